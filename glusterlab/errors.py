@@ -1,0 +1,154 @@
+"""Every error that glusterlab raises on purpose, with the exit code that the command line gives it.
+
+The tree::
+
+    GlusterlabError            exit 1, base of all
+    ├── SpecError              exit 2, a specification file is wrong: file, line, key, what was expected
+    ├── UsageError             exit 2, a command cannot do what it was asked
+    ├── HostError              exit 1, a host could not be reached or is unfit: host
+    │   └── CommandError       exit 1, a command failed on a host: command, exit code, end of stderr
+    ├── TestbedError           exit 1, the testbed cannot be started or taken down
+    ├── WorkloadError          exit 1, a workload cannot be started as specified
+    ├── ParseError             exit 1, a raw file is not what it should be: file, line, expected, found
+    ├── RawStoreError          exit 1, the raw store is damaged, locked or full: path
+    ├── DataError              exit 1, a table lacks what an analysis or a figure needs
+    └── ReproduceError         exit 1, a notebook failed: notebook, cell
+
+Errors cross process borders, so each of them pickles: the constructor takes keyword arguments that are
+kept as attributes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+
+class GlusterlabError(Exception):
+    """Base of all errors of this library.
+
+    Parameters
+    ----------
+    message : str
+        What was expected, what was found and what to do, in one or two sentences.
+    **details
+        Data of the error (host, file, line, ...), kept as attributes.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message
+        self.details = details
+        for name, value in details.items():
+            setattr(self, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.message, self.details))
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _rebuild(cls: type[GlusterlabError], message: str, details: dict[str, Any]) -> GlusterlabError:
+    return cls(message, **details)
+
+
+class SpecError(GlusterlabError):
+    """A specification file is wrong.
+
+    Attributes
+    ----------
+    file : pathlib.Path or None
+    line : int or None
+        Counted from 1.
+    key : str or None
+        Dotted path of the key, such as ``workloads.0.record_size``.
+    """
+
+    exit_code = 2
+    file: Path | None = None
+    line: int | None = None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else str(self.file)
+        if self.line is not None:
+            place += f":{self.line}"
+        parts = [part for part in (place, self.key) if part]
+        return ": ".join([*parts, self.message])
+
+
+class UsageError(GlusterlabError):
+    """A command cannot do what it was asked to do."""
+
+    exit_code = 2
+
+
+class HostError(GlusterlabError):
+    """A host could not be reached, or is unfit for what was asked of it."""
+
+    host: str | None = None
+
+    def __str__(self) -> str:
+        return self.message if self.host is None else f"{self.host}: {self.message}"
+
+
+class CommandError(HostError):
+    """A command failed on a host.
+
+    Attributes
+    ----------
+    command : str
+    returncode : int or None
+        None when the command passed its deadline.
+    stderr : str
+        The last lines of it.
+    """
+
+    command: str = ""
+    returncode: int | None = None
+    stderr: str = ""
+
+
+class TestbedError(GlusterlabError):
+    """The testbed cannot be started, taken down or looked at."""
+
+    __test__ = False  # pytest would collect a class of this name
+
+
+class WorkloadError(GlusterlabError):
+    """A workload cannot be started as it is specified."""
+
+
+class ParseError(GlusterlabError):
+    """A raw file is not what it should be.
+
+    Attributes
+    ----------
+    file : pathlib.Path or None
+    line : int or None
+        Counted from 1.
+    """
+
+    file: Path | None = None
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = "" if self.file is None else str(self.file)
+        if self.line is not None:
+            place += f":{self.line}"
+        return f"{place}: {self.message}" if place else self.message
+
+
+class RawStoreError(GlusterlabError):
+    """The raw store is damaged, locked by another run, or cannot be written."""
+
+
+class DataError(GlusterlabError):
+    """A table lacks what an analysis or a figure needs."""
+
+
+class ReproduceError(GlusterlabError):
+    """A notebook failed, or is not one that can be reproduced."""

@@ -1,0 +1,151 @@
+"""Sizes, rates and times: read as a person writes them, kept in SI base units.
+
+A decimal prefix is a power of 1,000 and a binary one of 1,024, as IEC 80000-13 defines them. IOzone's
+"kB" is 1,024 bytes whatever it says: its parser multiplies by `IOZONE_KB`.
+"""
+
+from __future__ import annotations
+
+import re
+
+IOZONE_KB = 1024
+"""Bytes in what IOzone prints as kB or KB, in sizes and in rates."""
+
+MIB = 1 << 20
+"""Bytes in what smallfile prints as MiB."""
+
+MEGABYTE = 10**6
+"""Bytes in the MB of the figures."""
+
+_SIZE_FACTORS = {
+    "": 1,
+    "B": 1,
+    **{f"{p}B": 1000**n for n, p in enumerate(("k", "M", "G", "T"), start=1)},
+    "KB": 1000,
+    **{f"{p}iB": 1024**n for n, p in enumerate(("K", "M", "G", "T"), start=1)},
+    "kiB": 1024,
+}
+_BIT_FACTORS = {"bit/s": 1, "kbit/s": 1000, "Mbit/s": 1000**2, "Gbit/s": 1000**3}
+_TIME_FACTORS = {"ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}
+_NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*$")
+
+
+def _split(text: str | int | float, example: str) -> tuple[float, str]:
+    if isinstance(text, bool):
+        raise ValueError(f"expected something like '{example}', found {text!r}")
+    if isinstance(text, (int, float)):
+        return float(text), ""
+    match = _NUMBER.match(text)
+    if match is None:
+        raise ValueError(f"expected something like '{example}', found {text!r}")
+    return float(match.group(1)), match.group(2)
+
+
+def parse_size(text: str | int) -> int:
+    """Bytes in a size such as ``4 GiB``.
+
+    Parameters
+    ----------
+    text : str or int
+        A number with B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024).
+        A bare number is bytes.
+
+    Returns
+    -------
+    int
+        Bytes, at least 1.
+
+    Raises
+    ------
+    ValueError
+        When the text is no size, the unit is unknown, or the size is not a whole positive number of bytes.
+
+    Examples
+    --------
+    >>> parse_size("4 GiB"), parse_size("512KiB"), parse_size(4096), parse_size("1.5 kB")
+    (4294967296, 524288, 4096, 1500)
+    """
+    number, unit = _split(text, "20 MiB")
+    if unit not in _SIZE_FACTORS:
+        raise ValueError(f"expected a size in B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, found {text!r}")
+    size = number * _SIZE_FACTORS[unit]
+    if size < 1 or size != int(size):
+        raise ValueError(f"expected a whole number of bytes of at least 1, found {text!r}")
+    return int(size)
+
+
+def parse_rate(text: str | int | float) -> float:
+    """Bytes per second in a rate such as ``205 MB/s`` or ``10 Gbit/s``.
+
+    Raises
+    ------
+    ValueError
+        When the text is no rate.
+
+    Examples
+    --------
+    >>> parse_rate("205 MB/s"), parse_rate("10 Gbit/s"), parse_rate(1000)
+    (205000000.0, 1250000000.0, 1000.0)
+    """
+    number, unit = _split(text, "205 MB/s")
+    if unit in _BIT_FACTORS:
+        rate = number * _BIT_FACTORS[unit] / 8
+    elif unit == "" and not isinstance(text, str):
+        rate = number
+    elif unit.endswith("/s") and unit[:-2] in _SIZE_FACTORS and unit != "/s":
+        rate = number * _SIZE_FACTORS[unit[:-2]]
+    else:
+        raise ValueError(f"expected a rate such as '205 MB/s' or '10 Gbit/s', found {text!r}")
+    if rate <= 0:
+        raise ValueError(f"expected a rate above 0, found {text!r}")
+    return rate
+
+
+def parse_duration(text: str | int | float) -> float:
+    """Seconds in a duration such as ``10 min``.
+
+    Raises
+    ------
+    ValueError
+        When the text is no duration.
+
+    Examples
+    --------
+    >>> parse_duration("10 min"), parse_duration("250ms"), parse_duration(3)
+    (600.0, 0.25, 3.0)
+    """
+    number, unit = _split(text, "10 min")
+    if unit not in _TIME_FACTORS:
+        raise ValueError(f"expected a duration in ms, s, min or h, found {text!r}")
+    return number * _TIME_FACTORS[unit]
+
+
+def format_size(size: int) -> str:
+    """A size as people write it, exact: the largest binary or decimal unit that divides it.
+
+    Examples
+    --------
+    >>> format_size(4 * 2**30), format_size(32 * 2**10), format_size(1500), format_size(7)
+    ('4 GiB', '32 KiB', '1500 B', '7 B')
+    """
+    for unit in ("TiB", "GiB", "MiB", "KiB", "TB", "GB", "MB"):
+        factor = _SIZE_FACTORS[unit]
+        if size >= factor and size % factor == 0:
+            return f"{size // factor} {unit}"
+    return f"{size} B"
+
+
+def format_duration(seconds: float) -> str:
+    """A duration for a person: seconds below two minutes, then minutes, then hours.
+
+    Examples
+    --------
+    >>> format_duration(3.21), format_duration(75), format_duration(600), format_duration(7260)
+    ('3.2 s', '75 s', '10 min', '2 h 01 min')
+    """
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
