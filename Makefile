@@ -1,0 +1,62 @@
+# Every target does its own set-up. `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# The first Python that is new enough; name another with `make setup PYTHON=python3.13`.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$python; break; fi; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp-$(subst /,_,$(PYTHON))
+WORKERS ?= auto
+
+.PHONY: help setup reproduce test lint unit testbed lab lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+setup: $(STAMP) ## Make .venv from requirements.lock (again only when the lock or pyproject.toml changed)
+
+$(STAMP): requirements.lock pyproject.toml
+	@if [ -z "$(PYTHON)" ] || ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+		echo "glusterlab needs Python 3.11 or newer; '$(or $(PYTHON),python3)' is not. Name one: make setup PYTHON=python3.11" >&2; exit 1; fi
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) lacks venv or ensurepip. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "Making $(VENV) with $(PYTHON) ..."
+	@rm -f $(VENV)/.stamp-*
+	@$(PYTHON) -m venv --clear $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+reproduce: setup ## Run the notebooks and write figures/; only what changed
+	@$(BIN)/glusterlab reproduce
+
+test: lint unit testbed ## Check everything, as CI does
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+unit: setup ## Unit tests, doctests and the notebooks' checked cells, in parallel
+	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env tests glusterlab notebooks
+
+testbed: setup ## The end-to-end test on a small real pool (needs root and Linux, is skipped elsewhere)
+	$(BIN)/pytest -m testbed tests
+
+lab: setup ## Open JupyterLab on notebooks/
+	$(BIN)/jupyter lab --notebook-dir notebooks
+
+lock: setup ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes the newest versions
+	$(BIN)/uv pip compile pyproject.toml --extra test --universal --fork-strategy fewest --python-version 3.11 \
+		--generate-hashes --no-annotate --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		$(if $(UPGRADE),--upgrade) --output-file requirements.lock --quiet
+
+clean: ## Remove .venv, caches and what reproduce can make again
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find glusterlab tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf figures/*/tables figures/*/notebooks figures/*/.reproduce.json
