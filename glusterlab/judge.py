@@ -1,0 +1,334 @@
+"""Whether a finished sample counts: a pure judgement of what lies in its folder.
+
+The runner calls `judge` before it writes sample.json, and `verify` calls it again on the stored files, so a
+judgement can always be recomputed. Evidence is read from these files and from nothing else:
+
+``workload/``
+    command.json (a `CommandRecord`), stdout.txt, stderr.txt and the tool's own files.
+``telemetry/<host>.csv.xz``
+    One per host, as the host's own sadf wrote it.
+``gluster/before/health.json``, ``gluster/after/health.json``
+    A `Health` each; the raw XML lies beside it for people.
+``failure.json``
+    Only where the runner itself failed: a `Failure` (host unreachable, disk full, an error of the controller, ...).
+
+The rules are those of design.md, "Rules of measurement".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason, Status, status_of
+
+if TYPE_CHECKING:
+    from glusterlab.spec.campaign import Cell
+    from glusterlab.workloads.base import WorkloadResult
+
+MAX_CLOCK_OFFSET_S = 1.0
+"""Clocks of the hosts may differ from the controller's by so many seconds."""
+
+MAX_JSON_BYTES = 16 << 20
+"""A JSON file of a sample may have so many bytes; raw files from elsewhere are hostile."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CommandRecord(_Record):
+    """``workload/command.json``: the measured command as it was run.
+
+    Attributes
+    ----------
+    argv : list of str
+        As `HostCommand.words`.
+    host : str
+    start, end : float
+        Epoch seconds on the controller, right before and after.
+    exit_code : int or None
+        None when the deadline passed.
+    deadline_s : float
+    """
+
+    argv: list[str]
+    host: str
+    start: float
+    end: float
+    exit_code: int | None
+    deadline_s: float
+
+
+class BrickHealth(_Record):
+    """One brick of the volume under test."""
+
+    host: str
+    path: str
+    online: bool
+
+
+class DropCaches(_Record):
+    """What /proc/vmstat of one host counted around the drop: ``drop_pagecache`` + ``drop_slab``."""
+
+    before: int
+    after: int
+
+
+class Health(_Record):
+    """``gluster/<moment>/health.json``: the state of the pool at one moment, as the runner's probes saw it.
+
+    Attributes
+    ----------
+    peers : dict of str to bool
+        Every server by name: connected to the pool, as seen from the first server (itself included).
+    bricks : list of BrickHealth
+        All bricks of the volume under test.
+    heal_pending : int
+        Entries waiting for self-heal, over all bricks. After the workload: the smallest value seen while waiting for
+        it to settle.
+    rebalance : bool
+        A rebalance runs.
+    clock_offset_s : dict of str to float
+        Every host by name: its clock minus the controller's.
+    stray : dict of str to list of str
+        Hosts with leftover processes of a workload tool, with their command lines.
+    drop_caches : dict of str to DropCaches
+        Every host by name; only before the workload.
+    """
+
+    peers: dict[str, bool]
+    bricks: list[BrickHealth]
+    heal_pending: int
+    rebalance: bool
+    clock_offset_s: dict[str, float]
+    stray: dict[str, list[str]] = {}
+    drop_caches: dict[str, DropCaches] = {}
+
+
+class Failure(_Record):
+    """``failure.json``: what the runner itself ran into; such a sample has failed."""
+
+    reasons: list[Reason]
+
+
+Moment = Literal["before", "after"]
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What `judge` found.
+
+    Attributes
+    ----------
+    status : Status
+    reasons : tuple of Reason
+        Empty exactly when `status` is ``valid``.
+    result : WorkloadResult or None
+        The parsed output, where there is any.
+    """
+
+    status: Status
+    reasons: tuple[Reason, ...]
+    result: WorkloadResult | None
+
+
+def read_record(model: type[R], path: Path) -> R:
+    """Read one JSON file of a sample.
+
+    Raises
+    ------
+    ParseError
+        When the file is absent, too big, no JSON, or not what `model` says.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_JSON_BYTES:
+            raise ParseError(f"expected at most {MAX_JSON_BYTES} bytes of JSON, found {size}", file=path)
+        text = path.read_bytes()
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise ParseError(f"{where}: {first['msg']}", file=path) from error
+
+
+def health_reasons(
+    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int
+) -> list[Reason]:
+    """What is wrong with the pool at one moment.
+
+    Parameters
+    ----------
+    health : Health
+    moment : {"before", "after"}
+        Caches are looked at before only.
+    servers, clients : sequence of str
+        Names of the hosts that take part.
+    bricks : int
+        How many bricks the layout has.
+
+    Returns
+    -------
+    list of Reason
+        Empty when all conditions of design.md's rule 1 hold.
+    """
+    reasons: list[Reason] = []
+    add = reasons.append
+    for server in servers:
+        if not health.peers.get(server, False):
+            known = "disconnected" if server in health.peers else "no peer of the pool"
+            add(Reason(code="peer-disconnected", message=f"{known} {moment} the workload", host=server))
+    for brick in health.bricks:
+        if not brick.online:
+            add(Reason(code="brick-offline", message=f"{brick.path} is offline {moment} the workload", host=brick.host))
+    if len(health.bricks) != bricks:
+        message = f"expected {bricks} bricks {moment} the workload, found {len(health.bricks)}"
+        add(Reason(code="brick-offline", message=message))
+    if health.heal_pending:
+        add(Reason(code="heal-pending", message=f"{health.heal_pending} entries to heal {moment} the workload"))
+    if health.rebalance:
+        add(Reason(code="rebalance-running", message=f"a rebalance runs {moment} the workload"))
+    reasons.extend(_clock_reasons(health, moment, (*servers, *clients)))
+    for host, commands in sorted(health.stray.items()):
+        if commands:
+            message = f"{len(commands)} leftover processes {moment} the workload, such as {commands[0][:120]!r}"
+            add(Reason(code="stray-process", message=message, host=host))
+    if moment == "before":
+        reasons.extend(_cache_reasons(health, (*servers, *clients)))
+    return reasons
+
+
+def _clock_reasons(health: Health, moment: Moment, hosts: Sequence[str]) -> list[Reason]:
+    reasons = []
+    for host in hosts:
+        offset = health.clock_offset_s.get(host)
+        if offset is None:
+            message = f"the clock was not compared {moment} the workload"
+        elif abs(offset) > MAX_CLOCK_OFFSET_S:
+            message = f"the clock is {offset:+.2f} s off the controller's {moment} the workload"
+        else:
+            continue
+        reasons.append(Reason(code="clock-skew", message=message, host=host))
+    return reasons
+
+
+def _cache_reasons(health: Health, hosts: Sequence[str]) -> list[Reason]:
+    reasons = []
+    for host in hosts:
+        drop = health.drop_caches.get(host)
+        # writing 3 raises drop_pagecache and drop_slab by one each
+        if drop is None or drop.after - drop.before < 2:
+            found = "not read" if drop is None else f"{drop.before} before, {drop.after} after"
+            message = f"expected drop_pagecache + drop_slab of /proc/vmstat to rise by 2, found {found}"
+            reasons.append(Reason(code="cache-not-dropped", message=message, host=host))
+    return reasons
+
+
+def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
+    """Judge a sample by the files in its folder.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The sample's folder, finished or still ``.partial``; sample.json is not read.
+    cell : Cell
+    servers, clients : sequence of str
+        Names of the hosts whose state and telemetry must be there.
+
+    Returns
+    -------
+    Judgement
+        Never raises for what is in the folder: what cannot be read is a reason.
+    """
+    reasons: list[Reason] = []
+    result: WorkloadResult | None = None
+    command: CommandRecord | None = None
+    failure = folder / "failure.json"
+    if failure.exists():
+        reasons.extend(_recorded_failure(failure))
+    try:
+        command = read_record(CommandRecord, folder / "workload" / "command.json")
+    except ParseError as error:
+        if not reasons:
+            reasons.append(Reason(code="tool-failed", message=f"no record of the command: {error.message}"))
+    if command is not None:
+        found, result = _workload_reasons(folder, cell, command)
+        reasons.extend(found)
+    moments: tuple[Moment, Moment] = ("before", "after")
+    for moment in moments:
+        # what the runner could not read any more, after it had failed, is not one more thing that went wrong
+        if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
+            reasons.extend(_moment_reasons(folder, moment, servers, clients, cell.layout.bricks))
+    if command is not None and not failure.exists():
+        reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
+    unique = tuple(dict.fromkeys(reasons))
+    return Judgement(status_of(unique), unique, result)
+
+
+def _recorded_failure(path: Path) -> list[Reason]:
+    try:
+        reasons = read_record(Failure, path).reasons
+    except ParseError as error:
+        return [Reason(code="controller-error", message=f"failure.json: {error.message}")]
+    return reasons or [Reason(code="controller-error", message="failure.json names no reason")]
+
+
+def _workload_reasons(folder: Path, cell: Cell, command: CommandRecord) -> tuple[list[Reason], WorkloadResult | None]:
+    from glusterlab.workloads import WORKLOADS
+
+    if command.exit_code is None:
+        message = f"{cell.tool} was ended at its deadline of {command.deadline_s:g} s"
+        return [Reason(code="tool-timeout", message=message, host=command.host)], None
+    try:
+        result = WORKLOADS[cell.tool].parse(folder / "workload", cell)
+    except ParseError as error:
+        place = "" if error.file is None else f"{Path(error.file).name}: "
+        message = f"exit code {command.exit_code}; {place}{error.message}"
+        return [Reason(code="tool-failed", message=message, host=command.host)], None
+    reasons = list(result.problems)
+    if command.exit_code != 0:
+        message = f"{cell.tool} ended with exit code {command.exit_code}"
+        reasons.insert(0, Reason(code="tool-failed", message=message, host=command.host))
+    return reasons, result
+
+
+def _moment_reasons(
+    folder: Path, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int
+) -> list[Reason]:
+    try:
+        health = read_record(Health, folder / "gluster" / moment / "health.json")
+    except ParseError as error:
+        message = f"the pool's health {moment} the workload is not known: {error.message}"
+        return [Reason(code="controller-error", message=message)]
+    return health_reasons(health, moment, servers, clients, bricks)
+
+
+def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:
+    from glusterlab.telemetry import sar
+
+    reasons = []
+    for host in hosts:
+        path = folder / "telemetry" / f"{host}.csv.xz"
+        if not path.exists():
+            reasons.append(Reason(code="telemetry-missing", message=f"no {path.name}", host=host))
+            continue
+        try:
+            coverage = sar.coverage(path)
+        except ParseError as error:
+            reasons.append(Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host))
+            continue
+        gap = coverage.gap(command.start, command.end)
+        if gap is not None:
+            reasons.append(Reason(code="telemetry-short", message=gap, host=host))
+    return reasons
