@@ -1,0 +1,340 @@
+"""A pool of connections to all hosts of a cluster: one script on many hosts at once, each with a deadline.
+
+A script is sent over stdin to ``bash`` under ``timeout``, so it ends at its deadline even when the controller
+is gone. Results are two maps: the hosts where it succeeded and those where it did not, with the reason.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import CommandError, GlusterlabError, HostError
+from glusterlab.hosts.quoting import join
+from glusterlab.hosts.transport import FabricTransport, Outcome, Transport
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cluster import Cluster, Host
+
+MARKER = "GLUSTERLAB_RUN"
+"""Environment variable that every process of the suite on a host carries, and by which its leftovers are found."""
+
+_KILL_AFTER_S = 5
+_GRACE_S = 10.0
+_STOP_WAIT_S = 2.0
+_TIMEOUT_CODES = (124, 137)
+
+
+class StoppedError(GlusterlabError):
+    """The run was asked to stop (Ctrl-C, SIGTERM) while hosts were at work."""
+
+    exit_code = 130
+
+
+@dataclass(frozen=True)
+class Command:
+    """One script for one host.
+
+    Parameters
+    ----------
+    script : str
+        For bash, its values quoted; its standard input is empty.
+    deadline_s : float
+        Seconds that it may take.
+    library : str
+        Shell functions that the script uses; not logged.
+    marked : bool
+        Whether its processes carry `MARKER`, as all do but those that look for marked ones.
+    """
+
+    script: str
+    deadline_s: float = 60.0
+    library: str = ""
+    marked: bool = True
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a script did on a host.
+
+    Attributes
+    ----------
+    host, script : str
+    stdout : bytes
+    stderr : str
+    exit_code : int or None
+        None when it passed its deadline or was cut off.
+    start, end : float
+        Epoch seconds on the controller.
+    """
+
+    host: str
+    script: str
+    stdout: bytes
+    stderr: str
+    exit_code: int | None
+    start: float
+    end: float
+
+    @property
+    def text(self) -> str:
+        """Stdout as text; bytes that are no UTF-8 are replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a script did on many hosts, in two maps by host name.
+
+    Attributes
+    ----------
+    succeeded : mapping of str to CommandResult
+    failed : mapping of str to HostError
+        `CommandError` where the script ran and failed, else the reason why it could not run.
+    """
+
+    succeeded: Mapping[str, CommandResult] = field(default_factory=dict)
+    failed: Mapping[str, HostError] = field(default_factory=dict)
+
+    def or_raise(self) -> Mapping[str, CommandResult]:
+        """The results of all hosts, or the error of the first that failed, naming how many others did.
+
+        Raises
+        ------
+        HostError
+        """
+        if not self.failed:
+            return self.succeeded
+        first = self.failed[min(self.failed)]
+        if len(self.failed) == 1:
+            raise first
+        others = ", ".join(sorted(set(self.failed) - {min(self.failed)}))
+        details = {**first.details}
+        raise type(first)(f"{first.message} (so did {len(self.failed) - 1} more: {others})", **details)
+
+
+CommandSink = Callable[[CommandResult], None]
+"""Receives every command that ran, from the thread that ran it."""
+
+
+class Pool:
+    """Connections to all hosts, opened in parallel and reused.
+
+    Parameters
+    ----------
+    hosts : iterable of Host
+    transport : Transport
+    mark : str
+        Value of `MARKER` for the processes that this pool starts.
+    sink : callable, optional
+        Receives every command that ran; `sink` may be replaced at any time.
+    """
+
+    def __init__(
+        self, hosts: Iterable[Host], transport: Transport, *, mark: str = "1", sink: CommandSink | None = None
+    ) -> None:
+        self.hosts: dict[str, Host] = {host.name: host for host in hosts}
+        self.sink = sink
+        self._transport = transport
+        self._mark = mark
+        self._stop = threading.Event()
+
+    @classmethod
+    def of(cls, cluster: Cluster, *, mark: str = "1") -> Pool:
+        """The pool of all hosts of a cluster, as its ``ssh`` section says."""
+        ssh = cluster.ssh
+        transport = FabricTransport(
+            ssh_config=ssh.config,
+            user=ssh.user,
+            check_host_keys=ssh.check_host_keys,
+            connect_timeout_s=ssh.connect_timeout,
+        )
+        return cls(cluster.hosts, transport, mark=mark)
+
+    def connect(self) -> dict[str, HostError]:
+        """Connect to every host at once.
+
+        Returns
+        -------
+        dict of str to HostError
+            The hosts that could not be connected, with the reason.
+        """
+        answers = self._each({name: self._opener(host) for name, host in self.hosts.items()}, 120.0)
+        return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
+
+    def run(self, commands: Mapping[str, Command]) -> Results:
+        """Run one script per host, all at once.
+
+        Parameters
+        ----------
+        commands : mapping of host name to Command
+
+        Raises
+        ------
+        StoppedError
+            When `stop` was called meanwhile.
+        """
+        bound = max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
+        answers = self._each({name: self._runner(name, command) for name, command in commands.items()}, bound)
+        if self._stop.is_set():
+            raise StoppedError("the run was asked to stop")
+        return Results(
+            {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
+            {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
+        )
+
+    def run_everywhere(self, command: Command) -> Results:
+        """Run the same script on every host, all at once."""
+        return self.run(dict.fromkeys(self.hosts, command))
+
+    def run_on(self, host: str, command: Command) -> CommandResult:
+        """Run a script on one host.
+
+        Raises
+        ------
+        HostError
+            When it could not run or failed.
+        StoppedError
+        """
+        return self.run({host: command}).or_raise()[host]
+
+    def send(self, archives: Mapping[str, tuple[str, bytes]], deadline_s: float = 120.0) -> Results:
+        """Run a plain shell command per host with bytes on its standard input, all at once.
+
+        Parameters
+        ----------
+        archives : mapping of host name to (command, stdin)
+        """
+        calls = {
+            name: self._caller(name, command, _under_timeout(("sh", "-c", command), deadline_s), data, deadline_s)
+            for name, (command, data) in archives.items()
+        }
+        answers = self._each(calls, deadline_s + 120.0)
+        if self._stop.is_set():
+            raise StoppedError("the run was asked to stop")
+        return Results(
+            {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
+            {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
+        )
+
+    def stop(self) -> None:
+        """Cut off all commands at work and refuse new ones until `resume`; for signal handlers."""
+        self._stop.set()
+
+    def resume(self) -> None:
+        """Allow commands again after `stop`, to clean up."""
+        self._stop.clear()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop.is_set()
+
+    def close(self) -> None:
+        """Close all connections, in parallel and within a bounded time."""
+        self._each({name: self._closer(host) for name, host in self.hosts.items()}, 5.0)
+
+    def _opener(self, host: Host) -> Callable[[], CommandResult | HostError | None]:
+        return lambda: self._transport.open(host)
+
+    def _closer(self, host: Host) -> Callable[[], CommandResult | HostError | None]:
+        return lambda: self._transport.close(host)
+
+    def _runner(self, name: str, command: Command) -> Callable[[], CommandResult | HostError]:
+        # The script is read to its end before it starts, so nothing in it can eat the rest of it.
+        words = ["bash", "-c", 'eval "$(cat)" </dev/null']
+        if command.marked:
+            words = ["env", f"{MARKER}={self._mark}", *words]
+        text = command.library + "\n" + command.script
+        return self._caller(
+            name, command.script, _under_timeout(words, command.deadline_s), text.encode(), command.deadline_s
+        )
+
+    def _caller(
+        self, name: str, script: str, line: str, stdin: bytes, deadline_s: float
+    ) -> Callable[[], CommandResult | HostError]:
+        def call() -> CommandResult | HostError:
+            start = time.time()
+            began = time.monotonic()
+            outcome = self._transport.execute(
+                self.hosts[name], line, stdin, deadline_s + _KILL_AFTER_S + _GRACE_S, self._stop
+            )
+            late = time.monotonic() - began >= deadline_s
+            cut = outcome.exit_code is None or (late and outcome.exit_code in _TIMEOUT_CODES)
+            result = CommandResult(
+                host=name,
+                script=script,
+                stdout=outcome.stdout,
+                stderr=outcome.stderr.decode("utf-8", "replace"),
+                exit_code=None if cut else outcome.exit_code,
+                start=start,
+                end=time.time(),
+            )
+            if self.sink is not None:
+                self.sink(result)
+            return result if result.exit_code == 0 else _failure(result, outcome, deadline_s, late)
+
+        return call
+
+    def _each(
+        self, calls: Mapping[str, Callable[[], CommandResult | HostError | None]], bound_s: float
+    ) -> dict[str, CommandResult | HostError | None]:
+        """Make every call in a thread of its own; a thread that does not come back in time is left behind."""
+        done: queue.SimpleQueue[tuple[str, CommandResult | HostError | None]] = queue.SimpleQueue()
+
+        def work(name: str, call: Callable[[], CommandResult | HostError | None]) -> None:
+            try:
+                done.put((name, call()))
+            except HostError as error:
+                done.put((name, error))
+            except Exception as error:  # noqa: BLE001 - a thread must answer, whatever a library raises
+                done.put((name, HostError(f"unexpected {type(error).__name__}: {error}", host=name)))
+
+        for name, call in calls.items():
+            threading.Thread(target=work, args=(name, call), name=f"glusterlab-{name}", daemon=True).start()
+        answers: dict[str, CommandResult | HostError | None] = {}
+        end = time.monotonic() + bound_s
+        while len(answers) < len(calls) and (left := end - time.monotonic()) > 0:
+            try:
+                # A short wait lets a signal handler of the main thread run.
+                name, answer = done.get(timeout=min(left, 0.5))
+            except queue.Empty:
+                if self._stop.is_set():
+                    end = min(end, time.monotonic() + _STOP_WAIT_S)
+                continue
+            answers[name] = answer
+        for name in calls:
+            answers.setdefault(name, HostError(f"gave no answer within {bound_s:.0f} s", host=name))
+        return answers
+
+
+def _under_timeout(words: Iterable[str], deadline_s: float) -> str:
+    return join(("timeout", "-k", _KILL_AFTER_S, f"{deadline_s:.3f}", *words))
+
+
+def _failure(result: CommandResult, outcome: Outcome, deadline_s: float, late: bool) -> HostError:
+    lines = [line for line in result.stderr.strip().splitlines() if line.strip()]
+    tail = " / ".join(lines[-3:])
+    first = next((line for line in result.script.splitlines() if line.strip()), "")
+    if outcome.lost:
+        return HostError(f"the connection was lost while '{_short(first)}' ran", host=result.host)
+    if result.exit_code is None:
+        why = f"did not end within {deadline_s:.0f} s" if late else "was cut off"
+    else:
+        why = f"ended with code {result.exit_code}"
+    return CommandError(
+        f"'{_short(first)}' {why}" + (f": {tail}" if tail else ""),
+        host=result.host,
+        command=result.script,
+        returncode=result.exit_code,
+        stderr=tail,
+        stdout=result.stdout,
+    )
+
+
+def _short(line: str, width: int = 120) -> str:
+    return line if len(line) <= width else line[: width - 3] + "..."

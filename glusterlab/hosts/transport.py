@@ -1,0 +1,326 @@
+"""How one command reaches one host: a narrow seam, with Fabric behind it and a fake in the tests.
+
+Commands go through Fabric's connections (ssh_config, keys, jump hosts), on a channel that is read here: output stays
+bytes, and a command ends at its deadline or when the run is stopped, whatever the host does.
+"""
+
+from __future__ import annotations
+
+import math
+import select
+import socket
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from glusterlab.errors import HostError
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cluster import Host
+
+_POLL_S = 0.25
+_CHUNK = 1 << 16
+_DRAIN_S = 1.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is left of a command that was started on a host.
+
+    Attributes
+    ----------
+    stdout, stderr : bytes
+    exit_code : int or None
+        None when it was cut off: at its deadline, by a stop of the run, or by a signal.
+    lost : bool
+        The connection broke while it ran.
+    """
+
+    stdout: bytes
+    stderr: bytes
+    exit_code: int | None
+    lost: bool = False
+
+
+class Transport(Protocol):
+    """Connections to hosts, one per host, opened on first use and reused."""
+
+    def open(self, host: Host) -> None:
+        """Connect, or do nothing when connected; HostError says why it cannot be."""
+
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+        """Run a shell command; a connection that dropped before it started is opened again once."""
+
+    def close(self, host: Host) -> None:
+        """Close the connection to a host, if there is one."""
+
+
+class FabricTransport:
+    """SSH by Fabric.
+
+    Parameters
+    ----------
+    ssh_config : Path or None
+        An ssh_config to use instead of the user's own and the system's.
+    user : str or None
+        Who to log in as; None leaves it to ssh_config.
+    check_host_keys : bool
+        Whether a host whose key is not in known_hosts, or is another one, is refused.
+    connect_timeout_s : float
+        Seconds for each step of connecting.
+    """
+
+    def __init__(
+        self,
+        *,
+        ssh_config: Path | None = None,
+        user: str | None = None,
+        check_host_keys: bool = True,
+        connect_timeout_s: float = 10.0,
+    ) -> None:
+        self._ssh_config = ssh_config
+        self._user = user
+        self._check_host_keys = check_host_keys
+        self._connect_timeout_s = max(1, math.ceil(connect_timeout_s))
+        self._connections: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._config: Any = None
+
+    def open(self, host: Host) -> None:
+        """Connect to a host, check its key and log in.
+
+        Raises
+        ------
+        HostError
+            When it does not answer, is not the host that known_hosts knows, or refuses the login.
+        """
+        with self._lock:
+            connection = self._connections.get(host.name)
+        if connection is not None and connection.is_connected:
+            return
+        connection = self._new_connection(host)
+        _open(connection, host)
+        connection.transport.set_keepalive(15)
+        with self._lock:
+            self._connections[host.name] = connection
+
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+        """Run a shell command on a host.
+
+        Parameters
+        ----------
+        host : Host
+        command : str
+            For the login shell of the user.
+        stdin : bytes
+            Its standard input.
+        deadline_s : float
+            Seconds after which the channel is closed, whatever the host does.
+        stop : threading.Event
+            When set, the channel is closed at once.
+
+        Raises
+        ------
+        HostError
+            When the command could not be started.
+        """
+        channel = self._channel(host)
+        try:
+            channel.exec_command(command)
+            return _converse(channel, stdin, time.monotonic() + deadline_s, stop)
+        except (OSError, EOFError, _ssh_exception()):
+            self.close(host)
+            return Outcome(b"", b"the connection broke while the command ran", None, lost=True)
+        finally:
+            channel.close()
+
+    def close(self, host: Host) -> None:
+        """Close the connection to a host, if there is one."""
+        with self._lock:
+            connection = self._connections.pop(host.name, None)
+        if connection is not None:
+            connection.close()
+
+    def _channel(self, host: Host) -> Any:
+        """A new channel; an old connection that turns out to be dead is replaced once."""
+        with self._lock:
+            known = host.name in self._connections
+        for attempt in range(2):
+            self.open(host)
+            try:
+                return self._connections[host.name].create_session()
+            except (OSError, EOFError, KeyError, _ssh_exception()) as error:
+                self.close(host)
+                if attempt or not known:
+                    why = str(error) or type(error).__name__
+                    raise HostError(
+                        f"connected to {host.address}, but no command can be started: {why}", host=host.name
+                    ) from error
+        raise AssertionError("the loop above returns or raises")
+
+    def _new_connection(self, host: Host) -> Any:
+        from fabric import Config, Connection
+
+        with self._lock:
+            if self._config is None:
+                # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files.
+                path = None if self._ssh_config is None else str(self._ssh_config)
+                self._config = Config(lazy=True, runtime_ssh_path=path)
+                self._config.load_ssh_config()
+            config = self._config.clone()
+        connection = Connection(host.name, user=self._user, config=config, connect_timeout=self._connect_timeout_s)
+        if connection.ssh_config.get("hostname", host.name) == host.name:
+            connection.host = host.address
+        connection.connect_timeout = self._connect_timeout_s
+        hop = connection
+        while hop is not None and not isinstance(hop, str):
+            hop.connect_kwargs.update(
+                banner_timeout=self._connect_timeout_s,
+                auth_timeout=self._connect_timeout_s,
+                channel_timeout=self._connect_timeout_s,
+            )
+            if hop.ssh_config.get("identitiesonly", "no") == "yes":
+                hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
+            hop.client.set_missing_host_key_policy(_policy(self._check_host_keys))
+            if self._check_host_keys:
+                for file in _known_hosts_files(hop.ssh_config):
+                    hop.client.load_system_host_keys(str(file))
+            hop = hop.gateway
+        return connection
+
+
+def _ssh_exception() -> type[Exception]:
+    from paramiko.ssh_exception import SSHException
+
+    return SSHException
+
+
+def _policy(check: bool) -> Any:
+    from paramiko import RejectPolicy, WarningPolicy
+
+    class Accept(WarningPolicy):
+        """Take any key, in silence: the cluster file says so."""
+
+        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+            """Accept."""
+
+    return RejectPolicy() if check else Accept()
+
+
+def _known_hosts_files(ssh_config: dict[str, Any]) -> list[Path]:
+    """The files that ssh itself would look in, those of them that exist."""
+    named = [
+        word
+        for key, default in (
+            ("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2"),
+            ("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"),
+        )
+        for word in str(ssh_config.get(key, default)).split()
+    ]
+    files = [Path(word.strip('"')).expanduser() for word in named if word != "none"]
+    return [file for file in files if file.is_file()]
+
+
+def _open(connection: Any, host: Host) -> None:
+    """Open a connection; turn what can go wrong into one sentence each."""
+    from paramiko.ssh_exception import (
+        AuthenticationException,
+        BadHostKeyException,
+        NoValidConnectionsError,
+        SSHException,
+    )
+
+    where = f"{connection.host} port {connection.port}"
+    try:
+        connection.open()
+    except BadHostKeyException as error:
+        found = error.key.fingerprint
+        message = (
+            f"the host key of {where} is not the one in known_hosts (found {found}): either the host was installed"
+            " again, then remove its old line with ssh-keygen -R, or it is another host"
+        )
+    except AuthenticationException as error:
+        message = f"{where} refused the login as '{connection.user}': {error}"
+    except NoValidConnectionsError as error:
+        causes = sorted({str(cause).partition("] ")[2] or str(cause) for cause in error.errors.values()})
+        message = f"not reachable at {where}: {', '.join(causes)}"
+    except TimeoutError:
+        message = f"not reachable at {where}: no answer within {connection.connect_timeout} s"
+    except socket.gaierror as error:
+        message = f"the address '{connection.host}' is not known: {error.strerror}"
+    except (EOFError, OSError, SSHException) as error:
+        if "not found in known_hosts" in str(error):
+            message = (
+                f"the host key of {where} is not in known_hosts: connect once by hand with ssh and compare it, or set"
+                " ssh.check_host_keys to false in the cluster file"
+            )
+        else:
+            message = f"no SSH connection to {where}: {str(error) or type(error).__name__}"
+    else:
+        return
+    connection.close()
+    raise HostError(message, host=host.name)
+
+
+def _converse(channel: Any, stdin: bytes, deadline: float, stop: threading.Event) -> Outcome:
+    """Send stdin and read both outputs until the command ends, its deadline passes or the run is stopped."""
+    out, err = bytearray(), bytearray()
+    rest = memoryview(stdin)
+    channel.settimeout(0.0)
+    ended_at: float | None = None
+    if not rest:
+        channel.shutdown_write()
+    while True:
+        sent = _send(channel, rest)
+        rest = rest[sent:]
+        moved = bool(_receive(channel, out, err) or sent)
+        now = time.monotonic()
+        if channel.exit_status_ready() and not moved:
+            ended_at = ended_at or now
+            # A child left in the background may hold the outputs open; it is not waited for.
+            if channel.eof_received or channel.closed or now - ended_at > _DRAIN_S:
+                code = channel.exit_status
+                lost = code < 0 and not _is_alive(channel)
+                return Outcome(bytes(out), bytes(err), code if code >= 0 else None, lost)
+        if stop.is_set() or now > deadline:
+            return Outcome(bytes(out), bytes(err), None)
+        if not moved:
+            _wait(channel, 0.01 if rest or ended_at else _POLL_S)
+
+
+def _send(channel: Any, rest: memoryview) -> int:
+    """Send a part of stdin, and its end after the last part; returns the bytes sent."""
+    if not rest:
+        return 0
+    try:
+        sent = int(channel.send(rest[:_CHUNK]))
+    except TimeoutError:
+        return 0
+    if sent == len(rest):
+        channel.shutdown_write()
+    return sent
+
+
+def _receive(channel: Any, out: bytearray, err: bytearray) -> bool:
+    """Read what is there; returns whether there was anything."""
+    before = len(out) + len(err)
+    while channel.recv_ready():
+        out += channel.recv(_CHUNK)
+    while channel.recv_stderr_ready():
+        err += channel.recv_stderr(_CHUNK)
+    return len(out) + len(err) > before
+
+
+def _wait(channel: Any, seconds: float) -> None:
+    # After the end of the outputs the descriptor stays readable: only the exit status can still come.
+    if channel.eof_received:
+        channel.status_event.wait(min(seconds, 0.05))
+    else:
+        select.select([channel.fileno()], [], [], seconds)
+
+
+def _is_alive(channel: Any) -> bool:
+    transport = channel.get_transport()
+    return transport is not None and transport.is_active()

@@ -1,0 +1,88 @@
+"""A real sshd on loopback for the tests of the transport: own keys, own port, own configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+
+
+@dataclass
+class LoopbackSshd:
+    """One sshd and the files with which a client reaches it."""
+
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes]
+
+    @property
+    def ssh_config(self) -> Path:
+        return self.folder / "ssh_config"
+
+    @property
+    def known_hosts(self) -> Path:
+        return self.folder / "known_hosts"
+
+    def drop_connections(self) -> None:
+        """Kill the processes that serve connections, as a reboot or a firewall would cut them."""
+        for child in _children(self.process.pid):
+            os.kill(child, signal.SIGKILL)
+
+    def stop(self) -> None:
+        self.drop_connections()
+        self.process.terminate()
+        self.process.wait(10)
+
+
+def start(folder: Path) -> LoopbackSshd:
+    assert SSHD is not None
+    port = _free_port()
+    for name in ("host_key", "user_key"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
+    (folder / "authorized_keys").write_bytes((folder / "user_key.pub").read_bytes())
+    public = (folder / "host_key.pub").read_text().split()
+    (folder / "known_hosts").write_text(f"[127.0.0.1]:{port} {public[0]} {public[1]}\n")
+    (folder / "sshd_config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
+        f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n"
+        "PasswordAuthentication no\nMaxStartups 100\n"
+    )
+    (folder / "ssh_config").write_text(
+        f"Host alpha beta\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/user_key\n"
+        f"  IdentitiesOnly yes\n  UserKnownHostsFile {folder}/known_hosts\n  GlobalKnownHostsFile none\n"
+    )
+    Path("/run/sshd").mkdir(exist_ok=True)
+    with (folder / "sshd.log").open("wb") as log:
+        process = subprocess.Popen([SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
+    for _ in range(100):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return LoopbackSshd(folder, port, process)
+        time.sleep(0.05)
+    raise RuntimeError((folder / "sshd.log").read_text())
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _children(pid: int) -> list[int]:
+    children = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            child = int(stat.parent.name)
+            children += [*_children(child), child]
+    return children
