@@ -1,1 +1,40 @@
+"""What to run, and on what: validated models of ``cluster.yaml`` and ``campaign.yaml``, and the matrix of cells."""
 
+from __future__ import annotations
+
+from .campaign import Campaign, Exclusion, LayoutSpec, Where, WorkloadSpec
+from .cell import Cell, Layout, parse_geometry
+from .cluster import Backing, Cluster, Hardware, Host, ScaleModel, Ssh
+from .load import dump_yaml, load_campaign, load_cluster, load_yaml, validate
+from .matrix import expand, expand_layouts
+from .plan import Estimate, Plan, PlannedSample, build_plan, estimate, place_bricks
+
+__all__ = [
+    "Backing",
+    "Campaign",
+    "Cell",
+    "Cluster",
+    "Estimate",
+    "Exclusion",
+    "Hardware",
+    "Host",
+    "Layout",
+    "LayoutSpec",
+    "Plan",
+    "PlannedSample",
+    "ScaleModel",
+    "Ssh",
+    "Where",
+    "WorkloadSpec",
+    "build_plan",
+    "dump_yaml",
+    "estimate",
+    "expand",
+    "expand_layouts",
+    "load_campaign",
+    "load_cluster",
+    "load_yaml",
+    "parse_geometry",
+    "place_bricks",
+    "validate",
+]

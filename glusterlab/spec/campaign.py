@@ -1,0 +1,190 @@
+"""The campaign: the layouts, workloads and repeats of one matrix (``campaign.yaml``)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
+
+from .cell import Access, LayoutType, parse_geometry
+from .fields import Axis, Count, Duration, Label, Name, Size, SpecModel, Text, describe, problem, suggest
+
+MAX_CELLS = 100_000
+"""A matrix of more than this is a slip of the pen, not a campaign."""
+
+
+def _geometry_text(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise ValueError(f"expected a geometry such as '3x2' or '12x(4+2)', found {describe(value)}")
+    return str(value).replace(" ", "")
+
+
+def _option_text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return str(value)
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise ValueError(f"expected a value or a list of values of a volume option, found {describe(value)}")
+    return value
+
+
+Geometry = Annotated[str, BeforeValidator(_geometry_text)]
+OptionName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9._-]*$")]
+OptionValue = Annotated[str, BeforeValidator(_option_text)]
+
+
+def _axis_text(value: tuple[Any, ...]) -> Any:
+    return value[0] if len(value) == 1 else list(value)
+
+
+_Compact = PlainSerializer(_axis_text, when_used="json")
+
+
+class LayoutSpec(SpecModel):
+    """One entry of ``layouts``: each list in it multiplies the layouts."""
+
+    name: Annotated[Label, Field(max_length=40, description="a label for figures; lists add what varies to it")]
+    type: LayoutType
+    geometry: Axis[Geometry] = Field(
+        description="subvolumes x copies, such as 3x2, or subvolumes x (data + redundancy), 12x(4+2)"
+    )
+    backing: Axis[Label] = Field(description="name of a backing of the cluster")
+    options: dict[OptionName, Axis[OptionValue]] = Field(default={}, description="volume options; on and off are text")
+
+    @model_validator(mode="after")
+    def _geometry_fits(self) -> LayoutSpec:
+        for n, text in enumerate(self.geometry):
+            try:
+                parse_geometry(self.type, text)
+            except ValueError as error:
+                raise problem(str(error), "geometry", n) from None
+        return self
+
+
+class WorkloadSpec(SpecModel):
+    """One entry of ``workloads``: each list in it, except ``options``, is an axis."""
+
+    tool: Axis[Label]
+    operations: Axis[Label]
+    file_size: Axis[Size] = Field(
+        description="size of each file as it is written here (B, kB, MB, GB or KiB, MiB, GiB)"
+    )
+    stands_for: tuple[Size, ...] | None = Field(
+        default=None, description="size that a scaled file stands for: one for each file_size"
+    )
+    record_size: Axis[Size] | None = Field(default=None, description="bytes of one call of the tool")
+    files_per_worker: Axis[Count] | None = None
+    model: Axis[Label] | None = Field(default=None, description="a scale model of the cluster; only on a testbed")
+    workers: Axis[Count] | None = Field(default=None, description="instead of the campaign's workers")
+    options: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = Field(
+        default=(), description="further arguments of the tool, as they are; not an axis"
+    )
+
+    @field_validator("stands_for", mode="before")
+    @classmethod
+    def _one_or_more(cls, value: Any) -> Any:
+        return value if value is None or isinstance(value, (list, tuple)) else [value]
+
+    @model_validator(mode="after")
+    def _sizes_pair(self) -> WorkloadSpec:
+        if self.stands_for is not None and len(self.stands_for) != len(self.file_size):
+            raise problem(
+                f"expected a size for each of the {len(self.file_size)} file sizes, found {len(self.stands_for)}",
+                "stands_for",
+            )
+        return self
+
+
+class Where(SpecModel):
+    """What an exclusion is about: every key that is given must match; a list matches any of its values."""
+
+    layout: Axis[Label] | None = None
+    type: Axis[LayoutType] | None = None
+    geometry: Axis[Geometry] | None = None
+    backing: Axis[Label] | None = None
+    access: Axis[Access] | None = None
+    tool: Axis[Label] | None = None
+    operation: Axis[Label] | None = None
+    file_size: Axis[Size] | None = None
+    record_size: Axis[Size] | None = None
+    files_per_worker: Axis[Count] | None = None
+    workers: Axis[Count] | None = None
+    model: Axis[Label] | None = None
+
+    @model_validator(mode="after")
+    def _not_all(self) -> Where:
+        if all(getattr(self, key) is None for key in type(self).model_fields):
+            raise ValueError("expected at least one key, such as layout or workers: an empty one excludes everything")
+        return self
+
+
+class Exclusion(SpecModel):
+    """A combination that is left out, and why."""
+
+    where: Where
+    reason: Annotated[str, Field(min_length=1, max_length=400)]
+
+
+class Campaign(SpecModel):
+    """One matrix, to be executed on one cluster, as ``campaign.yaml`` describes it."""
+
+    schema_version: Literal[1]
+    name: Annotated[Name, Field(description="folder of the campaign below raw/")]
+    study: Name
+    title: Text | None = None
+    description: Text | None = None
+    seed: Annotated[int, Field(strict=True, ge=0, lt=2**63, description="of the order in which cells run")]
+    repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = 3
+    attempts: Annotated[int, Field(strict=True, ge=1, le=20, description="executions of one repeat at most")] = 2
+    layouts: tuple[LayoutSpec, ...] = Field(min_length=1)
+    access: Axis[Access] = ("native",)
+    workloads: tuple[WorkloadSpec, ...] = Field(min_length=1)
+    workers: Axis[Count] = Field(description="workers in total, over all clients")
+    deadline: Duration = Field(default=1200.0, description="of one workload command")
+    exclude: tuple[Exclusion, ...] = ()
+
+    @field_validator("layouts")
+    @classmethod
+    def _names_differ(cls, layouts: tuple[LayoutSpec, ...]) -> tuple[LayoutSpec, ...]:
+        for n, layout in enumerate(layouts):
+            if layout.name in {other.name for other in layouts[:n]}:
+                raise problem(f"expected a name of its own, found {layout.name!r} twice", n, "name")
+        return layouts
+
+    @model_validator(mode="after")
+    def _vocabulary(self) -> Campaign:
+        from .matrix import count_points, expand_layouts
+
+        self._check_tools()
+        if count_points(self) > MAX_CELLS:
+            raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count_points(self):,}")
+        known: dict[str, set[str]] = {
+            "tool": {tool for workload in self.workloads for tool in workload.tool},
+            "operation": {operation for workload in self.workloads for operation in workload.operations},
+            "backing": {backing for layout in self.layouts for backing in layout.backing},
+            "model": {model for workload in self.workloads for model in workload.model or ()},
+        }
+        names = {name for family, layout in expand_layouts(self) for name in (family, layout.name)}
+        for n, exclusion in enumerate(self.exclude):
+            for key, values in {**known, "layout": names}.items():
+                for value in getattr(exclusion.where, key) or ():
+                    if value not in values:
+                        raise problem(_unknown(key, value, values), "exclude", n, "where", key)
+        return self
+
+    def _check_tools(self) -> None:
+        from ..workloads import WORKLOADS
+
+        operations = {name for workload in WORKLOADS.values() for name in workload.operations}
+        for n, workload in enumerate(self.workloads):
+            for tool in workload.tool:
+                if tool not in WORKLOADS:
+                    raise problem(_unknown("tool", tool, set(WORKLOADS)), "workloads", n, "tool")
+            for operation in workload.operations:
+                if operation not in operations:
+                    raise problem(_unknown("operation", operation, operations), "workloads", n, "operations")
+
+
+def _unknown(kind: str, value: str, known: set[str]) -> str:
+    return f"unknown {kind} {value!r}" + (suggest(value, sorted(known)) or f": there is no {kind} in this campaign")

@@ -1,0 +1,230 @@
+"""A cell: one point of the matrix, with an id that the same cell has in every campaign."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from ..errors import ParseError
+from ..units import format_size
+from .cluster import ScaleModel
+from .fields import Count, Label, SpecModel
+
+CELL_SCHEMA_VERSION = 1
+"""Version of ``cell.json``."""
+
+LayoutType = Literal["distribute", "replicate", "disperse"]
+Access = Literal["native", "nfs", "gfapi", "smb", "none"]
+
+_GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9]?)\+([1-9][0-9]?)\)))?$")
+_EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)"}
+
+
+Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
+
+
+class Layout(SpecModel):
+    """How bricks become a volume.
+
+    Attributes
+    ----------
+    name : str
+        A label; it is not part of a cell's identity.
+    type : {"distribute", "replicate", "disperse"}
+    subvolumes : int
+        Over which files are distributed.
+    replica : int
+        Copies of each file; 1 unless replicated.
+    data, redundancy : int
+        Bricks of a dispersed subvolume that hold data, and that may fail; 1 and 0 otherwise.
+    backing : str
+        Name of the cluster's backing that the bricks lie on.
+    options : tuple of (str, str)
+        Volume options, sorted by name.
+    """
+
+    name: Label
+    type: LayoutType
+    subvolumes: Count
+    replica: Count = 1
+    data: Count = 1
+    redundancy: Annotated[int, Field(strict=True, ge=0)] = 0
+    backing: Label
+    options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def subvolume_size(self) -> int:
+        """Bricks of one subvolume."""
+        return self.replica * (self.data + self.redundancy)
+
+    @property
+    def bricks(self) -> int:
+        """Bricks of the volume."""
+        return self.subvolumes * self.subvolume_size
+
+    @property
+    def geometry(self) -> str:
+        """As the field writes it: ``6``, ``3x2`` or ``12x(4+2)``."""
+        if self.type == "distribute":
+            return str(self.subvolumes)
+        if self.type == "replicate":
+            return f"{self.subvolumes}x{self.replica}"
+        return f"{self.subvolumes}x({self.data}+{self.redundancy})"
+
+    @property
+    def stored_per_byte(self) -> float:
+        """Bytes on bricks for each byte of a file."""
+        return self.replica * (self.data + self.redundancy) / self.data
+
+
+def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
+    """Numbers of a geometry, as the fields of `Layout`.
+
+    Raises
+    ------
+    ValueError
+        When the text is no geometry of that type, or GlusterFS would refuse it.
+
+    Examples
+    --------
+    >>> parse_geometry("disperse", "12x(4+2)")
+    {'subvolumes': 12, 'replica': 1, 'data': 4, 'redundancy': 2}
+    >>> parse_geometry("replicate", "3x2")
+    {'subvolumes': 3, 'replica': 2, 'data': 1, 'redundancy': 0}
+    """
+    match = _GEOMETRY.match(text.replace(" ", ""))
+    form = f"expected a geometry such as {_EXAMPLES[layout_type]!r} for {layout_type}, found {text!r}"
+    if match is None:
+        raise ValueError(form)
+    subvolumes, replica, data, redundancy = (None if part is None else int(part) for part in match.groups())
+    assert subvolumes is not None
+    if layout_type == "disperse":
+        if data is None or redundancy is None:
+            raise ValueError(form)
+        if data <= redundancy:
+            raise ValueError(f"expected more data than redundancy bricks, as GlusterFS asks for, found {text!r}")
+        return {"subvolumes": subvolumes, "replica": 1, "data": data, "redundancy": redundancy}
+    if data is not None:
+        raise ValueError(form)
+    if layout_type == "distribute":
+        if replica not in (None, 1):
+            raise ValueError(form)
+        return {"subvolumes": subvolumes, "replica": 1, "data": 1, "redundancy": 0}
+    if replica is None or replica < 2:
+        raise ValueError(form)
+    return {"subvolumes": subvolumes, "replica": replica, "data": 1, "redundancy": 0}
+
+
+class Cell(SpecModel):
+    """Layout x access x workload x workers: one thing to run, any number of times.
+
+    Attributes
+    ----------
+    layout : Layout
+    access : {"native", "nfs", "gfapi", "smb", "none"}
+    tool, operation : str
+    file_size_bytes : int
+        Of each file as it is really written.
+    nominal_file_size_bytes : int
+        What a scaled file stands for; else the same.
+    record_size_bytes : int or None
+        Bytes of one call; None leaves it to the tool.
+    files_per_worker : int
+    workers : int
+        Over all clients.
+    model : ScaleModel
+    options : tuple of str
+        Further arguments of the tool.
+    """
+
+    layout: Layout
+    access: Access
+    tool: Label
+    operation: Label
+    file_size_bytes: Count64
+    nominal_file_size_bytes: Count64
+    record_size_bytes: Count64 | None = None
+    files_per_worker: Count = 1
+    workers: Count
+    model: ScaleModel
+    options: tuple[str, ...] = ()
+
+    @property
+    def slug(self) -> str:
+        """For people: ``iozone-write-4gib-disperse-12x4+2-jbod-native-w48``, with the nominal file size."""
+        geometry = self.layout.geometry.replace("(", "").replace(")", "")
+        size = format_size(self.nominal_file_size_bytes).replace(" ", "").lower()
+        parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, self.access]
+        return "-".join([*parts, f"w{self.workers}"])
+
+    @property
+    def id(self) -> str:
+        """The slug and a hash of everything but the labels (names of the layout and of the scale model)."""
+        facts = self.model_dump(mode="json")
+        del facts["layout"]["name"], facts["model"]["name"]
+        return f"{self.slug}-{_digest(facts)}"
+
+    @property
+    def dataset(self) -> str:
+        """Key of the files that a write makes and that a read of the same files needs; fit for a directory's name.
+
+        The operation and the scale model have no part in it.
+        """
+        facts = self.model_dump(mode="json", exclude={"operation", "model", "nominal_file_size_bytes"})
+        del facts["layout"]["name"]
+        size = format_size(self.file_size_bytes).replace(" ", "").lower()
+        return f"{self.tool}-{size}-f{self.files_per_worker}-w{self.workers}-{_digest(facts)}"
+
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of all files of the cell's dataset, before replication or redundancy."""
+        return self.workers * self.files_per_worker * self.file_size_bytes
+
+    def to_json(self) -> str:
+        """The cell as ``cell.json`` holds it."""
+        content = {
+            "schema_version": CELL_SCHEMA_VERSION,
+            "id": self.id,
+            "slug": self.slug,
+            "cell": self.model_dump(mode="json"),
+        }
+        return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Cell:
+        """The cell of a ``cell.json``.
+
+        Raises
+        ------
+        ParseError
+            When the text is no cell, of a newer schema, or its id is not that of its content.
+        """
+        try:
+            content: Any = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ParseError(f"expected a cell in JSON: {error}") from None
+        version = content.get("schema_version") if isinstance(content, dict) else None
+        if type(version) is int and version > CELL_SCHEMA_VERSION:
+            raise ParseError(
+                f"this cell is of schema {version}, this glusterlab reads up to 1: install a newer glusterlab"
+            )
+        if version != CELL_SCHEMA_VERSION or "cell" not in content:
+            raise ParseError("expected a cell with schema_version 1")
+        try:
+            cell = cls.model_validate(content["cell"])
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(str(part) for part in first["loc"])
+            raise ParseError(f"expected a cell, found a wrong key {place}: {first['msg']}") from None
+        if content.get("id") != cell.id:
+            raise ParseError(f"expected the id {cell.id} of this cell's content, found {content.get('id')!r}")
+        return cell
+
+
+def _digest(facts: dict[str, Any]) -> str:
+    canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:8]

@@ -1,0 +1,311 @@
+"""The cluster: its hosts, their roles, disks and links, and where bricks may lie (``cluster.yaml``)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+
+from .fields import Count, Duration, HostPath, Label, Rate, SpecModel, Text, describe, problem
+
+Role = Literal["server", "client"]
+
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", max_length=253)]
+Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9:]([A-Za-z0-9.:%_-]*[A-Za-z0-9])?$", max_length=253)]
+Device = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.!-]*$", max_length=60)]
+Interface = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=15)]
+
+
+def _local_path(value: object, info: ValidationInfo) -> Path:
+    if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
+        raise ValueError(f"expected a path, found {describe(value)}")
+    path = Path(value).expanduser()
+    folder = (info.context or {}).get("folder")
+    return path if folder is None else Path(os.path.normpath(folder / path))
+
+
+LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str, return_type=str, when_used="json")]
+"""A path on the controller; in a file it is relative to that file."""
+
+
+class ScaleModel(SpecModel):
+    """By how much the hardware under a cell is slowed down, against what it stands for.
+
+    Attributes
+    ----------
+    name : str
+        A label; it is not part of a cell's identity.
+    scale : int
+        Measured values times this stand beside values of the real hardware. 1 on real hardware.
+    operations : bool
+        True when operations per second of the disks are scaled as well as bandwidth.
+    """
+
+    name: Label
+    scale: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 1
+    operations: Annotated[bool, Field(strict=True)] = False
+
+
+REAL_HARDWARE = ScaleModel(name="real")
+"""The model of a cluster that is what it is."""
+
+
+class ScaleParameters(SpecModel):
+    """One entry of ``scale_models``."""
+
+    scale: Annotated[int, Field(strict=True, ge=1, le=100_000, description="the hardware is this many times slower")]
+    operations: Annotated[bool, Field(strict=True, description="scale operations per second of disks, too")] = False
+
+
+class Host(SpecModel):
+    """One machine of the cluster.
+
+    Attributes
+    ----------
+    name : str
+    address : str
+        What SSH and Gluster connect to; the name where none is given.
+    devices : tuple of str
+        Block devices of its bricks, for ``sar -d``, without ``/dev/``.
+    interface : str
+        The network interface that the volume's traffic uses.
+    """
+
+    name: HostName
+    address: Address = Field(
+        default="", validate_default=False, description="what SSH and Gluster connect to; default: the name"
+    )
+    devices: tuple[Device, ...] = Field(default=(), description="block devices of the bricks, for sar, without /dev/")
+    interface: Interface = Field(default="eth0", description="the interface that the volume's traffic uses")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _address_is_name(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "name" in data and not data.get("address"):
+            return {**data, "address": data["name"]}
+        return data
+
+    @field_validator("devices", mode="before")
+    @classmethod
+    def _without_dev(cls, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [item.removeprefix("/dev/") if isinstance(item, str) else item for item in value]
+        return value
+
+
+class Ssh(SpecModel):
+    """How the controller reaches the hosts."""
+
+    config: LocalPath | None = Field(
+        default=None, description="an ssh_config, relative to this file; default: the user's own"
+    )
+    user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_.-]*$")] = "root"
+    check_host_keys: Annotated[bool, Field(strict=True)] = True
+    connect_timeout: Duration = 10.0
+
+
+class Hardware(SpecModel):
+    """What the cluster is made of: of the real hardware, unscaled, also where a testbed stands for it."""
+
+    disks_per_server: Count
+    disk_write: Rate = Field(description="sequential write rate of one disk, from a baseline or data sheet")
+    disk_read: Rate = Field(description="sequential read rate of one disk")
+    array_write: Rate | None = Field(default=None, description="sequential write rate of one RAID array")
+    array_read: Rate | None = Field(default=None, description="sequential read rate of one RAID array")
+    server_link: Rate = Field(description="network rate of one server, each way")
+    client_link: Rate = Field(description="network rate of one client, each way")
+    disk_model: Text | None = None
+    server_model: Text | None = None
+    client_model: Text | None = None
+    cpu_model: Text | None = None
+    raid_controller: Text | None = None
+    memory_per_server: Text | None = None
+    memory_per_client: Text | None = None
+    switch: Text | None = None
+    notes: Text | None = None
+
+
+class Backing(SpecModel):
+    """Where bricks may lie, the same on every server: mounted file systems.
+
+    The suite makes bricks only in directories below these that it has made and marked itself.
+    """
+
+    bricks: tuple[HostPath, ...] = Field(min_length=1)
+    disks_per_brick: Count = 1
+    kind: Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
+
+
+class SmallfileSource(SpecModel):
+    """Where the controller keeps its checkout of smallfile."""
+
+    checkout: LocalPath
+
+
+class Telemetry(SpecModel):
+    """How sar samples the hosts."""
+
+    interval: Duration = 2.0
+
+    @field_validator("interval")
+    @classmethod
+    def _whole_seconds(cls, value: float) -> float:
+        if value < 1 or value != int(value):
+            raise ValueError(f"expected whole seconds of at least 1 s, as sar counts, found {value:g} s")
+        return value
+
+
+class TestbedMark(SpecModel):
+    """Present when the cluster is a scale model on one machine."""
+
+    __test__ = False
+
+    name: Label
+    state: LocalPath
+
+
+class Cluster(SpecModel):
+    """A GlusterFS pool with its clients, as ``cluster.yaml`` describes it."""
+
+    schema_version: Literal[1]
+    name: Label
+    description: Text | None = None
+    ssh: Ssh = Ssh()
+    servers: tuple[Host, ...] = Field(min_length=1)
+    clients: tuple[Host, ...] = Field(min_length=1)
+    hardware: Hardware
+    backings: dict[Label, Backing] = Field(min_length=1)
+    work_dir: HostPath = Field(default="/var/tmp/glusterlab", description="on every host; the suite makes and marks it")
+    mount_root: HostPath = Field(default="/mnt/glusterlab", description="on clients; a volume is mounted below it")
+    shared_dir: HostPath | None = Field(default=None, description="seen by all clients, off the volume under test")
+    smallfile: SmallfileSource | None = None
+    telemetry: Telemetry = Telemetry()
+    scale_models: dict[Label, ScaleParameters] = Field(default={})
+    testbed: TestbedMark | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Cluster:
+        self._check_hosts()
+        self._check_backings()
+        if self.scale_models and self.testbed is None:
+            raise problem("scale models belong to a testbed, and this cluster has no 'testbed' key", "scale_models")
+        return self
+
+    def _check_hosts(self) -> None:
+        names: dict[str, str] = {}
+        addresses: dict[str, str] = {}
+        for group, hosts in (("servers", self.servers), ("clients", self.clients)):
+            for n, host in enumerate(hosts):
+                if host.name in names:
+                    raise problem(
+                        f"expected each host once, found {host.name!r} also in {names[host.name]}", group, n, "name"
+                    )
+                if host.address in addresses:
+                    other = addresses[host.address]
+                    raise problem(f"expected an address of its own, found that of {other!r}", group, n, "address")
+                names[host.name] = group
+                addresses[host.address] = host.name
+
+    def _check_backings(self) -> None:
+        own = {"work_dir": self.work_dir, "mount_root": self.mount_root, "shared_dir": self.shared_dir}
+        places = [(key, path) for key, path in own.items() if path is not None]
+        for n, (key, path) in enumerate(places):
+            for other, other_path in places[:n]:
+                if _overlap(path, other_path):
+                    raise problem(f"expected a directory apart from {other}, found {path} and {other_path}", key)
+        for name, backing in self.backings.items():
+            disks = len(backing.bricks) * backing.disks_per_brick
+            if disks > self.hardware.disks_per_server:
+                raise problem(
+                    f"expected at most the {self.hardware.disks_per_server} disks of a server, "
+                    f"found {len(backing.bricks)} bricks of {backing.disks_per_brick}",
+                    "backings",
+                    name,
+                )
+            for n, root in enumerate(backing.bricks):
+                for other in backing.bricks[:n]:
+                    if _overlap(root, other):
+                        raise problem(
+                            f"expected file systems apart, found {root} and {other}", "backings", name, "bricks", n
+                        )
+                for key, path in places:
+                    if _overlap(root, path):
+                        raise problem(
+                            f"expected bricks apart from {key}, found {root} and {path}", "backings", name, "bricks", n
+                        )
+
+    @property
+    def hosts(self) -> tuple[Host, ...]:
+        """Servers, then clients."""
+        return self.servers + self.clients
+
+    @property
+    def is_testbed(self) -> bool:
+        """Whether this is a scale model on one machine."""
+        return self.testbed is not None
+
+    @property
+    def disks_total(self) -> int:
+        """Disks of all servers, whatever the protection: what efficiency is divided by."""
+        return len(self.servers) * self.hardware.disks_per_server
+
+    def host(self, name: str) -> Host:
+        """The host of that name.
+
+        Raises
+        ------
+        KeyError
+            When the cluster has none.
+        """
+        for host in self.hosts:
+            if host.name == name:
+                return host
+        raise KeyError(name)
+
+    def role(self, name: str) -> Role:
+        """What a host is for.
+
+        Raises
+        ------
+        KeyError
+            When the cluster has no host of that name.
+        """
+        return "server" if self.host(name) in self.servers else "client"
+
+    def backing(self, name: str) -> Backing:
+        """The backing of that name.
+
+        Raises
+        ------
+        KeyError
+            When the cluster has none.
+        """
+        return self.backings[name]
+
+    def scale_model(self, name: str) -> ScaleModel:
+        """The scale model of that name.
+
+        Raises
+        ------
+        KeyError
+            When the cluster has none.
+        """
+        parameters = self.scale_models[name]
+        return ScaleModel(name=name, scale=parameters.scale, operations=parameters.operations)
+
+    def smallfile_checkout(self, environ: Mapping[str, str] = os.environ) -> Path | None:
+        """The smallfile checkout on the controller: ``smallfile.checkout``, else ``GLUSTERLAB_SMALLFILE``.
+
+        None where neither names a folder that holds ``smallfile_cli.py``.
+        """
+        named = self.smallfile.checkout if self.smallfile else None
+        if named is None and environ.get("GLUSTERLAB_SMALLFILE"):
+            named = Path(environ["GLUSTERLAB_SMALLFILE"]).expanduser().absolute()
+        return named if named is not None and (named / "smallfile_cli.py").is_file() else None
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or one.startswith(other + "/") or other.startswith(one + "/")

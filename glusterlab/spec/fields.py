@@ -1,0 +1,200 @@
+"""Field types that the specification models share: sizes, rates, times, names, paths on hosts, and axes."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, PlainSerializer
+from pydantic.json_schema import JsonSchemaValue, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from ..units import format_size, parse_duration, parse_rate, parse_size
+
+T = TypeVar("T")
+
+
+class SpecModel(BaseModel):
+    """Base of everything that is read from a specification: frozen, and unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def problem(message: str, *at: str | int) -> PydanticCustomError:
+    """An error for a validator to raise.
+
+    Parameters
+    ----------
+    message : str
+        What was expected and what was found.
+    *at
+        Keys and indices, below the value that is being validated, of what is wrong.
+    """
+    return PydanticCustomError("spec", "{message}", {"message": message, "at": at})
+
+
+def describe(value: object) -> str:
+    """A value from a YAML file, named as its writer knows it.
+
+    Examples
+    --------
+    >>> describe(True), describe(3), describe("x"), describe([1]), describe(None)
+    ('true', 'the number 3', "'x'", 'a list', 'nothing')
+    """
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return f"the number {value}"
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:57] + "...")
+    if isinstance(value, dict):
+        return "a mapping of keys"
+    return "a list"
+
+
+def suggest(word: str, choices: list[str], *, listed: bool = True) -> str:
+    """The end of a message about a mistyped word: the nearest choice, or all of them.
+
+    Examples
+    --------
+    >>> suggest("recrod_size", ["record_size", "workers"])
+    ": did you mean 'record_size'?"
+    >>> suggest("colour", ["record_size", "workers"])
+    ': expected one of record_size, workers'
+    """
+    near = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+    if near:
+        return f": did you mean {near[0]!r}?"
+    return f": expected one of {', '.join(choices)}" if listed and choices else ""
+
+
+def _unit(parse: Callable[[Any], float], example: str) -> BeforeValidator:
+    def read(value: object) -> float:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ValueError(f"expected something like '{example}', found {describe(value)}")
+        try:
+            number = parse(value)
+        except OverflowError:
+            number = math.inf
+        if not math.isfinite(number) or not 0 < number < 1e18:
+            raise ValueError(f"expected something like '{example}', found {describe(value)}")
+        return number
+
+    return BeforeValidator(read)
+
+
+def format_rate(rate: float) -> str | float:
+    """A rate as a specification writes it, exact: in Gbit/s or MB/s where that reads back as the same number.
+
+    Examples
+    --------
+    >>> format_rate(1.25e9), format_rate(205e6), format_rate(1000.5)
+    ('10 Gbit/s', '205 MB/s', 1000.5)
+    """
+    for unit, factor in (("Gbit/s", 1e9 / 8), ("MB/s", 1e6)):
+        text = f"{rate / factor:g} {unit}"
+        if rate >= factor and (unit == "MB/s" or rate % factor == 0) and "e" not in text and parse_rate(text) == rate:
+            return text
+    return rate
+
+
+def _duration_text(seconds: float) -> str | float:
+    text = str(int(seconds) if seconds == int(seconds) else seconds)
+    return seconds if "e" in text else f"{text} s"
+
+
+_SIZE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kKMGT]i?B)?\s*$"
+_RATE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*([kMG]?bit/s|(B|[kKMGT]i?B)/s)\s*$"
+_TIME_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h)?\s*$"
+
+
+def _schema(kind: str, form: str, example: str) -> WithJsonSchema:
+    return WithJsonSchema(
+        {
+            "anyOf": [{"type": "string", "pattern": form}, {"type": "number", "exclusiveMinimum": 0}],
+            "description": kind,
+            "examples": [example],
+        }
+    )
+
+
+Size = Annotated[
+    int,
+    _unit(parse_size, "20 MiB"),
+    PlainSerializer(format_size, return_type=str, when_used="json"),
+    _schema(
+        "A size: a number with B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); "
+        "a bare number is bytes.",
+        _SIZE_FORM,
+        "20 MiB",
+    ),
+]
+Rate = Annotated[
+    float,
+    _unit(parse_rate, "205 MB/s"),
+    PlainSerializer(format_rate, when_used="json"),
+    _schema(
+        "A rate: a number with MB/s (10^6 bytes), MiB/s (2^20 bytes), Gbit/s (10^9 bits) and their like; "
+        "a bare number is bytes per second.",
+        _RATE_FORM,
+        "205 MB/s",
+    ),
+]
+Duration = Annotated[
+    float,
+    _unit(parse_duration, "10 min"),
+    PlainSerializer(_duration_text, when_used="json"),
+    _schema("A time: a number with ms, s, min or h; a bare number is seconds.", _TIME_FORM, "10 min"),
+]
+Count = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+Text = Annotated[str, Field(max_length=4000)]
+
+NAME_FORM = r"^[a-z0-9][a-z0-9-]*$"
+Name = Annotated[str, Field(pattern=NAME_FORM, max_length=60)]
+Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=60)]
+
+
+def _host_path(value: object) -> str:
+    form = "an absolute path on the hosts, such as /var/tmp/glusterlab"
+    if not isinstance(value, str):
+        raise ValueError(f"expected {form}, found {describe(value)}")
+    if not value.startswith("/") or re.search(r"[\x00-\x1f\x7f]", value):
+        raise ValueError(f"expected {form}, found {describe(value)}")
+    parts = [part for part in value.split("/") if part]
+    if not parts or any(part in (".", "..") for part in parts):
+        raise ValueError(f"expected {form} without '.' and '..' and below /, found {describe(value)}")
+    return "/" + "/".join(parts)
+
+
+HostPath = Annotated[str, BeforeValidator(_host_path), Field(pattern="^/.")]
+
+
+class _AxisSchema:
+    """Says in the JSON Schema that one value may stand without the brackets of a list."""
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        array = handler(core)
+        return {"anyOf": [array["items"], array]}
+
+
+def as_axis(value: object) -> object:
+    """A scalar as a list of one; refuses an empty list and a value that is listed twice."""
+    if isinstance(value, (list, tuple)):
+        if not value:
+            raise ValueError("expected a value or a list of values, found an empty list")
+        for n, item in enumerate(value):
+            if item in value[:n]:
+                raise ValueError(f"expected each value once, found {describe(item)} twice")
+        return value
+    if isinstance(value, dict) or value is None:
+        raise ValueError(f"expected a value or a list of values, found {describe(value)}")
+    return [value]
+
+
+Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), _AxisSchema()]
+"""One value or a list of values: a list is an axis of the matrix."""

@@ -1,0 +1,307 @@
+"""The plan: which cells run, in which order, what cannot run and why, and what it will cost."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ..errors import SpecError
+from .campaign import Campaign
+from .cell import Cell, Layout
+from .cluster import REAL_HARDWARE, Cluster, Host
+from .matrix import expand
+
+AVAILABLE_ACCESS = ("native",)
+"""Ways to reach a volume that this release can set up."""
+
+STANDS_FOR_TOLERANCE = 0.05
+"""How far file_size x scale may be from stands_for."""
+
+SMALLFILE_ADVICE = (
+    "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
+    "the checkout by smallfile.checkout in the cluster file or by GLUSTERLAB_SMALLFILE"
+)
+
+
+@dataclass(frozen=True)
+class PlannedSample:
+    """One execution that is to be made.
+
+    Attributes
+    ----------
+    cell : Cell
+    repeat, round : int
+        Counted from 1; each round holds one repeat of every cell.
+    order : int
+        Counted from 1, over the whole campaign.
+    """
+
+    cell: Cell
+    repeat: int
+    round: int
+    order: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign comes to.
+
+    Attributes
+    ----------
+    cells : tuple of Cell
+        That run, in the order of the file.
+    samples : tuple of PlannedSample
+        In the order in which they run.
+    not_runnable, excluded : tuple of (Cell, str)
+        With the reason: of the suite, and of the campaign's own rules.
+    """
+
+    cells: tuple[Cell, ...]
+    samples: tuple[PlannedSample, ...]
+    not_runnable: tuple[tuple[Cell, str], ...] = ()
+    excluded: tuple[tuple[Cell, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class CellEstimate:
+    """Rough cost of one sample of a cell: seconds, and bytes of its files on bricks."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Rough cost of a plan.
+
+    Attributes
+    ----------
+    cells : dict
+        Cell id to `CellEstimate`.
+    seconds : float
+        Of all samples and changes of layout, each sample at its first attempt.
+    brick_bytes : int
+        On the bricks of the layout that needs most, with copies and redundancy.
+    raw_bytes : int
+        Of the campaign's folder on the controller.
+    """
+
+    cells: dict[str, CellEstimate] = field(default_factory=dict)
+    seconds: float = 0.0
+    brick_bytes: int = 0
+    raw_bytes: int = 0
+
+
+def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) -> Plan:
+    """Cells and samples of a campaign, and what is left out.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    cluster : Cluster or None
+        None leaves open what only a cluster can tell: scale models, bricks, clients.
+    smallfile : bool
+        Whether a checkout of smallfile is at hand.
+
+    Returns
+    -------
+    Plan
+        The same for the same campaign and cluster, whatever the order in the file.
+    """
+    cells: list[Cell] = []
+    not_runnable: list[tuple[Cell, str]] = []
+    excluded: list[tuple[Cell, str]] = []
+    for cell, exclusion in expand(campaign, cluster):
+        if exclusion is not None:
+            excluded.append((cell, exclusion))
+            continue
+        reason = _why_not(cell, cluster, smallfile)
+        if reason is None:
+            cells.append(cell)
+        else:
+            not_runnable.append((cell, reason))
+    cells, orphans = _with_files(cells)
+    return Plan(
+        cells=tuple(cells),
+        samples=tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.repeats)),
+        not_runnable=(*not_runnable, *orphans),
+        excluded=tuple(excluded),
+    )
+
+
+def _needs_files(cell: Cell) -> bool:
+    from ..workloads import WORKLOADS
+
+    return WORKLOADS[cell.tool].needs_files(cell.operation)
+
+
+def _with_files(cells: Sequence[Cell]) -> tuple[list[Cell], list[tuple[Cell, str]]]:
+    """Cells apart from those that read files which no cell of the plan makes."""
+    made = {cell.dataset for cell in cells if not _needs_files(cell)}
+    kept = [cell for cell in cells if cell.dataset in made]
+    reason = "no cell of this campaign makes the files that it reads: add the operation that does"
+    return kept, [(cell, reason) for cell in cells if cell.dataset not in made]
+
+
+def _why_not(cell: Cell, cluster: Cluster | None, smallfile: bool) -> str | None:
+    from ..workloads import WORKLOADS
+
+    workload = WORKLOADS[cell.tool]
+    if cell.operation not in workload.operations:
+        return f"{cell.tool} has no operation {cell.operation!r}, it has {', '.join(workload.operations)}"
+    if cell.access not in AVAILABLE_ACCESS:
+        return (
+            f"access {cell.access!r} is not available in this release of glusterlab, only {', '.join(AVAILABLE_ACCESS)}"
+        )
+    if cell.tool == "smallfile" and not smallfile:
+        return SMALLFILE_ADVICE
+    if cluster is None:
+        return None
+    return (
+        _layout_problem(cell.layout, cluster)
+        or _model_problem(cell, cluster)
+        or workload.not_runnable(cell, len(cluster.clients))
+    )
+
+
+def _model_problem(cell: Cell, cluster: Cluster) -> str | None:
+    model = cell.model
+    if not cluster.is_testbed and model.name != REAL_HARDWARE.name:
+        return f"scale model {model.name!r} needs a testbed, and {cluster.name} is real hardware: leave 'model' out"
+    known = ", ".join(cluster.scale_models) or "none"
+    if cluster.is_testbed and model.name == REAL_HARDWARE.name:
+        return f"{cluster.name} is a testbed: name one of its scale models by 'model' ({known})"
+    if cluster.is_testbed and model.name not in cluster.scale_models:
+        return f"{cluster.name} has no scale model {model.name!r}, it has {known}"
+    if cell.nominal_file_size_bytes == cell.file_size_bytes:
+        return None
+    ratio = cell.file_size_bytes * model.scale / cell.nominal_file_size_bytes
+    if abs(ratio - 1) > STANDS_FOR_TOLERANCE:
+        return (
+            f"file_size x scale {model.scale} is {ratio:.2f} of stands_for: expected within "
+            f"{STANDS_FOR_TOLERANCE:.0%}, change file_size or stands_for"
+        )
+    return None
+
+
+def _layout_problem(layout: Layout, cluster: Cluster) -> str | None:
+    if layout.backing not in cluster.backings:
+        return f"{cluster.name} has no backing {layout.backing!r}, it has {', '.join(cluster.backings)}"
+    servers, roots = len(cluster.servers), len(cluster.backing(layout.backing).bricks)
+    if layout.subvolume_size > servers:
+        needed = layout.subvolume_size
+        return f"a subvolume of {layout.geometry} needs {needed} distinct servers, {cluster.name} has {servers}"
+    if layout.bricks > servers * roots:
+        room = f"{servers} servers x {roots}"
+        return f"{layout.geometry} needs {layout.bricks} bricks, backing {layout.backing!r} has {room}"
+    return None
+
+
+def place_bricks(layout: Layout, cluster: Cluster) -> list[tuple[Host, str]]:
+    """Where each brick of a layout lies, in the order in which the volume is created.
+
+    Bricks go round the servers disk by disk, so that the bricks of each subvolume, which follow each other, lie on
+    distinct servers.
+
+    Returns
+    -------
+    list of (Host, str)
+        The server, and the file system of its backing.
+
+    Raises
+    ------
+    SpecError
+        When the cluster has too few servers, bricks or no such backing.
+    """
+    found = _layout_problem(layout, cluster)
+    if found is not None:
+        raise SpecError(f"layout {layout.name!r}: {found}")
+    roots = cluster.backing(layout.backing).bricks
+    places = [(server, root) for root in roots for server in cluster.servers]
+    return places[: layout.bricks]
+
+
+def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int) -> list[PlannedSample]:
+    """Samples in interleaved rounds, so that drift over the night does not look like an effect.
+
+    In a round the layouts come one after the other in shuffled order, because a change of layout is expensive; in a
+    layout the datasets come in shuffled order; in a dataset what makes the files comes before what needs them. The
+    order follows from the seed and the cells' ids alone.
+    """
+    layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in sorted(cells, key=lambda cell: cell.id):
+        layouts[cell.layout.model_dump_json(exclude={"name"})][cell.dataset].append(cell)
+    samples: list[PlannedSample] = []
+    for number in range(1, repeats + 1):
+        shuffler = random.Random(f"{seed}:{number}")
+        blocks = sorted(layouts)
+        shuffler.shuffle(blocks)
+        for block in blocks:
+            datasets = sorted(layouts[block])
+            shuffler.shuffle(datasets)
+            for dataset in datasets:
+                group = list(layouts[block][dataset])
+                shuffler.shuffle(group)
+                group.sort(key=_needs_files)
+                for cell in group:
+                    samples.append(PlannedSample(cell, repeat=number, round=number, order=len(samples) + 1))
+    return samples
+
+
+_WRITE_SHARE, _READ_SHARE = 0.7, 0.6
+_FILES_PER_S_PER_DISK = 5.0
+_SAMPLE_S, _LAYOUT_S = 20.0, 30.0
+_RAW_SAMPLE_BYTES, _RAW_HOST_BYTES, _RAW_ROW_BYTES = 12_000, 1_000, 60
+
+
+def estimate(plan: Plan, cluster: Cluster) -> Estimate:
+    """Rough time and space of a plan; an order of magnitude to choose sizes by, not a prediction.
+
+    The pool moves data at a share (0.7 writing, 0.6 reading: the rule of thumb of the summit-2017 study) of the slowest
+    of clients' links, servers' links and disks, divided by the scale, and handles five files a second per disk, also
+    divided by the scale where operations are scaled. To that come 20 s per sample (health, caches, the tool's start,
+    flushing) and 30 s per change of layout.
+    """
+    cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
+    changes = sum(
+        before is None or before.cell.layout != after.cell.layout
+        for before, after in zip((None, *plan.samples[:-1]), plan.samples, strict=True)
+    )
+    datasets: dict[Layout, dict[str, int]] = defaultdict(dict)
+    for cell in plan.cells:
+        datasets[cell.layout][cell.dataset] = cells[cell.id].bytes
+    raw = sum(
+        _RAW_SAMPLE_BYTES
+        + len(cluster.hosts)
+        * (_RAW_HOST_BYTES + _RAW_ROW_BYTES * cells[sample.cell.id].seconds / cluster.telemetry.interval)
+        for sample in plan.samples
+    )
+    return Estimate(
+        cells=cells,
+        seconds=sum(cells[sample.cell.id].seconds for sample in plan.samples) + changes * _LAYOUT_S,
+        brick_bytes=max((sum(sizes.values()) for sizes in datasets.values()), default=0),
+        raw_bytes=round(raw),
+    )
+
+
+def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
+    hardware, layout = cluster.hardware, cell.layout
+    backing = cluster.backing(layout.backing)
+    writes = not _needs_files(cell)
+    servers = min(layout.bricks, len(cluster.servers))
+    disk = hardware.disk_write if writes else hardware.disk_read
+    array = hardware.array_write if writes else hardware.array_read
+    brick = array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
+    amplification = layout.stored_per_byte if writes else 1.0
+    slowest = min(
+        min(cell.workers, len(cluster.clients)) * hardware.client_link,
+        servers * hardware.server_link,
+        layout.bricks * brick,
+    )
+    rate = slowest / amplification * (_WRITE_SHARE if writes else _READ_SHARE) / cell.model.scale
+    disks = layout.bricks * backing.disks_per_brick
+    files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
+    seconds = _SAMPLE_S + cell.bytes_written / rate + cell.workers * cell.files_per_worker / files_rate
+    return CellEstimate(seconds=seconds, bytes=round(cell.bytes_written * layout.stored_per_byte))
