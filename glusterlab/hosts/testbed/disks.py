@@ -1,0 +1,107 @@
+"""The testbed's disks: sparse files behind loop devices, which the hosts format with XFS and mount."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from glusterlab.errors import TestbedError
+from glusterlab.hosts.testbed.local import run
+from glusterlab.hosts.testbed.options import ARRAY_DISKS, TestbedOptions
+
+Kind = Literal["disk", "array"]
+_DETACH_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One brick device of one server.
+
+    Attributes
+    ----------
+    host : str
+    kind : {'disk', 'array'}
+        A single disk, or a RAID 6 array modelled as one device of the array's speed.
+    device : str
+        Such as ``/dev/loop7``.
+    number : str
+        The kernel's ``major:minor``.
+    mount_point : str
+        On the host.
+    """
+
+    host: str
+    kind: Kind
+    device: str
+    number: str
+    mount_point: str
+
+
+def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
+    """Where the bricks of every server are mounted, by kind."""
+    return {
+        "disk": [f"/bricks/jbod/d{n:02d}" for n in range(1, options.disks + 1)],
+        "array": [f"/bricks/raid6/a{n:02d}" for n in range(1, options.arrays + 1)],
+    }
+
+
+def make(options: TestbedOptions, folder: Path) -> list[Disk]:
+    """Make the backing files and loop devices of all servers.
+
+    Parameters
+    ----------
+    options : TestbedOptions
+    folder : Path
+        Where the sparse files go.
+
+    Raises
+    ------
+    TestbedError
+        When the kernel gives no more loop devices.
+    """
+    sizes = {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
+    made = []
+    for host in options.server_names:
+        (folder / host).mkdir(parents=True, exist_ok=True)
+        for kind, points in mount_points(options).items():
+            for point in points:
+                image = folder / host / f"{Path(point).name}.img"
+                with open(image, "wb") as stream:
+                    stream.truncate(sizes[kind])
+                # without direct I/O the file behind a loop device is cached a second time, on the machine
+                direct = [] if options.memory_backed else ["--direct-io=on"]
+                device = run(["losetup", "--find", "--show", *direct, image]).strip()
+                status = os.stat(device)
+                number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+                made.append(Disk(host, kind, device, number, point))
+    return made
+
+
+def attached(folder: Path) -> list[str]:
+    """Loop devices whose backing file lies below a folder, deleted files included."""
+    listing = run(["losetup", "--list", "--json", "--output", "NAME,BACK-FILE"])
+    devices = json.loads(listing)["loopdevices"] if listing.strip() else []
+    return [entry["name"] for entry in devices if str(entry["back-file"]).startswith(f"{folder}/")]
+
+
+def remove(folder: Path) -> None:
+    """Detach all loop devices below a folder, and wait until the kernel has let them go.
+
+    Raises
+    ------
+    TestbedError
+        When a device stays in use.
+    """
+    deadline = time.monotonic() + _DETACH_DEADLINE_S
+    while left := attached(folder):
+        for device in left:
+            run(["losetup", "--detach", device], check=False)
+        if not attached(folder):
+            return
+        if time.monotonic() > deadline:
+            raise TestbedError(f"the loop devices {', '.join(left[:4])} stay in use; run 'down' again in a minute")
+        time.sleep(0.2)

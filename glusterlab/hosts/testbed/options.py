@@ -1,0 +1,137 @@
+"""What a testbed is made of: how many hosts and disks, which release, at which scale, on which addresses.
+
+The hardware figures are those of the guide's standard servers (Supermicro guide, appendix A: one disk
+205 and 212 MB/s, a RAID 6 array of 12 disks 1,224 and 1,107 MB/s, servers with 2 x 10 GbE, clients with
+10 GbE). Operations per second are not in the guide: `DISK_OPERATIONS` is what a 7,200 rpm disk does
+with a queue, and an array of 12 reads at 12 times that. Writes of an array are limited to what a controller's
+write-back cache leaves of the RAID 6 penalty; runbooks/testbed says how sure that is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from glusterlab.errors import UsageError
+
+RELEASES = {"bookworm": "10.3", "trixie": "11.1"}
+"""Debian releases that hosts can be made from, with the GlusterFS that each brings."""
+
+MAX_HOSTS_PER_ROLE = 99
+DISK_OPERATIONS = 170.0
+ARRAY_DISKS = 12
+ARRAY_WRITE_OPERATIONS = 1000.0
+
+
+@dataclass(frozen=True)
+class Device:
+    """Speed of one kind of brick device of the real hardware: bytes per second and operations per second."""
+
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    read_operations_per_s: float
+    write_operations_per_s: float
+
+
+@dataclass(frozen=True)
+class HardwareModel:
+    """The hardware that a testbed is a scale model of; rates are those of the full-size parts."""
+
+    disk: Device = Device(212e6, 205e6, DISK_OPERATIONS, DISK_OPERATIONS)
+    array: Device = Device(1107e6, 1224e6, ARRAY_DISKS * DISK_OPERATIONS, ARRAY_WRITE_OPERATIONS)
+    server_link_bytes_per_s: float = 20e9 / 8
+    client_link_bytes_per_s: float = 10e9 / 8
+
+
+@dataclass(frozen=True)
+class Model:
+    """A scale model: everything is `scale` times slower; `operations` says whether disk operations are, too."""
+
+    scale: float
+    operations: bool
+
+
+@dataclass(frozen=True)
+class TestbedOptions:
+    """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
+
+    Raises
+    ------
+    UsageError
+        When a value cannot be.
+    """
+
+    __test__ = False
+
+    name: str = "default"
+    servers: int = 6
+    clients: int = 12
+    disks: int = 12
+    arrays: int = 1
+    scale: float = 200.0
+    small_file_scale: float = 20.0
+    release: str = "bookworm"
+    subnet: str = "10.77.0.0/24"
+    disk_size_bytes: int = 4 << 30
+    memory_backed: bool = False
+    mirror: str | None = None
+    hardware: HardwareModel = field(default_factory=HardwareModel)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", self.name):
+            raise UsageError(
+                f"the testbed name '{self.name}' must be 1 to 20 of a-z, 0-9 and '-', starting with a letter"
+            )
+        for what, count, least in (("servers", self.servers, 1), ("clients", self.clients, 1)):
+            if not least <= count <= MAX_HOSTS_PER_ROLE:
+                raise UsageError(f"--{what} {count}: expected {least} to {MAX_HOSTS_PER_ROLE}")
+        if not 0 <= self.disks <= 36 or not 0 <= self.arrays <= 4 or self.disks + self.arrays < 1:
+            raise UsageError("expected 0 to 36 --disks and 0 to 4 --arrays, and at least one of them, on each server")
+        for what, scale in (("--scale", self.scale), ("--small-file-scale", self.small_file_scale)):
+            if not 1 <= scale <= 10000:
+                raise UsageError(f"{what} {scale:g}: expected 1 (full speed) to 10000")
+        if self.release not in RELEASES:
+            raise UsageError(f"--release {self.release}: expected one of {', '.join(RELEASES)}")
+        if self.disk_size_bytes < 512 << 20:
+            raise UsageError("--disk-size: XFS with GlusterFS needs at least 512 MiB")
+        try:
+            network = ipaddress.ip_network(self.subnet)
+        except ValueError as error:
+            raise UsageError(f"--subnet {self.subnet}: {error}") from error
+        if network.version != 4 or not network.is_private or network.prefixlen > 24 or network.prefixlen < 8:
+            raise UsageError(f"--subnet {self.subnet}: expected a private IPv4 network between /8 and /24")
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """Scale models that this testbed offers, by name."""
+        return {
+            "large-file": Model(self.scale, operations=False),
+            "small-file": Model(self.small_file_scale, operations=True),
+        }
+
+    @property
+    def server_names(self) -> list[str]:
+        """``server01``, ``server02``, ..."""
+        return [f"server{n:02d}" for n in range(1, self.servers + 1)]
+
+    @property
+    def client_names(self) -> list[str]:
+        """``client01``, ``client02``, ..."""
+        return [f"client{n:02d}" for n in range(1, self.clients + 1)]
+
+    def address(self, name: str) -> str:
+        """Address of a host: servers at .11 and on, clients at .111 and on, the machine itself at .1."""
+        network = ipaddress.ip_network(self.subnet)
+        base = {"server": 10, "client": 110}[name[:6]]
+        return str(network.network_address + base + int(name[6:]))
+
+    @property
+    def gateway(self) -> str:
+        """Address of the machine on the testbed's bridge."""
+        return str(ipaddress.ip_network(self.subnet).network_address + 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for state.json."""
+        return asdict(self)

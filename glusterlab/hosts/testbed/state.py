@@ -1,0 +1,149 @@
+"""The testbed's state folder: what was made, where, and the files with which others reach the hosts."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from glusterlab.errors import TestbedError
+from glusterlab.hosts.testbed.disks import Disk, mount_points
+from glusterlab.hosts.testbed.options import ARRAY_DISKS, Device, HardwareModel, TestbedOptions
+
+SCHEMA_VERSION = 1
+MARKER = ".glusterlab-testbed"
+SHARED_FOLDER = "/srv/glusterlab-shared"
+
+
+def state_home() -> Path:
+    """Folder of all testbeds of this user; ``GLUSTERLAB_TESTBED_HOME`` names another."""
+    chosen = os.environ.get("GLUSTERLAB_TESTBED_HOME")
+    return Path(chosen) if chosen else Path(platformdirs.user_state_dir("glusterlab")) / "testbed"
+
+
+def state_folder(name: str) -> Path:
+    """State folder of one testbed."""
+    return state_home() / name
+
+
+def running() -> list[str]:
+    """Names of the testbeds whose start ended well."""
+    home = state_home()
+    return sorted(path.parent.name for path in home.glob("*/cluster.yaml")) if home.is_dir() else []
+
+
+def default_cluster_file() -> Path | None:
+    """cluster.yaml of the running testbed; None where there is none, or more than one to choose from."""
+    names = running()
+    return state_folder(names[0]) / "cluster.yaml" if len(names) == 1 else None
+
+
+@dataclass
+class State:
+    """What `up` made.
+
+    Attributes
+    ----------
+    folder : Path
+    options : TestbedOptions
+    disks : list of Disk
+    """
+
+    folder: Path
+    options: TestbedOptions
+    disks: list[Disk] = field(default_factory=list)
+
+    def host_folder(self, host: str) -> Path:
+        """Folder of one host: the writable half of its root, its boot log."""
+        return self.folder / "hosts" / host
+
+    def disks_of(self, host: str) -> list[Disk]:
+        """Brick devices of one server."""
+        return [disk for disk in self.disks if disk.host == host]
+
+    def save(self) -> None:
+        """Write state.json, by way of a temporary name."""
+        content = {
+            "schema_version": SCHEMA_VERSION,
+            "options": self.options.to_json(),
+            "disks": [asdict(disk) for disk in self.disks],
+        }
+        partial = self.folder / "state.json.partial"
+        partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        partial.rename(self.folder / "state.json")
+
+    @classmethod
+    def load(cls, folder: Path) -> State:
+        """Read state.json.
+
+        Raises
+        ------
+        TestbedError
+            When there is none, it is damaged, or a newer glusterlab wrote it.
+        """
+        path = folder / "state.json"
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            version = content["schema_version"]
+            if version > SCHEMA_VERSION:
+                raise TestbedError(f"{path} was written by a newer glusterlab (schema {version}): take it down with that")
+            options = content["options"]
+            hardware = options.pop("hardware")
+            devices = {kind: Device(**hardware.pop(kind)) for kind in ("disk", "array")}
+            model = HardwareModel(**devices, **hardware)
+            return cls(folder, TestbedOptions(**options, hardware=model), [Disk(**disk) for disk in content["disks"]])
+        except FileNotFoundError as error:
+            raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise TestbedError(f"{path} is damaged ({error}): 'glusterlab testbed down' removes what is left") from error
+
+
+def cluster_specification(state: State) -> dict[str, Any]:
+    """The testbed as the content of a cluster.yaml."""
+    options, hardware = state.options, state.options.hardware
+    points = mount_points(options)
+    backings: dict[str, Any] = {}
+    if points["disk"]:
+        backings["jbod"] = {"kind": "jbod", "bricks": points["disk"], "disks_per_brick": 1}
+    if points["array"]:
+        backings["raid6"] = {"kind": "raid6", "bricks": points["array"], "disks_per_brick": ARRAY_DISKS}
+    servers = [
+        {
+            "name": host,
+            "address": options.address(host),
+            "interface": "eth0",
+            "devices": [Path(disk.device).name for disk in state.disks_of(host)],
+        }
+        for host in options.server_names
+    ]
+    clients = [
+        {"name": host, "address": options.address(host), "interface": "eth0"} for host in options.client_names
+    ]
+    return {
+        "schema_version": 1,
+        "name": f"testbed-{options.name}",
+        "description": f"GlusterFS on one machine, a scale model; hosts run Debian {options.release}",
+        "ssh": {"config": "ssh_config", "user": "root", "check_host_keys": True, "connect_timeout": "10 s"},
+        "servers": servers,
+        "clients": clients,
+        "hardware": {
+            "disks_per_server": options.disks or options.arrays * ARRAY_DISKS,
+            "disk_read": f"{hardware.disk.read_bytes_per_s / 1e6:g} MB/s",
+            "disk_write": f"{hardware.disk.write_bytes_per_s / 1e6:g} MB/s",
+            "array_read": f"{hardware.array.read_bytes_per_s / 1e6:g} MB/s",
+            "array_write": f"{hardware.array.write_bytes_per_s / 1e6:g} MB/s",
+            "server_link": f"{hardware.server_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
+            "client_link": f"{hardware.client_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
+        },
+        "backings": backings,
+        "shared_dir": SHARED_FOLDER,
+        "telemetry": {"interval": "1 s"},
+        "scale_models": {
+            name: {"scale": model.scale, "operations": model.operations} for name, model in options.models.items()
+        },
+        "testbed": {"name": options.name, "state": str(state.folder)},
+    }

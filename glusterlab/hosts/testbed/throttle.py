@@ -1,0 +1,150 @@
+"""The scale model: disks and links of a running testbed slowed to a share of the hardware that they stand for.
+
+Limits are hardware figures divided by the scale. Nothing here is fitted to a result.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from glusterlab.errors import UsageError
+from glusterlab.hosts.testbed import cgroups, network
+from glusterlab.hosts.testbed.disks import Disk
+from glusterlab.hosts.testbed.local import run, write_value
+from glusterlab.hosts.testbed.options import Device, HardwareModel, Model
+from glusterlab.hosts.testbed.state import State
+
+LINK_BURST_BYTES = 256 * 1024
+LINK_QUEUE_BYTES = 1024 * 1024
+_V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
+
+
+def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
+    """Limits of one device under a scale model, by the names of cgroup v2's io.max.
+
+    Parameters
+    ----------
+    hardware : Device
+        Speeds of the full-size device.
+    model : Model
+
+    Returns
+    -------
+    dict of str to int
+        ``rbps`` and ``wbps`` in bytes per second; with `model.operations` also ``riops`` and ``wiops``
+        in operations per second, at least 1.
+
+    Examples
+    --------
+    >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(200, operations=False))
+    {'rbps': 1060000, 'wbps': 1025000}
+    >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(20, operations=True))["riops"]
+    8
+    """
+    limits = {
+        "rbps": round(hardware.read_bytes_per_s / model.scale),
+        "wbps": round(hardware.write_bytes_per_s / model.scale),
+    }
+    if model.operations:
+        limits["riops"] = max(1, round(hardware.read_operations_per_s / model.scale))
+        limits["wiops"] = max(1, round(hardware.write_operations_per_s / model.scale))
+    return limits
+
+
+def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
+    """Put a running testbed under one of its scale models, or lift all limits.
+
+    Parameters
+    ----------
+    state_folder : Path or str
+        The testbed's state folder, as its cluster.yaml names it.
+    model : str or None
+        Name of a scale model; None lifts the limits.
+
+    Returns
+    -------
+    dict
+        What is in effect now, for the sample's record: the model, its limits per device kind (bytes and
+        operations per second) and per link (bytes per second), and how they are enforced.
+
+    Raises
+    ------
+    UsageError
+        When the testbed has no model of that name.
+    TestbedError
+        When the testbed is not running or the kernel refuses a limit.
+    """
+    state = State.load(Path(state_folder))
+    models = state.options.models
+    if model is not None and model not in models:
+        raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
+    chosen = None if model is None else models[model]
+    hardware = state.options.hardware
+    kinds = {"disk": hardware.disk, "array": hardware.array}
+    by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in kinds.items()}
+    for disk in state.disks:
+        _limit_disk(state.options.name, disk, by_kind[disk.kind])
+    links = _link_rates(hardware, chosen)
+    _limit_links(state, links)
+    return {
+        "model": model,
+        "scale": None if chosen is None else chosen.scale,
+        "disk": by_kind["disk"],
+        "array": by_kind["array"],
+        "server_link_bytes_per_s": links["server"],
+        "client_link_bytes_per_s": links["client"],
+        "enforced_by": ["cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle", "tc tbf"],
+    }
+
+
+def lift(disks: list[Disk], testbed: str) -> None:
+    """Lift the limits of disks that may be half gone already; an array that still has data to write needs it."""
+    for disk in disks:
+        _limit_disk(testbed, disk, {}, missing_ok=True)
+
+
+def _limit_disk(testbed: str, disk: Disk, limits: dict[str, int], *, missing_ok: bool = False) -> None:
+    if cgroups.is_v2():
+        # v2 charges buffered writes to the group that owns the pages, so that the host's own group is the place
+        values = " ".join(f"{name}={limits.get(name, 'max')}" for name in _V1_FILES)
+        target = cgroups.folders(testbed, disk.host)[0] / "io.max"
+        write_value(target, f"{disk.number} {values}", missing_ok=missing_ok)
+        return
+    for name, file in _V1_FILES.items():
+        # v1 charges buffered writes to the root group, whoever made them; 0 means no limit
+        target = cgroups.ROOT / "blkio" / f"blkio.throttle.{file}_device"
+        write_value(target, f"{disk.number} {limits.get(name, 0)}", missing_ok=missing_ok)
+
+
+def _link_rates(hardware: HardwareModel, model: Model | None) -> dict[str, int | None]:
+    if model is None:
+        return {"server": None, "client": None}
+    return {
+        "server": round(hardware.server_link_bytes_per_s / model.scale),
+        "client": round(hardware.client_link_bytes_per_s / model.scale),
+    }
+
+
+def _limit_links(state: State, rates: dict[str, int | None]) -> None:
+    options = state.options
+    hosts = {name: "server" for name in options.server_names} | {name: "client" for name in options.client_names}
+    outside = [_qdisc(network.port(options.name, host), rates[role]) for host, role in hosts.items()]
+    run(["tc", "-force", "-batch", "-"], stdin="\n".join(outside) + "\n")
+
+    def inside(host: str) -> None:
+        line = _qdisc(network.INTERFACE, rates[hosts[host]])
+        run(["tc", "-n", network.namespace(options.name, host), "-force", "-batch", "-"], stdin=line + "\n")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(inside, hosts))
+
+
+def _qdisc(interface: str, rate: int | None) -> str:
+    if rate is None:
+        # a veth without a limit has no queue of its own; replacing works whether or not there was a limit before
+        return f"qdisc replace dev {interface} root noqueue"
+    return (
+        f"qdisc replace dev {interface} root tbf rate {rate * 8}bit burst {LINK_BURST_BYTES} limit {LINK_QUEUE_BYTES}"
+    )
