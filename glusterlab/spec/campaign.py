@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
 
-from .cell import Access, LayoutType, parse_geometry
+from .cell import Access, Cell, Layout, LayoutType, parse_geometry
 from .fields import Axis, Count, Duration, Label, Name, Size, SpecModel, Text, describe, problem, suggest
+
+__all__ = ["Access", "Campaign", "Cell", "Exclusion", "Layout", "LayoutSpec", "LayoutType", "Where", "WorkloadSpec"]
 
 MAX_CELLS = 100_000
 """A matrix of more than this is a slip of the pen, not a campaign."""

@@ -18,6 +18,12 @@ Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9:]([A-Za-z0-9.:%_-]*[A-Za-z0
 Device = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.!-]*$", max_length=60)]
 Interface = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=15)]
 
+Scale = Annotated[
+    float,
+    Field(strict=True, ge=1, le=100_000),
+    PlainSerializer(lambda scale: int(scale) if scale == int(scale) else scale, when_used="json"),
+]
+
 
 def _local_path(value: object, info: ValidationInfo) -> Path:
     if not isinstance(value, (str, Path)) or not str(value) or "\0" in str(value):
@@ -38,14 +44,14 @@ class ScaleModel(SpecModel):
     ----------
     name : str
         A label; it is not part of a cell's identity.
-    scale : int
+    scale : float
         Measured values times this stand beside values of the real hardware. 1 on real hardware.
     operations : bool
         True when operations per second of the disks are scaled as well as bandwidth.
     """
 
     name: Label
-    scale: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 1
+    scale: Scale = 1.0
     operations: Annotated[bool, Field(strict=True)] = False
 
 
@@ -56,7 +62,7 @@ REAL_HARDWARE = ScaleModel(name="real")
 class ScaleParameters(SpecModel):
     """One entry of ``scale_models``."""
 
-    scale: Annotated[int, Field(strict=True, ge=1, le=100_000, description="the hardware is this many times slower")]
+    scale: Scale = Field(description="the hardware is this many times slower")
     operations: Annotated[bool, Field(strict=True, description="scale operations per second of disks, too")] = False
 
 
@@ -218,7 +224,8 @@ class Cluster(SpecModel):
                     raise problem(f"expected a directory apart from {other}, found {path} and {other_path}", key)
         for name, backing in self.backings.items():
             disks = len(backing.bricks) * backing.disks_per_brick
-            if disks > self.hardware.disks_per_server:
+            # a small testbed may model an array of more disks than it has
+            if self.testbed is None and disks > self.hardware.disks_per_server:
                 raise problem(
                     f"expected at most the {self.hardware.disks_per_server} disks of a server, "
                     f"found {len(backing.bricks)} bricks of {backing.disks_per_brick}",

@@ -180,7 +180,7 @@ def _model_problem(cell: Cell, cluster: Cluster) -> str | None:
     ratio = cell.file_size_bytes * model.scale / cell.nominal_file_size_bytes
     if abs(ratio - 1) > STANDS_FOR_TOLERANCE:
         return (
-            f"file_size x scale {model.scale} is {ratio:.2f} of stands_for: expected within "
+            f"file_size x scale {model.scale:g} is {ratio:.2f} of stands_for: expected within "
             f"{STANDS_FOR_TOLERANCE:.0%}, change file_size or stands_for"
         )
     return None
