@@ -1,0 +1,213 @@
+"""What the result of a notebook depends on, as digests: its code, its parameters, raw files, the library, the lock.
+
+Only the standard library is imported: a run of `reproduce` with nothing to do spends its time here.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from glusterlab.errors import RawStoreError, ReproduceError
+from glusterlab.manifest import MANIFEST, Manifest, file_digest
+
+PARAMETERS_TAG = "parameters"
+"""Tag of the cell that papermill puts the parameters after."""
+
+LIBRARY = Path(__file__).parent
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of a text in UTF-8, in hexadecimal."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def files_digest(root: Path, files: Iterable[Path]) -> str:
+    """One digest of many files: of their paths below `root` and of their bytes.
+
+    Raises
+    ------
+    RawStoreError
+        When a file cannot be read.
+    """
+    lines = sorted(f"{path.relative_to(root).as_posix()} {file_digest(path)}" for path in files)
+    return text_digest("\n".join(lines))
+
+
+def folder_digest(folder: Path) -> str:
+    """One digest of all files below a folder, caches and hidden files left out; a folder that is not there is empty.
+
+    Raises
+    ------
+    RawStoreError
+        When a file cannot be read.
+    """
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return files_digest(folder, (path for path in found if _counts(path.relative_to(folder))))
+
+
+def _counts(path: Path) -> bool:
+    return not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+@dataclass(frozen=True)
+class NotebookSource:
+    """A notebook as far as its results depend on it.
+
+    Attributes
+    ----------
+    code : str
+        Digest of the code cells and their tags.
+    text : str
+        Digest of all other cells: a change of it changes no result.
+    parameters : tuple of str
+        Names assigned in the cell tagged ``parameters``, in their order.
+    """
+
+    path: Path
+    code: str
+    text: str
+    parameters: tuple[str, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a notebook's cells.
+
+        Raises
+        ------
+        ReproduceError
+            When the file is no notebook.
+        """
+        try:
+            cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+            code = [_cell(cell) for cell in cells if cell["cell_type"] == "code"]
+            text = [_cell(cell) for cell in cells if cell["cell_type"] != "code"]
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ReproduceError(f"{path} cannot be read as a notebook: {error}", notebook=path.stem) from error
+        names = [name for tags, source in code if PARAMETERS_TAG in tags for name in _assigned(path, source)]
+        return cls(path, text_digest(json.dumps(code)), text_digest(json.dumps(text)), tuple(names))
+
+    def refuse_unknown(self, parameters: Iterable[str]) -> None:
+        """Refuse parameters that the notebook does not have: papermill would only log a warning.
+
+        Raises
+        ------
+        ReproduceError
+            Naming what is unknown and what there is.
+        """
+        unknown = [name for name in parameters if name not in self.parameters]
+        if unknown:
+            there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
+            raise ReproduceError(
+                f"{self.path.name} has no parameter {', '.join(unknown)} ({there}); a parameter is a line "
+                f"'name: type = value' in the cell tagged '{PARAMETERS_TAG}'",
+                notebook=self.path.stem,
+            )
+
+
+def _cell(cell: Mapping[str, Any]) -> tuple[list[str], str]:
+    source = cell["source"]
+    return list(cell["metadata"].get("tags", [])), source if isinstance(source, str) else "".join(source)
+
+
+def _assigned(path: Path, source: str) -> list[str]:
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError as error:
+        raise ReproduceError(
+            f"{path.name}: the cell tagged '{PARAMETERS_TAG}' is not plain Python: {error}", notebook=path.stem
+        ) from error
+    names: list[str] = []
+    for statement in statements:
+        if isinstance(statement, ast.AnnAssign):
+            targets: list[ast.expr] = [statement.target]
+        else:
+            targets = statement.targets if isinstance(statement, ast.Assign) else []
+        names += [target.id for target in targets if isinstance(target, ast.Name)]
+    return names
+
+
+def key(parts: Mapping[str, object]) -> str:
+    """One digest of everything that a result depends on.
+
+    Examples
+    --------
+    >>> key({"code": "a", "raw": "b"}) == key({"raw": "b", "code": "a"})
+    True
+    """
+    return text_digest(json.dumps(parts, sort_keys=True))
+
+
+def environment_parts(project: Path) -> dict[str, str]:
+    """What all notebooks depend on: the library's source, the lock, published numbers, the Python version.
+
+    Raises
+    ------
+    RawStoreError
+        When a file cannot be read.
+    """
+    lock = project / "requirements.lock"
+    return {
+        "library": folder_digest(LIBRARY),
+        "lock": file_digest(lock) if lock.exists() else "",
+        "published": folder_digest(project / "raw" / "published"),
+        "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+    }
+
+
+Signatures = dict[str, list[int]]
+"""Size and modification time (ns) of files when their digests were right, by path below the campaign's folder."""
+
+
+def check_raw(raw: Path, known: Mapping[str, list[int]]) -> tuple[str, Signatures]:
+    """Digest of a campaign's raw files, after a check that they are those of its manifest.
+
+    A file is hashed when its size or modification time is not the known one, so a change of a file is noticed
+    although the manifest is the same, and an unchanged campaign costs one ``stat`` per file.
+
+    Parameters
+    ----------
+    raw : pathlib.Path
+        ``raw/<campaign>``.
+    known : mapping of str to [int, int]
+        What this function returned before.
+
+    Returns
+    -------
+    digest : str
+        Digest of the manifest, which stands for every file that it lists.
+    signatures : dict of str to [int, int]
+
+    Raises
+    ------
+    RawStoreError
+        When a file is missing or is not the one of the manifest.
+    """
+    signatures: Signatures = {}
+    wrong: list[str] = []
+    for name, digest in Manifest.read(raw).digests.items():
+        path = raw / name
+        try:
+            status = path.stat()
+        except OSError:
+            wrong.append(name)
+            continue
+        signature = [status.st_size, status.st_mtime_ns]
+        if known.get(name) == signature or file_digest(path) == digest:
+            signatures[name] = signature
+        else:
+            wrong.append(name)
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise RawStoreError(
+            f"{raw}: not as {MANIFEST} has it: {', '.join(wrong[:3])}{more}. Raw files are never edited: restore them "
+            f"from a copy; `glusterlab verify {raw}` lists every finding",
+            path=raw,
+        )
+    return file_digest(raw / MANIFEST), signatures

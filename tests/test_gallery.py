@@ -1,0 +1,97 @@
+"""The page of a figures folder."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from glusterlab.gallery import MAX_ROWS, collect, write_index
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A figure with all its files, one without a caption, one that was not measured."""
+    path = tmp_path / "figures" / "demo"
+    path.mkdir(parents=True)
+    caption = {"title": "4 GB <files>", "caption": "By workers.", "alt": "Two rising lines."}
+    (path / "fig05-large-files.json").write_text(json.dumps({"number": 5, "slug": "large-files", **caption}))
+    (path / "fig05-large-files.svg").write_text(SVG)
+    (path / "fig05-large-files.png").write_bytes(b"png")
+    rows = "".join(f"{workers},83684210.5\n" for workers in range(MAX_ROWS + 2))
+    (path / "fig05-large-files.csv").write_text("workers,throughput_bytes_per_s\n" + rows)
+    (path / "fig14-by-file-size.png").write_bytes(b"png")
+    missing = {"number": 11, "title": "128 GB", "reason": "no such cell in this campaign"}
+    (path / "fig11-not-measured.json").write_text(json.dumps(missing))
+    return path
+
+
+def test_figures_are_collected_by_number(folder: Path) -> None:
+    figures, missing = collect(folder, {"fig05-large-files.svg": "10-large-files"})
+    assert [(figure.number, figure.title, figure.notebook) for figure in figures] == [
+        (5, "4 GB <files>", "10-large-files"),
+        (14, "By file size", ""),
+    ]
+    assert figures[0].files == ("fig05-large-files.svg", "fig05-large-files.png", "fig05-large-files.csv")
+    assert figures[0].more == 2
+    assert figures[0].rows[0] == ("0", "83,684,210")
+    assert [(entry.number, entry.reason) for entry in missing] == [(11, "no such cell in this campaign")]
+
+
+class Page(HTMLParser):
+    """Links, pictures and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.alts: list[str | None] = []
+        self.tags: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.tags.append(tag)
+        self.links += [value for name in ("href", "src") if (value := values.get(name))]
+        if tag == "img":
+            self.alts.append(values.get("alt"))
+
+
+def test_page_is_complete_self_contained_and_repeatable(folder: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw" / "demo"
+    raw.mkdir(parents=True)
+    (raw / "campaign.yaml").write_text("schema_version: 1\ntitle: First light & more\nstudy: supermicro-2017\n")
+    (raw / "cluster.yaml").write_text("testbed: {name: default}\n")
+    made_by = {"fig05-large-files.svg": "10-large-files"}
+    path = write_index(raw, folder, digest="0123456789abcdef", made_by=made_by)
+    text = path.read_text()
+    page = Page(text)
+    assert {"fig05-large-files.svg", "fig05-large-files.csv", "notebooks/10-large-files.html"} <= set(page.links)
+    assert not [link for link in page.links if ":" in link]
+    assert page.alts == ["Two rising lines.", "Figure 14: By file size"]
+    assert "script" not in page.tags
+    assert "First light &amp; more" in text
+    assert "4 GB &lt;files&gt;" in text
+    assert "scale model" in text
+    assert "no such cell in this campaign" in text
+    assert "2 more rows" in text
+    assert "Failed in the last run" not in text
+    write_index(raw, folder, digest="0123456789abcdef", made_by=made_by)
+    assert path.read_text() == text
+
+
+def test_page_says_which_notebooks_failed(folder: Path, tmp_path: Path) -> None:
+    path = write_index(tmp_path / "raw" / "demo", folder, digest="", made_by={}, failed=["20-small-files"])
+    assert "Failed in the last run: 20-small-files" in path.read_text()
+
+
+def test_damaged_files_do_not_stop_the_page(folder: Path, tmp_path: Path) -> None:
+    (folder / "fig05-large-files.json").write_text("[1, 2")
+    (folder / "fig05-large-files.csv").write_bytes(b"\xff\xfe\x00")
+    (folder / "fig-notes.svg").write_text(SVG)
+    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
+    assert "Large files" in text
+    assert "fig-notes" not in text

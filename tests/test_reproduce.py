@@ -1,0 +1,334 @@
+"""What runs again and what does not; with a real kernel where the kernel matters."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from glusterlab import fingerprint
+from glusterlab import reproduce as module
+from glusterlab.errors import UsageError
+from glusterlab.notebook import Job, Result, retell
+from glusterlab.reproduce import Progress, ReproduceSummary, reproduce
+
+PARAMETERS = 'campaign: str = "raw/x"  # folder\nfigures: str = "figures/x"'
+DRAW = """
+from pathlib import Path
+value = Path(campaign, "value.txt").read_text()
+folder = Path(figures)
+(folder / "fig{number}-tiny.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>")
+(folder / "fig{number}-tiny.csv").write_text("workers,value\\n1," + value)
+"""
+
+
+def cell(source: str, *tags: str, kind: str = "code") -> dict[str, Any]:
+    """One cell of a notebook file."""
+    common = {"cell_type": kind, "id": hashlib.sha256(source.encode()).hexdigest()[:8], "metadata": {"tags": [*tags]}}
+    return {**common, "source": source} | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+
+
+class Project:
+    """A project in a temporary folder, with one campaign and notebooks of a few cells."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.raw = root / "raw" / "demo"
+        self.figures = root / "figures" / "demo"
+        (root / "notebooks").mkdir()
+        self.raw.mkdir(parents=True)
+        self.write_raw("5\n")
+        (root / "requirements.lock").write_text("numpy==2.0\n")
+        self.write("10-first")
+        self.write("20-second")
+        self.events: list[Progress] = []
+
+    def write(
+        self, name: str, code: str | None = None, text: str = "# A question", parameters: str = PARAMETERS
+    ) -> None:
+        source = DRAW.format(number=name[:2]) if code is None else code
+        cells = [cell(text, kind="markdown"), cell(parameters, "parameters"), cell(source, "draw")]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        notebook = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        (self.root / "notebooks" / f"{name}.ipynb").write_text(json.dumps(notebook))
+
+    def write_raw(self, text: str, manifest: bool = True) -> None:
+        (self.raw / "value.txt").write_text(text)
+        if manifest:
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            (self.raw / "MANIFEST.sha256").write_text(f"value.txt {digest}\n")
+
+    def run(self, *raw: Path, **options: Any) -> ReproduceSummary:
+        self.events.clear()
+        return reproduce(raw, project=self.root, progress=self.events.append, **options)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks run by `exec` in this process: enough where the question is what runs."""
+
+    def process(self: object, job: Job, kernel: Path) -> Result:
+        target = Path(job.folder, f"{job.name}.ipynb")
+        if job.executed is None:
+            cells = nbformat.read(job.source, as_version=4).cells
+            parameters = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
+            exec("\n".join(c.source for c in cells if "draw" in c.metadata.tags), parameters)
+        target.write_text(Path(job.source).read_text())
+        target.with_suffix(".html").write_text("executed")
+        return Result()
+
+    monkeypatch.setattr(module._Run, "_process", process)
+
+
+BOTH = ("demo/10-first", "demo/20-second")
+
+
+@pytest.mark.usefixtures("no_kernel")
+class TestWhatRuns:
+    def test_first_run_writes_every_output_and_a_page(self, project: Project) -> None:
+        summary = project.run()
+        assert sorted(summary.ran) == list(BOTH)
+        assert summary.exit_code == 0
+        assert summary.figures_dirs == (project.figures,)
+        found = {path.relative_to(project.figures).as_posix() for path in project.figures.rglob("*.*")}
+        assert {"fig10-tiny.svg", "fig20-tiny.csv", "index.html", "notebooks/10-first.html"} <= found
+        assert (project.figures / "fig10-tiny.csv").read_text() == "workers,value\n1,5\n"
+
+    def test_nothing_runs_when_nothing_changed(self, project: Project) -> None:
+        project.run()
+        before = {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}
+        summary = project.run()
+        assert (summary.ran, summary.unchanged) == ((), BOTH)
+        assert before == {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}
+        assert [event.outcome for event in project.events] == ["unchanged", "unchanged"]
+
+    def test_changed_code_runs_that_notebook_only(self, project: Project) -> None:
+        project.run()
+        project.write("10-first", code=DRAW.format(number=10) + "# changed")
+        assert project.run().ran == BOTH[:1]
+
+    def test_changed_text_runs_nothing_and_tells_anew(self, project: Project) -> None:
+        project.run()
+        project.write("10-first", text="# Another question")
+        summary = project.run()
+        assert (summary.ran, summary.retold, summary.unchanged) == ((), BOTH[:1], BOTH[1:])
+        assert (project.figures / "fig10-tiny.csv").exists()
+        assert project.run().unchanged == BOTH
+
+    def test_changed_raw_file_runs_all(self, project: Project) -> None:
+        project.run()
+        project.write_raw("6\n")
+        assert sorted(project.run().ran) == list(BOTH)
+        assert (project.figures / "fig20-tiny.csv").read_text() == "workers,value\n1,6\n"
+
+    @pytest.mark.parametrize("name", ["requirements.lock", "raw/published/table.csv"])
+    def test_changed_lock_or_published_number_runs_all(self, project: Project, name: str) -> None:
+        project.run()
+        path = project.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("other")
+        assert len(project.run().ran) == 2
+
+    def test_changed_library_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        library = project.root / "library"
+        library.mkdir()
+        (library / "tables.py").write_text("A = 1")
+        monkeypatch.setattr(fingerprint, "LIBRARY", library)
+        project.run()
+        assert project.run().ran == ()
+        (library / "tables.py").write_text("A = 2")
+        assert len(project.run().ran) == 2
+
+    @pytest.mark.parametrize("name", ["fig10-tiny.svg", "fig10-tiny.csv", "notebooks/10-first.html"])
+    @pytest.mark.parametrize("damage", ["deleted", "edited"])
+    def test_damaged_output_is_made_again(self, project: Project, name: str, damage: str) -> None:
+        project.run()
+        path = project.figures / name
+        good = path.read_bytes()
+        path.unlink() if damage == "deleted" else path.write_text("edited by hand")
+        assert project.run().ran == BOTH[:1]
+        assert path.read_bytes() == good
+
+    def test_damaged_page_is_written_again_and_nothing_runs(self, project: Project) -> None:
+        project.run()
+        page = (project.figures / "index.html").read_bytes()
+        (project.figures / "index.html").write_text("edited by hand")
+        assert project.run().ran == ()
+        assert (project.figures / "index.html").read_bytes() == page
+
+    def test_force_runs_all(self, project: Project) -> None:
+        project.run()
+        assert len(project.run(force=True).ran) == 2
+
+    def test_lost_state_gives_the_same_bytes(self, project: Project) -> None:
+        project.run()
+        page, csv = (project.figures / "index.html").read_bytes(), (project.figures / "fig10-tiny.csv").read_bytes()
+        (project.figures / ".reproduce.json").write_text("{truncated")
+        assert len(project.run().ran) == 2
+        assert page == (project.figures / "index.html").read_bytes()
+        assert csv == (project.figures / "fig10-tiny.csv").read_bytes()
+
+    def test_figure_that_is_no_longer_made_goes(self, project: Project) -> None:
+        project.run()
+        project.write("10-first", code=DRAW.format(number=11))
+        project.run()
+        assert not (project.figures / "fig10-tiny.svg").exists()
+        assert (project.figures / "fig11-tiny.svg").exists()
+        assert "fig10-tiny" not in (project.figures / "index.html").read_text()
+
+    def test_selected_notebook(self, project: Project) -> None:
+        assert project.run(notebooks=["20"]).ran == BOTH[1:]
+        assert project.run(notebooks=["20-second.ipynb"]).unchanged == BOTH[1:]
+
+    def test_campaign_outside_the_project(self, project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere") / "other"
+        project.raw.rename(elsewhere)
+        assert project.run(elsewhere).figures_dirs == (project.root / "figures" / "other",)
+        assert (project.root / "figures" / "other" / "fig10-tiny.csv").exists()
+
+    def test_published_is_no_campaign(self, project: Project) -> None:
+        published = project.root / "raw" / "published"
+        published.mkdir()
+        (published / "MANIFEST.sha256").write_text("")
+        assert project.run().figures_dirs == (project.figures,)
+
+
+@pytest.mark.usefixtures("no_kernel")
+class TestWhatIsRefused:
+    def test_raw_file_that_is_not_the_manifest_s(self, project: Project) -> None:
+        project.run()
+        project.write_raw("7\n", manifest=False)
+        summary = project.run()
+        assert (summary.ran, summary.exit_code) == ((), 1)
+        assert "value.txt" in str(summary.failed[0])
+        assert "glusterlab verify" in str(summary.failed[0])
+
+    def test_missing_raw_file(self, project: Project) -> None:
+        (project.raw / "value.txt").unlink()
+        assert "value.txt" in project.run().failed[0].error
+
+    def test_touched_raw_file_is_the_same(self, project: Project) -> None:
+        project.run()
+        (project.raw / "value.txt").touch()
+        assert project.run().unchanged == BOTH
+
+    def test_unknown_parameter_is_refused_before_anything_runs(self, project: Project) -> None:
+        project.write("10-first", parameters='campaign: str = "raw/x"\nfolder = 3')
+        summary = project.run()
+        assert summary.ran == BOTH[1:]
+        assert "no parameter figures (it has campaign, folder)" in str(summary.failed[0])
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+
+    def test_file_that_is_no_notebook(self, project: Project) -> None:
+        (project.root / "notebooks" / "10-first.ipynb").write_text("no JSON")
+        summary = project.run()
+        assert summary.ran == BOTH[1:]
+        assert "10-first.ipynb cannot be read as a notebook" in str(summary.failed[0])
+
+    def test_no_campaign(self, project: Project) -> None:
+        with pytest.raises(UsageError, match="no campaign: expected a folder with MANIFEST"):
+            project.run(project.root / "notebooks")
+        (project.raw / "MANIFEST.sha256").unlink()
+        with pytest.raises(UsageError, match=r"no campaign in .*glusterlab run"):
+            project.run()
+
+    def test_no_such_notebook(self, project: Project) -> None:
+        with pytest.raises(UsageError, match="no notebook 30: there are 10-first, 20-second"):
+            project.run(notebooks=["30"])
+
+
+class TestKernel:
+    """Real runs by papermill: a few seconds each."""
+
+    def test_failing_cell_is_named_and_the_other_notebook_finishes(self, project: Project) -> None:
+        project.write("10-first", code="raise ValueError('seven is odd')")
+        summary = project.run()
+        (failure,) = summary.failed
+        assert summary.exit_code == 1
+        assert (failure.notebook, failure.cell, failure.tag) == ("10-first", 3, "draw")
+        assert str(failure) == "demo/10-first, cell 3 (draw): ValueError: seven is odd"
+        assert "seven is odd" in failure.traceback
+        assert "\x1b" not in failure.traceback
+        assert summary.ran == BOTH[1:]
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+        assert "10-first" in (project.figures / "index.html").read_text()
+
+    def test_dead_kernel_leaves_no_output(self, project: Project) -> None:
+        code = DRAW.format(number=10) + "import os; os._exit(3)"
+        project.write("10-first", code=code)
+        (failure,) = project.run(notebooks=["10"]).failed
+        assert (failure.cell, failure.tag) == (3, "draw")
+        assert "DeadKernelError" in failure.error
+        assert sorted(path.name for path in project.figures.rglob("*") if path.is_file()) == [
+            ".reproduce.json",
+            "index.html",
+        ]
+
+    def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "CELL_TIMEOUT", 1)
+        project.write("10-first", code="import time; time.sleep(60)")
+        (failure,) = project.run(notebooks=["10"]).failed
+        assert failure.cell == 3
+        assert "Timeout" in failure.error
+
+    def test_notebook_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "NOTEBOOK_TIMEOUT", 0.05)
+        (failure,) = project.run(notebooks=["10"]).failed
+        assert "not done within" in failure.error
+
+    def test_kernel_of_the_user_is_not_taken(
+        self, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spec = tmp_path / "jupyter" / "kernels" / "python3"
+        spec.mkdir(parents=True)
+        (spec / "kernel.json").write_text(json.dumps({"argv": ["false"], "display_name": "mine", "language": "python"}))
+        monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+        monkeypatch.setenv("MPLBACKEND", "TkAgg")
+        assert project.run(notebooks=["10"]).ran == BOTH[:1]
+
+    def test_executed_notebook_its_page_and_retelling(self, project: Project) -> None:
+        code = DRAW.format(number=10) + "import sys; print(sys.executable, campaign, figures, Path(campaign).exists())"
+        project.write("10-first", code=code)
+        project.run(notebooks=["10"])
+        executed = project.figures / "notebooks" / "10-first.ipynb"
+        output = nbformat.read(executed, as_version=4).cells[-1].outputs[0]["text"]
+        assert output.split()[0] == sys.executable
+        assert output.split()[1:] == ["raw/demo", "figures/demo", "True"]
+        project.write("10-first", code=code, text="# Another question")
+        assert project.run(notebooks=["10"]).retold == BOTH[:1]
+        told = nbformat.read(executed, as_version=4)
+        assert told.cells[0].source == "# Another question"
+        assert told.cells[-1].outputs[0]["text"] == output
+        page = executed.with_suffix(".html").read_text()
+        assert "Another question" in page
+        assert "<script" not in page
+
+
+def test_retelling_keeps_injected_parameters_after_the_parameters_cell() -> None:
+    new = nbformat.v4
+    tagged = new.new_code_cell("a = 1", metadata={"tags": ["parameters"]})
+    injected = new.new_code_cell("a = 2", metadata={"tags": ["injected-parameters"]})
+    source = new.new_notebook(cells=[new.new_markdown_cell("new"), tagged, new.new_code_cell("a")])
+    ran = new.new_code_cell("a", execution_count=3)
+    told = retell(source, new.new_notebook(cells=[new.new_markdown_cell("old"), tagged, injected, ran]))
+    assert [c.source for c in told.cells] == ["new", "a = 1", "a = 2", "a"]
+    assert told.cells[-1].execution_count == 3
+
+
+def test_progress_tells_start_and_end(project: Project, no_kernel: Callable[[], None]) -> None:
+    project.run(notebooks=["10"])
+    assert [(event.notebook, event.outcome) for event in project.events] == [
+        ("10-first", "started"),
+        ("10-first", "ran"),
+    ]
