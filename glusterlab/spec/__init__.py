@@ -8,6 +8,7 @@ from .cluster import Backing, Cluster, Hardware, Host, ScaleModel, Ssh
 from .load import dump_yaml, load_campaign, load_cluster, load_yaml, validate
 from .matrix import expand, expand_layouts
 from .plan import Estimate, Plan, PlannedSample, build_plan, estimate, place_bricks
+from .schema import json_schema
 
 __all__ = [
     "Backing",
@@ -31,6 +32,7 @@ __all__ = [
     "estimate",
     "expand",
     "expand_layouts",
+    "json_schema",
     "load_campaign",
     "load_cluster",
     "load_yaml",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, field_validator, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from .cell import Access, Cell, Layout, LayoutType, parse_geometry
-from .fields import Axis, Count, Duration, Label, Name, Size, SpecModel, Text, describe, problem, suggest
+from .fields import Axis, AxisSchema, Count, Duration, Label, Name, Size, SpecModel, Text, describe, problem, suggest
 
 __all__ = ["Access", "Campaign", "Cell", "Exclusion", "Layout", "LayoutSpec", "LayoutType", "Where", "WorkloadSpec"]
 
@@ -31,16 +31,17 @@ def _option_text(value: object) -> str:
     return value
 
 
-Geometry = Annotated[str, BeforeValidator(_geometry_text)]
+Geometry = Annotated[
+    str,
+    BeforeValidator(_geometry_text),
+    WithJsonSchema({"type": ["string", "integer"], "examples": ["3x2", "12x(4+2)"]}),
+]
 OptionName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9._-]*$")]
-OptionValue = Annotated[str, BeforeValidator(_option_text)]
+OptionValue = Annotated[str, BeforeValidator(_option_text), WithJsonSchema({"type": ["string", "number", "boolean"]})]
 
 
-def _axis_text(value: tuple[Any, ...]) -> Any:
-    return value[0] if len(value) == 1 else list(value)
-
-
-_Compact = PlainSerializer(_axis_text, when_used="json")
+def _one_or_more(value: object) -> object:
+    return value if isinstance(value, (list, tuple)) else [value]
 
 
 class LayoutSpec(SpecModel):
@@ -72,7 +73,7 @@ class WorkloadSpec(SpecModel):
     file_size: Axis[Size] = Field(
         description="size of each file as it is written here (B, kB, MB, GB or KiB, MiB, GiB)"
     )
-    stands_for: tuple[Size, ...] | None = Field(
+    stands_for: Annotated[tuple[Size, ...], BeforeValidator(_one_or_more), AxisSchema()] | None = Field(
         default=None, description="size that a scaled file stands for: one for each file_size"
     )
     record_size: Axis[Size] | None = Field(default=None, description="bytes of one call of the tool")
@@ -82,11 +83,6 @@ class WorkloadSpec(SpecModel):
     options: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = Field(
         default=(), description="further arguments of the tool, as they are; not an axis"
     )
-
-    @field_validator("stands_for", mode="before")
-    @classmethod
-    def _one_or_more(cls, value: Any) -> Any:
-        return value if value is None or isinstance(value, (list, tuple)) else [value]
 
     @model_validator(mode="after")
     def _sizes_pair(self) -> WorkloadSpec:

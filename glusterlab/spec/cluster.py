@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,7 +14,8 @@ from .fields import Count, Duration, HostPath, Label, Rate, SpecModel, Text, des
 
 Role = Literal["server", "client"]
 
-HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", max_length=253)]
+HOST_FORM = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
+HostName = Annotated[str, Field(pattern=HOST_FORM, max_length=253)]
 Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9:]([A-Za-z0-9.:%_-]*[A-Za-z0-9])?$", max_length=253)]
 Device = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.!-]*$", max_length=60)]
 Interface = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=15)]
@@ -90,9 +92,12 @@ class Host(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def _address_is_name(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "name" in data and not data.get("address"):
-            return {**data, "address": data["name"]}
-        return data
+        if not isinstance(data, dict) or data.get("address"):
+            return data
+        name = data.get("name")
+        # a name that is none has an error of its own, and needs no second one
+        fit = isinstance(name, str) and re.fullmatch(HOST_FORM, name)
+        return {**data, "address": name if fit else "unknown"}
 
     @field_validator("devices", mode="before")
     @classmethod

@@ -57,6 +57,11 @@ def describe(value: object) -> str:
     return "a list"
 
 
+def nearest(word: str, choices: list[str]) -> list[str]:
+    """The choice that a word is likely to be a slip of, or nothing."""
+    return difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+
+
 def suggest(word: str, choices: list[str], *, listed: bool = True) -> str:
     """The end of a message about a mistyped word: the nearest choice, or all of them.
 
@@ -67,7 +72,7 @@ def suggest(word: str, choices: list[str], *, listed: bool = True) -> str:
     >>> suggest("colour", ["record_size", "workers"])
     ': expected one of record_size, workers'
     """
-    near = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+    near = nearest(word, choices)
     if near:
         return f": did you mean {near[0]!r}?"
     return f": expected one of {', '.join(choices)}" if listed and choices else ""
@@ -108,6 +113,9 @@ def _duration_text(seconds: float) -> str | float:
     return seconds if "e" in text else f"{text} s"
 
 
+UNIT_KEY = "x-unit"
+"""Where a field type leaves the description of its unit for `schema.json_schema`."""
+
 _SIZE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kKMGT]i?B)?\s*$"
 _RATE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*([kMG]?bit/s|(B|[kKMGT]i?B)/s)\s*$"
 _TIME_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h)?\s*$"
@@ -117,7 +125,7 @@ def _schema(kind: str, form: str, example: str) -> WithJsonSchema:
     return WithJsonSchema(
         {
             "anyOf": [{"type": "string", "pattern": form}, {"type": "number", "exclusiveMinimum": 0}],
-            "description": kind,
+            UNIT_KEY: kind,
             "examples": [example],
         }
     )
@@ -171,10 +179,10 @@ def _host_path(value: object) -> str:
     return "/" + "/".join(parts)
 
 
-HostPath = Annotated[str, BeforeValidator(_host_path), Field(pattern="^/.")]
+HostPath = Annotated[str, Field(pattern="^/."), BeforeValidator(_host_path)]
 
 
-class _AxisSchema:
+class AxisSchema:
     """Says in the JSON Schema that one value may stand without the brackets of a list."""
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
@@ -196,5 +204,5 @@ def as_axis(value: object) -> object:
     return [value]
 
 
-Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), _AxisSchema()]
+Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), AxisSchema()]
 """One value or a list of values: a list is an axis of the matrix."""

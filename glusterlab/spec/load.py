@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 from ..errors import SpecError
 from .campaign import Campaign
 from .cluster import Cluster
-from .fields import describe, suggest
+from .fields import describe, nearest, suggest
 
 SCHEMA_VERSION = 1
 """Version of the specification files that this release reads and writes."""
@@ -171,7 +171,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _yaml_problem(error: MarkedYAMLError, text: str, line: int | None) -> str:
-    source = text.splitlines()[line - 1] if line is not None and 0 < line <= text.count("\n") + 1 else ""
+    source = "" if line is None else "".join(text.split("\n")[line - 1 : line])
     if "\t" in source[: len(source) - len(source.lstrip())] or "'\\t'" in str(error.problem):
         return "expected spaces, found a tab: YAML is indented with spaces only"
     said = "; ".join(part for part in (error.context, error.problem) if part)
@@ -261,7 +261,7 @@ def key_text(place: Place) -> str:
 
 def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines: dict[Place, int]) -> SpecError:
     problems: list[tuple[int, str, str]] = []
-    for details in error.errors(include_url=False):
+    for details in _without_echoes(error.errors(include_url=False), model):
         place, line = _locate(details, lines)
         entry = (line, key_text(place), _message(details, place, model))
         if entry not in problems:
@@ -272,6 +272,28 @@ def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines
     if len(problems) > _SHOWN_PROBLEMS:
         further.append(f"{path}: and {len(problems) - _SHOWN_PROBLEMS} more like these")
     return SpecError("\n".join([message, *further]), file=path, line=line, key=key or None)
+
+
+def _without_echoes(found: list[ErrorDetails], model: type[BaseModel]) -> list[ErrorDetails]:
+    """Errors without those that only follow from another: a mistyped key is also a missing one."""
+    typos = {
+        (*details["loc"][:-1], near)
+        for details in found
+        if details["type"] == "extra_forbidden"
+        for near in _near_keys(details["loc"], model)
+    }
+    inner = {details["loc"][:n] for details in found for n in range(len(details["loc"]))}
+    return [
+        details
+        for details in found
+        if not (details["type"] == "missing" and details["loc"] in typos)
+        and not (details["type"] == "too_short" and details["loc"] in inner)
+    ]
+
+
+def _near_keys(place: Place, model: type[BaseModel]) -> list[str]:
+    parent = _model_at(model, place[:-1])
+    return nearest(str(place[-1]), list(parent.model_fields)) if parent else []
 
 
 def _locate(details: ErrorDetails, lines: dict[Place, int]) -> tuple[Place, int]:

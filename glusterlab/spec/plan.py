@@ -267,7 +267,7 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
     cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
     changes = sum(
         before is None or before.cell.layout != after.cell.layout
-        for before, after in zip((None, *plan.samples[:-1]), plan.samples, strict=True)
+        for before, after in zip((None, *plan.samples), plan.samples, strict=False)
     )
     datasets: dict[Layout, dict[str, int]] = defaultdict(dict)
     for cell in plan.cells:

@@ -1,0 +1,59 @@
+"""JSON Schemas of the specification files, for editors that complete and check them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from .campaign import Campaign
+from .cluster import Cluster
+from .fields import UNIT_KEY
+
+Kind = Literal["cluster", "campaign"]
+
+
+def json_schema(kind: Kind) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of ``cluster.yaml`` or ``campaign.yaml``.
+
+    Editors that speak the YAML language server take it with a first line such as
+    ``# yaml-language-server: $schema=campaign.schema.json``.
+
+    Parameters
+    ----------
+    kind : {"cluster", "campaign"}
+    """
+    model = Cluster if kind == "cluster" else Campaign
+    schema = model.model_json_schema()
+    if kind == "campaign":
+        _name_tools(schema["$defs"])
+    _tell_units(schema)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": f"glusterlab {kind}"}
+
+
+def _name_tools(definitions: dict[str, Any]) -> None:
+    from ..workloads import WORKLOADS
+
+    operations = sorted({name for workload in WORKLOADS.values() for name in workload.operations})
+    for model, key, names in (
+        ("WorkloadSpec", "tool", sorted(WORKLOADS)),
+        ("WorkloadSpec", "operations", operations),
+        ("Where", "tool", sorted(WORKLOADS)),
+        ("Where", "operation", operations),
+    ):
+        one, several = definitions[model]["properties"][key]["anyOf"][:2]
+        for place in (one, several["items"]):
+            place.clear()
+            place["enum"] = names
+
+
+def _tell_units(node: Any) -> None:
+    """Put the unit after what a field's own description says: pydantic keeps only one of the two."""
+    if isinstance(node, dict):
+        unit = node.pop(UNIT_KEY, None)
+        if unit is not None:
+            own = node.get("description")
+            node["description"] = unit if own is None else f"{own}. {unit}"
+        for inner in node.values():
+            _tell_units(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            _tell_units(inner)

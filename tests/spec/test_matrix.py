@@ -1,0 +1,331 @@
+"""Cells, their identity, the order of samples, and where bricks lie."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glusterlab.errors import SpecError
+from glusterlab.spec import (
+    Campaign,
+    Cell,
+    Cluster,
+    Host,
+    Layout,
+    ScaleModel,
+    build_plan,
+    estimate,
+    expand,
+    expand_layouts,
+    load_campaign,
+    load_cluster,
+    parse_geometry,
+    place_bricks,
+)
+from glusterlab.spec.plan import order_samples
+
+from .conftest import CAMPAIGN, CLUSTER, Write
+
+TOOLS = {"iozone": ("write", "read"), "smallfile": ("create", "read")}
+
+
+def layout(kind: str = "disperse", geometry: str = "12x(4+2)", backing: str = "jbod", name: str = "l") -> Layout:
+    return Layout(name=name, type=kind, backing=backing, **parse_geometry(kind, geometry))  # type: ignore[arg-type]
+
+
+LAYOUTS = st.builds(
+    layout,
+    kind=st.just("replicate"),
+    geometry=st.sampled_from(["3x2", "6x2", "2x3"]),
+    backing=st.sampled_from(["jbod", "raid6"]),
+    name=st.sampled_from(["a", "b"]),
+)
+
+
+@st.composite
+def cells(draw: st.DrawFn) -> Cell:
+    tool = draw(st.sampled_from(sorted(TOOLS)))
+    size = draw(st.sampled_from([4096, 32768, 20 << 20]))
+    return Cell(
+        layout=draw(LAYOUTS),
+        access="native",
+        tool=tool,
+        operation=draw(st.sampled_from(TOOLS[tool])),
+        file_size_bytes=size,
+        nominal_file_size_bytes=size * draw(st.sampled_from([1, 200])),
+        record_size_bytes=draw(st.sampled_from([None, 4096])),
+        files_per_worker=draw(st.integers(1, 3)),
+        workers=draw(st.integers(1, 4)),
+        model=ScaleModel(name=draw(st.sampled_from(["x", "y"])), scale=draw(st.sampled_from([1, 200]))),
+    )
+
+
+def without_labels(cell: Cell) -> str:
+    named = cell.layout.model_copy(update={"name": "same"})
+    model = cell.model.model_copy(update={"name": "same"})
+    return cell.model_copy(update={"layout": named, "model": model}).model_dump_json()
+
+
+@settings(deadline=None)
+@given(st.lists(cells(), max_size=30), st.integers(0, 2**32), st.integers(1, 4), st.randoms(use_true_random=False))
+def test_order_of_samples(found: list[Cell], seed: int, repeats: int, shuffler: object) -> None:
+    unique = {cell.id: cell for cell in found}
+    samples = order_samples(unique.values(), seed=seed, repeats=repeats)
+    assert samples == order_samples(list(unique.values())[::-1], seed=seed, repeats=repeats)
+    assert Counter((s.cell.id, s.repeat) for s in samples) == {(i, r): 1 for i in unique for r in range(1, repeats + 1)}
+    assert [s.order for s in samples] == list(range(1, len(samples) + 1))
+    assert all(s.round == s.repeat for s in samples)
+    assert [s.round for s in samples] == sorted(s.round for s in samples)
+    for number in range(1, repeats + 1):
+        ordered = [s.cell for s in samples if s.round == number]
+        blocks = [cell.layout.model_dump_json(exclude={"name"}) for cell in ordered]
+        assert_contiguous(blocks)
+        assert_contiguous([cell.dataset for cell in ordered])
+        for dataset in {cell.dataset for cell in ordered}:
+            reads = [cell.operation == "read" for cell in ordered if cell.dataset == dataset]
+            assert reads == sorted(reads)
+
+
+def assert_contiguous(keys: list[str]) -> None:
+    changes = sum(one != other for one, other in itertools.pairwise(keys))
+    assert changes == max(len(set(keys)) - 1, 0)
+
+
+@given(cells(), cells())
+def test_ids_are_distinct_for_distinct_cells_and_know_no_labels(one: Cell, other: Cell) -> None:
+    assert (one.id == other.id) == (without_labels(one) == without_labels(other))
+
+
+@given(cells())
+def test_a_cell_reads_back_from_json(cell: Cell) -> None:
+    again = Cell.model_validate_json(cell.model_dump_json())
+    assert again == cell
+    assert again.id == cell.id
+
+
+def test_another_seed_gives_another_order(campaign: Campaign, cluster: Cluster) -> None:
+    plan = build_plan(campaign, cluster, smallfile=True)
+    other = build_plan(campaign.model_copy(update={"seed": 1}), cluster, smallfile=True)
+    assert [s.cell.id for s in plan.samples] != [s.cell.id for s in other.samples]
+    assert {s.cell.id for s in plan.samples} == {s.cell.id for s in other.samples}
+
+
+def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
+    ids = {cell.slug: cell.id for cell, _ in expand(campaign, cluster)}
+    slug = "iozone-write-4gib-disperse-12x4+2-jbod-native-w4"
+    assert ids[slug] == f"{slug}-7c54e0e4"
+
+
+def test_labels_are_not_part_of_the_id(write: Write) -> None:
+    cluster = load_cluster(write("cluster.yaml", CLUSTER, {"large-file": "big"}))
+    renamed = load_campaign(write("campaign.yaml", CAMPAIGN, {"large-file": "big", "name: mirror": "name: raid"}))
+    before = load_campaign(write("campaign.yaml", CAMPAIGN))
+    known = load_cluster(write("cluster.yaml", CLUSTER))
+    assert [c.id for c, _ in expand(renamed, cluster)] == [c.id for c, _ in expand(before, known)]
+
+
+def test_a_dataset_is_shared_by_write_and_read_alone(campaign: Campaign, cluster: Cluster) -> None:
+    plan = build_plan(campaign, cluster, smallfile=True)
+    groups = Counter(cell.dataset for cell in plan.cells)
+    assert set(groups.values()) == {2}
+    assert all("/" not in cell.dataset for cell in plan.cells)
+
+
+def test_lists_are_axes(write: Write, cluster: Cluster) -> None:
+    campaign = load_campaign(
+        write(
+            "campaign.yaml",
+            CAMPAIGN,
+            {
+                "geometry: 3x2, backing: raid6, options: {cluster.lookup-optimize: on}": (
+                    "geometry: [3x2, 6x2], backing: jbod, options: {cluster.lookup-optimize: [on, off]}"
+                ),
+                "record_size: 512 KiB": "record_size: [512 KiB, 1 MiB]",
+                "file_size: 20 MiB": "file_size: [20 MiB, 640 KiB]",
+                "stands_for: 4 GiB": "stands_for: [4 GiB, 128 MiB]",
+            },
+        )
+    )
+    names = [found.name for _, found in expand_layouts(campaign)]
+    assert names[:2] == ["mirror-3x2-lookup-optimize-on", "mirror-3x2-lookup-optimize-off"]
+    assert len(set(names)) == len(names) == 5
+    found = [cell for cell, _ in expand(campaign, cluster)]
+    assert len({cell.id for cell in found}) == len(found) == 5 * (2 * 2 * 2 * 2 + 4)
+    assert {(c.file_size_bytes, c.nominal_file_size_bytes) for c in found if c.tool == "iozone"} == {
+        (20 << 20, 4 << 30),
+        (640 << 10, 128 << 20),
+    }
+
+
+def test_overlapping_workloads_are_merged(write: Write, cluster: Cluster) -> None:
+    doubled = CAMPAIGN.replace(
+        "workers: [2, 4]",
+        "  - {tool: iozone, operations: write, file_size: 20 MiB, "
+        "stands_for: 4 GiB, record_size: 512 KiB, model: large-file}\nworkers: [2, 4]",
+    )
+    campaign = load_campaign(write("campaign.yaml", doubled))
+    assert len(expand(campaign, cluster)) == len(expand(load_campaign(write("campaign.yaml", CAMPAIGN)), cluster))
+
+
+def test_a_matrix_without_bound_is_refused(write: Write) -> None:
+    many = ", ".join(str(n) for n in range(1, 20_000))
+    with pytest.raises(SpecError, match="at most 100,000 cells"):
+        load_campaign(write("campaign.yaml", CAMPAIGN, {"workers: [2, 4]": f"workers: [{many}]"}))
+
+
+def test_exclusions_keep_their_reason(campaign: Campaign, cluster: Cluster) -> None:
+    plan = build_plan(campaign, cluster, smallfile=True)
+    assert {(cell.layout.name, cell.tool, cell.workers, reason) for cell, reason in plan.excluded} == {
+        ("ec", "smallfile", 4, "too slow")
+    }
+    assert len(plan.cells) + len(plan.excluded) == len(expand(campaign, cluster))
+    assert not plan.not_runnable
+
+
+@pytest.mark.parametrize(
+    ("campaign_change", "cluster_change", "smallfile", "reason"),
+    [
+        ({}, {}, False, "git clone https://github.com/distributed-system-analysis/smallfile"),
+        ({"workers: [2, 4]": "access: nfs\nworkers: [2, 4]"}, {}, True, "access 'nfs' is not available"),
+        ({"[write, read]": "[create]"}, {}, True, "iozone has no operation 'create', it has write, read"),
+        ({"[write, read]": "[read]"}, {}, True, "no cell of this campaign makes the files"),
+        ({"geometry: 3x2": "geometry: 4x2"}, {}, True, "4x2 needs 8 bricks, backing 'raid6' has 6 servers x 1"),
+        ({"geometry: 12x(4+2)": "geometry: 2x(8+2)"}, {}, True, "needs 10 distinct servers, pool has 6"),
+        ({"geometry: 3x2, backing: raid6": "geometry: 3x2, backing: nvme"}, {}, True, "no backing 'nvme'"),
+        ({"    model: large-file\n": ""}, {}, True, "name one of its scale models"),
+        ({}, {"large-file": "huge-file"}, True, "no scale model 'large-file', it has huge-file, small-file"),
+        ({"stands_for: 4 GiB": "stands_for: 1 GiB"}, {}, True, "file_size x scale 200 is 3.91 of stands_for"),
+        (
+            {},
+            {
+                "scale_models:\n  large-file: {scale: 200}\n  small-file: {scale: 20, operations: true}\n": "",
+                "testbed: {name: default, state: state}\n": "",
+            },
+            True,
+            "needs a testbed, and pool is real hardware",
+        ),
+    ],
+)
+def test_what_cannot_run_is_listed_with_its_reason(
+    write: Write, campaign_change: dict[str, str], cluster_change: dict[str, str], smallfile: bool, reason: str
+) -> None:
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, campaign_change))
+    cluster = load_cluster(write("cluster.yaml", CLUSTER, cluster_change))
+    plan = build_plan(campaign, cluster, smallfile=smallfile)
+    assert plan.not_runnable
+    assert any(reason in why for _, why in plan.not_runnable), {why for _, why in plan.not_runnable}
+    runs = {cell.id for cell in plan.cells}
+    assert not runs & {cell.id for cell, _ in plan.not_runnable}
+    assert len(runs) + len(plan.not_runnable) + len(plan.excluded) == len(expand(campaign, cluster))
+
+
+def test_a_plan_without_a_cluster(campaign: Campaign) -> None:
+    plan = build_plan(campaign, None, smallfile=True)
+    assert len(plan.samples) == 3 * len(plan.cells)
+    assert not plan.not_runnable
+
+
+def hosts(count: int) -> tuple[Host, ...]:
+    return tuple(Host(name=f"s{n}", address=f"10.0.0.{n}") for n in range(count))
+
+
+@pytest.mark.parametrize(
+    ("kind", "geometry", "backing", "roots"),
+    [
+        ("replicate", "3x2", "raid6", 1),
+        ("replicate", "6x2", "raid6", 2),
+        ("disperse", "1x(4+2)", "raid6", 1),
+        ("disperse", "12x(4+2)", "jbod", 12),
+        ("disperse", "24x(4+2)", "jbod", 24),
+        ("distribute", "6", "jbod", 1),
+    ],
+)
+def test_every_subvolume_lies_on_distinct_servers(
+    cluster: Cluster, kind: str, geometry: str, backing: str, roots: int
+) -> None:
+    found = cluster.backing(backing).model_copy(update={"bricks": tuple(f"/b/{n:02d}" for n in range(roots))})
+    cluster = cluster.model_copy(update={"backings": {backing: found}})
+    wanted = layout(kind, geometry, backing)
+    places = place_bricks(wanted, cluster)
+    assert len(places) == len(set(places)) == wanted.bricks
+    assert wanted.geometry == geometry
+    size = wanted.subvolume_size
+    for start in range(0, len(places), size):
+        assert len({host.name for host, _ in places[start : start + size]}) == size
+
+
+@given(st.integers(1, 8), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(1, 12))
+def test_bricks_are_placed_or_refused(servers: int, roots: int, data: int, redundancy: int, subvolumes: int) -> None:
+    if data <= redundancy:
+        return
+    cluster = SMALL.model_copy(
+        update={
+            "servers": hosts(servers),
+            "backings": {
+                "jbod": SMALL.backing("jbod").model_copy(update={"bricks": tuple(f"/b/{n}" for n in range(roots))})
+            },
+        }
+    )
+    wanted = layout(geometry=f"{subvolumes}x({data}+{redundancy})")
+    if wanted.subvolume_size > servers or wanted.bricks > servers * roots:
+        with pytest.raises(SpecError, match="layout 'l': "):
+            place_bricks(wanted, cluster)
+        return
+    places = place_bricks(wanted, cluster)
+    size = wanted.subvolume_size
+    assert all(len({h.name for h, _ in places[n : n + size]}) == size for n in range(0, len(places), size))
+
+
+SMALL = Cluster.model_validate(
+    {
+        "schema_version": 1,
+        "name": "small",
+        "servers": [{"name": "s1"}],
+        "clients": [{"name": "c1"}],
+        "hardware": {
+            "disks_per_server": 1,
+            "disk_write": "205 MB/s",
+            "disk_read": "212 MB/s",
+            "server_link": "20 Gbit/s",
+            "client_link": "10 Gbit/s",
+        },
+        "backings": {"jbod": {"bricks": ["/b/1"], "kind": "jbod"}},
+    }
+)
+
+
+def test_an_estimate_has_every_cell_and_is_of_the_right_order(campaign: Campaign, cluster: Cluster) -> None:
+    plan = build_plan(campaign, cluster, smallfile=True)
+    cost = estimate(plan, cluster)
+    assert set(cost.cells) == {cell.id for cell in plan.cells}
+    assert cost.seconds > sum(cost.cells[sample.cell.id].seconds for sample in plan.samples)
+    assert cost.brick_bytes >= max(cell.bytes for cell in cost.cells.values()) > 0
+    assert cost.raw_bytes > 0
+    empty = build_plan(campaign.model_copy(update={"repeats": 0}), cluster, smallfile=True)
+    assert estimate(empty, cluster).seconds == 0
+
+
+def test_the_cluster_answers_for_its_hosts(cluster: Cluster) -> None:
+    assert [host.name for host in cluster.hosts][-2:] == ["c1", "c2"]
+    assert (cluster.role("s1"), cluster.role("c2")) == ("server", "client")
+    assert cluster.clients[1].address == "c2"
+    assert cluster.disks_total == 72
+    assert cluster.is_testbed
+    assert cluster.scale_model("large-file") == ScaleModel(name="large-file", scale=200)
+    with pytest.raises(KeyError):
+        cluster.role("nobody")
+
+
+def test_smallfile_is_found_by_the_file_or_the_environment(cluster: Cluster, tmp_path: object) -> None:
+    from pathlib import Path
+
+    folder = Path(str(tmp_path)) / "smallfile"
+    assert cluster.smallfile_checkout({"GLUSTERLAB_SMALLFILE": str(folder)}) is None
+    folder.mkdir()
+    (folder / "smallfile_cli.py").touch()
+    assert cluster.smallfile_checkout({"GLUSTERLAB_SMALLFILE": str(folder)}) == folder
+    assert cluster.smallfile_checkout({}) is None

@@ -1,0 +1,56 @@
+"""The JSON Schemas for editors accept what the loader accepts, and say units."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign, load_cluster
+from glusterlab.spec.schema import json_schema
+
+from .conftest import CAMPAIGN, CLUSTER, Write
+
+
+def plain(text: str) -> Any:
+    return YAML(typ="safe", pure=True).load(io.StringIO(text))
+
+
+@pytest.mark.parametrize(("kind", "text"), [("cluster", CLUSTER), ("campaign", CAMPAIGN)])
+def test_the_schema_accepts_the_example_and_its_resolved_form(kind: Any, text: str, write: Write) -> None:
+    schema = json_schema(kind)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    model: Cluster | Campaign = {"cluster": load_cluster, "campaign": load_campaign}[kind](write("x.yaml", text))
+    for found in (text, dump_yaml(model)):
+        assert [error.message for error in validator.iter_errors(plain(found))] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "old", "new"),
+    [
+        ("campaign", CAMPAIGN, "record_size: 512 KiB", "recrod_size: 512 KiB"),
+        ("campaign", CAMPAIGN, "file_size: 20 MiB", "file_size: 20 Mib"),
+        ("campaign", CAMPAIGN, "type: replicate", "type: replicated"),
+        ("campaign", CAMPAIGN, "tool: iozone", "tool: iozon"),
+        ("campaign", CAMPAIGN, "seed: 2017", "seed: x"),
+        ("cluster", CLUSTER, "disk_write: 205 MB/s", "disk_write: 205 MB"),
+        ("cluster", CLUSTER, "/bricks/raid6/a01", "bricks"),
+    ],
+)
+def test_the_schema_refuses_what_the_loader_refuses(kind: Any, text: str, old: str, new: str) -> None:
+    assert text.count(old) == 1
+    validator = jsonschema.Draft202012Validator(json_schema(kind))
+    assert not validator.is_valid(plain(text.replace(old, new)))
+
+
+def test_units_stand_in_the_descriptions() -> None:
+    campaign, cluster = json_schema("campaign"), json_schema("cluster")
+    deadline = campaign["properties"]["deadline"]["description"]
+    assert "ms, s, min or h" in deadline
+    assert "workload command" in deadline
+    assert "MB/s" in cluster["$defs"]["Hardware"]["properties"]["disk_write"]["description"]
+    assert "KiB" in str(campaign["$defs"]["WorkloadSpec"]["properties"]["file_size"])
