@@ -178,14 +178,10 @@ class Pool:
         StoppedError
             When `stop` was called meanwhile.
         """
+        self._refuse_when_stopped()
         bound = max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
         answers = self._each({name: self._runner(name, command) for name, command in commands.items()}, bound)
-        if self._stop.is_set():
-            raise StoppedError("the run was asked to stop")
-        return Results(
-            {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
-            {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
-        )
+        return self._results(answers)
 
     def run_everywhere(self, command: Command) -> Results:
         """Run the same script on every host, all at once."""
@@ -209,17 +205,13 @@ class Pool:
         ----------
         archives : mapping of host name to (command, stdin)
         """
+        self._refuse_when_stopped()
         calls = {
             name: self._caller(name, command, _under_timeout(("sh", "-c", command), deadline_s), data, deadline_s)
             for name, (command, data) in archives.items()
         }
         answers = self._each(calls, deadline_s + 120.0)
-        if self._stop.is_set():
-            raise StoppedError("the run was asked to stop")
-        return Results(
-            {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
-            {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
-        )
+        return self._results(answers)
 
     def stop(self) -> None:
         """Cut off all commands at work and refuse new ones until `resume`; for signal handlers."""
@@ -237,6 +229,17 @@ class Pool:
     def close(self) -> None:
         """Close all connections, in parallel and within a bounded time."""
         self._each({name: self._closer(host) for name, host in self.hosts.items()}, 5.0)
+
+    def _refuse_when_stopped(self) -> None:
+        if self._stop.is_set():
+            raise StoppedError("the run was asked to stop")
+
+    def _results(self, answers: Mapping[str, CommandResult | HostError | None]) -> Results:
+        self._refuse_when_stopped()
+        return Results(
+            {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
+            {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
+        )
 
     def _opener(self, host: Host) -> Callable[[], CommandResult | HostError | None]:
         return lambda: self._transport.open(host)

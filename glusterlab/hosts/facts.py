@@ -1,0 +1,162 @@
+"""What the hosts and the controller are: the content of environment.json, read by one script per host."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab import __version__
+from glusterlab.hosts import script
+
+if TYPE_CHECKING:
+    from glusterlab.errors import HostError
+    from glusterlab.hosts.connection import Pool
+    from glusterlab.spec.cluster import Cluster, Host
+
+_SECTOR_BYTES = 512
+_VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[a-z][0-9]*)?")
+_WHOLE_NUMBERS = frozenset({"cpus", "memory_bytes", "interface_mtu", "work_dir_free_bytes"})
+_GIT_DEADLINE_S = 10.0
+
+
+def lines(host: Host, cluster: Cluster) -> list[str]:
+    """The lines of a script that report a host's facts and, on a server, its brick file systems."""
+    found = [script.part("facts", "gl_facts", host.interface, cluster.work_dir, *host.devices)]
+    if cluster.role(host.name) == "server":
+        roots = [root for backing in cluster.backings.values() for root in backing.bricks]
+        found.append(script.part("filesystems", "gl_filesystems", *roots))
+    return found
+
+
+def read_facts(text: str) -> dict[str, Any]:
+    r"""Facts of one host as plain values.
+
+    Parameters
+    ----------
+    text : str
+        Lines ``key value`` of host.sh's ``gl_facts`` and ``gl_filesystems``; lines that are unknown are kept as text.
+
+    Returns
+    -------
+    dict
+        Keys as printed; besides ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` as mappings.
+        Sizes are in bytes, ``interface_speed_bytes_per_s`` in bytes per second.
+
+    Examples
+    --------
+    >>> read_facts("kernel 6.1\ncpus 8\ntool gluster glusterfs 10.3\nsysctl vm.swappiness 60")["tools"]
+    {'gluster': '10.3'}
+    """
+    facts: dict[str, Any] = {"tools": {}, "sysctls": {}, "disks": {}, "filesystems": {}}
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        name, _, rest = value.strip().partition(" ")
+        if key == "tool":
+            match = _VERSION.search(rest)
+            facts["tools"][name] = rest.strip() if match is None else match[0]
+        elif key == "sysctl":
+            facts["sysctls"][name] = rest.strip()
+        elif key == "disk":
+            facts["disks"][name] = _disk(rest)
+        elif key == "fs":
+            facts["filesystems"][name] = _filesystem(rest)
+        elif key == "interface_speed":
+            # A virtual interface says -1.
+            facts["interface_speed_bytes_per_s"] = int(value) * 1e6 / 8 if value.strip().isdecimal() else None
+        elif key in _WHOLE_NUMBERS:
+            facts[key] = int(float(value)) if value.strip() else None
+        elif key == "fuse" or key == "proc_is_lxcfs":
+            facts[key] = True
+        elif key:
+            facts[key] = value.strip()
+    return facts
+
+
+def _disk(text: str) -> dict[str, Any]:
+    words = text.split(None, 4)
+    if len(words) < 4:
+        return {"missing": True}
+    return {
+        "size_bytes": int(words[0]) * _SECTOR_BYTES,
+        "rotational": words[1] == "1",
+        "scheduler": words[2],
+        "read_ahead_kib": int(words[3]) if words[3].isdecimal() else None,
+        "model": words[4].strip() if len(words) > 4 and words[4].strip() != "-" else None,
+    }
+
+
+def _filesystem(text: str) -> dict[str, Any]:
+    words = text.split()
+    if len(words) != 5:
+        return {"mounted": False}
+    device, kind, options, size, free = words
+    return {
+        "mounted": True,
+        "device": device,
+        "type": kind,
+        "options": options,
+        "size_bytes": int(size),
+        "free_bytes": int(free),
+    }
+
+
+def gather(pool: Pool, cluster: Cluster) -> tuple[dict[str, dict[str, Any]], dict[str, HostError]]:
+    """Facts of all hosts, read at once.
+
+    Returns
+    -------
+    facts : dict
+        By host name, each with its ``role``.
+    failed : dict of str to HostError
+    """
+    results = pool.run({host.name: script.command(lines(host, cluster)) for host in cluster.hosts})
+    facts = {}
+    for name, result in sorted(results.succeeded.items()):
+        parts = script.read_parts(result)
+        text = "\n".join(part.text for part in parts.values())
+        facts[name] = {**read_facts(text), "role": cluster.role(name)}
+    return facts, dict(results.failed)
+
+
+def controller(smallfile: Path | None) -> dict[str, Any]:
+    """Facts of this machine, which drives the others: versions and revisions, nothing personal."""
+    source = Path(__file__).resolve().parents[2]
+    return {
+        "glusterlab_version": __version__,
+        "glusterlab_revision": git_revision(source) if (source / "pyproject.toml").is_file() else None,
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "smallfile_revision": None if smallfile is None else git_revision(smallfile),
+    }
+
+
+def git_revision(folder: Path) -> str | None:
+    """The commit of a checkout, with ``-dirty`` where tracked files were changed; None where it is no checkout."""
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"],
+            capture_output=True,
+            text=True,
+            timeout=_GIT_DEADLINE_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None
+
+
+def environment(pool: Pool, cluster: Cluster, smallfile: Path | None) -> dict[str, Any]:
+    """The content of environment.json.
+
+    Raises
+    ------
+    HostError
+        When a host gives no facts.
+    """
+    facts, failed = gather(pool, cluster)
+    for error in failed.values():
+        raise error
+    return {"controller": controller(smallfile), "hosts": facts}

@@ -1,0 +1,264 @@
+"""Volumes of the suite: created from a layout, started, mounted on the clients and taken out of the way again.
+
+Every brick lies in a directory ``<brick root>/glusterlab-<volume>/brick`` that the suite makes and marks. A volume
+whose bricks all lie so is the suite's; no other volume is ever touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import HostError, ParseError
+from glusterlab.hosts import script
+from glusterlab.hosts.volumes import VolumeInfo, read_info, read_status
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Pool
+    from glusterlab.spec.cell import Layout
+    from glusterlab.spec.cluster import Cluster, Host
+
+DATASETS = "datasets"
+"""Directory of a volume, marked, in which the files of all workloads lie."""
+
+_GLUSTER_DEADLINE_S = 300.0
+_ONLINE_WITHIN_S = 90.0
+_TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}
+
+Note = Callable[[str], None]
+"""Receives one sentence about each change that is made to the pool."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """A layout on a cluster: the volume's name and its bricks.
+
+    Attributes
+    ----------
+    name : str
+        The layout's name and a hash of all that the volume is made of, so that another layout, or the same on other
+        bricks, is another volume.
+    layout : Layout
+    bricks : tuple of (Host, str)
+        Server and directory, in the order of creation.
+    mount_point : str
+    """
+
+    name: str
+    layout: Layout
+    bricks: tuple[tuple[Host, str], ...]
+    mount_point: str
+
+    @classmethod
+    def of(cls, layout: Layout, cluster: Cluster) -> Volume:
+        """The volume of a layout.
+
+        Raises
+        ------
+        SpecError
+            When the cluster has no room for it.
+        """
+        from glusterlab.spec.plan import place_bricks
+
+        places = place_bricks(layout, cluster)
+        facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
+        label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")
+        name = f"{label}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
+        bricks = tuple((host, f"{root}/glusterlab-{name}/brick") for host, root in places)
+        return cls(name, layout, bricks, f"{cluster.mount_root}/{name}")
+
+    @property
+    def dataset_root(self) -> str:
+        """Directory of all datasets, below the mount point."""
+        return f"{self.mount_point}/{DATASETS}"
+
+    def bricks_of(self, server: str) -> list[str]:
+        """Directories of the bricks on one server."""
+        return [path for host, path in self.bricks if host.name == server]
+
+    @property
+    def brick_names(self) -> tuple[str, ...]:
+        """``address:path`` of every brick, as gluster names them."""
+        return tuple(f"{host.address}:{path}" for host, path in self.bricks)
+
+    def create_words(self) -> tuple[str, ...]:
+        """The command that creates it, without ``gluster`` itself.
+
+        No ``force``: gluster itself then refuses bricks on a root file system and subvolumes with two bricks on
+        one server.
+        """
+        layout = self.layout
+        shape: tuple[str, ...] = ()
+        if layout.type == "replicate":
+            shape = ("replica", str(layout.replica))
+        elif layout.type == "disperse":
+            shape = ("disperse-data", str(layout.data), "redundancy", str(layout.redundancy))
+        return ("volume", "create", self.name, *shape, "transport", "tcp", *self.brick_names)
+
+    def differences(self, info: VolumeInfo) -> list[str]:
+        """What a volume of that name in the pool has that this one should not have, or lacks."""
+        expected = _TYPES[self.layout.type]
+        if self.layout.subvolumes > 1 and self.layout.type != "distribute":
+            expected = f"Distributed-{expected}"
+        found = []
+        if info.type != expected:
+            found.append(f"expected type {expected}, found {info.type}")
+        if info.bricks != self.brick_names:
+            found.append(f"expected bricks {_few(self.brick_names)}, found {_few(info.bricks)}")
+        for name, value in self.layout.options:
+            if info.options.get(name) != value:
+                found.append(f"expected option {name} = {value}, found {info.options.get(name, 'the default')}")
+        return found
+
+
+def _few(bricks: tuple[str, ...]) -> str:
+    return f"{', '.join(bricks[:3])}{', ...' if len(bricks) > 3 else ''} ({len(bricks)})"
+
+
+def ask(pool: Pool, server: str, *words: str) -> bytes:
+    """One gluster command on a server.
+
+    Raises
+    ------
+    HostError
+        When it fails; the message holds what gluster said.
+    """
+    result = pool.run_on(server, script.command([script.call("gl_gluster", *words)], deadline_s=_GLUSTER_DEADLINE_S))
+    return result.stdout
+
+
+def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
+    """All volumes of the pool, by name.
+
+    Raises
+    ------
+    HostError
+        When gluster does not answer, or not in its XML.
+    """
+    try:
+        return read_info(ask(pool, server, "volume", "info", "--xml"))
+    except ParseError as error:
+        raise HostError(str(error), host=server) from error
+
+
+def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note) -> None:
+    """Make a volume the only one of the suite that is started and mounted.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    volume : Volume
+        Created when the pool has no such volume, and then compared with what was asked for.
+    mark : str
+        Text for the marks of the directories that are made.
+    note : callable
+        Told what is changed.
+
+    Raises
+    ------
+    HostError
+        When a step fails, or the volume is not what it should be.
+    """
+    server = cluster.servers[0].name
+    unmount(pool, cluster, keep=volume)
+    known = volumes(pool, server)
+    for other in known.values():
+        if other.is_ours and other.started and other.name != volume.name:
+            ask(pool, server, "volume", "stop", other.name)
+            note(f"stopped volume {other.name}")
+    if volume.name not in known:
+        _create(pool, server, volume, mark)
+        note(f"created volume {volume.name}: {volume.layout.type} {volume.layout.geometry}")
+        known = volumes(pool, server)
+        if volume.name not in known:
+            raise HostError(
+                f"gluster created volume {volume.name} without complaint, but does not list it", host=server
+            )
+    found = volume.differences(known[volume.name])
+    if found:
+        advice = f"remove it with 'gluster volume delete {volume.name}' if it is in the way"
+        raise HostError(f"volume {volume.name} is not what was asked for: {'; '.join(found)}; {advice}", host=server)
+    if not known[volume.name].started:
+        ask(pool, server, "volume", "start", volume.name)
+        note(f"started volume {volume.name}")
+    _wait_until_online(pool, server, volume, note)
+    _mount(pool, cluster, volume, mark)
+
+
+def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
+    lines: dict[str, list[str]] = {}
+    for host, path in volume.bricks:
+        lines.setdefault(host.name, ["set -e"]).append(script.call("gl_make_brick", path, mark))
+    pool.run({name: script.command(text, deadline_s=120.0) for name, text in lines.items()}).or_raise()
+    ask(pool, server, *volume.create_words())
+    options = [word for option in volume.layout.options for word in option]
+    if options:
+        ask(pool, server, "volume", "set", volume.name, *options)
+
+
+def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> None:
+    """Wait for all bricks; those that died are started once."""
+    end = time.monotonic() + _ONLINE_WITHIN_S
+    forced = False
+    while True:
+        try:
+            status = read_status(ask(pool, server, "volume", "status", volume.name, "--xml"))
+        except ParseError as error:
+            raise HostError(str(error), host=server) from error
+        offline = [f"{brick.host}:{brick.path}" for brick in status.bricks if not brick.online]
+        if not offline and len(status.bricks) == len(volume.bricks):
+            return
+        if time.monotonic() > end:
+            missing = len(volume.bricks) - len(status.bricks) + len(offline)
+            names = f": {_few(tuple(offline))}" if offline else ": their servers do not answer glusterd"
+            raise HostError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
+        if offline and not forced:
+            ask(pool, server, "volume", "start", volume.name, "force")
+            note(f"started {len(offline)} bricks of volume {volume.name} that were offline")
+            forced = True
+        time.sleep(0.5)
+
+
+def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
+    first, *others = cluster.servers
+    options = f"backup-volfile-servers={':'.join(server.address for server in others)}" if others else ""
+    line = script.call("gl_mount", first.address, volume.name, volume.mount_point, options)
+    commands = {client.name: script.command([line], deadline_s=90.0) for client in cluster.clients}
+    pool.run(commands).or_raise()
+    driver = cluster.clients[0].name
+    pool.run_on(driver, script.command([script.call("gl_mark_dir", volume.dataset_root, mark)]))
+
+
+def unmount(pool: Pool, cluster: Cluster, *, keep: Volume | None = None) -> None:
+    """Unmount the suite's volumes from all clients, but one.
+
+    Raises
+    ------
+    HostError
+        When a mount point cannot be freed.
+    """
+    kept = "" if keep is None else keep.mount_point
+    line = script.call("gl_umount_others", cluster.mount_root, kept)
+    commands = {client.name: script.command([line], deadline_s=90.0) for client in cluster.clients}
+    pool.run(commands).or_raise()
+
+
+def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
+    """Unmount and stop all volumes of the suite; their files stay.
+
+    Raises
+    ------
+    HostError
+        When a step fails.
+    """
+    unmount(pool, cluster)
+    server = cluster.servers[0].name
+    for volume in volumes(pool, server).values():
+        if volume.is_ours and volume.started:
+            ask(pool, server, "volume", "stop", volume.name)
+            note(f"stopped volume {volume.name}")

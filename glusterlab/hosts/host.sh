@@ -1,0 +1,244 @@
+# Shell functions that the suite's scripts use on a host; sent along with each of them, never installed.
+# Every report is a line "part NAME EXIT-CODE BASE64-OF-STDOUT", so that any bytes pass and nothing is mixed up.
+
+export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
+umask 022
+
+gl_part() {
+    local name=$1 out code
+    shift
+    out=$(set -o pipefail; "$@" | base64 -w0)
+    code=$?
+    printf 'part %s %d %s\n' "$name" "$code" "$out"
+    return "$code"
+}
+
+# A directory of the suite: made if need be, and marked. One that is there and not marked is refused, unless empty.
+gl_mark_dir() {
+    local dir=$1 text=$2
+    if [ -e "$dir" ] && [ ! -e "$dir/.glusterlab" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
+        echo "$dir is there already and was not made by glusterlab (no file .glusterlab in it): use another path" >&2
+        return 1
+    fi
+    mkdir -p "$dir" && printf '%s\n' "$text" >"$dir/.glusterlab"
+}
+
+# Delete what is in a directory that the suite marked; the mark stays.
+gl_clear_dir() {
+    [ -f "$1/.glusterlab" ] || { echo "$1 is not marked as glusterlab's: nothing deleted" >&2; return 1; }
+    find "$1" -mindepth 1 -maxdepth 1 ! -name .glusterlab -exec rm -rf -- {} +
+}
+
+# The directory of a brick, on a mounted file system. Only called for a volume that does not exist, so that what an
+# earlier pool left in a marked directory can go. Argument: ROOT/glusterlab-VOLUME/brick, text of the mark.
+gl_make_brick() {
+    local parent root
+    parent=$(dirname "$1")
+    root=$(dirname "$parent")
+    [ -d "$root" ] || { echo "$root is no directory: mount the brick's file system there first" >&2; return 1; }
+    mountpoint -q "$root" || { echo "$root is not mounted: bricks lie on file systems of their own" >&2; return 1; }
+    gl_mark_dir "$parent" "$2" && gl_clear_dir "$parent" && mkdir "$1"
+}
+
+# Delete from a marked directory all entries but one.
+gl_clear_others() {
+    [ -f "$1/.glusterlab" ] || { echo "$1 is not marked as glusterlab's: nothing deleted" >&2; return 1; }
+    find "$1" -mindepth 1 -maxdepth 1 ! -name .glusterlab ! -name "$2" -exec rm -rf -- {} +
+}
+
+# Process numbers of processes of the suite, whoever started them, except those of this very script.
+gl_marked() {
+    local files
+    files=$(grep -lsaz '^GLUSTERLAB_RUN=' /proc/[0-9]*/environ) || return 0
+    # shellcheck disable=SC2086
+    grep -Lsazx "GLUSTERLAB_RUN=${GLUSTERLAB_RUN:-none}" $files | cut -d/ -f3
+}
+
+# Process numbers of the workload tools, by exact program or script name.
+gl_tools() {
+    local pid comm
+    grep -lsx iozone /proc/[0-9]*/comm | cut -d/ -f3
+    for pid in $(grep -lsazE '^([^ ]*/)?smallfile_(cli|remote)\.py$' /proc/[0-9]*/cmdline | cut -d/ -f3); do
+        read -r comm 2>/dev/null </proc/"$pid"/comm || continue
+        case $comm in python* | smallfile*) echo "$pid" ;; esac
+    done
+}
+
+gl_strays() {
+    local pid command
+    for pid in $( (gl_marked; gl_tools) | sort -un); do
+        [ "$pid" = "$$" ] && continue
+        command=$(tr '\0\n' '  ' 2>/dev/null </proc/"$pid"/cmdline) || continue
+        [ -n "$command" ] && printf 'stray %s %s\n' "$pid" "$command"
+    done
+    return 0
+}
+
+# End all processes of the suite on this host: those that carry its marker, and those of the tools that work in
+# one of the given directories (children that ssh started do not inherit the marker).
+gl_kill() {
+    local round pids pid dir
+    for round in TERM TERM KILL KILL; do
+        pids=$(gl_marked)
+        for pid in $(gl_tools); do
+            for dir in "$@"; do
+                case "$(readlink /proc/"$pid"/cwd 2>/dev/null)/ $(tr '\0' ' ' 2>/dev/null </proc/"$pid"/cmdline)" in
+                    "$dir"/* | *" $dir"/*) pids="$pids $pid" ;;
+                esac
+            done
+        done
+        [ -z "$pids" ] && return 0
+        # shellcheck disable=SC2086
+        kill -s "$round" $pids 2>/dev/null
+        sleep 0.3
+    done
+    return 0
+}
+
+gl_dropped() {
+    awk '$1 == "drop_pagecache" || $1 == "drop_slab" { n += $2 } END { print n + 0 }' /proc/vmstat
+}
+
+gl_drop_caches() {
+    local before
+    before=$(gl_dropped)
+    sync && echo 3 >/proc/sys/vm/drop_caches
+    echo "drop $before $(gl_dropped)"
+}
+
+# Entries that wait for self-heal on this server's bricks. The base file xattrop-* is none, and an entry of a write that
+# just ended goes away by itself: it is given some seconds. Arguments: seconds, volume, brick roots.
+gl_heal() {
+    local seconds=$1 volume=$2 root n least='' end
+    shift 2
+    end=$((SECONDS + seconds))
+    while :; do
+        n=0
+        for root in "$@"; do
+            n=$((n + $(find "$root/glusterlab-$volume/brick/.glusterfs/indices/xattrop" -mindepth 1 -maxdepth 1 \
+                ! -name 'xattrop-*' 2>/dev/null | wc -l)))
+        done
+        [ -z "$least" ] || [ "$n" -lt "$least" ] && least=$n
+        [ "$n" -eq 0 ] || [ "$SECONDS" -ge "$end" ] && break
+        sleep 0.25
+    done
+    echo "heal $least"
+}
+
+# One gluster command; a lock that another command holds is waited for.
+gl_gluster() {
+    local n out code
+    for n in 1 2 3 4 5; do
+        out=$(gluster --mode=script "$@" 2>&1)
+        code=$?
+        case $out in
+            *"nother transaction is in progress"* | *"ocking failed"*) sleep 1 ;;
+            *) break ;;
+        esac
+    done
+    if [ "$code" -eq 0 ]; then printf '%s\n' "$out"; else printf '%s\n' "$out" >&2; fi
+    return "$code"
+}
+
+gl_mounted() {
+    awk -v point="$1" '$2 == point { found = $1 " " $3 } END { if (found) print found; else exit 1 }' /proc/mounts
+}
+
+# Mount a volume and see that it is that volume that is mounted. Arguments: server, volume, mount point, options.
+gl_mount() {
+    local wanted="$1:/$2" found
+    mkdir -p "$3"
+    found=$(gl_mounted "$3")
+    if [ -n "$found" ] && ! stat -t "$3" >/dev/null 2>&1; then
+        umount -l "$3"
+        found=
+    fi
+    if [ -z "$found" ]; then
+        mount -t glusterfs ${4:+-o "$4"} "$wanted" "$3" || { echo "mount of $wanted at $3 failed" >&2; return 1; }
+        found=$(gl_mounted "$3")
+    fi
+    case $found in
+        "$wanted fuse.glusterfs" | "$1:$2 fuse.glusterfs") ;;
+        *) echo "expected $wanted at $3, found '${found:-nothing}'" >&2; return 1 ;;
+    esac
+    stat -t "$3" >/dev/null
+}
+
+# Unmount every volume below a directory, except one mount point. Arguments: directory, mount point to keep or "".
+gl_umount_others() {
+    local point failed=0
+    for point in $(awk -v root="$1/" '$3 == "fuse.glusterfs" && index($2, root) == 1 { print $2 }' /proc/mounts); do
+        [ "$point" = "$2" ] && continue
+        umount "$point" 2>/dev/null || umount -l "$point" || failed=1
+        rmdir "$point" 2>/dev/null
+    done
+    return "$failed"
+}
+
+gl_clock() {
+    echo "clock $(date +%s.%N)"
+}
+
+# What a host is: "key value" lines. Arguments: interface, work directory, then devices without /dev/.
+gl_facts() {
+    local interface=$1 work=$2 device key file
+    shift 2
+    echo "hostname $(uname -n)"
+    echo "kernel $(uname -r)"
+    echo "machine $(uname -m)"
+    (. /etc/os-release 2>/dev/null && printf 'os %s\n' "$PRETTY_NAME")
+    awk -F': *' '/^model name/ && !seen++ { print "cpu_model " $2 }' /proc/cpuinfo
+    echo "cpus $(getconf _NPROCESSORS_ONLN)"
+    awk '$1 == "MemTotal:" { printf "memory_bytes %.0f\n", $2 * 1024 }' /proc/meminfo
+    echo "interface $interface"
+    for key in speed mtu operstate; do
+        file=/sys/class/net/$interface/$key
+        [ -r "$file" ] && echo "interface_$key $(cat "$file" 2>/dev/null)"
+    done
+    awk '$2 ~ /lxcfs/ || ($1 == "lxcfs" && $2 == "/proc/stat") { found = 1 } END { if (found) print "proc_is_lxcfs yes" }' /proc/mounts
+    for device in "$@"; do
+        file=/sys/class/block/$device
+        [ -d "$file" ] || { echo "disk $device missing"; continue; }
+        echo "disk $device $(cat "$file/size") $(cat "$file/queue/rotational" 2>/dev/null || echo -)" \
+            "$(sed 's/.*\[\(.*\)\].*/\1/' "$file/queue/scheduler" 2>/dev/null || echo -)" \
+            "$(cat "$file/queue/read_ahead_kb" 2>/dev/null || echo -)" "$(cat "$file/device/model" 2>/dev/null || echo -)"
+    done
+    gl_version gluster gluster --version
+    gl_version iozone iozone -v
+    gl_version python3 python3 --version
+    gl_version sysstat sar -V
+    gl_version ssh ssh -V
+    gl_version xz xz --version
+    gl_version tar tar --version
+    [ -c /dev/fuse ] && echo "fuse yes"
+    command -v tuned-adm >/dev/null 2>&1 && echo "tuned_profile $(tuned-adm active 2>/dev/null | sed -n 's/^Current active profile: //p')"
+    for key in vm.dirty_ratio vm.dirty_background_ratio vm.dirty_bytes vm.dirty_background_bytes vm.swappiness \
+        vm.vfs_cache_pressure net.core.rmem_max net.core.wmem_max net.ipv4.tcp_rmem net.ipv4.tcp_wmem \
+        net.ipv4.tcp_congestion_control net.core.netdev_max_backlog kernel.numa_balancing; do
+        file=/proc/sys/${key//.//}
+        [ -r "$file" ] && echo "sysctl $key $(tr '\t' ' ' <"$file")"
+    done
+    [ -d "$work" ] && echo "work_dir_free_bytes $(df -PB1 "$work" | awk 'NR == 2 { print $4 }')"
+    return 0
+}
+
+gl_version() {
+    local name=$1 text
+    shift
+    command -v "$1" >/dev/null 2>&1 || return 0
+    text=$("$@" 2>&1 </dev/null | grep -m1 -E '[0-9]+\.[0-9]')
+    printf 'tool %s %s\n' "$name" "$text"
+}
+
+# File systems: "fs PATH DEVICE TYPE SIZE FREE OPTIONS" or "fs PATH none" where nothing is mounted.
+gl_filesystems() {
+    local path
+    for path in "$@"; do
+        if mountpoint -q "$path"; then
+            echo "fs $path $(awk -v p="$path" '$2 == p { d = $1; t = $3; o = $4 } END { print d, t, o }' /proc/mounts)" \
+                "$(df -PB1 "$path" | awk 'NR == 2 { print $2, $4 }')"
+        else
+            echo "fs $path none"
+        fi
+    done
+}
