@@ -28,7 +28,7 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason, Status, status_of
 
 if TYPE_CHECKING:
-    from glusterlab.spec.campaign import Cell
+    from glusterlab.spec.cell import Cell
     from glusterlab.workloads.base import WorkloadResult
 
 MAX_CLOCK_OFFSET_S = 1.0

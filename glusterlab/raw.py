@@ -27,7 +27,7 @@ from glusterlab.manifest import MANIFEST, Manifest, file_digest
 from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, Status, status_of
 
 if TYPE_CHECKING:
-    from glusterlab.spec.campaign import Cell
+    from glusterlab.spec.cell import Cell
 
 __all__ = [
     "FAILED_CODES",
@@ -427,7 +427,7 @@ class RawStore:
         RawStoreError
             When its cell.json is absent or damaged.
         """
-        from glusterlab.spec.campaign import Cell
+        from glusterlab.spec.cell import Cell
 
         path = self.path / "cells" / cell_id / "cell.json"
         data = read_json(path)
@@ -452,9 +452,9 @@ class RawStore:
         cell: Cell,
         *,
         repeat: int,
-        round: int,
+        round: int,  # noqa: A002  the plan's own word
         order: int,
-        attempt: int,  # noqa: A002  the plan's own word
+        attempt: int,
     ) -> SampleWriter:
         """Make the partial folder of the cell's next sample.
 

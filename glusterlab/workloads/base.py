@@ -11,12 +11,33 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Protocol
 
+from glusterlab.errors import ParseError
 from glusterlab.hosts.quoting import join, quote
 from glusterlab.reasons import Reason
 
 if TYPE_CHECKING:
-    from glusterlab.spec.campaign import Cell
+    from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Host
+
+MAX_TEXT_BYTES = 64 << 20
+"""A tool's output may have so many bytes; raw files from elsewhere are hostile."""
+
+
+def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
+    """The text of a raw file; bytes that are no UTF-8 are replaced.
+
+    Raises
+    ------
+    ParseError
+        When the file is absent, or bigger than `limit` bytes.
+    """
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise ParseError(f"expected at most {limit} bytes, found {size}", file=path)
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
 
 
 @dataclass(frozen=True)
@@ -68,7 +89,7 @@ class Job:
     ----------
     cell : Cell
     clients : tuple of Host
-        All clients of the cluster, in its order.
+        All clients of the cluster, in its order. They must be able to resolve and reach each other by name.
     mount_point : str
         Where the volume is mounted on every client.
     dataset_dir : str
@@ -106,7 +127,7 @@ class Job:
     @property
     def tool_dir(self) -> str:
         """The tool's own directory on the driver, for what is uploaded and what the tool writes besides stdout."""
-        return f"{self.work_dir}/{self.cell.tool}"
+        return f"{self.work_dir}/run-{self.cell.tool}"
 
     @property
     def ssh_wrapper(self) -> str:
@@ -195,9 +216,8 @@ class Workload(Protocol):
     def operations(self) -> tuple[str, ...]:
         """What it can do, in the suite's words."""
 
-    @property
-    def startup_s(self) -> float:
-        """Seconds per call that the tool spends outside what it measures."""
+    def startup_s(self, workers: int) -> float:
+        """Seconds per call that the tool, as far as known, spends outside what it measures."""
 
     def needs_files(self, operation: str) -> bool:
         """Whether the operation works on files that another operation of the tool made."""

@@ -1,0 +1,416 @@
+"""IOzone in cluster mode: large files, sequential write and read.
+
+What was learnt by running 3.489: the driver tells the workers its own ``hostname``, so every client must be able to
+resolve it. Worker n (from 0) works on ``iozone.DUMMY.<n>`` in the directory of its line in the client file, so a read
+with the same list finds the files of the write. Start-up is serial, and the tool can hang for ever: with a full disk
+in cluster mode, without its input files, with a client that cannot be reached. Hence the check before a read, and the
+deadline. Without cluster mode a full disk and a killed worker give a complete report and exit code 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import ParseError
+from glusterlab.hosts.quoting import join, quote
+from glusterlab.reasons import Reason
+from glusterlab.units import IOZONE_KB
+from glusterlab.workloads.base import HostCommand, Job, WorkerResult, WorkloadResult, read_text
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Host
+
+TESTS = {"write": "initial writers", "read": "readers"}
+"""The operation in the suite's words, and the label of IOzone's report."""
+
+_NUMBERS = {"write": "0", "read": "1"}
+_FLOAT = r"(?P<value>-?[0-9]+(?:\.[0-9]+)?|-?nan|-?inf)"
+_UNIT = r"(?P<unit>[kK]B(?:ytes)?/sec|ops/sec)"
+_SECTION = re.compile(
+    rf"(?P<who>Children|Parent) sees? throughput for\s+(?P<count>\d+)\s+(?P<test>\S.*?)\s*=\s*{_FLOAT} {_UNIT}"
+)
+_EXTREME = re.compile(rf"(?P<which>Min|Max|Avg) throughput per (?:process|thread)\s*=\s*{_FLOAT} {_UNIT}")
+_MIN_XFER = re.compile(rf"Min xfer\s*=\s*{_FLOAT} (?P<unit>[kK]B|ops)")
+_CHILD = re.compile(
+    r"Child\[(?P<child>\d+)\] xfer count\s*=\s*(?P<xfer>[0-9.]+|-?nan|-?inf) (?P<xfer_unit>[kK]B|ops), "
+    rf"Throughput\s*=\s*{_FLOAT} {_UNIT}"
+)
+_HOST_PREFIX = re.compile(r"^(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*): +(?=\S)")
+_ERRORS = re.compile(
+    r"No space left on device|Error (?:writing|reading) block|Can not open|write failed|rror", re.ASCII
+)
+
+
+@dataclass(frozen=True)
+class Child:
+    """One worker's line, as printed: `xfer` in kB of 1,024 bytes or operations, `throughput` in those per second."""
+
+    number: int
+    xfer: float
+    throughput: float
+
+
+@dataclass
+class Section:
+    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations.
+
+    Attributes
+    ----------
+    test : str
+        IOzone's label, such as ``initial writers``.
+    count : int
+        Workers that the label speaks of.
+    children : float
+        Sum over the workers.
+    parent : float or None
+        None in cluster mode, where IOzone does not print it.
+    minimum, maximum, average, min_xfer : float or None
+    unit : {"kB/s", "ops/s"}
+    workers : list of Child
+        Only with ``-C``.
+    host : str or None
+        A ``host:`` in front of the lines, as parallel shells print.
+    """
+
+    test: str
+    count: int
+    children: float
+    unit: str
+    host: str | None = None
+    parent: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    average: float | None = None
+    min_xfer: float | None = None
+    workers: list[Child] = field(default_factory=list)
+
+
+@dataclass
+class Run:
+    """One run of IOzone's throughput mode, as printed.
+
+    Attributes
+    ----------
+    version, command_line : str or None
+    cluster : bool
+        Network distribution mode.
+    ops : bool
+        ``-O``: everything in operations per second.
+    processes : int or None
+        From the line ``Throughput test with ...``.
+    file_size_kb, record_size_kb : int or None
+        In kB of 1,024 bytes.
+    complete : bool
+        The last line was printed.
+    sections : list of Section
+        In their order.
+    complaints : list of str
+        Lines that look like errors.
+    """
+
+    version: str | None = None
+    command_line: str | None = None
+    cluster: bool = False
+    ops: bool = False
+    processes: int | None = None
+    file_size_kb: int | None = None
+    record_size_kb: int | None = None
+    complete: bool = False
+    sections: list[Section] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def section(self, test: str) -> Section | None:
+        """The only section of that label, None when there is none."""
+        found = [section for section in self.sections if section.test == test]
+        if len(found) > 1:
+            raise ParseError(f"expected one report of {test}, found {len(found)}")
+        return found[0] if found else None
+
+
+_BANNER: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("version", re.compile(r"Version \$Revision: ([0-9.]+) \$")),
+    ("command_line", re.compile(r"Command line used: (.*\S)")),
+    ("file_size_kb", re.compile(r"File size set to (\d+) [kK]B")),
+    ("record_size_kb", re.compile(r"Record Size (\d+) [kK]B")),
+    ("processes", re.compile(r"Throughput test with (\d+) (?:process|thread)")),
+    (
+        "record_size_kb",
+        re.compile(r"Each (?:process|thread) writes a \d+ [kK]byte file in (\d+) [kK]byte records", re.IGNORECASE),
+    ),
+)
+
+
+def parse_text(text: str) -> list[Run]:
+    """Read IOzone's throughput reports from a text.
+
+    Quote marks in front of lines are dropped. A new run starts at the tool's banner, and at a report whose label the
+    run has already (two runs pasted together), unless the lines name different hosts.
+
+    Parameters
+    ----------
+    text : str
+
+    Returns
+    -------
+    list of Run
+        Empty when there is neither a banner nor a report in the text.
+
+    Raises
+    ------
+    ParseError
+        When a number in a report is not a number.
+    """
+    runs: list[Run] = []
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = re.sub(r"^(?:>+ ?)+", "", raw).strip()
+        if not line:
+            continue
+        host = None
+        if (prefix := _HOST_PREFIX.match(line)) and _is_report(line[prefix.end() :]):
+            host, line = prefix["host"], line[prefix.end() :]
+        if line.startswith("Iozone: Performance Test of File I/O") or (not runs and _is_report(line)):
+            runs.append(Run())
+        if runs:
+            _take(runs, line, host, number)
+    return runs
+
+
+def _is_report(line: str) -> bool:
+    return any(pattern.match(line) for pattern in (_SECTION, _EXTREME, _MIN_XFER, _CHILD))
+
+
+def _take(runs: list[Run], line: str, host: str | None, number: int) -> None:
+    run = runs[-1]
+    if section := _SECTION.match(line):
+        _take_section(runs, section, host, number)
+    elif run.sections and (extreme := _EXTREME.match(line)):
+        name = {"Min": "minimum", "Max": "maximum", "Avg": "average"}[extreme["which"]]
+        setattr(run.sections[-1], name, _number(extreme["value"], number))
+    elif run.sections and (xfer := _MIN_XFER.match(line)):
+        run.sections[-1].min_xfer = _number(xfer["value"], number)
+    elif run.sections and (child := _CHILD.match(line)):
+        values = Child(int(child["child"]), _number(child["xfer"], number), _number(child["value"], number))
+        run.sections[-1].workers.append(values)
+    elif line == "iozone test complete.":
+        run.complete = True
+    else:
+        _take_banner(run, line)
+
+
+def _take_section(runs: list[Run], match: re.Match[str], host: str | None, number: int) -> None:
+    run, test, value = runs[-1], match["test"], _number(match["value"], number)
+    if match["who"] == "Parent":
+        if run.sections and run.sections[-1].test == test:
+            run.sections[-1].parent = value
+        return
+    if any(section.test == test and section.host == host for section in run.sections):
+        run = Run()
+        runs.append(run)
+    unit = "ops/s" if match["unit"] == "ops/sec" else "kB/s"
+    run.sections.append(Section(test=test, count=int(match["count"]), children=value, unit=unit, host=host))
+
+
+def _take_banner(run: Run, line: str) -> None:
+    if line == "Network distribution mode enabled.":
+        run.cluster = True
+    elif line.startswith("OPS Mode."):
+        run.ops = True
+    for name, pattern in _BANNER:
+        if match := pattern.search(line):
+            value: str | int = match[1] if name in {"version", "command_line"} else int(match[1])
+            setattr(run, name, value)
+            return
+    if _ERRORS.search(line) and len(run.complaints) < 20:
+        run.complaints.append(line[:200])
+
+
+def _number(text: str, line: int) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ParseError(f"expected a number of at least 0, found {text}", line=line)
+    return value
+
+
+class Iozone:
+    """IOzone's cluster mode over all clients, also for a single worker."""
+
+    tool = "iozone"
+    operations = ("write", "read")
+
+    def needs_files(self, operation: str) -> bool:
+        """A read reads what a write of the same dataset left."""
+        return operation == "read"
+
+    def startup_s(self, workers: int) -> float:
+        """Measured with 3.489 over 1 to 48 workers: 4.3 s, and 0.26 s for each worker, that are started in turn."""
+        return 4.3 + 0.26 * workers
+
+    def not_runnable(self, cell: Cell, clients: int) -> str | None:
+        """Why not: sizes that IOzone cannot be told."""
+        if clients < 1:
+            return "the cluster has no client"
+        record = cell.record_size_bytes
+        if record is None:
+            return "IOzone needs a record_size"
+        if cell.file_size_bytes % IOZONE_KB or record % IOZONE_KB:
+            return "IOzone takes sizes in whole KiB"
+        if cell.file_size_bytes % record:
+            return f"IOzone needs a file size that is a multiple of the record size of {record} bytes"
+        return None
+
+    def _places(self, job: Job) -> Iterator[tuple[Host, str]]:
+        for worker in range(job.cell.workers):
+            yield job.clients[worker % len(job.clients)], f"{job.dataset_dir}/w{worker + 1:02d}"
+
+    def _files(self, job: Job) -> list[str]:
+        return [f"{folder}/iozone.DUMMY.{n}" for n, (_, folder) in enumerate(self._places(job))]
+
+    def _client_file(self, job: Job) -> str:
+        return f"{job.tool_dir}/clients"
+
+    def uploads(self, job: Job) -> dict[str, str]:
+        """The client file, a line ``host directory program`` per worker, round robin, and the ssh that IOzone calls."""
+        lines = [f"{host.name} {folder} iozone\n" for host, folder in self._places(job)]
+        return {self._client_file(job): "".join(lines), job.ssh_wrapper: job.ssh_wrapper_text()}
+
+    def prepare(self, job: Job) -> list[HostCommand]:
+        """Before a write the dataset's directory is made afresh; before a read its files are checked."""
+        allow = join(("chmod", "700", job.ssh_wrapper))
+        if job.cell.operation == "write":
+            folders = [folder for _, folder in self._places(job)]
+            script = f"{allow} && {join(('rm', '-rf', job.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
+        else:
+            script = f"{allow}\n{check_files(self._files(job), job.cell.file_size_bytes)}"
+        return [HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)]
+
+    def command(self, job: Job) -> HostCommand:
+        """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
+
+        The guide also gives ``-+z``: it makes IOzone write a histogram into the volume under test at the end, so it is
+        left to the campaign's ``options``.
+        """
+        cell = job.cell
+        record = cell.record_size_bytes or 0
+        argv = (
+            *("iozone", "-+m", self._client_file(job), "-t", str(cell.workers)),
+            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{record // IOZONE_KB}k"),
+            *("-c", "-e", "-w", "-+n", "-C", "-i", _NUMBERS[cell.operation], *cell.options),
+        )
+        # the driver's own working directory must not be on the volume under test
+        script = f"cd {quote(job.tool_dir)} && exec {join(argv, {'RSH': job.ssh_wrapper})}"
+        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+
+    def outputs(self, job: Job) -> tuple[str, ...]:
+        """The client file says which worker ran where."""
+        return (self._client_file(job),)
+
+    def parse(self, folder: Path, cell: Cell) -> WorkloadResult:
+        """Read ``stdout.txt`` and the client file.
+
+        Raises
+        ------
+        ParseError
+            When there is no complete report of the operation.
+        """
+        path = folder / "stdout.txt"
+        try:
+            run, section = _the_report(parse_text(read_text(path)), cell.operation)
+        except ParseError as error:
+            raise ParseError(error.message, file=path, line=error.line) from error
+        return _result(run, section, cell, _worker_hosts(folder / "clients"))
+
+
+def check_files(paths: Iterable[str], size: int) -> str:
+    """A shell script that fails, naming the first file, unless all files are there with exactly that size."""
+    listing = "\n".join(paths)
+    return (
+        f"printf '%s\\n' {quote(listing)} | while IFS= read -r file; do\n"
+        f'  found=$(stat -c %s "$file" 2>/dev/null || echo none)\n'
+        f'  if [ "$found" != {size} ]; then echo "$file: expected {size} bytes, found $found" >&2; exit 1; fi\n'
+        "done"
+    )
+
+
+def _the_report(runs: list[Run], operation: str) -> tuple[Run, Section]:
+    if len(runs) != 1:
+        raise ParseError(f"expected the output of one IOzone run, found {len(runs)}")
+    run = runs[0]
+    said = f"; it said: {run.complaints[0]}" if run.complaints else ""
+    if run.version is None or run.command_line is None:
+        raise ParseError(f"expected IOzone's banner with its version and command line, found none{said}")
+    section = run.section(TESTS[operation])
+    if section is None:
+        raise ParseError(f"expected a report of {TESTS[operation]}, found none{said}")
+    if not run.complete:
+        raise ParseError(f"expected 'iozone test complete.' at the end, found none{said}")
+    if run.ops or section.unit == "ops/s":
+        raise ParseError("expected rates in kB/sec, found ops/sec (the option -O)")
+    return run, section
+
+
+def _worker_hosts(path: Path) -> list[str]:
+    try:
+        return [line.split()[0] for line in path.read_text().splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        return []
+
+
+def _result(run: Run, section: Section, cell: Cell, hosts: list[str]) -> WorkloadResult:
+    workers = []
+    for child in section.workers:
+        rate, size = child.throughput * IOZONE_KB, round(child.xfer * IOZONE_KB)
+        host = hosts[child.number] if child.number < len(hosts) else None
+        elapsed = size / rate if rate else None
+        status = "ok" if rate and size else "no data"
+        workers.append(WorkerResult(child.number + 1, host, rate, None, size, 1, elapsed, status))
+    elapsed_s = max((worker.elapsed_s for worker in workers if worker.elapsed_s), default=None)
+    rate = section.children * IOZONE_KB
+    return WorkloadResult(
+        tool=Iozone.tool,
+        tool_version=run.version,
+        operation=cell.operation,
+        workers=section.count,
+        throughput_bytes_per_s=rate,
+        files_per_s=None,
+        elapsed_s=elapsed_s,
+        worker_results=tuple(workers),
+        problems=tuple(_problems(run, section, cell)),
+        measured_s=elapsed_s,
+    )
+
+
+def _problems(run: Run, section: Section, cell: Cell) -> Iterator[Reason]:
+    def incomplete(message: str) -> Reason:
+        return Reason(code="tool-incomplete", message=message)
+
+    numbers = {child.number for child in section.workers}
+    if section.count != cell.workers or numbers != set(range(cell.workers)) or len(section.workers) != cell.workers:
+        found = f"a report of {section.count} with lines of {len(section.workers)}"
+        yield incomplete(f"expected {cell.workers} workers, found {found}")
+    idle = sorted(child.number for child in section.workers if not child.throughput or not child.xfer)
+    if section.children == 0:
+        yield Reason(code="tool-failed", message="no worker transferred anything" + _said(run))
+    elif idle or section.minimum == 0 or section.min_xfer == 0:
+        names = ", ".join(f"Child[{number}]" for number in idle[:5]) or "the slowest worker"
+        yield incomplete(f"{names} transferred nothing" + _said(run))
+    if section.minimum is None or section.min_xfer is None:
+        yield incomplete("the report lacks its minimum or Min xfer line")
+    if section.workers and abs(sum(child.throughput for child in section.workers) - section.children) > max(
+        1.0, 1e-4 * section.children
+    ):
+        yield incomplete("the lines of the workers do not add up to the reported sum")
+    for name, told, wanted in (
+        ("file size", run.file_size_kb, cell.file_size_bytes),
+        ("record size", run.record_size_kb, cell.record_size_bytes),
+    ):
+        if told is not None and wanted is not None and told * IOZONE_KB != wanted:
+            yield incomplete(f"expected a {name} of {wanted} bytes, found {told * IOZONE_KB}")
+
+
+def _said(run: Run) -> str:
+    return f"; IOzone said: {run.complaints[0]}" if run.complaints else ""
