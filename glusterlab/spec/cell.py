@@ -7,15 +7,11 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
-from ..errors import ParseError
 from ..units import format_size
 from .cluster import ScaleModel
 from .fields import Count, Label, SpecModel
-
-CELL_SCHEMA_VERSION = 1
-"""Version of ``cell.json``."""
 
 LayoutType = Literal["distribute", "replicate", "disperse"]
 Access = Literal["native", "nfs", "gfapi", "smb", "none"]
@@ -183,46 +179,6 @@ class Cell(SpecModel):
     def bytes_written(self) -> int:
         """Bytes of all files of the cell's dataset, before replication or redundancy."""
         return self.workers * self.files_per_worker * self.file_size_bytes
-
-    def to_json(self) -> str:
-        """The cell as ``cell.json`` holds it."""
-        content = {
-            "schema_version": CELL_SCHEMA_VERSION,
-            "id": self.id,
-            "slug": self.slug,
-            "cell": self.model_dump(mode="json"),
-        }
-        return json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> Cell:
-        """The cell of a ``cell.json``.
-
-        Raises
-        ------
-        ParseError
-            When the text is no cell, of a newer schema, or its id is not that of its content.
-        """
-        try:
-            content: Any = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise ParseError(f"expected a cell in JSON: {error}") from None
-        version = content.get("schema_version") if isinstance(content, dict) else None
-        if type(version) is int and version > CELL_SCHEMA_VERSION:
-            raise ParseError(
-                f"this cell is of schema {version}, this glusterlab reads up to 1: install a newer glusterlab"
-            )
-        if version != CELL_SCHEMA_VERSION or "cell" not in content:
-            raise ParseError("expected a cell with schema_version 1")
-        try:
-            cell = cls.model_validate(content["cell"])
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(part) for part in first["loc"])
-            raise ParseError(f"expected a cell, found a wrong key {place}: {first['msg']}") from None
-        if content.get("id") != cell.id:
-            raise ParseError(f"expected the id {cell.id} of this cell's content, found {content.get('id')!r}")
-        return cell
 
 
 def _digest(facts: dict[str, Any]) -> str:

@@ -1,0 +1,357 @@
+"""The command line: thin commands that call the library, and one place where errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from . import __version__
+from .errors import GlusterlabError, UsageError
+
+DEBUG = "GLUSTERLAB_DEBUG"
+"""Environment variable: 1 lets errors through with their tracebacks."""
+
+EXIT_INTERRUPTED = 130
+EXIT_BROKEN_PIPE = 141
+
+
+class _Commands(TyperGroup):
+    """Turns what a command raises into a sentence on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        if os.environ.get(DEBUG) == "1":
+            return super().invoke(ctx)
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except GlusterlabError as error:
+            _fail(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            _fail("stopped by Ctrl-C; what was complete is kept", EXIT_INTERRUPTED)
+        except BrokenPipeError:
+            # what reads our output has gone, and the interpreter's own flush at the end must not complain either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(EXIT_BROKEN_PIPE) from None
+        except OSError as error:
+            _fail(_os_sentence(error), 1)
+        return result
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+    raise typer.Exit(code) from None
+
+
+def _os_sentence(error: OSError) -> str:
+    place = f"{error.filename}: " if error.filename else ""
+    advice = {
+        errno.ENOSPC: "; make room on that disk, then run the same command again",
+        errno.EDQUOT: "; make room within that quota, then run the same command again",
+        errno.EACCES: "; run it as a user who may, or choose another place",
+        errno.EPERM: "; run it as a user who may, or choose another place",
+        errno.EROFS: "; choose another place",
+        errno.EMFILE: "; raise the limit of open files (ulimit -n)",
+    }.get(error.errno or 0, "")
+    return f"{place}{error.strerror or error}{advice}"
+
+
+def _examples(*lines: str) -> str:
+    return "\n\n".join(["[bold]Examples[/bold]", *lines])
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="glusterlab",
+    help="Measure a GlusterFS pool, keep every raw byte, and make every figure again from those bytes.",
+    epilog=_examples(
+        "glusterlab testbed up",
+        "glusterlab check ~/.local/state/glusterlab/testbed/default/cluster.yaml",
+        "glusterlab run runbooks/testbed/campaign.yaml",
+        "glusterlab reproduce",
+    )
+    + "\n\nExit codes: 0 all well, 1 what was examined falls short, 2 wrong usage or specification.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _complete_raw(incomplete: str) -> Iterator[str]:
+    """Campaign folders that the word under the cursor can become."""
+    typed = Path(incomplete)
+    folder = typed if incomplete.endswith("/") else typed.parent
+    for place in dict.fromkeys((folder, Path("raw"))):
+        if place.is_dir():
+            for path in sorted(place.iterdir()):
+                found = str(path)
+                if found.startswith(incomplete) and (path / "campaign.yaml").is_file():
+                    yield found
+
+
+def _complete_yaml(incomplete: str) -> Iterator[str]:
+    """YAML files, and the folders on the way to them."""
+    typed = Path(incomplete)
+    folder = typed if incomplete.endswith("/") else typed.parent
+    if folder.is_dir():
+        for path in sorted(folder.iterdir()):
+            found = str(path)
+            if found.startswith(incomplete) and not path.name.startswith("."):
+                if path.is_dir():
+                    yield f"{found}/"
+                elif path.suffix in (".yaml", ".yml"):
+                    yield found
+
+
+RawArgument = Annotated[
+    Path, typer.Argument(metavar="RAW", help="Folder of a campaign below raw/.", autocompletion=_complete_raw)
+]
+CampaignArgument = Annotated[
+    Path, typer.Argument(metavar="CAMPAIGN", help="A campaign.yaml.", autocompletion=_complete_yaml)
+]
+ClusterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        help="A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
+        autocompletion=_complete_yaml,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"glusterlab {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main_options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Measure a GlusterFS pool, keep every raw byte, and make every figure again from those bytes."""
+
+
+def _find_cluster(campaign: Path, given: Path | None) -> Path | None:
+    """The cluster file of a campaign: the given one, the one beside it, or that of the only testbed that is up."""
+    from .hosts.testbed.state import default_cluster_file
+
+    beside = campaign.parent / "cluster.yaml"
+    if given is not None:
+        return given
+    return beside if beside.is_file() else default_cluster_file()
+
+
+def _require_cluster(campaign: Path, given: Path | None) -> Path:
+    from .hosts.testbed.state import running
+
+    found = _find_cluster(campaign, given)
+    if found is None:
+        up = running()
+        seen = f"{len(up)} testbeds are up ({', '.join(up)})" if up else "no testbed is up"
+        raise UsageError(
+            f"which cluster? There is no cluster.yaml beside {campaign}, and {seen}: name one by --cluster, "
+            "or start one with 'glusterlab testbed up'"
+        )
+    return found
+
+
+@app.command(
+    epilog=_examples(
+        "glusterlab check cluster.yaml", "glusterlab check cluster.yaml --json | jq '.findings[] | .host, .message'"
+    )
+)
+def check(
+    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=_complete_yaml)],
+    json: JsonOption = False,
+) -> None:
+    """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""
+    from . import report
+    from .hosts.check import check as examine
+    from .spec import load_cluster
+
+    findings = examine(load_cluster(cluster))
+    report.show_check(findings, as_json=json)
+    if any(finding.level == "error" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=_examples(
+        "glusterlab plan runbooks/testbed/campaign.yaml",
+        "glusterlab plan campaign.yaml --cluster cluster.yaml --cells",
+        "glusterlab plan campaign.yaml --json | jq '.total'",
+    )
+)
+def plan(
+    campaign: CampaignArgument,
+    cluster: ClusterOption = None,
+    cells: Annotated[bool, typer.Option("--cells", help="One line per cell, with its id.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """What would run: cells, samples, time and space; and what cannot run, and why."""
+    from . import report
+    from .spec import build_plan, estimate, load_campaign, load_cluster
+
+    specification = load_campaign(campaign)
+    cluster_file = _find_cluster(campaign, cluster)
+    pool = None if cluster_file is None else load_cluster(cluster_file)
+    if pool is None:
+        report.talk("no cluster.yaml was found or given: scale, bricks, time and space are left open")
+    found = build_plan(specification, pool, smallfile=pool is None or pool.smallfile_checkout() is not None)
+    cost = None if pool is None else estimate(found, pool)
+    report.show_plan(specification, cluster_file, found, cost, cells=cells, as_json=json)
+    if not found.samples:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=_examples(
+        "glusterlab run runbooks/testbed/campaign.yaml",
+        "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
+        "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
+    )
+)
+def run(
+    campaign: CampaignArgument,
+    cluster: ClusterOption = None,
+    raw: Annotated[Path, typer.Option("--raw", metavar="DIR", help="Where campaigns are kept.")] = Path("raw"),
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
+    from .spec import load_campaign, load_cluster
+
+    specification = load_campaign(campaign)
+    pool = load_cluster(_require_cluster(campaign, cluster))
+
+    from rich.console import Console
+
+    from . import report
+    from .progress import for_console
+    from .runner import run as execute
+
+    summary = execute(specification, pool, raw, retry=retry, progress=for_console(Console(stderr=True)))
+    report.show_run(summary, raw / specification.name, as_json=json)
+    raise typer.Exit(summary.exit_code)
+
+
+@app.command(epilog=_examples("glusterlab status raw/first-light", "glusterlab status raw/first-light --json"))
+def status(raw: RawArgument, json: JsonOption = False) -> None:
+    """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
+    from . import report
+    from .status import campaign_status
+
+    found = campaign_status(raw)
+    report.show_status(found, as_json=json)
+    if not found.complete:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=_examples("glusterlab verify raw/first-light", "glusterlab verify raw/first-light --json"))
+def verify(raw: RawArgument, json: JsonOption = False) -> None:
+    """Check sums, completeness, and every sample's validity judged again; exit 1 on any finding."""
+    from . import report
+    from .raw import verify as examine
+
+    findings = examine(raw)
+    report.show_verify(raw, findings, as_json=json)
+    if findings:
+        raise typer.Exit(1)
+
+
+@app.command(epilog=_examples("glusterlab tables raw/first-light", "glusterlab tables raw/first-light --json"))
+def tables(raw: RawArgument, json: JsonOption = False) -> None:
+    """Make the Parquet tables of a campaign: samples, workers and telemetry."""
+    from . import report
+    from .tables import load
+
+    report.show_tables(load(raw), as_json=json)
+
+
+@app.command(
+    epilog=_examples(
+        "glusterlab reproduce",
+        "glusterlab reproduce raw/first-light --notebook 10-large-files",
+        "glusterlab reproduce --force --jobs 4",
+    )
+)
+def reproduce(
+    raw: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RAW]...", help="Folders of campaigns; default: all below raw/.", autocompletion=_complete_raw
+        ),
+    ] = None,
+    notebook: Annotated[
+        list[str] | None, typer.Option("--notebook", metavar="NAME", help="Only this notebook; may be given again.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Notebooks at a time; default: one per processor.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run also what did not change.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make every figure and table again from the raw bytes; runs only what changed."""
+    from . import report
+    from .reproduce import reproduce as remake
+
+    with report.ReproduceDisplay() as display:
+        summary = remake(
+            raw or (), project=_project(), notebooks=notebook or None, jobs=jobs, force=force, progress=display
+        )
+    report.show_reproduce(summary, as_json=json)
+    raise typer.Exit(summary.exit_code)
+
+
+def _project() -> Path:
+    """The nearest folder upwards that holds notebooks/, else where we are."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
+
+
+class SchemaKind(StrEnum):
+    """Specification files that have a schema."""
+
+    cluster = "cluster"
+    campaign = "campaign"
+
+
+@app.command(
+    epilog=_examples(
+        "glusterlab schema campaign > campaign.schema.json",
+        "First line of a campaign.yaml, for editors: # yaml-language-server: $schema=campaign.schema.json",
+    )
+)
+def schema(kind: Annotated[SchemaKind, typer.Argument(help="Of which file.")]) -> None:
+    """JSON Schema of cluster.yaml or campaign.yaml, for editors."""
+    from . import report
+    from .spec import json_schema
+
+    report.emit_json(json_schema(kind.value))
+
+
+def main() -> None:
+    """Entry point of the ``glusterlab`` command."""
+    try:
+        app(prog_name="glusterlab")
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

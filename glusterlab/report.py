@@ -1,0 +1,356 @@
+"""What commands show: tables for people, JSON for scripts, progress while they work."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+from .units import format_duration
+
+if TYPE_CHECKING:
+    from .hosts.check import Finding as CheckFinding
+    from .raw import Finding as RawFinding
+    from .reproduce import Progress as NotebookProgress
+    from .reproduce import ReproduceSummary
+    from .runner import RunSummary
+    from .spec import Campaign, Cell, Estimate, Plan
+    from .status import CampaignStatus
+    from .tables import Tables
+
+SCHEMA_VERSION = 1
+"""Version of what ``--json`` prints."""
+
+
+def talk(message: str) -> None:
+    """One line for the person, on stderr."""
+    typer.echo(message, err=True)
+
+
+def emit_json(data: Mapping[str, Any]) -> None:
+    """Data for scripts, on stdout."""
+    typer.echo(json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, default=_plain))
+
+
+def _plain(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)
+
+
+def show_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = (), title: str = ""
+) -> None:
+    """A table on stdout: drawn on a terminal, else plain aligned columns that nothing wraps or cuts.
+
+    Parameters
+    ----------
+    columns : sequence of str
+    rows : iterable of sequences
+        Cells are shown as their text.
+    right : iterable of str
+        Columns that are aligned to the right.
+    title : str
+    """
+    cells = [[str(cell) for cell in row] for row in rows]
+    numbers = {columns.index(name) for name in right}
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(title=title or None, title_justify="left", header_style="bold")
+        for n, name in enumerate(columns):
+            table.add_column(name, justify="right" if n in numbers else "left", overflow="fold")
+        for row in cells:
+            table.add_row(*(escape(cell) for cell in row))
+        Console().print(table)
+        return
+    widths = [max(len(row[n]) for row in [list(columns), *cells]) for n in range(len(columns))]
+    if title:
+        typer.echo(title)
+    for row in [list(columns), *cells]:
+        parts = [cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n]) for n, cell in enumerate(row)]
+        typer.echo("  ".join(parts).rstrip())
+
+
+def format_bytes(count: float) -> str:
+    """Bytes for a person, rounded.
+
+    Examples
+    --------
+    >>> format_bytes(4_413_194_240), format_bytes(7_929_129), format_bytes(0)
+    ('4.4 GB', '7.9 MB', '0 B')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def show_plan(
+    campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None, *, cells: bool, as_json: bool
+) -> None:
+    """What ``glusterlab plan`` found."""
+    if as_json:
+        emit_json(_plan_json(campaign, cluster_file, plan, cost))
+        return
+    if cells:
+        _show_cells(plan, cost)
+    else:
+        _show_groups(plan, cost)
+    typer.echo("")
+    total = f"{_count(len(plan.cells), 'cell')}, {_count(len(plan.samples), 'sample')}"
+    if cost is not None:
+        total += (
+            f", roughly {format_duration(cost.seconds)}, {format_bytes(cost.brick_bytes)} on bricks, "
+            f"{format_bytes(cost.raw_bytes)} in raw/{campaign.name}"
+        )
+    typer.echo(total)
+    _show_left_out("excluded", plan.excluded)
+    _show_left_out("not runnable", plan.not_runnable)
+
+
+def _seconds(cell: Cell, cost: Estimate | None) -> float:
+    return 0.0 if cost is None else cost.cells[cell.id].seconds
+
+
+def _show_cells(plan: Plan, cost: Estimate | None) -> None:
+    samples = Counter(sample.cell.id for sample in plan.samples)
+    rows = [
+        (cell.id, samples[cell.id], "" if cost is None else format_duration(_seconds(cell, cost)))
+        for cell in plan.cells
+    ]
+    show_table(("cell", "samples", "each"), rows, right=("samples", "each"))
+
+
+def _show_groups(plan: Plan, cost: Estimate | None) -> None:
+    """One row for all cells that differ in their workers alone."""
+    samples = Counter(sample.cell.id for sample in plan.samples)
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in plan.cells:
+        size = cell.slug.split("-")[2]
+        geometry = f"{cell.layout.type} {cell.layout.geometry} {cell.layout.backing}"
+        key: tuple[str, ...] = (cell.layout.name, geometry, cell.access, cell.tool, cell.operation, size)
+        groups.setdefault(key, []).append(cell)
+    rows = []
+    for key, members in groups.items():
+        count = sum(samples[cell.id] for cell in members)
+        time = sum(samples[cell.id] * _seconds(cell, cost) for cell in members)
+        workers = " ".join(str(number) for number in sorted({cell.workers for cell in members}))
+        rows.append((*key, workers, count, "" if cost is None else format_duration(time)))
+    columns = ("layout", "geometry", "access", "tool", "operation", "size", "workers", "samples", "time")
+    show_table(columns, rows, right=("samples", "time"))
+
+
+def _show_left_out(what: str, cells: Sequence[tuple[Cell, str]]) -> None:
+    reasons: dict[str, list[Cell]] = {}
+    for cell, reason in cells:
+        reasons.setdefault(reason, []).append(cell)
+    for reason, members in reasons.items():
+        typer.echo(f"\n{what}: {_count(len(members), 'cell')}: {reason}")
+        for cell in members[:5]:
+            typer.echo(f"  {cell.id}")
+        if len(members) > 5:
+            typer.echo(f"  and {len(members) - 5} more (--json names all)")
+
+
+def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None) -> dict[str, Any]:
+    samples = Counter(sample.cell.id for sample in plan.samples)
+    cells = []
+    for cell in plan.cells:
+        entry = {"id": cell.id, "samples": samples[cell.id], **cell.model_dump(mode="json")}
+        if cost is not None:
+            entry |= {"seconds": round(cost.cells[cell.id].seconds, 1), "bytes": cost.cells[cell.id].bytes}
+        cells.append(entry)
+    total: dict[str, Any] = {"cells": len(plan.cells), "samples": len(plan.samples)}
+    if cost is not None:
+        total |= {"seconds": round(cost.seconds), "brick_bytes": cost.brick_bytes, "raw_bytes": cost.raw_bytes}
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "campaign": campaign.name,
+        "cluster": None if cluster_file is None else str(cluster_file),
+        "cells": cells,
+        "samples": [
+            {"order": sample.order, "round": sample.round, "repeat": sample.repeat, "cell": sample.cell.id}
+            for sample in plan.samples
+        ],
+        "excluded": [{"cell": cell.id, "reason": reason} for cell, reason in plan.excluded],
+        "not_runnable": [{"cell": cell.id, "reason": reason} for cell, reason in plan.not_runnable],
+        "total": total,
+    }
+
+
+def show_status(status: CampaignStatus, *, as_json: bool) -> None:
+    """What ``glusterlab status`` found."""
+    names = ("wanted", "valid", "left", "spent", "invalid", "failed")
+    totals = {name: status.total(name) for name in names}
+    if as_json:
+        cells = [{"cell": cell.cell.id, **{name: getattr(cell, name) for name in names}} for cell in status.cells]
+        emit_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "campaign": status.campaign,
+                "complete": status.complete,
+                "cells": cells,
+                "total": totals | {"not_runnable": status.not_runnable},
+            }
+        )
+        return
+    columns = ("cell", "valid", "of", "left", "given up", "invalid", "failed")
+    rows = [
+        (cell.cell.id, cell.valid, cell.wanted, cell.left, cell.spent, cell.invalid, cell.failed)
+        for cell in status.cells
+    ]
+    show_table(columns, rows, right=columns[1:])
+    line = f"\n{status.campaign}: {totals['valid']} of {totals['wanted']} samples valid, {totals['left']} left"
+    if totals["spent"]:
+        line += f", {totals['spent']} given up ('glusterlab run --retry' gives them new attempts)"
+    line += f"; {totals['invalid']} executions invalid, {totals['failed']} failed"
+    if status.not_runnable:
+        line += f"; {_count(status.not_runnable, 'cell')} not runnable ('glusterlab plan' says why)"
+    typer.echo(line)
+
+
+def show_check(findings: Sequence[CheckFinding], *, as_json: bool) -> None:
+    """What ``glusterlab check`` found."""
+    levels = Counter(finding.level for finding in findings)
+    if as_json:
+        emit_json(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "fit": not levels["error"],
+                "findings": [
+                    {name: getattr(finding, name) for name in ("host", "level", "code", "message", "advice")}
+                    for finding in findings
+                ],
+            }
+        )
+        return
+    shown = [finding for finding in findings if finding.level != "ok"]
+    if shown:
+        rows = [(finding.level, finding.host or "", finding.message, finding.advice or "") for finding in shown]
+        show_table(("level", "host", "finding", "what to do"), rows)
+        typer.echo("")
+    verdict = "not fit to measure" if levels["error"] else "fit to measure"
+    typer.echo(
+        f"{verdict}: {_count(levels['error'], 'error')}, {_count(levels['warning'], 'warning')}, {levels['ok']} ok"
+    )
+
+
+def show_run(summary: RunSummary, folder: Path, *, as_json: bool) -> None:
+    """How ``glusterlab run`` ended."""
+    names = ("valid", "invalid", "failed", "skipped", "not_runnable")
+    numbers = {name: getattr(summary, name) for name in names}
+    if as_json:
+        emit_json(
+            {"schema_version": SCHEMA_VERSION, "raw": str(folder), **numbers, "exit_code": summary.exit_code},
+        )
+        return
+    parts = [f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number or name == "valid"]
+    typer.echo(f"{folder}: {', '.join(parts)}")
+    if summary.exit_code:
+        talk(f"'glusterlab status {folder}' shows what is missing")
+
+
+def show_verify(raw: Path, findings: Sequence[RawFinding], *, as_json: bool) -> None:
+    """What ``glusterlab verify`` found."""
+    if as_json:
+        emit_json(
+            {"schema_version": SCHEMA_VERSION, "raw": str(raw), "intact": not findings, "findings": list(findings)}
+        )
+        return
+    for finding in findings:
+        typer.echo(str(finding))
+    typer.echo(f"{raw}: {_count(len(findings), 'finding') if findings else 'intact'}")
+
+
+def show_tables(tables: Tables, *, as_json: bool) -> None:
+    """What ``glusterlab tables`` made."""
+    frames = {"samples": tables.samples, "workers": tables.workers, "telemetry": tables.telemetry}
+    if as_json:
+        made = {name: {"rows": len(frame), "columns": list(frame.columns)} for name, frame in frames.items()}
+        emit_json({"schema_version": SCHEMA_VERSION, "tables": made})
+        return
+    show_table(
+        ("table", "rows", "columns"),
+        [(name, len(frame), len(frame.columns)) for name, frame in frames.items()],
+        right=("rows", "columns"),
+    )
+
+
+class ReproduceDisplay:
+    """Tells which notebooks run and how each came out: lines, and on a terminal also what is under way.
+
+    A context manager, and the ``progress`` of `reproduce.reproduce`.
+    """
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._running: list[str] = []
+        self._status = self._console.status("") if self._console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, event: NotebookProgress) -> None:
+        """Show one event."""
+        name = f"{event.campaign}/{event.notebook}"
+        if event.outcome == "started":
+            self._running.append(name)
+        elif name in self._running:
+            self._running.remove(name)
+        if event.outcome == "failed":
+            self._say(f"failed     {event.message}")
+        elif event.outcome in ("ran", "retold"):
+            self._say(f"{event.outcome:<9}  {name} in {format_duration(event.seconds)}")
+        elif event.outcome == "started" and self._status is None:
+            self._say(f"started    {name}")
+        self._refresh()
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _refresh(self) -> None:
+        if self._status is None:
+            return
+        if self._running:
+            self._status.update(f"running {', '.join(self._running)}")
+            self._status.start()
+        else:
+            self._status.stop()
+
+
+def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
+    """What ``glusterlab reproduce`` did."""
+    if as_json:
+        emit_json({"schema_version": SCHEMA_VERSION, **asdict(summary), "exit_code": summary.exit_code})
+        return
+    done = [
+        f"{len(names)} {word}"
+        for names, word in ((summary.ran, "run"), (summary.retold, "with new text"), (summary.unchanged, "unchanged"))
+        if names
+    ]
+    talk(f"notebooks: {', '.join(done) or 'none'}, {len(summary.failed)} failed")
+    for failure in summary.failed:
+        talk(f"failed: {failure}")
+    for folder in summary.figures_dirs:
+        index = folder / "index.html"
+        if index.is_file():
+            typer.echo(str(index))

@@ -1,0 +1,110 @@
+"""How far a campaign has come: what is done, invalid, failed and left, per cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from .raw import Sample
+    from .spec import Cell, Plan
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """State of one cell.
+
+    Attributes
+    ----------
+    cell : Cell
+    wanted : int
+        Repeats that the plan asks for.
+    valid : int
+        Repeats with a valid sample.
+    spent : int
+        Repeats without one whose attempts are used up: `run --retry` gives them more.
+    invalid, failed : int
+        Executions that came to nothing, whatever became of the repeat later.
+    """
+
+    cell: Cell
+    wanted: int
+    valid: int
+    spent: int
+    invalid: int
+    failed: int
+
+    @property
+    def left(self) -> int:
+        """Repeats that the next run makes."""
+        return self.wanted - self.valid - self.spent
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """State of a campaign's folder: its cells, and how many cells cannot run."""
+
+    campaign: str
+    cells: tuple[CellStatus, ...]
+    not_runnable: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every repeat of every cell that can run has a valid sample."""
+        return all(cell.valid == cell.wanted for cell in self.cells)
+
+    def total(self, name: str) -> int:
+        """Sum of one number of `CellStatus` over all cells."""
+        return sum(getattr(cell, name) for cell in self.cells)
+
+
+def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple[CellStatus, ...]:
+    """State of each cell of a plan, in the plan's order.
+
+    Parameters
+    ----------
+    plan : Plan
+    samples : iterable of Sample
+        All that the raw store holds.
+    attempts : int
+        Executions of one repeat at most.
+    """
+    executions: dict[str, list[Sample]] = {}
+    for sample in samples:
+        executions.setdefault(sample.cell_id, []).append(sample)
+    wanted = Counter(planned.cell.id for planned in plan.samples)
+    found = []
+    for cell in plan.cells:
+        mine = executions.get(cell.id, [])
+        repeats = range(1, wanted[cell.id] + 1)
+        valid = {sample.repeat for sample in mine if sample.status == "valid"} & set(repeats)
+        tries = Counter(sample.repeat for sample in mine)
+        states = Counter(sample.status for sample in mine)
+        spent = sum(repeat not in valid and tries[repeat] >= attempts for repeat in repeats)
+        found.append(CellStatus(cell, wanted[cell.id], len(valid), spent, states["invalid"], states["failed"]))
+    return tuple(found)
+
+
+def campaign_status(path: Path) -> CampaignStatus:
+    """State of a campaign's folder.
+
+    Raises
+    ------
+    RawStoreError, SpecError
+        When the folder is none, or its files are damaged.
+    """
+    from .raw import RawStore
+    from .spec import build_plan, load_campaign, load_cluster
+
+    store = RawStore.open(path)
+    campaign = load_campaign(path / "campaign.yaml")
+    cluster = load_cluster(path / "cluster.yaml")
+    has_smallfile = cluster.smallfile_checkout() is not None
+    ran_smallfile = any(cell.tool == "smallfile" for cell in store.cells().values())
+    plan = build_plan(campaign, cluster, smallfile=has_smallfile or ran_smallfile)
+    cells = count_samples(plan, store.samples(), campaign.attempts)
+    return CampaignStatus(campaign=campaign.name, cells=cells, not_runnable=len(plan.not_runnable))

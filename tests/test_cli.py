@@ -1,0 +1,294 @@
+"""Commands: exit codes, one clear message each, data on stdout and talk on stderr."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from glusterlab import __version__, cli, spec
+from glusterlab.errors import HostError, RawStoreError, SpecError
+
+ROOT = Path(__file__).resolve().parents[1]
+COMMANDS = ("check", "plan", "run", "status", "verify", "tables", "reproduce", "schema")
+
+CLUSTER = """\
+schema_version: 1
+name: pool
+servers: [{name: s1}, {name: s2}]
+clients: [{name: c1}]
+hardware:
+  {disks_per_server: 1, disk_write: 205 MB/s, disk_read: 212 MB/s, server_link: 20 Gbit/s, client_link: 10 Gbit/s}
+backings: {jbod: {bricks: [/bricks/d01], kind: jbod}}
+"""
+CAMPAIGN = """\
+schema_version: 1
+name: small
+study: supermicro-2017
+seed: 1
+repeats: 2
+layouts: [{name: mirror, type: replicate, geometry: [1x2, 2x2], backing: jbod}]
+workloads: [{tool: iozone, operations: [write, read], file_size: 1 MiB, record_size: 64 KiB}]
+workers: [1, 2]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a campaign and a cluster, no testbed up, and no variable of the person's own."""
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "testbeds"))
+    monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
+    monkeypatch.delenv(cli.DEBUG, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "80", "TERM": "dumb"})
+
+
+def run_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "glusterlab.cli", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_help_fits_80_columns_and_has_examples(command: tuple[str, ...]) -> None:
+    result = call(*command, "--help")
+    assert result.exit_code == 0
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    assert "Examples" in result.stdout
+    assert "glusterlab " in result.stdout.split("Examples")[1]
+
+
+def test_every_command_of_the_design_is_there() -> None:
+    assert set(COMMANDS) <= set(get_command(cli.app).commands)  # type: ignore[attr-defined]
+
+
+def test_version() -> None:
+    assert call("--version").stdout == f"glusterlab {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plann",), "No such command"),
+        (("plan",), "Missing argument"),
+        (("plan", "campaign.yaml", "--clusters", "x"), "No such option"),
+        (("schema", "campain"), "campain"),
+        (("reproduce", "--jobs", "0"), "--jobs"),
+    ],
+)
+def test_wrong_usage_is_exit_2(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", ["cluster", "campaign"])
+def test_schema_is_a_schema_that_the_examples_fit(folder: Path, kind: str) -> None:
+    result = call("schema", kind)
+    assert result.exit_code == 0
+    schema = json.loads(result.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(spec.load_yaml(folder / f"{kind}.yaml")[0], schema)
+
+
+def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == 0
+    assert "mirror-1x2  replicate 1x2 jbod  native  iozone  write      1mib  1 2            4" in result.stdout
+    assert "4 cells, 8 samples, roughly" in result.stdout
+    assert "not runnable: 4 cells: 2x2 needs 4 bricks, backing 'jbod' has 2 servers x 1" in result.stdout
+
+
+def test_plan_names_every_cell_on_request(folder: Path) -> None:
+    result = call("plan", "campaign.yaml", "--cells")
+    assert result.stdout.count("iozone-read-1mib-replicate-1x2-jbod-native-w2-") == 1
+
+
+def test_plan_as_json(folder: Path) -> None:
+    found = json.loads(call("plan", "campaign.yaml", "--json").stdout)
+    assert found["total"]["samples"] == len(found["samples"]) == 8
+    assert {cell["id"] for cell in found["cells"]} == {sample["cell"] for sample in found["samples"]}
+    assert len(found["not_runnable"]) == 4
+    assert found["cluster"] == "cluster.yaml"
+
+
+def test_plan_without_a_cluster_says_what_is_left_open(folder: Path) -> None:
+    (folder / "cluster.yaml").unlink()
+    result = call("plan", "campaign.yaml", "--json")
+    assert result.exit_code == 0
+    assert "left open" in result.stderr
+    assert json.loads(result.stdout)["total"] == {"cells": 8, "samples": 16}
+
+
+def test_a_plan_that_runs_nothing_falls_short(folder: Path) -> None:
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("[1x2, 2x2]", "2x2"))
+    assert call("plan", "campaign.yaml").exit_code == 1
+
+
+def test_the_cluster_is_given_or_beside_or_the_only_testbed(folder: Path) -> None:
+    campaign = folder / "campaign.yaml"
+    assert cli._require_cluster(campaign, Path("other.yaml")) == Path("other.yaml")
+    assert cli._require_cluster(campaign, None) == folder / "cluster.yaml"
+    (folder / "cluster.yaml").unlink()
+    first = folder / "testbeds" / "one" / "cluster.yaml"
+    first.parent.mkdir(parents=True)
+    first.touch()
+    assert cli._require_cluster(campaign, None) == first
+
+
+def test_no_cluster_and_several_are_usage_errors(folder: Path) -> None:
+    (folder / "cluster.yaml").unlink()
+    result = call("run", "campaign.yaml")
+    assert result.exit_code == 2
+    assert "no testbed is up: name one by --cluster" in result.stderr
+    for name in ("one", "two"):
+        (folder / "testbeds" / name).mkdir(parents=True)
+        (folder / "testbeds" / name / "cluster.yaml").touch()
+    assert "2 testbeds are up (one, two)" in call("run", "campaign.yaml").stderr
+
+
+def test_a_typo_is_one_message_with_file_line_and_key(folder: Path) -> None:
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("repeats", "repeat"))
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == 2
+    assert result.stderr == "error: campaign.yaml:5: repeat: unknown key: did you mean 'repeats'?\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (SpecError("expected x", file=Path("a.yaml"), line=3, key="k"), 2, "a.yaml:3: k: expected x"),
+        (HostError("does not answer", host="s1"), 1, "s1: does not answer"),
+        (RawStoreError("raw/x: is damaged"), 1, "raw/x: is damaged"),
+        (OSError(errno.ENOSPC, "No space left on device", "raw/x"), 1, "raw/x: No space left on device; make room"),
+        (PermissionError(errno.EACCES, "Permission denied", "raw/x"), 1, "raw/x: Permission denied; run it as a user"),
+        (OSError("odd"), 1, "odd"),
+        (KeyboardInterrupt(), 130, "stopped by Ctrl-C"),
+    ],
+)
+def test_errors_become_a_sentence_and_an_exit_code(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(spec, "load_campaign", broken)
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == code
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_debug_shows_the_traceback(folder: Path) -> None:
+    quiet = run_process("plan", "nowhere.yaml")
+    assert quiet.returncode == 2
+    assert quiet.stderr == "error: nowhere.yaml: expected a YAML file, found no such file\n"
+    loud = run_process("plan", "nowhere.yaml", GLUSTERLAB_DEBUG="1")
+    assert "Traceback" in loud.stderr
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "glusterlab.cli", "schema", "cluster"],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (cli.EXIT_BROKEN_PIPE, "")
+
+
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Path("/dev/full").open("w") as output:
+        done = subprocess.run(
+            [sys.executable, "-m", "glusterlab.cli", "schema", "cluster"],
+            stdout=output,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: No space left on device; make room")
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_reproduce_do_not_wait_for_pandas() -> None:
+    heavy = "{'pandas', 'scipy', 'seaborn', 'matplotlib', 'papermill', 'fabric', 'pydantic', 'ruamel.yaml'}"
+    code = f"import sys, glusterlab.cli; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None:
+    for name in ("first-light", "second"):
+        (folder / "raw" / name).mkdir(parents=True)
+        (folder / "raw" / name / "campaign.yaml").touch()
+    (folder / "raw" / "published").mkdir()
+    assert list(cli._complete_raw("")) == ["raw/first-light", "raw/second"]
+    assert list(cli._complete_raw("raw/s")) == ["raw/second"]
+    assert list(cli._complete_raw("nowhere/")) == []
+    assert list(cli._complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
+    assert list(cli._complete_yaml("ca")) == ["campaign.yaml"]
+
+
+def test_the_shell_gets_completions(folder: Path) -> None:
+    (folder / "raw" / "first-light").mkdir(parents=True)
+    (folder / "raw" / "first-light" / "campaign.yaml").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "glusterlab.cli"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "_GLUSTERLAB_COMPLETE": "complete_bash",
+            "COMP_WORDS": "glusterlab status raw/f",
+            "COMP_CWORD": "2",
+        },
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "raw/first-light"
+
+
+def test_a_folder_that_is_no_campaign(folder: Path) -> None:
+    for command in ("status", "verify", "tables"):
+        result = call(command, str(folder / "none"))
+        assert result.exit_code in (1, 2), command
+        assert result.stderr.startswith("error: "), (command, result.output, result.exception)
+        assert len(result.stderr.splitlines()) == 1
