@@ -1,9 +1,8 @@
 """The page figures/<campaign>/index.html: every figure with its caption and numbers, and what was not measured.
 
 Beside ``figNN-<slug>.svg``, ``.png`` and ``.csv`` a notebook may leave ``figNN-<slug>.json`` with ``title``,
-``caption`` and ``alt``; without it the file name speaks. ``figNN-<slug>.json`` with a ``reason`` and no picture beside
-it is a figure of the study that this campaign does not measure. The page holds no date: the same files give the same
-bytes.
+``caption`` and ``alt``; without it the file name speaks. With a ``reason`` in it, this is a figure of the study that
+the campaign does not measure. The page holds no date: the same files give the same bytes.
 """
 
 from __future__ import annotations
@@ -87,10 +86,11 @@ def collect(folder: Path, made_by: Mapping[str, str]) -> tuple[list[Figure], lis
         number, words = int(match["number"]), match["slug"].replace("-", " ")
         caption = _caption(folder / f"{name}.json")
         title = str(caption.get("title") or words.capitalize())
+        if caption.get("reason"):
+            missing.append(NotMeasured(number, title, str(caption["reason"])))
+            continue
         pictures = [f"{name}{suffix}" for suffix in _PICTURES if (folder / f"{name}{suffix}").is_file()]
         if not pictures:
-            if caption.get("reason"):
-                missing.append(NotMeasured(number, title, str(caption["reason"])))
             continue
         numbers = folder / f"{name}.csv"
         header, rows, more = _table(numbers)

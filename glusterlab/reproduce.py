@@ -10,6 +10,7 @@ empty. So a notebook's outputs are known to be its own, and they are moved into 
 
 from __future__ import annotations
 
+import glob
 import json
 import os
 import shutil
@@ -333,9 +334,7 @@ class _Run:
                 if task.retell:
                     outputs = {**earlier, **outputs}
                 state.notebooks[notebook] = {"key": task.key, "text": task.source.text, "outputs": outputs}
-                kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
-                for name in earlier.keys() - kept:
-                    (task.figures / name).unlink(missing_ok=True)
+                _drop(task.figures, [*earlier, *outputs], state)
                 state.write(task.figures / STATE)
                 (self.retold if task.retell else self.ran).append(task.name)
         self._tell(Progress(campaign, notebook, "retold" if task.retell else "ran", seconds))
@@ -466,6 +465,15 @@ def _move(made: Mapping[str, Path], figures: Path) -> dict[str, str]:
             shutil.copyfile(path, partial)
             partial.replace(target)
     return outputs
+
+
+def _drop(figures: Path, names: Sequence[str], state: _State) -> None:
+    """Remove files of these names, whatever their suffix, that no notebook makes any more."""
+    kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
+    for stem in {name.rpartition(".")[0] for name in names}:
+        for path in figures.glob(f"{glob.escape(stem)}.*"):
+            if path.relative_to(figures).as_posix() not in kept:
+                path.unlink()
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -187,6 +187,15 @@ class TestWhatRuns:
         assert (project.figures / "fig11-tiny.svg").exists()
         assert "fig10-tiny" not in (project.figures / "index.html").read_text()
 
+    def test_figure_that_is_no_longer_measured_goes_although_the_state_is_lost(self, project: Project) -> None:
+        project.run()
+        (project.figures / ".reproduce.json").unlink()
+        note = 'from pathlib import Path\nPath(figures, "fig10-tiny.json").write_text(\'{"reason": "x"}\')'
+        project.write("10-first", code=note)
+        project.run()
+        assert sorted(path.name for path in project.figures.glob("fig10*")) == ["fig10-tiny.json"]
+        assert (project.figures / "fig20-tiny.svg").exists()
+
     def test_selected_notebook(self, project: Project) -> None:
         assert project.run(notebooks=["20"]).ran == BOTH[1:]
         assert project.run(notebooks=["20-second.ipynb"]).unchanged == BOTH[1:]
