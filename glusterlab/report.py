@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
-from .units import format_duration
+from .units import format_duration, format_size
 
 if TYPE_CHECKING:
     from .hosts.check import Finding as CheckFinding
@@ -45,7 +45,7 @@ def _plain(value: object) -> Any:
 
 
 def show_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = (), title: str = ""
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = (), fold: str | None = None
 ) -> None:
     """A table on stdout: drawn on a terminal, else plain aligned columns that nothing wraps or cuts.
 
@@ -56,25 +56,26 @@ def show_table(
         Cells are shown as their text.
     right : iterable of str
         Columns that are aligned to the right.
-    title : str
+    fold : str, optional
+        The only column that a narrow terminal may break; without it all may be broken.
     """
     cells = [[str(cell) for cell in row] for row in rows]
     numbers = {columns.index(name) for name in right}
     if sys.stdout.isatty():
+        from rich.box import SIMPLE_HEAD
         from rich.console import Console
         from rich.markup import escape
         from rich.table import Table
 
-        table = Table(title=title or None, title_justify="left", header_style="bold")
+        table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
         for n, name in enumerate(columns):
-            table.add_column(name, justify="right" if n in numbers else "left", overflow="fold")
+            keep = n in numbers or (fold is not None and name != fold)
+            table.add_column(name, justify="right" if n in numbers else "left", no_wrap=keep, overflow="fold")
         for row in cells:
             table.add_row(*(escape(cell) for cell in row))
         Console().print(table)
         return
     widths = [max(len(row[n]) for row in [list(columns), *cells]) for n in range(len(columns))]
-    if title:
-        typer.echo(title)
     for row in [list(columns), *cells]:
         parts = [cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n]) for n, cell in enumerate(row)]
         typer.echo("  ".join(parts).rstrip())
@@ -131,26 +132,28 @@ def _show_cells(plan: Plan, cost: Estimate | None) -> None:
         (cell.id, samples[cell.id], "" if cost is None else format_duration(_seconds(cell, cost)))
         for cell in plan.cells
     ]
-    show_table(("cell", "samples", "each"), rows, right=("samples", "each"))
+    show_table(("cell", "samples", "each"), rows, right=("samples", "each"), fold="cell")
 
 
 def _show_groups(plan: Plan, cost: Estimate | None) -> None:
     """One row for all cells that differ in their workers alone."""
     samples = Counter(sample.cell.id for sample in plan.samples)
-    groups: dict[tuple[str, ...], list[Cell]] = {}
+    groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in plan.cells:
-        size = cell.slug.split("-")[2]
-        geometry = f"{cell.layout.type} {cell.layout.geometry} {cell.layout.backing}"
-        key: tuple[str, ...] = (cell.layout.name, geometry, cell.access, cell.tool, cell.operation, size)
-        groups.setdefault(key, []).append(cell)
+        access = "" if cell.access == "native" else f" over {cell.access}"
+        workload = f"{cell.tool} {cell.operation} {format_size(cell.nominal_file_size_bytes)}{access}"
+        groups.setdefault((cell.layout.name, workload), []).append(cell)
     rows = []
-    for key, members in groups.items():
+    for (layout, workload), members in groups.items():
         count = sum(samples[cell.id] for cell in members)
         time = sum(samples[cell.id] * _seconds(cell, cost) for cell in members)
         workers = " ".join(str(number) for number in sorted({cell.workers for cell in members}))
-        rows.append((*key, workers, count, "" if cost is None else format_duration(time)))
-    columns = ("layout", "geometry", "access", "tool", "operation", "size", "workers", "samples", "time")
-    show_table(columns, rows, right=("samples", "time"))
+        rows.append((layout, workload, workers, count, "" if cost is None else format_duration(time)))
+    show_table(("layout", "workload", "workers", "samples", "time"), rows, right=("samples", "time"), fold="layout")
+    typer.echo("")
+    for layout in dict.fromkeys(cell.layout for cell in plan.cells):
+        options = "".join(f", {name}={value}" for name, value in layout.options)
+        typer.echo(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
 
 
 def _show_left_out(what: str, cells: Sequence[tuple[Cell, str]]) -> None:
@@ -212,7 +215,7 @@ def show_status(status: CampaignStatus, *, as_json: bool) -> None:
         (cell.cell.id, cell.valid, cell.wanted, cell.left, cell.spent, cell.invalid, cell.failed)
         for cell in status.cells
     ]
-    show_table(columns, rows, right=columns[1:])
+    show_table(columns, rows, right=columns[1:], fold="cell")
     line = f"\n{status.campaign}: {totals['valid']} of {totals['wanted']} samples valid, {totals['left']} left"
     if totals["spent"]:
         line += f", {totals['spent']} given up ('glusterlab run --retry' gives them new attempts)"

@@ -115,7 +115,8 @@ def test_schema_is_a_schema_that_the_examples_fit(folder: Path, kind: str) -> No
 def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:
     result = call("plan", "campaign.yaml")
     assert result.exit_code == 0
-    assert "mirror-1x2  replicate 1x2 jbod  native  iozone  write      1mib  1 2            4" in result.stdout
+    assert "mirror-1x2  iozone write 1 MiB  1 2            4" in result.stdout
+    assert "mirror-1x2: replicate 1x2 on jbod" in result.stdout
     assert "4 cells, 8 samples, roughly" in result.stdout
     assert "not runnable: 4 cells: 2x2 needs 4 bricks, backing 'jbod' has 2 servers x 1" in result.stdout
 
