@@ -22,7 +22,7 @@ from .fields import describe, nearest, suggest
 SCHEMA_VERSION = 1
 """Version of the specification files that this release reads and writes."""
 
-MAX_BYTES = 1 << 20
+MAX_BYTES = 256 << 10
 MAX_VALUES = 100_000
 MAX_DEPTH = 40
 _SHOWN_PROBLEMS = 10
@@ -104,7 +104,7 @@ def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
     Parameters
     ----------
     path : path
-        At most 1 MiB of UTF-8.
+        At most 256 KiB of UTF-8.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def _read(path: Path) -> str:
     except OSError as error:
         raise SpecError(f"cannot read this file: {error.strerror}", file=path) from None
     if len(content) > MAX_BYTES:
-        raise SpecError("expected a specification of at most 1 MiB, found a larger file", file=path)
+        raise SpecError("expected a specification of at most 256 KiB, found a larger file", file=path)
     if b"\0" in content:
         raise SpecError("expected a YAML file in UTF-8, found a binary file", file=path)
     try:
@@ -194,7 +194,7 @@ class _NodeReader:
         self._count += 1
         if self._count > MAX_VALUES:
             raise self.error(
-                f"expected at most {MAX_VALUES:,} values, found more: aliases of aliases expand without bound",
+                f"expected at most {MAX_VALUES:,} values, found more (do aliases repeat each other?)",
                 node,
                 (),
             )
