@@ -315,7 +315,7 @@ def _moment_reasons(
 
 
 def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:
-    from glusterlab.telemetry import sar
+    from glusterlab.telemetry.sar import coverage
 
     reasons = []
     for host in hosts:
@@ -324,11 +324,11 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
             reasons.append(Reason(code="telemetry-missing", message=f"no {path.name}", host=host))
             continue
         try:
-            coverage = sar.coverage(path)
+            covered = coverage(path)
         except ParseError as error:
             reasons.append(Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host))
             continue
-        gap = coverage.gap(command.start, command.end)
+        gap = covered.gap(command.start, command.end)
         if gap is not None:
             reasons.append(Reason(code="telemetry-short", message=gap, host=host))
     return reasons

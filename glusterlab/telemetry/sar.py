@@ -1,0 +1,437 @@
+"""sar on every host: commands to start, stop and convert it, and a parser of ``sadf -d -U``.
+
+sadc writes its binary file on the host, and that host's own sadf turns it into text under ``LC_ALL=C``, with epoch
+seconds: one version of sysstat may not read another's file, and other locales change digits and dates. Only what a
+figure can use is converted: CPU, load, memory, I/O in all, and the host's own block devices and interface.
+
+The text has a block per activity, each opened by ``# hostname;interval;timestamp;...``. A restart of the host stands
+in a line of its own, and new blocks follow it. sadf counts in kB of 1,024 bytes, sectors of 512 bytes, percent and
+milliseconds; the table has bytes, fractions and seconds.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import ParseError
+from glusterlab.hosts.quoting import join, quote
+from glusterlab.workloads.base import HostCommand
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from glusterlab.spec.cluster import Host
+
+MAX_TEXT_BYTES = 64 << 20
+"""One host's telemetry may unpack to so many bytes; raw files from elsewhere are hostile."""
+
+MAX_DECODER_BYTES = 128 << 20
+
+KB = 1024
+SECTOR = 512
+PERCENT = 0.01
+MILLISECOND = 1e-3
+
+REQUIRED = frozenset({"cpu", "load", "memory"})
+"""Activities without which a host's telemetry is not complete."""
+
+
+@dataclass(frozen=True)
+class Activity:
+    """How one block of sadf's text becomes metrics.
+
+    Attributes
+    ----------
+    name : str
+    mark : str
+        The column by which the block is known.
+    device : str or None
+        The column that names the CPU, device or interface.
+    metrics : dict of str to (str, float)
+        Column of sadf, and the metric with the factor to its SI unit.
+    """
+
+    name: str
+    mark: str
+    device: str | None
+    metrics: Mapping[str, tuple[str, float]]
+
+
+ACTIVITIES = (
+    Activity(
+        "cpu",
+        "%iowait",
+        "CPU",
+        {
+            "%user": ("user_fraction", PERCENT),
+            "%nice": ("nice_fraction", PERCENT),
+            "%system": ("system_fraction", PERCENT),
+            "%iowait": ("iowait_fraction", PERCENT),
+            "%steal": ("steal_fraction", PERCENT),
+            "%idle": ("idle_fraction", PERCENT),
+        },
+    ),
+    Activity(
+        "load",
+        "ldavg-1",
+        None,
+        {"runq-sz": ("runnable", 1), "ldavg-1": ("load_1min", 1), "blocked": ("blocked_processes", 1)},
+    ),
+    Activity(
+        "memory",
+        "kbmemfree",
+        None,
+        {
+            "kbmemfree": ("free_bytes", KB),
+            "kbavail": ("available_bytes", KB),
+            "kbmemused": ("used_bytes", KB),
+            "kbbuffers": ("buffers_bytes", KB),
+            "kbcached": ("cached_bytes", KB),
+            "kbdirty": ("dirty_bytes", KB),
+        },
+    ),
+    Activity(
+        "io",
+        "bread/s",
+        None,
+        {
+            "tps": ("transfers_per_s", 1),
+            "bread/s": ("read_bytes_per_s", SECTOR),
+            "bwrtn/s": ("write_bytes_per_s", SECTOR),
+        },
+    ),
+    Activity(
+        "disk",
+        "await",
+        "DEV",
+        {
+            "tps": ("transfers_per_s", 1),
+            "rkB/s": ("read_bytes_per_s", KB),
+            "rd_sec/s": ("read_bytes_per_s", SECTOR),
+            "wkB/s": ("write_bytes_per_s", KB),
+            "wr_sec/s": ("write_bytes_per_s", SECTOR),
+            "aqu-sz": ("queue_length", 1),
+            "avgqu-sz": ("queue_length", 1),
+            "await": ("await_s", MILLISECOND),
+            "%util": ("utilisation_fraction", PERCENT),
+        },
+    ),
+    Activity(
+        "network",
+        "rxpck/s",
+        "IFACE",
+        {
+            "rxpck/s": ("receive_packets_per_s", 1),
+            "txpck/s": ("transmit_packets_per_s", 1),
+            "rxkB/s": ("receive_bytes_per_s", KB),
+            "rxbyt/s": ("receive_bytes_per_s", 1),
+            "txkB/s": ("transmit_bytes_per_s", KB),
+            "txbyt/s": ("transmit_bytes_per_s", 1),
+            "%ifutil": ("utilisation_fraction", PERCENT),
+        },
+    ),
+)
+"""What is read of sadf's text, by version: older names stand beside newer ones."""
+
+_SADC = """\
+sadc=
+for place in /usr/lib/sysstat/sadc /usr/lib64/sa/sadc /usr/lib/sa/sadc; do [ -x "$place" ] && sadc=$place && break; done
+[ -n "$sadc" ] || { echo 'sadc not found: install sysstat on this host' >&2; exit 1; }
+"""
+
+
+def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCommand:
+    """Start sadc in a session of its own; the command returns when it has begun to write.
+
+    Parameters
+    ----------
+    host : Host
+    interval_s : int
+        Seconds between records.
+    count : int
+        Records after which it ends by itself, should nobody stop it.
+    path : str
+        Its binary file on the host, in a directory of the suite. ``<path>.pid`` and ``<path>.err`` lie beside it.
+    """
+    file, pid, err = quote(path), quote(f"{path}.pid"), quote(f"{path}.err")
+    script = (
+        f"{_SADC}mkdir -p {quote(path.rpartition('/')[0])} && rm -f {file} {pid} {err} || exit 1\n"
+        f'LC_ALL=C setsid "$sadc" -S DISK {int(interval_s)} {int(count)} {file} </dev/null >/dev/null 2>{err} &\n'
+        f"echo $! > {pid}\n"
+        "n=0\n"
+        f"until [ -s {file} ]; do\n"
+        f"  n=$((n + 1)); [ $n -le 100 ] && kill -0 $(cat {pid}) 2>/dev/null || {{ cat {err} >&2; exit 1; }}\n"
+        "  sleep 0.05\n"
+        "done\n"
+    )
+    return HostCommand(host.name, script=script, deadline_s=30.0)
+
+
+def stop_command(host: Host, path: str) -> HostCommand:
+    """End sadc and wait for it; one that has ended, or was never started, is no error.
+
+    SIGINT makes sadc itself end after a whole record; the process is looked at first, because ids are used again.
+    """
+    pid = quote(f"{path}.pid")
+    script = (
+        f"pid=$(cat {pid} 2>/dev/null) || exit 0\n"
+        '[ "$(cat /proc/$pid/comm 2>/dev/null)" = sadc ] || exit 0\n'
+        "kill -INT $pid\n"
+        "n=0\n"
+        "while kill -0 $pid 2>/dev/null; do\n"
+        "  n=$((n + 1)); [ $n -le 100 ] || { kill -KILL $pid; break; }\n"
+        "  sleep 0.05\n"
+        "done\n"
+        f"rm -f {pid}\n"
+    )
+    return HostCommand(host.name, script=script, deadline_s=30.0)
+
+
+def csv_path(path: str) -> str:
+    """Where `convert_command` puts the compressed text of a binary file."""
+    return f"{path}.csv.xz"
+
+
+def convert_command(host: Host, path: str) -> HostCommand:
+    """Convert the binary file by the host's own sadf into `csv_path`, compressed by xz or the host's Python.
+
+    A file that ends in the middle of a record gives the records before it.
+    """
+    devices = ("-d", f"--dev={','.join(host.devices)}") if host.devices else ()
+    interface = ("-n", "DEV", f"--iface={host.interface}") if host.interface else ("-n", "DEV")
+    sadf = join(("sadf", "-d", "-U", path, "--", "-u", "-q", "-r", "-b", *devices, *interface), {"LC_ALL": "C"})
+    text, packed = quote(f"{path}.csv"), quote(csv_path(path))
+    python = quote("import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read()))")
+    script = (
+        f"{sadf} > {text} || [ -s {text} ] || exit 1\n"
+        f"if command -v xz >/dev/null; then xz -6 -c < {text}; else python3 -c {python} < {text}; fi > {packed} "
+        f"&& rm -f {text}\n"
+    )
+    return HostCommand(host.name, script=script, deadline_s=60.0)
+
+
+def read_text(path: Path) -> str:
+    """The text of one host's telemetry, unpacked when it is xz.
+
+    Raises
+    ------
+    ParseError
+        When the file is absent, truncated, damaged, or too big.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+    if path.suffix == ".xz":
+        data = _unpack(data, path)
+    if len(data) > MAX_TEXT_BYTES:
+        raise ParseError(f"expected at most {MAX_TEXT_BYTES} bytes of telemetry, found more", file=path)
+    return data.decode("utf-8", errors="replace")
+
+
+def _unpack(data: bytes, path: Path) -> bytes:
+    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES)
+    try:
+        unpacked = decoder.decompress(data, max_length=MAX_TEXT_BYTES + 1)
+    except (lzma.LZMAError, EOFError) as error:
+        raise ParseError(f"expected xz, found damage: {error}", file=path) from error
+    if not decoder.eof and len(unpacked) <= MAX_TEXT_BYTES:
+        raise ParseError("expected xz, found a truncated file", file=path)
+    return unpacked
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A data line of sadf's text, with the header that it stands under, or a restart (no header)."""
+
+    number: int
+    text: str
+    header: str | None
+
+
+def _lines(text: str, path: Path) -> Iterator[_Line]:
+    header, fields = None, 0
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith("# hostname;interval;timestamp;"):
+            header, fields = line[2:], line.count(";")
+        elif not line:
+            continue
+        elif (special := line.split(";", 3))[1:2] == ["-1"] and len(special) == 4:
+            # a restart or a comment has no interval; new headers follow a restart
+            if special[3].startswith("LINUX-RESTART"):
+                header = None
+                yield _Line(number, line, None)
+        elif header is None:
+            raise ParseError(
+                "expected a header '# hostname;interval;timestamp;...', found data", file=path, line=number
+            )
+        elif line.count(";") != fields:
+            found = line.count(";") + 1
+            raise ParseError(f"expected {fields + 1} fields, found {found}", file=path, line=number)
+        else:
+            yield _Line(number, line, header)
+
+
+def _activity(header: str) -> Activity | None:
+    columns = header.split(";")
+    return next((activity for activity in ACTIVITIES if activity.mark in columns), None)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """The time that one host's telemetry covers, in epoch seconds of that host.
+
+    Attributes
+    ----------
+    begin_s, end_s : float
+        From the start of the first record's interval to the last record.
+    interval_s : float
+        The usual time between records, the median.
+    covered_s : float
+        Sum of the records' intervals: less than the whole where records are missing.
+    restarts : tuple of float
+    """
+
+    begin_s: float
+    end_s: float
+    interval_s: float
+    covered_s: float
+    restarts: tuple[float, ...]
+
+    def gap(self, start: float, end: float) -> str | None:
+        """What is missing of the window, or None when it is covered.
+
+        One interval at each end, and the second to which sadf rounds, may be missing.
+        """
+        slack = self.interval_s + 1.0
+        restarts = [time for time in self.restarts if start <= time <= end]
+        if restarts:
+            return f"the host restarted {restarts[0] - start:.0f} s after the start of the workload"
+        if self.begin_s - start > slack:
+            return f"telemetry begins {self.begin_s - start:.0f} s after the start of the workload"
+        if end - self.end_s > slack:
+            return f"telemetry ends {end - self.end_s:.0f} s before the end of the workload"
+        if (self.end_s - self.begin_s) - self.covered_s > slack:
+            return (
+                f"expected {self.end_s - self.begin_s:.0f} s of telemetry without a gap, found {self.covered_s:.0f} s"
+            )
+        return None
+
+
+def coverage(path: Path) -> Coverage:
+    """The time that a file covers, without a table of it.
+
+    Raises
+    ------
+    ParseError
+        When the file is damaged, has no record, or lacks one of the `REQUIRED` activities.
+    """
+    intervals: dict[float, float] = {}
+    restarts: list[float] = []
+    kinds: dict[str, Activity | None] = {}
+    for line in _lines(read_text(path), path):
+        fields = line.text.split(";", 3)
+        try:
+            interval, time = float(fields[1]), float(fields[2])
+        except ValueError as error:
+            raise ParseError(f"expected an interval and epoch seconds: {error}", file=path, line=line.number) from error
+        if line.header is None:
+            restarts.append(time)
+            continue
+        if line.header not in kinds:
+            kinds[line.header] = _activity(line.header)
+        intervals[time] = interval
+    missing = REQUIRED - {activity.name for activity in kinds.values() if activity is not None}
+    if missing or not intervals:
+        raise ParseError(f"expected records of {', '.join(sorted(missing or REQUIRED))}, found none", file=path)
+    first = min(intervals)
+    return Coverage(
+        begin_s=first - intervals[first],
+        end_s=max(intervals),
+        interval_s=median(intervals.values()),
+        covered_s=sum(intervals.values()),
+        restarts=tuple(restarts),
+    )
+
+
+def parse(files: Mapping[str, Path]) -> pd.DataFrame:
+    """Telemetry of several hosts as one long table.
+
+    Parameters
+    ----------
+    files : mapping of str to pathlib.Path
+        Name of the host, as in the cluster file, and its file.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``host``, ``time_s`` (epoch, float64), ``activity``, ``device`` (empty where there is one for the
+        whole host), ``metric``, ``value`` (float64, in the unit that the metric's name tells). Sorted by host,
+        activity, device, metric and time.
+
+    Raises
+    ------
+    ParseError
+        When a file is damaged, or a value is no number.
+    """
+    import pandas as pd
+
+    blocks: dict[str, list[str]] = {}
+    for host, path in files.items():
+        for line in _lines(read_text(path), path):
+            if line.header is not None:
+                blocks.setdefault(line.header, []).append(f"{host};{line.text}")
+    tables = [
+        table
+        for header, lines in blocks.items()
+        if (activity := _activity(header)) is not None
+        for table in _block_tables(header, lines, activity, files)
+    ]
+    columns = ["host", "time_s", "activity", "device", "metric", "value"]
+    if not tables:
+        empty = pd.DataFrame({name: pd.Series(dtype="object") for name in columns})
+        return empty.astype({"time_s": "float64", "value": "float64"})
+    table = pd.concat(tables, ignore_index=True)
+    return table.sort_values(["host", "activity", "device", "metric", "time_s"], ignore_index=True)[columns]
+
+
+def _block_tables(
+    header: str, lines: list[str], activity: Activity, files: Mapping[str, Path]
+) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
+    columns = ["host", *header.split(";")]
+    names = {"host": str, "hostname": str}
+    if activity.device is not None:
+        names[activity.device] = str
+    block = pd.read_csv(
+        StringIO("\n".join(lines)), sep=";", header=None, names=columns, dtype=names, keep_default_na=False, quoting=3
+    )
+    if activity.name == "cpu":
+        # sadf calls the mean of all CPUs -1
+        block = block[block["CPU"] == "-1"].assign(CPU="all")
+    device = "" if activity.device is None else block[activity.device]
+    for column, (metric, factor) in activity.metrics.items():
+        if column not in block:
+            continue
+        for name in ("timestamp", column):
+            if not pd.api.types.is_numeric_dtype(block[name]):
+                wrong = block[pd.to_numeric(block[name], errors="coerce").isna()].iloc[0]
+                message = f"expected numbers in {name}, found {wrong[name]!r}; was it converted without LC_ALL=C?"
+                raise ParseError(message, file=files[wrong["host"]])
+        yield pd.DataFrame(
+            {
+                "host": block["host"],
+                "time_s": block["timestamp"].astype("float64"),
+                "activity": activity.name,
+                "device": device,
+                "metric": metric,
+                "value": block[column].astype("float64") * factor,
+            }
+        )
