@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from enum import StrEnum
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -19,6 +20,7 @@ from .errors import GlusterlabError, UsageError
 DEBUG = "GLUSTERLAB_DEBUG"
 """Environment variable: 1 lets errors through with their tracebacks."""
 
+INTERRUPTED = "stopped by Ctrl-C; what was complete is kept"
 EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
@@ -35,7 +37,7 @@ class _Commands(TyperGroup):
         except GlusterlabError as error:
             _fail(str(error), error.exit_code)
         except KeyboardInterrupt:
-            _fail("stopped by Ctrl-C; what was complete is kept", EXIT_INTERRUPTED)
+            _fail(INTERRUPTED, EXIT_INTERRUPTED)
         except BrokenPipeError:
             # what reads our output has gone, and the interpreter's own flush at the end must not complain either
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -246,7 +248,7 @@ def run(
     from .runner import run as execute
 
     summary = execute(specification, pool, raw, retry=retry, progress=for_console(Console(stderr=True)))
-    report.show_run(summary, raw / specification.name, as_json=json)
+    report.show_run(summary, as_json=json)
     raise typer.Exit(summary.exit_code)
 
 
@@ -347,9 +349,14 @@ def schema(kind: Annotated[SchemaKind, typer.Argument(help="Of which file.")]) -
 
 def main() -> None:
     """Entry point of the ``glusterlab`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # a terminal or log that knows only ASCII still gets every message
+            stream.reconfigure(errors="backslashreplace")
     try:
         app(prog_name="glusterlab")
     except KeyboardInterrupt:
+        sys.stderr.write(f"error: {INTERRUPTED}\n")
         sys.exit(EXIT_INTERRUPTED)
 
 

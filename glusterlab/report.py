@@ -251,19 +251,30 @@ def show_check(findings: Sequence[CheckFinding], *, as_json: bool) -> None:
     )
 
 
-def show_run(summary: RunSummary, folder: Path, *, as_json: bool) -> None:
+def show_run(summary: RunSummary, *, as_json: bool) -> None:
     """How ``glusterlab run`` ended."""
-    names = ("valid", "invalid", "failed", "skipped", "not_runnable")
-    numbers = {name: getattr(summary, name) for name in names}
     if as_json:
-        emit_json(
-            {"schema_version": SCHEMA_VERSION, "raw": str(folder), **numbers, "exit_code": summary.exit_code},
-        )
+        emit_json({"schema_version": SCHEMA_VERSION, **asdict(summary), "exit_code": summary.exit_code})
         return
-    parts = [f"{number} {name.replace('_', ' ')}" for name, number in numbers.items() if number or name == "valid"]
-    typer.echo(f"{folder}: {', '.join(parts)}")
-    if summary.exit_code:
-        talk(f"'glusterlab status {folder}' shows what is missing")
+    counts = ", ".join(
+        f"{number} {word}"
+        for number, word in (
+            (summary.valid, "valid"),
+            (summary.invalid, "invalid"),
+            (summary.failed, "failed"),
+            (summary.left, "left"),
+        )
+        if number or word == "valid"
+    )
+    stopped = ", stopped as asked" if summary.interrupted else ""
+    typer.echo(
+        f"{summary.path}: {_count(summary.total, 'sample')}: {counts}; "
+        f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}"
+    )
+    for line in summary.problems:
+        talk(line)
+    if summary.advice:
+        talk(summary.advice)
 
 
 def show_verify(raw: Path, findings: Sequence[RawFinding], *, as_json: bool) -> None:

@@ -211,6 +211,14 @@ def test_debug_shows_the_traceback(folder: Path) -> None:
     assert "Traceback" in loud.stderr
 
 
+def test_ascii_is_enough(folder: Path) -> None:
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("name: mirror", "name: spiegelgröße"))
+    done = run_process("plan", str(folder / "campaign.yaml"), PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 2
+    assert "spiegelgr\\xf6\\xdfe" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_reader_that_goes_away_is_no_error() -> None:
     reading, writing = os.pipe()
     os.close(reading)

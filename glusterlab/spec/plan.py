@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ..errors import SpecError
@@ -83,7 +83,7 @@ class Estimate:
     seconds : float
         Of all samples and changes of layout, each sample at its first attempt.
     brick_bytes : int
-        On the bricks of the layout that needs most, with copies and redundancy.
+        At most at a time, with copies and redundancy: files of one dataset are removed before the next.
     raw_bytes : int
         Of the campaign's folder on the controller.
     """
@@ -122,11 +122,10 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) 
             cells.append(cell)
         else:
             not_runnable.append((cell, reason))
-    cells, orphans = _with_files(cells)
     return Plan(
         cells=tuple(cells),
         samples=tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.repeats)),
-        not_runnable=(*not_runnable, *orphans),
+        not_runnable=tuple(not_runnable),
         excluded=tuple(excluded),
     )
 
@@ -135,14 +134,6 @@ def _needs_files(cell: Cell) -> bool:
     from ..workloads import WORKLOADS
 
     return WORKLOADS[cell.tool].needs_files(cell.operation)
-
-
-def _with_files(cells: Sequence[Cell]) -> tuple[list[Cell], list[tuple[Cell, str]]]:
-    """Cells apart from those that read files which no cell of the plan makes."""
-    made = {cell.dataset for cell in cells if not _needs_files(cell)}
-    kept = [cell for cell in cells if cell.dataset in made]
-    reason = "no cell of this campaign makes the files that it reads: add the operation that does"
-    return kept, [(cell, reason) for cell in cells if cell.dataset not in made]
 
 
 def _why_not(cell: Cell, cluster: Cluster | None, smallfile: bool) -> str | None:
@@ -269,9 +260,6 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
         before is None or before.cell.layout != after.cell.layout
         for before, after in zip((None, *plan.samples), plan.samples, strict=False)
     )
-    datasets: dict[Layout, dict[str, int]] = defaultdict(dict)
-    for cell in plan.cells:
-        datasets[cell.layout][cell.dataset] = cells[cell.id].bytes
     raw = sum(
         _RAW_SAMPLE_BYTES
         + len(cluster.hosts)
@@ -281,7 +269,7 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
     return Estimate(
         cells=cells,
         seconds=sum(cells[sample.cell.id].seconds for sample in plan.samples) + changes * _LAYOUT_S,
-        brick_bytes=max((sum(sizes.values()) for sizes in datasets.values()), default=0),
+        brick_bytes=max((cost.bytes for cost in cells.values()), default=0),
         raw_bytes=round(raw),
     )
 
