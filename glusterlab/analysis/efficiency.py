@@ -1,0 +1,160 @@
+"""Throughput per disk, the guide's measure of what an investment yields, and the worker count where a volume saturates.
+
+"All numbers are calculated as total throughput divided by the number of disks in the storage solution, regardless of
+the RAID, replication, or erasure coding configuration" (supermicro-2017, Evaluating for performance, efficiency, and
+price-performance).
+"""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+
+from glusterlab.analysis.intervals import Estimate, ratio_interval
+from glusterlab.analysis.series import same_size, split_values, summarise
+
+SATURATION_GAIN = 0.10
+"""A volume counts as saturated where more workers gain no more than this share."""
+
+GROUP = ["series", "tool", "operation", "nominal_file_size_bytes"]
+_NUMBERS = ["mean", "low", "high", "median", "median_low", "median_high"]
+
+
+def with_full_size(summary: pd.DataFrame) -> pd.DataFrame:
+    """A summary with the values that a pool of full size would show, beside the measured ones.
+
+    A scale model of 1:s runs disks, arrays and links at 1/s of their speed, so its throughput times s stands beside a
+    published one. Such values are never measured ones: every figure labels them "x s".
+
+    Returns
+    -------
+    pandas.DataFrame
+        With the columns ``full_size_mean``, ``full_size_low``, ``full_size_high``; on real hardware, where scale is
+        1, they equal the measured ones.
+    """
+    scale = summary["scale"].astype(float)
+    return summary.assign(**{f"full_size_{name}": summary[name] * scale for name in ("mean", "low", "high")})
+
+
+def per_disk(summary: pd.DataFrame) -> pd.DataFrame:
+    """A summary divided by all disks in the pool, whatever the protection.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `glusterlab.analysis.series.summarise`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same columns; ``quantity`` ends in ``_per_disk``, ``values`` are per disk as well.
+    """
+    table = summary.copy()
+    disks = table["disks"].astype(float)
+    for name in _NUMBERS:
+        table[name] = table[name].astype(float) / disks
+    table["quantity"] = table["quantity"].astype(str) + "_per_disk"
+    table["values"] = [
+        ";".join(f"{value / count:.9g}" for value in split_values(str(values)))
+        for values, count in zip(table["values"], disks, strict=True)
+    ]
+    return table
+
+
+def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
+    """For each series, operation and file size, the row of the worker count with the highest mean.
+
+    The best of several noisy means is a little too high on average; with a curve that is flat near its top the effect
+    is smaller than the interval. Figures that use this say at how many workers each value was measured.
+    """
+    if summary.empty:
+        return summary.copy()
+    rows = summary.groupby(GROUP, observed=True, sort=False)["mean"].idxmax()
+    return summary.loc[rows].reset_index(drop=True)
+
+
+def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> pd.DataFrame:
+    """Where each curve over workers stops rising.
+
+    The saturation point is the fewest workers that no larger measured count beats by more than `gain`. When that is
+    the largest measured count itself, the curve was still rising at its end and no saturation was seen.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `summarise`; uses the columns of `GROUP`, ``workers`` and ``mean``.
+    gain : float
+        Share by which more workers must be faster to count.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``most_workers`` (int), ``best_workers`` (int).
+    """
+    records: list[dict[str, object]] = []
+    for names, rows in summary.groupby(GROUP, observed=True, sort=False):
+        curve = rows.sort_values("workers").set_index("workers")["mean"].astype(float)
+        later = curve[::-1].cummax()[::-1]
+        saturated = curve.index[later <= curve * (1 + gain)]
+        point = float(saturated[0])
+        most = int(curve.index[-1])
+        records.append(
+            dict(zip(GROUP, names, strict=True))
+            | {
+                "saturation_workers": math.nan if point == most else point,
+                "most_workers": most,
+                "best_workers": int(curve.index.to_numpy()[curve.to_numpy().argmax()]),
+            }
+        )
+    return pd.DataFrame.from_records(records, columns=[*GROUP, "saturation_workers", "most_workers", "best_workers"])
+
+
+def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
+    """Ratio of two rows of a summary with its 95 % interval, from the samples behind them."""
+    return ratio_interval(split_values(str(numerator["values"])), split_values(str(denominator["values"])))
+
+
+def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """A per-disk summary with the study's number for the same cell, where it states one.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        Per disk, with ``full_size_mean``.
+    published : pandas.DataFrame
+        As `glusterlab.published.load` returns it. Only rows that state type, geometry and backing can match.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With ``published`` (float, NaN where the study states nothing; same unit as ``full_size_mean``) and
+        ``published_source`` (str).
+    """
+    values: list[float] = []
+    sources: list[str] = []
+    names = ["quantity", "type", "geometry", "backing", "access", "operation"]
+    for row in summary.to_dict("records"):
+        match = published
+        for name in names:
+            match = match[match[name].astype(str) == str(row[name])]
+        match = match[same_size(match["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
+        values.append(float(match["value"].iloc[0]) if len(match) else math.nan)
+        sources.append(str(match["source"].iloc[0]) if len(match) else "")
+    return summary.assign(published=values, published_source=sources)
+
+
+def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
+    """Per disk at each series' best worker count, with full-size and published values: what per-disk figures draw.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        From `glusterlab.analysis.series.select`.
+    quantity : str
+        ``throughput_bytes_per_s`` or ``files_per_s``.
+    published : pandas.DataFrame
+        Numbers that the study states.
+    """
+    best = best_workers(summarise(samples, quantity))
+    return with_published(with_full_size(per_disk(best)), published)

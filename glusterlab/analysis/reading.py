@@ -1,0 +1,190 @@
+"""Sentences and small tables that a notebook prints under a figure: every number in them comes from the samples.
+
+A sentence states what the samples support and no more: without enough samples it says "insufficient n", and an interval
+that holds 1 is called so.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.efficiency import GROUP, compare_rows, saturation_points
+from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate
+from glusterlab.units import format_size
+
+
+def short_number(value: float) -> str:
+    """A number with three significant digits, without an exponent.
+
+    Examples
+    --------
+    >>> short_number(0.38912), short_number(78.04), short_number(1234.5)
+    ('0.389', '78.0', '1,234')
+    """
+    if value == 0 or not np.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
+    return f"{value:,.{digits}f}"
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval for a table cell.
+
+    Examples
+    --------
+    >>> interval_text(1.234, 2.0), interval_text(float("nan"), float("nan"))
+    ('1.23 to 2.00', 'insufficient n')
+    """
+    return "insufficient n" if math.isnan(low) else f"{short_number(low)} to {short_number(high)}"
+
+
+def rounded_table(summary: pd.DataFrame, unit: str, factor: float) -> pd.DataFrame:
+    """A summary for people: three significant digits as text, so that a check of its text has no rounding noise.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `summarise`, `per_disk` or `efficiency`.
+    unit : str
+        Such as ``MB/s per disk``.
+    factor : float
+        From the summary's SI unit to it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per cell, indexed by operation, file size, layout and workers, all text; the column ``× scale`` only on
+        a scale model, ``guide`` only where the study states a number.
+    """
+    scale = summary["scale"].astype(float)
+    table = pd.DataFrame(
+        {
+            "operation": summary["operation"].astype(str),
+            "file size": [format_size(int(size)) for size in summary["nominal_file_size_bytes"]],
+            "layout": summary["series"].astype(str),
+            "workers": summary["workers"].astype(int).astype(str),
+            "n": summary["n"].astype(int).astype(str),
+            f"mean, {unit}": [short_number(value * factor) for value in summary["mean"]],
+            "95 % interval": [
+                interval_text(low * factor, high * factor)
+                for low, high in zip(summary["low"], summary["high"], strict=True)
+            ],
+            "median": [short_number(value * factor) for value in summary["median"]],
+        }
+    )
+    if (scale != 1).any():
+        table["× scale"] = [
+            f"× {by:g}: {short_number(mean * by * factor)}" for mean, by in zip(summary["mean"], scale, strict=True)
+        ]
+    if "published" in summary and summary["published"].notna().any():
+        table["guide"] = [
+            "" if math.isnan(value) else short_number(value * factor) for value in summary["published"].astype(float)
+        ]
+    return table.set_index(["operation", "file size", "layout", "workers"])
+
+
+def _ratio_text(ratio: Estimate) -> str:
+    if not ratio.has_interval:
+        return "insufficient n for an interval"
+    text = f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
+    return f"{text}, which holds 1: not told apart" if ratio.low <= 1 <= ratio.high else text
+
+
+def layout_sentences(summary: pd.DataFrame) -> list[str]:
+    """Each layout against the replicated one, operation by operation and file size by file size.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `efficiency`: one row per series, operation and file size.
+    """
+    sentences = []
+    for (operation, size), rows in summary.groupby(["operation", "nominal_file_size_bytes"], observed=True, sort=False):
+        ordered = rows.assign(_other=rows["type"].astype(str) != "replicate").sort_values(["_other", "series"])
+        first = ordered.iloc[0]
+        what = f"{operation}, {format_size(int(float(str(size))))}"
+        measure = "files per second and disk" if str(first["quantity"]).startswith("files") else "throughput per disk"
+        if len(ordered) == 1:
+            sentences.append(f"{what}: only {first['series']} is measured, there is nothing to compare it with.")
+        for _, row in ordered.iloc[1:].iterrows():
+            ratio = compare_rows(row, first)
+            sentences.append(
+                f"{what}: {row['series']} has {ratio.centre:.2f} times the {measure} of {first['series']} "
+                f"({_ratio_text(ratio)}; n = {row['n']} and {first['n']}, at {row['workers']} and {first['workers']} "
+                "workers)."
+            )
+    return sentences
+
+
+def saturation_sentences(summary: pd.DataFrame) -> list[str]:
+    """Where each curve over workers stops rising, or that it does not.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `summarise`.
+    """
+    sentences = []
+    counts = summary.groupby(GROUP, observed=True, sort=False)["workers"].nunique()
+    for (_, row), measured in zip(saturation_points(summary).iterrows(), counts, strict=True):
+        what = f"{row['operation']}, {row['series']}"
+        if measured < 2:
+            sentences.append(f"{what}: measured at {row['most_workers']} workers only, so there is no curve.")
+        elif math.isnan(float(row["saturation_workers"])):
+            sentences.append(f"{what}: still rising at {row['most_workers']} workers, the most that were measured.")
+        else:
+            sentences.append(
+                f"{what}: saturated at {row['saturation_workers']:.0f} workers; the highest mean is at "
+                f"{row['best_workers']}."
+            )
+    return sentences
+
+
+def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list[str]:
+    """Measured values, times the scale on a model, against what the study states for the same layout.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `efficiency`.
+    """
+    sentences = []
+    for _, row in summary[summary["published"].notna()].iterrows():
+        guide, scale = float(row["published"]), float(row["scale"])
+        times = "" if scale == 1 else f" times {scale:g}"
+        full = float(row["full_size_mean"])
+        interval = (
+            "insufficient n for an interval"
+            if int(row["n"]) < MIN_SAMPLES
+            else f"95 % interval {row['full_size_low'] / guide:.2f} to {row['full_size_high'] / guide:.2f}"
+        )
+        sentences.append(
+            f"{row['operation']}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, the guide "
+            f"{short_number(guide * factor)}: ratio {full / guide:.2f} ({interval})."
+        )
+    return sentences or ["The guide states no number for these cells."]
+
+
+def limit_sentences(use: pd.DataFrame, best: pd.DataFrame) -> list[str]:
+    """What came nearest to its limit at each series' best worker count.
+
+    Parameters
+    ----------
+    use : pandas.DataFrame
+        From `glusterlab.analysis.saturation.use_of_limits`.
+    best : pandas.DataFrame
+        From `best_workers`: the cells to speak of.
+    """
+    sentences = []
+    for _, cell in best.iterrows():
+        rows = use[use["cell_id"].astype(str) == str(cell["cell_id"])].sort_values("share", ascending=False)
+        what = f"{cell['operation']}, {cell['series']}, {cell['workers']} workers"
+        shares = [f"{row['subsystem']} {row['share']:.0%}" for _, row in rows.iterrows()]
+        if not shares:
+            sentences.append(f"{what}: no telemetry in the steady part.")
+        else:
+            sentences.append(f"{what}: nearest to its limit is {shares[0]}; then {', '.join(shares[1:])}.")
+    return sentences

@@ -1,0 +1,269 @@
+"""Which samples belong together: valid samples, grouped into cells, cells joined into the lines of a figure.
+
+A *series* is what a figure draws with one colour: one layout, and whatever else tells two cells of it apart at the same
+operation, file size and workers (client access, record size, files per worker). Samples of different cells are never
+pooled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import pandas as pd
+
+from glusterlab.analysis.intervals import mean_interval, median_interval
+from glusterlab.errors import DataError
+from glusterlab.units import format_size
+
+SIZE_TOLERANCE = 0.1
+"""Relative difference up to which two file sizes count as one: the guide's "4GB" may be 4 GB or 4 GiB."""
+
+BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
+
+POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]
+"""Columns that say which point of a figure a row of a summary is."""
+
+ESTIMATES = [
+    "quantity",
+    "n",
+    "mean",
+    "low",
+    "high",
+    "interval",
+    "median",
+    "median_low",
+    "median_high",
+]
+"""What `summarise` computes, in the unit that ``quantity`` names; ``low`` to ``high`` is the mean's 95 % interval."""
+
+IDENTITY = [
+    "layout",
+    "type",
+    "geometry",
+    "backing",
+    "access",
+    "tool",
+    "file_size_bytes",
+    "scale",
+    "disks",
+    "cell_id",
+]
+"""Columns of the samples table that describe the cell of a row."""
+
+TRACE = ["samples", "values"]
+"""Sample numbers of the cell and their values, in the same order, joined by ``;``: the way back to the raw files."""
+
+SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
+"""Columns of a summary."""
+
+
+def layout_label(type_: str, geometry: str, backing: str) -> str:
+    """A layout as figures name it.
+
+    Examples
+    --------
+    >>> layout_label("disperse", "12x(4+2)", "jbod")
+    'disperse 12x(4+2), JBOD'
+    """
+    return f"{type_} {geometry}, {BACKING_LABELS.get(backing, backing)}"
+
+
+def valid_samples(samples: pd.DataFrame) -> pd.DataFrame:
+    """The rows whose status is valid: the only ones that are drawn."""
+    return samples[samples["status"].astype(str) == "valid"].reset_index(drop=True)
+
+
+def same_size(sizes: pd.Series, nominal: float) -> pd.Series:
+    """True where a file size is `nominal`, within `SIZE_TOLERANCE`.
+
+    Parameters
+    ----------
+    sizes : pandas.Series
+        Bytes, shape (n,).
+    nominal : float
+        Bytes.
+    """
+    return (sizes.astype(float) / nominal - 1).abs() <= SIZE_TOLERANCE
+
+
+def nearest_size(sizes: pd.Series, nominal: float) -> int | None:
+    """The size nearest to `nominal` by ratio, in bytes; None when there is none.
+
+    Examples
+    --------
+    >>> nearest_size(pd.Series([32 * 2**10, 4 * 2**30]), 128 * 2**30)
+    4294967296
+    """
+    candidates = sorted({int(size) for size in sizes.dropna()})
+    return min(candidates, key=lambda size: abs(math.log(size / nominal)), default=None)
+
+
+def _variant(column: str, value: Any) -> str:
+    if pd.isna(value):
+        return f"no {column.replace('_', ' ')}"
+    if column == "record_size_bytes":
+        return f"{format_size(int(value))} records"
+    if column == "file_size_bytes":
+        return f"{format_size(int(value))} files"
+    if column == "files_per_worker":
+        return f"{int(value)} files per worker"
+    return f"1:{value:g}" if column == "scale" else str(value)
+
+
+def with_series(samples: pd.DataFrame) -> pd.DataFrame:
+    """Samples with a `series` column: the layout's label, and no more words than tell its cells apart.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Rows of the samples table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A copy with the column ``series`` (str). Two different cells never share series, tool, operation, nominal file
+        size and workers.
+    """
+    table = samples.copy()
+    names = table[["type", "geometry", "backing"]].astype(str)
+    table["series"] = [layout_label(*row) for row in names.itertuples(index=False, name=None)]
+    point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
+    for column in ("layout", "access", "record_size_bytes", "files_per_worker", "file_size_bytes", "scale", "cell_id"):
+        if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
+            break
+        mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1
+        varied = table["series"].isin(set(table.loc[mixed, "series"]))
+        table["series"] = [
+            f"{series}, {_variant(column, value)}" if more else series
+            for series, value, more in zip(table["series"], table[column], varied, strict=True)
+        ]
+    return table
+
+
+def select(
+    samples: pd.DataFrame, *, tool: str, nominal_file_size_bytes: float | None = None, operations: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Valid samples of one tool, of one nominal file size and some operations, with their series.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Empty when the campaign has none.
+    """
+    rows = valid_samples(samples)
+    rows = rows[rows["tool"].astype(str) == tool]
+    if nominal_file_size_bytes is not None:
+        rows = rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]
+    if operations:
+        rows = rows[rows["operation"].astype(str).isin(operations)]
+    return with_series(rows.reset_index(drop=True))
+
+
+def select_nearest(
+    samples: pd.DataFrame, *, tool: str, nominal_file_size_bytes: float, layouts: Collection[str] = ()
+) -> pd.DataFrame:
+    """Valid samples of one tool at the measured file size nearest to the one asked for, of some layouts.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        The samples table.
+    tool : str
+    nominal_file_size_bytes : float
+        Wanted; the nearest by ratio is taken.
+    layouts : collection of str
+        Names of layouts; empty: all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `select` returns; empty when the tool has no valid sample.
+
+    Raises
+    ------
+    DataError
+        When the campaign has no layout of a name that was asked for.
+    """
+    known = sorted({str(name) for name in samples["layout"]})
+    unknown = sorted(set(layouts) - set(known))
+    if unknown:
+        raise DataError(f"expected layouts among {', '.join(known)}; found {', '.join(unknown)}")
+    rows = select(samples, tool=tool)
+    if layouts:
+        rows = rows[rows["layout"].astype(str).isin(layouts)]
+    size = nearest_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)
+    if size is None:
+        return rows
+    chosen = rows[rows["nominal_file_size_bytes"] == size]
+    return with_series(chosen.reset_index(drop=True))
+
+
+def _joined(rows: pd.DataFrame, quantity: str) -> tuple[str, str]:
+    numbers = ";".join(f"{int(number):02d}" for number in rows["sample"])
+    return numbers, ";".join(f"{value:.9g}" for value in rows[quantity])
+
+
+def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """One row per cell: mean with its 95 % t interval, median, n and the samples behind them.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Rows of the samples table with a `series` column, as `select` returns them.
+    quantity : str
+        Column to summarise, such as ``throughput_bytes_per_s``. Rows where it is NaN are left out.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `SUMMARY`, sorted by operation (writes first), series and workers.
+    """
+    known = samples[samples[quantity].notna()]
+    records: list[dict[str, object]] = []
+    for _, rows in known.groupby("cell_id", observed=True, sort=True):
+        ordered = rows.sort_values("sample")
+        mean, median = mean_interval(ordered[quantity]), median_interval(ordered[quantity])
+        numbers, values = _joined(ordered, quantity)
+        records.append(
+            {column: ordered[column].iloc[0] for column in POINT + IDENTITY}
+            | {
+                "quantity": quantity,
+                "n": mean.n,
+                "mean": mean.centre,
+                "low": mean.low,
+                "high": mean.high,
+                "interval": mean.method,
+                "median": median.centre,
+                "median_low": median.low,
+                "median_high": median.high,
+                "samples": numbers,
+                "values": values,
+            }
+        )
+    summary = pd.DataFrame.from_records(records, columns=SUMMARY)
+    order = summary["operation"].map(operation_rank)
+    return (
+        summary.assign(_order=order)
+        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers"], kind="stable")
+        .drop(columns="_order")
+        .reset_index(drop=True)
+    )
+
+
+def operation_rank(operation: object) -> tuple[int, str]:
+    """Sort key of operations: those that write come before those that read, others last."""
+    ranks = {"write": 0, "create": 0, "append": 0, "read": 1}
+    return ranks.get(str(operation), 2), str(operation)
+
+
+def split_values(joined: str) -> list[float]:
+    """The numbers of a ``values`` cell of a summary.
+
+    Examples
+    --------
+    >>> split_values("1.5;2")
+    [1.5, 2.0]
+    """
+    return [float(value) for value in joined.split(";")] if joined else []

@@ -1,0 +1,149 @@
+"""Bars of throughput per disk by layout, the guide's efficiency figures (F11-F13, F24, F25)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from glusterlab.analysis.reading import short_number
+from glusterlab.analysis.series import operation_rank, split_values
+from glusterlab.plots.style import GREY, INK, Provenance, house_style, new_figure, row_style, scale_axis
+
+BAR_IN = 0.38
+PANEL_IN = 0.30
+
+
+def _value_text(row: pd.Series, factor: float) -> str:
+    scale = float(row["scale"])
+    text = short_number(float(row["mean"]) * factor)
+    if scale != 1:
+        text += f"  (× {scale:g}: {short_number(float(row['full_size_mean']) * factor)})"
+    return f"{text}, {int(row['workers'])} workers"
+
+
+def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+    """One bar per series of one operation: mean, 95 % interval, samples as dots, published value as a hollow diamond.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : pandas.DataFrame
+        Rows of `glusterlab.analysis.efficiency.efficiency` of one operation.
+    factor : float
+        From the SI unit of the rows to that of the axis.
+    """
+    ordered = rows.sort_values("series").reset_index(drop=True)
+    for place, row in ordered.iterrows():
+        style = row_style(row)
+        position = float(str(place))
+        mean, low, high = (float(row[name]) * factor for name in ("mean", "low", "high"))
+        axes.barh(position, mean, height=0.62, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0)
+        points = [value * factor for value in split_values(str(row["values"]))]
+        axes.plot(
+            points,
+            [position] * len(points),
+            "o",
+            markersize=2.6,
+            markerfacecolor="white",
+            markeredgecolor=INK,
+            markeredgewidth=0.5,
+            zorder=3,
+        )
+        axes.hlines(position, low, high, color="white", linewidth=3.2, zorder=2)
+        axes.hlines(position, low, high, color=INK, linewidth=1.2, zorder=2)
+        marks = [mean, *points] + ([high] if high == high else [])
+        guide = float(row["published"]) * factor / float(row["scale"])
+        if guide == guide:
+            axes.plot(
+                [guide],
+                [position],
+                "D",
+                markersize=7,
+                markerfacecolor="white",
+                markeredgecolor=INK,
+                markeredgewidth=1.1,
+                zorder=4,
+            )
+            marks.append(guide)
+            axes.annotate(
+                "guide",
+                (guide, position),
+                xytext=(0, 7),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=7,
+                color=INK,
+            )
+        axes.annotate(
+            _value_text(row, factor),
+            (max(marks), position),
+            xytext=(8, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=7.5,
+            color=INK,
+        )
+    axes.set_yticks(range(len(ordered)), list(ordered["series"]))
+    axes.set_ylim(len(ordered) - 0.45, -0.62)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+
+
+def _right_end(summary: pd.DataFrame, factor: float) -> float:
+    samples = [value for values in summary["values"] for value in split_values(str(values))]
+    guide = summary["published"].astype(float) / summary["scale"].astype(float)
+    ends = np.array([*samples, *summary["high"].astype(float), *guide], dtype=float)
+    return float(np.nanmax(ends)) * factor * 1.75
+
+
+def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str, unit: str, factor: float) -> Figure:
+    """Throughput per disk by layout, one panel per operation.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `glusterlab.analysis.efficiency.efficiency`; at least one row.
+    provenance : Provenance
+    title : str
+    unit : str
+        Of the axis, without "per disk".
+    factor : float
+        From the summary's SI unit to it.
+    """
+    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
+    scales = summary["scale"].astype(float).unique()
+    subtitle = [
+        "Aggregate over all disks of the pool, at each layout's best worker count. Bar: mean; line: 95 % interval (t);",
+        "small circles: the n samples." + _guide_note(summary, scales.tolist()),
+    ]
+    bars = [int((summary["operation"].astype(str) == operation).sum()) for operation in operations]
+    height = sum(bars) * BAR_IN + len(operations) * PANEL_IN + 0.6 + 0.5 * (scales.tolist() != [1.0])
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(summary),
+            panels_height=height,
+            rows=len(operations),
+            share_x=True,
+            heights=bars,
+        )
+        for axes, operation in zip(grid[:, 0], operations, strict=True):
+            draw_per_disk(axes, summary[summary["operation"].astype(str) == operation], factor)
+            axes.set_title(operation)
+        grid[-1][0].set_xlim(0, _right_end(summary, factor))
+        grid[-1][0].set_xlabel(f"{unit} per disk, measured")
+        scale_axis(grid[-1][0], scales.tolist(), "x", f"{unit} per disk")
+        for axes in grid[:, 0]:
+            axes.tick_params(axis="x", color=GREY)
+    return figure
+
+
+def _guide_note(summary: pd.DataFrame, scales: list[float]) -> str:
+    if summary["published"].isna().all():
+        return ""
+    return " Hollow diamond: the guide's number" + (", on the lower axis." if scales != [1.0] else ".")

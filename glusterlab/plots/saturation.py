@@ -1,0 +1,185 @@
+"""Network, CPU, memory and disks by workers, servers and clients apart (F41-F44)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from glusterlab.analysis.saturation import Limits
+from glusterlab.analysis.series import operation_rank
+from glusterlab.plots.by_workers import draw_line
+from glusterlab.plots.style import (
+    GREY,
+    INK,
+    Provenance,
+    house_style,
+    layout_key,
+    new_figure,
+    row_style,
+    top_of,
+    workers_axis,
+)
+
+ROW_HEIGHT_IN = 1.45
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One row of panels: what of which role, in which unit.
+
+    Attributes
+    ----------
+    role : str
+        server or client.
+    quantities : tuple of str
+        One or two keys of `glusterlab.analysis.saturation.METRICS`; the second is drawn dashed and hollow.
+    label : str
+        Of the y axis.
+    factor : float
+        From the SI unit to that of the label.
+    limit : str
+        Name of the attribute of `Limits` that is drawn as a line; empty for none.
+    """
+
+    role: str
+    quantities: tuple[str, ...]
+    label: str
+    factor: float
+    limit: str = ""
+
+
+_NETWORK = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
+NETWORK = (
+    Panel("server", _NETWORK, "server network,\nMB/s per server", 1e-6, "server_link"),
+    Panel("client", _NETWORK, "client network,\nMB/s per client", 1e-6, "client_link"),
+)
+CPU_AND_LOAD = (
+    Panel("server", ("cpu_busy_fraction",), "server CPU\nbusy, %", 100),
+    Panel("client", ("cpu_busy_fraction",), "client CPU\nbusy, %", 100),
+    Panel("server", ("load_1min",), "server load,\n1 min", 1),
+    Panel("client", ("load_1min",), "client load,\n1 min", 1),
+)
+MEMORY_AND_BLOCKED = (
+    Panel("server", ("memory_used_bytes",), "server memory\nused, MB", 1e-6),
+    Panel("client", ("memory_used_bytes",), "client memory\nused, MB", 1e-6),
+    Panel("server", ("blocked_processes",), "server blocked\nprocesses", 1),
+    Panel("client", ("blocked_processes",), "client blocked\nprocesses", 1),
+)
+DISKS = (
+    Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks"),
+    Panel("server", ("disk_await_s",), "time in the block\nlayer, ms", 1e3),
+)
+
+
+def panel_rows(summary: pd.DataFrame, panels: tuple[Panel, ...]) -> pd.DataFrame:
+    """The rows of a saturation summary that the panels draw: the CSV of the figure."""
+    wanted = {(panel.role, quantity) for panel in panels for quantity in panel.quantities}
+    keys = zip(summary["role"].astype(str), summary["quantity"].astype(str), strict=True)
+    return summary[[key in wanted for key in keys]].reset_index(drop=True)
+
+
+def _limit_of(limits: Limits | None, name: str, operation: str) -> float | None:
+    if limits is None or not name:
+        return None
+    if name == "server_disks":
+        name = "server_disks_read" if operation == "read" else "server_disks_write"
+    return float(getattr(limits, name))
+
+
+def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
+    """One quantity, or two, of one role and operation by workers; one colour per layout."""
+    for number, quantity in enumerate(panel.quantities):
+        rows = summary[(summary["role"] == panel.role) & (summary["quantity"] == quantity)]
+        for _, series in rows.groupby("series", sort=True, observed=True):
+            draw_line(axes, series, panel.factor, hollow=number > 0, dots=False)
+    axes.grid(axis="y")
+
+
+def saturation_figure(
+    summary: pd.DataFrame,
+    provenance: Provenance,
+    panels: tuple[Panel, ...],
+    limits: dict[str, Limits],
+    *,
+    title: str,
+    note: str = "",
+) -> Figure:
+    """Subsystems by workers: a row per panel, a column per operation, servers and clients in rows of their own.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `glusterlab.analysis.saturation.saturation`, cut by `panel_rows`; at least one row.
+    provenance : Provenance
+    panels : tuple of Panel
+    limits : dict of str to Limits
+        By cell id; drawn as a dashed line where one limit holds for all cells of a panel.
+    title : str
+    note : str
+        One more line below the subtitle.
+    """
+    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
+    shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
+    two = any(len(panel.quantities) > 1 for panel in shown)
+    subtitle = ["Mean over hosts and the steady part of each sample; line: mean of n samples, bar: 95 % interval (t)."]
+    subtitle += [note] if note else []
+    key = layout_key(summary)
+    if two:
+        key += [
+            Line2D([], [], color=GREY, marker="o", label="received"),
+            Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle="--", label="sent"),
+        ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(summary),
+            panels_height=ROW_HEIGHT_IN * len(shown) + 0.5,
+            rows=len(shown),
+            columns=len(operations),
+            share_y="row",
+            share_x="all",
+            key=key,
+        )
+        for line, panel in zip(grid, shown, strict=True):
+            rows = panel_rows(summary, (panel,))
+            top = top_of(rows, panel.factor)
+            for axes, operation in zip(line, operations, strict=True):
+                part = rows[rows["operation"].astype(str) == operation]
+                draw_panel(axes, part, panel)
+                top = max(top, _draw_limits(axes, part, panel, limits, operation))
+            line[0].set_ylim(0, top or 1)
+            line[0].set_ylabel(panel.label)
+        for axes, operation in zip(grid[0], operations, strict=True):
+            axes.set_title(operation)
+        for axes in grid[-1]:
+            workers_axis(axes, summary["workers"])
+            axes.set_xlabel("workers in total")
+        figure.align_ylabels(list(grid[:, 0]))
+    return figure
+
+
+def _draw_limits(axes: Axes, rows: pd.DataFrame, panel: Panel, limits: dict[str, Limits], operation: str) -> float:
+    """Dashed lines at the limits of the panel's series, in their colours where they differ; returns the room needed."""
+    known: dict[float, list[str]] = {}
+    for _, series in rows.groupby("series", sort=True, observed=True):
+        for limit in {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]} - {None}:
+            known.setdefault(float(str(limit)) * panel.factor, []).append(row_style(series.iloc[0]).colour)
+    for value, colours in known.items():
+        colour = colours[0] if len(known) > 1 else INK
+        axes.axhline(value, color=colour, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.annotate(
+            f"limit {value:.3g}",
+            (0, value),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 2),
+            textcoords="offset points",
+            va="bottom",
+            fontsize=7,
+            color=colour,
+        )
+    return max(known, default=0.0) * 1.22

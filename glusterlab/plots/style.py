@@ -1,0 +1,408 @@
+"""House style of every figure: colours of layouts, title, footer, and files whose bytes repeat.
+
+A layout keeps its colour, marker and hatching in every figure of every campaign: they follow from its type, geometry
+and backing alone. Replicated volumes are blue and dark, dispersed ones orange and light, so that they differ in
+grey, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from glusterlab.analysis.series import split_values
+from glusterlab.errors import UsageError
+from glusterlab.units import format_size
+
+SharedAxis = bool | Literal["none", "all", "row", "col"]
+
+FORMATS = ("svg", "png", "csv")
+WIDTH_IN = 7.2
+PNG_DPI = 130
+INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
+
+_TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
+
+_RC: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 8.5,
+    "axes.titlesize": 9,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 8.5,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": GREY,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.unicode_minus": True,
+    "grid.color": PALE,
+    "grid.linewidth": 0.5,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "text.color": INK,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 5,
+    "hatch.linewidth": 0.6,
+    "hatch.color": "white",
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "glusterlab",
+    "path.simplify": True,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutStyle:
+    """How one layout is drawn everywhere."""
+
+    colour: str
+    marker: str
+    hatch: str
+
+
+_KNOWN = {
+    ("replicate", "3x2", "raid6"): LayoutStyle("#1f4e89", "s", ""),
+    ("replicate", "6x2", "raid6"): LayoutStyle("#4a7fb8", "D", "///"),
+    ("disperse", "12x(4+2)", "jbod"): LayoutStyle("#e07b39", "o", "///"),
+    ("disperse", "24x(4+2)", "jbod"): LayoutStyle("#a8481a", "h", "..."),
+    ("disperse", "1x(4+2)", "raid6"): LayoutStyle("#e3b23c", "^", "xxx"),
+    ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#b8901f", "v", "|||"),
+    ("disperse", "24x(4+2)", "raid0"): LayoutStyle("#c0669b", "p", "---"),
+}
+"""The layouts of the studies."""
+
+_FAMILIES = {
+    "replicate": ("#1f4e89", "#4a7fb8", "#86afd6", "#0f2f57"),
+    "disperse": ("#e07b39", "#a8481a", "#e3b23c", "#b8901f"),
+    "distribute": ("#2a7f62", "#66a98f", "#145240", "#9ccbb7"),
+}
+_OTHERS = ("#6f5a8f", "#a190bd", "#4b3a68", "#c4b8d6")
+_MARKERS = ("s", "o", "^", "D", "v", "p", "h", "P")
+_HATCHES = ("", "///", "...", "xxx", "\\\\\\", "|||", "---")
+
+
+def layout_style(type_: str, geometry: str, backing: str) -> LayoutStyle:
+    """Colour, marker and hatching of a layout.
+
+    Layouts that no study has get them from a digest of their identity, within the hues of their type: stable
+    everywhere, though two of them may look alike in one figure, where the labels tell them apart.
+
+    Examples
+    --------
+    >>> layout_style("replicate", "3x2", "raid6").colour
+    '#1f4e89'
+    """
+    known = _KNOWN.get((type_, geometry, backing))
+    if known is not None:
+        return known
+    digest = hashlib.sha256("\0".join((type_, geometry, backing)).encode()).digest()
+    hues = _FAMILIES.get(type_, _OTHERS)
+    return LayoutStyle(
+        hues[digest[0] % len(hues)], _MARKERS[digest[1] % len(_MARKERS)], _HATCHES[digest[2] % len(_HATCHES)]
+    )
+
+
+def row_style(row: pd.Series) -> LayoutStyle:
+    """`layout_style` of a row that has the columns ``type``, ``geometry`` and ``backing``."""
+    return layout_style(str(row["type"]), str(row["geometry"]), str(row["backing"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a figure's numbers come from, for its footer.
+
+    Attributes
+    ----------
+    campaign : str
+    release : str
+        GlusterFS version, or several joined by ``", "``.
+    digest : str
+        SHA-256 of the campaign's MANIFEST.sha256, hexadecimal.
+    testbed : bool
+        True when the cluster is a scale model on one machine.
+    """
+
+    campaign: str
+    release: str
+    digest: str
+    testbed: bool
+
+    def footer(self, summary: pd.DataFrame) -> str:
+        """The footer line: campaign, release, n, digest, and on a testbed what stands for what.
+
+        Parameters
+        ----------
+        summary : pandas.DataFrame
+            What the figure draws; uses ``n``, ``scale``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
+
+        Examples
+        --------
+        >>> rows = pd.DataFrame({"n": [3], "scale": [200], "file_size_bytes": [20 << 20]})
+        >>> rows["nominal_file_size_bytes"] = 4 << 30
+        >>> footer = Provenance("demo", "10.3", "0123456789abcdef", True).footer(rows)
+        >>> footer.split(" · ")[:4]
+        ['demo', 'GlusterFS 10.3', 'n = 3', 'manifest 0123456789ab']
+        >>> footer.split(" · ")[4]
+        'scale model 1:200 on one machine, 20 MiB stands for 4 GiB'
+        """
+        counts = sorted({int(count) for count in summary["n"]})
+        n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+        parts = [self.campaign, f"GlusterFS {self.release}", n, f"manifest {self.digest[:12]}"]
+        if self.testbed:
+            scales = " and ".join(f"1:{scale:g}" for scale in sorted({float(scale) for scale in summary["scale"]}))
+            sizes = sorted(set(zip(summary["nominal_file_size_bytes"], summary["file_size_bytes"], strict=True)))
+            scaled = [
+                f"{format_size(int(size))} stands for {format_size(int(nominal))}"
+                for nominal, size in sizes
+                if nominal != size
+            ]
+            parts.append(", ".join([f"scale model {scales} on one machine", *scaled]))
+        return " · ".join(parts)
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Matplotlib's settings for the time of drawing or saving one figure; the user's own are left alone."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(_RC)
+        yield
+
+
+def new_figure(
+    title: str,
+    subtitle: Iterable[str],
+    footer: str,
+    *,
+    panels_height: float,
+    rows: int = 1,
+    columns: int = 1,
+    share_y: SharedAxis = False,
+    share_x: SharedAxis = False,
+    key: list[Line2D] | None = None,
+    heights: Sequence[float] | None = None,
+) -> tuple[Figure, np.ndarray[tuple[int, int], np.dtype[np.object_]]]:
+    """A figure with title, subtitle lines, footer and a grid of panels between them.
+
+    Parameters
+    ----------
+    title : str
+        What is shown, in a few words.
+    subtitle : iterable of str
+        How to read it: what a mark, an interval, a line is. One line of small grey text each.
+    footer : str
+        From `Provenance.footer`.
+    panels_height : float
+        Inches for all rows of panels.
+    share_x, share_y : bool or str
+        As `matplotlib.figure.Figure.subplots` takes them.
+    key : list of Line2D, optional
+        Marks and their names for a line below the subtitle, where the panels have no room for names.
+    heights : sequence of float, optional
+        Heights of the rows relative to each other.
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+        Made without pyplot: nothing stays open, nothing is shown by itself.
+    axes : numpy.ndarray of Axes, shape (rows, columns)
+    """
+    lines = list(subtitle)
+    head = _TITLE_IN + _LINE_IN * len(lines) + (_LINE_IN + 0.08) * bool(key)
+    height = head + panels_height + _FOOTER_IN
+    room = ConstrainedLayoutEngine(rect=(0.0, _FOOTER_IN / height, 1.0, panels_height / height))
+    figure = Figure(figsize=(WIDTH_IN, height), layout=room)
+    FigureCanvasAgg(figure)
+    figure.text(0.012, 1 - 0.10 / height, title, fontsize=11, fontweight="bold", va="top")
+    for n, line in enumerate(lines):
+        y = 1 - (_TITLE_IN + _LINE_IN * n) / height
+        figure.text(0.012, y, line, fontsize=8, color=GREY, va="top")
+    figure.text(0.012, 0.09 / height, footer, fontsize=6.5, color=GREY, va="bottom")
+    axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y, height_ratios=heights)
+    if key:
+        figure.legend(
+            handles=key,
+            loc="upper left",
+            borderaxespad=0,
+            bbox_to_anchor=(0.012, 1 - (head - _LINE_IN - 0.06) / height),
+            ncols=len(key),
+            columnspacing=1.6,
+            handletextpad=0.6,
+            borderpad=0.0,
+        )
+    return figure, axes
+
+
+def layout_key(summary: pd.DataFrame) -> list[Line2D]:
+    """One mark per series of a summary, with its name, for the key of a figure."""
+    rows = summary.drop_duplicates("series").sort_values("series")
+    styles = [row_style(row) for _, row in rows.iterrows()]
+    return [
+        Line2D([], [], color=style.colour, marker=style.marker, label=str(series))
+        for style, series in zip(styles, rows["series"], strict=True)
+    ]
+
+
+def workers_axis(axes: Axes, workers: Iterable[int]) -> None:
+    """A binary logarithmic axis with ticks at the measured worker counts only."""
+    counts = sorted({int(count) for count in workers})
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_locator(FixedLocator([float(count) for count in counts]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
+    if counts:
+        axes.set_xlim(counts[0] / 1.35, counts[-1] * 1.35)
+
+
+def scale_axis(axes: Axes, scales: Iterable[float], which: Literal["x", "y"], unit: str) -> None:
+    """A second axis with the values times the scale, on a scale model: labelled as what a full-size pool would show."""
+    factors = sorted({float(scale) for scale in scales})
+    if len(factors) != 1 or factors[0] == 1:
+        return
+    scale = factors[0]
+    functions = (lambda value: value * scale, lambda value: value / scale)
+    if which == "y":
+        second = axes.secondary_yaxis("right", functions=functions)
+        second.set_ylabel(f"× {scale:g}: as the full-size\npool would show, {unit}")
+        second.spines["right"].set_visible(True)
+        axis: Axis = second.yaxis
+    else:
+        second = axes.secondary_xaxis("bottom", functions=functions)
+        second.spines["bottom"].set_position(("outward", 38))
+        second.set_xlabel(f"{unit}, × {scale:g}: as the full-size pool would show")
+        axis = second.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+
+
+def top_of(summary: pd.DataFrame, factor: float) -> float:
+    """Upper end of an axis: above all samples and intervals, with room for a label."""
+    samples = [value for values in summary["values"] for value in split_values(str(values))]
+    return factor * max([*samples, float(summary["high"].fillna(0).max())]) * 1.12
+
+
+class SavedFigure:
+    """A figure as it was saved; a notebook shows its PNG, and its name as text.
+
+    Attributes
+    ----------
+    name : str
+        File name without suffix, such as ``fig05-large-files-by-workers``.
+    files : tuple of pathlib.Path
+    rows : int
+        Rows of the CSV file.
+    """
+
+    def __init__(self, name: str, files: tuple[Path, ...], rows: int, png: bytes) -> None:
+        self.name, self.files, self.rows = name, files, rows
+        self._png = png
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.rows} values drawn>"
+
+    def _repr_png_(self) -> bytes:
+        return self._png
+
+
+def parse_formats(formats: str) -> tuple[str, ...]:
+    """The formats in a comma-separated list.
+
+    Raises
+    ------
+    UsageError
+        When one is not in `FORMATS`.
+
+    Examples
+    --------
+    >>> parse_formats("svg, csv")
+    ('svg', 'csv')
+    """
+    chosen = tuple(part.strip() for part in formats.split(",") if part.strip())
+    unknown = sorted(set(chosen) - set(FORMATS))
+    if unknown or not chosen:
+        raise UsageError(f"expected figure formats among {', '.join(FORMATS)}, found {formats!r}")
+    return chosen
+
+
+def _write(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    temporary.replace(path)
+
+
+def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS) -> SavedFigure:
+    """Write a figure and the numbers that it draws; the same input gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    folder : pathlib.Path
+        Made when it is not there.
+    name : str
+        File name without suffix.
+    table : pandas.DataFrame
+        What is drawn, in SI base units, with the samples behind each value; nine significant digits are kept.
+    formats : iterable of str
+        Any of svg, png, csv.
+
+    Returns
+    -------
+    SavedFigure
+    """
+    with house_style():
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
+        data = {
+            "png": image.getvalue(),
+            "csv": table.to_csv(index=False, float_format="%.9g", lineterminator="\n").encode(),
+        }
+        if "svg" in formats:
+            vector = io.BytesIO()
+            figure.savefig(vector, format="svg", metadata={"Date": None})
+            data["svg"] = vector.getvalue()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = tuple(folder / f"{name}.{suffix}" for suffix in FORMATS if suffix in formats)
+    for path in files:
+        _write(path, data[path.suffix[1:]])
+    return SavedFigure(name, files, len(table), data["png"])
+
+
+def write_caption(folder: Path, name: str, **text: str) -> None:
+    """Write ``<name>.json``, from which the gallery takes title and caption, or the reason why there is no figure.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made when it is not there.
+    name : str
+        File name without suffix.
+    **text
+        ``title`` and ``caption`` and ``alt``, or ``title`` and ``reason``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / f"{name}.json", (json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())

@@ -1,0 +1,66 @@
+"""Numbers that studies published, transcribed with their source, to stand beside measured ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = [
+    "study",
+    "figure",
+    "quantity",
+    "type",
+    "geometry",
+    "backing",
+    "access",
+    "operation",
+    "nominal_file_size_bytes",
+    "value",
+    "unit",
+    "source",
+]
+"""Columns of ``raw/published/<study>/figures.csv``.
+
+``quantity`` and ``value`` are in SI base units, named as in the tables (``throughput_bytes_per_s_per_disk``); ``unit``
+is the unit that the study wrote. ``type``, ``geometry``, ``backing`` and ``access`` describe the layout as the study
+states it, and are empty where it does not. ``source`` names the section and quotes the number.
+"""
+
+
+def load(folder: Path, study: str) -> pd.DataFrame:
+    """The published numbers of a study's figures.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The project's ``raw/published``.
+    study : str
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `COLUMNS`; no rows when nothing of that study has been transcribed.
+
+    Raises
+    ------
+    DataError
+        When the file lacks a column.
+    """
+    import pandas as pd
+
+    path = folder / study / "figures.csv"
+    if not path.is_file():
+        return pd.DataFrame({name: pd.Series(dtype="float64" if name == "value" else "str") for name in COLUMNS})
+    text = dict.fromkeys(COLUMNS, "str") | {"value": "float64", "nominal_file_size_bytes": "int64"}
+    table = pd.read_csv(path, dtype=text, keep_default_na=False)
+    missing = [name for name in COLUMNS if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{path}: expected the columns {', '.join(COLUMNS)}, found none of {', '.join(missing)}", path=path
+        )
+    return table[COLUMNS]

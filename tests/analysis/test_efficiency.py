@@ -1,0 +1,95 @@
+"""Efficiency: per disk, times the scale, beside published values; and where curves stop rising."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from glusterlab import published
+from glusterlab.analysis import (
+    best_workers,
+    compare_rows,
+    efficiency,
+    per_disk,
+    saturation_points,
+    select,
+    summarise,
+    with_published,
+)
+
+Make = Callable[..., pd.DataFrame]
+PUBLISHED = Path(__file__).parents[2] / "raw" / "published"
+
+
+def curve(make_samples: Make, points: dict[int, float]) -> pd.DataFrame:
+    samples = make_samples({("disperse", "write", workers): [value] * 3 for workers, value in points.items()})
+    return summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+
+
+def test_per_disk_divides_by_all_disks(make_samples: Make) -> None:
+    summary = per_disk(curve(make_samples, {12: 720.0}))
+    assert summary["mean"].tolist() == [10.0]
+    assert summary["quantity"].tolist() == ["throughput_bytes_per_s_per_disk"]
+    assert summary["values"].tolist() == ["10;10;10"]
+
+
+def test_efficiency_is_at_the_best_workers_with_scale_and_guide(large_samples: pd.DataFrame) -> None:
+    table = efficiency(
+        select(large_samples, tool="iozone"), "throughput_bytes_per_s", published.load(PUBLISHED, "supermicro-2017")
+    )
+    assert table["workers"].tolist() == [48] * 4
+    write = table[(table["operation"] == "write") & (table["type"] == "disperse")].iloc[0]
+    assert write["mean"] == pytest.approx(28e6 / 72)
+    assert write["full_size_mean"] == pytest.approx(28e6 / 72 * 200)
+    assert write["published"] == 83.68e6
+    assert "83.68 MB/s/drive" in write["published_source"]
+    assert table[table["type"] == "replicate"]["published"].isna().all()
+
+
+def test_published_values_need_the_same_layout_and_access(large_samples: pd.DataFrame) -> None:
+    rows = per_disk(summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s"))
+    numbers = published.load(PUBLISHED, "supermicro-2017")
+    for column, other in (("geometry", "24x(4+2)"), ("access", "nfs"), ("backing", "raid6")):
+        changed = rows[rows["type"] == "disperse"].assign(**{column: other})
+        assert with_published(changed, numbers)["published"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("points", "saturated", "best"),
+    [
+        ({1: 1.0, 6: 5.0, 12: 9.5, 24: 10.0, 48: 10.2}, 12, 48),
+        ({1: 1.0, 6: 5.0, 12: 10.0}, None, 12),
+        ({1: 1.0, 6: 9.0, 12: 6.0}, 6, 6),
+        ({1: 9.5, 6: 9.0, 12: 12.0, 24: 12.1}, 12, 24),
+        ({12: 3.0}, None, 12),
+    ],
+)
+def test_saturation_point(make_samples: Make, points: dict[int, float], saturated: int | None, best: int) -> None:
+    row = saturation_points(curve(make_samples, points)).iloc[0]
+    assert row["best_workers"] == best
+    assert row["most_workers"] == max(points)
+    if saturated is None:
+        assert math.isnan(row["saturation_workers"])
+    else:
+        assert row["saturation_workers"] == saturated
+
+
+def test_empty_tables_stay_empty(make_samples: Make) -> None:
+    empty = curve(make_samples, {12: 1.0}).iloc[:0]
+    assert best_workers(empty).empty
+    assert per_disk(empty).empty
+    assert saturation_points(empty).empty
+
+
+def test_rows_compare_by_their_samples(make_samples: Make) -> None:
+    samples = make_samples(
+        {("disperse", "write", 12): [19.0, 20.0, 21.0], ("replicate", "write", 12): [9.5, 10.0, 10.5]}
+    )
+    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    ratio = compare_rows(summary.iloc[0], summary.iloc[1])
+    assert ratio.centre == pytest.approx(2.0)
+    assert ratio.has_interval

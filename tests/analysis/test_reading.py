@@ -1,0 +1,117 @@
+"""Sentences under figures: they state what the samples support, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from glusterlab import published
+from glusterlab.analysis import Limits, best_workers, efficiency, saturation, select, summarise, use_of_limits
+from glusterlab.analysis.reading import (
+    layout_sentences,
+    limit_sentences,
+    published_sentences,
+    rounded_table,
+    saturation_sentences,
+)
+
+Make = Callable[..., pd.DataFrame]
+NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
+
+
+def efficiency_of(samples: pd.DataFrame, quantity: str = "throughput_bytes_per_s") -> pd.DataFrame:
+    return efficiency(select(samples, tool=samples["tool"].iloc[0]), quantity, NUMBERS)
+
+
+def test_layouts_are_compared_with_the_replicated_one(make_samples: Make) -> None:
+    samples = make_samples(
+        {("disperse", "write", 24): [19.0, 20.0, 21.0], ("replicate", "write", 12): [9.5, 10.0, 10.5]}
+    )
+    (sentence,) = layout_sentences(efficiency_of(samples))
+    assert sentence == (
+        "write, 4 GiB: disperse 12x(4+2), JBOD has 2.00 times the throughput per disk of replicate 3x2, RAID 6 "
+        "(95 % interval 1.79 to 2.24; n = 3 and 3, at 24 and 12 workers)."
+    )
+
+
+def test_what_is_not_told_apart_is_called_so(make_samples: Make) -> None:
+    samples = make_samples(
+        {("disperse", "write", 12): [9.0, 10.0, 12.0], ("replicate", "write", 12): [9.5, 10.0, 10.5]}
+    )
+    assert "which holds 1: not told apart" in layout_sentences(efficiency_of(samples))[0]
+
+
+def test_too_few_samples_support_no_interval(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 12): [9.0, 10.0], ("replicate", "write", 12): [5.0] * 3})
+    table = efficiency_of(samples)
+    assert "insufficient n for an interval; n = 2 and 3" in layout_sentences(table)[0]
+    assert "insufficient n for an interval" in published_sentences(table, "MB/s", 1e-6)[0]
+    assert "insufficient n" in rounded_table(table, "MB/s", 1e-6)["95 % interval"].tolist()
+
+
+def test_one_layout_has_nothing_to_be_compared_with(make_samples: Make) -> None:
+    sentences = layout_sentences(efficiency_of(make_samples({("disperse", "write", 12): [9.0]})))
+    assert sentences == ["write, 4 GiB: only disperse 12x(4+2), JBOD is measured, there is nothing to compare it with."]
+
+
+def test_small_files_are_told_in_files(make_samples: Make) -> None:
+    samples = make_samples(
+        {("disperse", "create", 12): [9.0] * 3, ("replicate", "create", 12): [18.0] * 3},
+        tool="smallfile",
+        nominal=32768,
+        scale=20,
+    )
+    table = efficiency_of(samples, "files_per_s")
+    assert "0.50 times the files per second and disk of" in layout_sentences(table)[0]
+    assert published_sentences(table, "files/s per disk", 1.0) == ["The guide states no number for these cells."]
+
+
+def test_curves_that_still_rise_and_single_points_are_named(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 1): [1.0] * 3, ("disperse", "write", 6): [5.0] * 3})
+    samples = pd.concat([samples, make_samples({("replicate", "write", 6): [5.0] * 3})])
+    sentences = saturation_sentences(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"))
+    assert sentences == [
+        "write, disperse 12x(4+2), JBOD: still rising at 6 workers, the most that were measured.",
+        "write, replicate 3x2, RAID 6: measured at 6 workers only, so there is no curve.",
+    ]
+
+
+def test_published_numbers_stand_beside_measured_times_scale(large_samples: pd.DataFrame) -> None:
+    table = efficiency_of(large_samples)
+    assert published_sentences(table, "MB/s per disk", 1e-6)[0] == (
+        "write, disperse 12x(4+2), JBOD: measured times 200 77.8 MB/s per disk, the guide 83.7: ratio 0.93 "
+        "(95 % interval 0.88 to 0.98)."
+    )
+    rounded = rounded_table(table, "MB/s per disk", 1e-6)
+    assert rounded.iloc[0]["× scale"] == "× 200: 77.8"
+    assert rounded.iloc[0]["guide"] == "83.7"
+
+
+def test_real_hardware_has_no_scale_column(make_samples: Make) -> None:
+    samples = make_samples({("replicate", "write", 12): [9.0] * 3}, scale=1)
+    assert not {"× scale", "guide"} & set(rounded_table(efficiency_of(samples), "MB/s", 1e-6))
+
+
+def test_the_nearest_limit_comes_first(make_samples: Make, make_telemetry: Make) -> None:
+    rows = select(make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]}), tool="iozone")
+    best = best_workers(summarise(rows, "throughput_bytes_per_s"))
+    table = saturation(make_telemetry(rows), rows)
+    use = use_of_limits(table, {rows["cell_id"].iloc[0]: Limits(300.0, 1000.0, 125.0, 1.0)})
+    (sentence,) = limit_sentences(use, best)
+    assert sentence == (
+        "write, disperse 12x(4+2), JBOD, 12 workers: nearest to its limit is server disks 80%; "
+        "then server network 50%, server CPU 20%, client CPU 20%, client network 10%."
+    )
+    assert limit_sentences(use.iloc[:0], best) == [
+        "write, disperse 12x(4+2), JBOD, 12 workers: no telemetry in the steady part."
+    ]
+
+
+@pytest.mark.parametrize("function", [layout_sentences, saturation_sentences])
+def test_nothing_measured_gives_no_sentence(
+    function: Callable[[pd.DataFrame], list[str]], large_samples: pd.DataFrame
+) -> None:
+    assert function(efficiency_of(large_samples).iloc[:0]) == []

@@ -1,0 +1,110 @@
+"""House style: layouts look the same everywhere, files repeat byte by byte, footers tell where numbers come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.colors import to_rgb
+
+from glusterlab.analysis import select, summarise
+from glusterlab.errors import UsageError
+from glusterlab.plots import Provenance, by_workers_figure, layout_style, save
+from glusterlab.plots.style import _KNOWN, house_style, parse_formats, write_caption
+
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+
+
+def grey(colour: str) -> float:
+    red, green, blue = to_rgb(colour)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_layouts_of_the_studies_look_different() -> None:
+    styles = list(_KNOWN.values())
+    assert len({style.colour for style in styles}) == len(styles)
+    assert len({style.marker for style in styles}) == len(styles)
+    assert len({style.hatch for style in styles}) >= len(styles) - 1
+
+
+def test_the_two_layouts_of_the_first_campaign_differ_in_grey() -> None:
+    replicate, disperse = layout_style("replicate", "3x2", "raid6"), layout_style("disperse", "12x(4+2)", "jbod")
+    assert grey(disperse.colour) - grey(replicate.colour) > 0.2
+    assert replicate.hatch != disperse.hatch
+
+
+def test_an_unknown_layout_keeps_its_looks() -> None:
+    assert layout_style("disperse", "3x(2+1)", "jbod") == layout_style("disperse", "3x(2+1)", "jbod")
+    assert layout_style("stripe", "6", "jbod").colour.startswith("#")
+
+
+def test_house_style_leaves_the_users_settings_alone() -> None:
+    before = dict(mpl.rcParams)
+    with house_style():
+        assert mpl.rcParams["svg.hashsalt"] == "glusterlab"
+    assert dict(mpl.rcParams) == before
+
+
+def test_footer_on_real_hardware_says_nothing_of_a_model() -> None:
+    rows = pd.DataFrame({"n": [3, 5], "scale": 1, "file_size_bytes": 1 << 30, "nominal_file_size_bytes": 1 << 30})
+    footer = Provenance("night", "11.1", "f" * 64, testbed=False).footer(rows)
+    assert footer == "night · GlusterFS 11.1 · n = 3 to 5 · manifest ffffffffffff"
+
+
+def test_footer_of_a_testbed_says_so() -> None:
+    rows = pd.DataFrame({"n": [3], "scale": 200, "file_size_bytes": 20 << 20, "nominal_file_size_bytes": 4 << 30})
+    assert TESTBED.footer(rows).endswith("scale model 1:200 on one machine, 20 MiB stands for 4 GiB")
+
+
+@pytest.mark.parametrize("formats", ["pdf", "svg,gif", "", ","])
+def test_unknown_formats_are_refused(formats: str) -> None:
+    with pytest.raises(UsageError, match="among svg, png, csv"):
+        parse_formats(formats)
+
+
+def test_files_repeat_byte_by_byte(large_samples: pd.DataFrame, tmp_path: Path) -> None:
+    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
+    for folder in ("one", "two"):
+        figure = by_workers_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
+        saved = save(figure, tmp_path / folder, "fig05-x", summary)
+        assert [path.suffix for path in saved.files] == [".svg", ".png", ".csv"]
+    for suffix in ("svg", "png", "csv"):
+        one, two = (tmp_path / folder / f"fig05-x.{suffix}" for folder in ("one", "two"))
+        assert one.read_bytes() == two.read_bytes()
+    assert b"Software" not in (tmp_path / "one" / "fig05-x.png").read_bytes()
+    assert b"<dc:date>" not in (tmp_path / "one" / "fig05-x.svg").read_bytes()
+    assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["fig05-x.csv", "fig05-x.png", "fig05-x.svg"]
+
+
+def test_a_saved_figure_shows_its_png_and_names_itself(large_samples: pd.DataFrame, tmp_path: Path) -> None:
+    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
+    saved = save(
+        by_workers_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6),
+        tmp_path,
+        "fig05-x",
+        summary,
+        ("csv",),
+    )
+    assert repr(saved) == "<fig05-x: 12 values drawn>"
+    assert saved._repr_png_().startswith(b"\x89PNG")
+    assert [path.name for path in tmp_path.iterdir()] == ["fig05-x.csv"]
+
+
+def test_csv_holds_what_is_drawn(large_samples: pd.DataFrame, tmp_path: Path) -> None:
+    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
+    figure = by_workers_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
+    save(figure, tmp_path, "fig05-x", summary)
+    read = pd.read_csv(tmp_path / "fig05-x.csv", dtype={"samples": str})
+    pd.testing.assert_frame_equal(
+        read[["mean", "low", "high"]], summary[["mean", "low", "high"]], rtol=1e-8, check_dtype=False
+    )
+    assert read["samples"].eq("01;02;03").all()
+
+
+def test_captions_are_written_for_the_gallery(tmp_path: Path) -> None:
+    write_caption(tmp_path / "new", "fig11-x", title="128 GB files", reason="Not in the campaign.")
+    text = json.loads((tmp_path / "new" / "fig11-x.json").read_text())
+    assert text == {"title": "128 GB files", "reason": "Not in the campaign."}
