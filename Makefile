@@ -21,7 +21,7 @@ help: ## List the targets
 setup: $(STAMP) ## Make .venv from requirements.lock (again only when the lock or pyproject.toml changed)
 
 $(STAMP): requirements.lock pyproject.toml
-	@if [ -z "$(PYTHON)" ] || ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then \
+	@if [ -z "$(PYTHON)" ] || ! $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
 		echo "glusterlab needs Python 3.11 or newer; '$(or $(PYTHON),python3)' is not. Name one: make setup PYTHON=python3.11" >&2; exit 1; fi
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 		echo "$(PYTHON) lacks venv or ensurepip. On Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
