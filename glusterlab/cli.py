@@ -268,9 +268,10 @@ def status(raw: RawArgument, json: JsonOption = False) -> None:
 def verify(raw: RawArgument, json: JsonOption = False) -> None:
     """Check sums, completeness, and every sample's validity judged again; exit 1 on any finding."""
     from . import report
-    from .raw import verify as examine
+    from .verify import verify as examine
 
-    findings = examine(raw)
+    with report.bar("judging samples") as progress:
+        findings = examine(raw, progress)
     report.show_verify(raw, findings, as_json=json)
     if findings:
         raise typer.Exit(1)

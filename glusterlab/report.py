@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,13 +17,13 @@ from .units import format_duration, format_size
 
 if TYPE_CHECKING:
     from .hosts.check import Finding as CheckFinding
-    from .raw import Finding as RawFinding
     from .reproduce import Progress as NotebookProgress
     from .reproduce import ReproduceSummary
     from .runner import RunSummary
     from .spec import Campaign, Cell, Estimate, Plan
     from .status import CampaignStatus
     from .tables import Tables
+    from .verify import Finding as RawFinding
 
 SCHEMA_VERSION = 1
 """Version of what ``--json`` prints."""
@@ -144,15 +145,15 @@ def _show_groups(plan: Plan, cost: Estimate | None) -> None:
         workload = f"{cell.tool} {cell.operation} {format_size(cell.nominal_file_size_bytes)}{access}"
         groups.setdefault((cell.layout.name, workload), []).append(cell)
     rows = []
-    for (layout, workload), members in groups.items():
+    for (name, workload), members in groups.items():
         count = sum(samples[cell.id] for cell in members)
         time = sum(samples[cell.id] * _seconds(cell, cost) for cell in members)
         workers = " ".join(str(number) for number in sorted({cell.workers for cell in members}))
-        rows.append((layout, workload, workers, count, "" if cost is None else format_duration(time)))
+        rows.append((name, workload, workers, count, "" if cost is None else format_duration(time)))
     show_table(("layout", "workload", "workers", "samples", "time"), rows, right=("samples", "time"), fold="layout")
     typer.echo("")
     for layout in dict.fromkeys(cell.layout for cell in plan.cells):
-        options = "".join(f", {name}={value}" for name, value in layout.options)
+        options = "".join(f", {option}={value}" for option, value in layout.options)
         typer.echo(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
 
 
@@ -285,7 +286,7 @@ def show_verify(raw: Path, findings: Sequence[RawFinding], *, as_json: bool) -> 
         )
         return
     for finding in findings:
-        typer.echo(str(finding))
+        typer.echo(f"{finding.path}: {finding.code}: {finding.message}")
     typer.echo(f"{raw}: {_count(len(findings), 'finding') if findings else 'intact'}")
 
 
@@ -301,6 +302,20 @@ def show_tables(tables: Tables, *, as_json: bool) -> None:
         [(name, len(frame), len(frame.columns)) for name, frame in frames.items()],
         right=("rows", "columns"),
     )
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar on stderr while something is counted, to be told how many are done and of how many; None off a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
 class ReproduceDisplay:
