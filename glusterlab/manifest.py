@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from glusterlab.errors import RawStoreError
+from glusterlab.rawfiles import write_atomically
 
 MANIFEST = "MANIFEST.sha256"
+
+UNLISTED = frozenset({MANIFEST, "log.txt", ".lock"})
+"""Files of a campaign's folder that the manifest does not list."""
 
 _LINE = re.compile(r"(?P<name>\S.*) (?P<digest>[0-9a-f]{64})")
 
@@ -70,3 +75,21 @@ class Manifest:
                 raise RawStoreError(message, path=path)
             digests[match["name"]] = match["digest"]
         return cls(digests)
+
+
+def list_files(folder: Path, paths: Sequence[Path]) -> None:
+    """Add files, and all files of folders, to a campaign's manifest; those that are listed keep their digests.
+
+    Raises
+    ------
+    RawStoreError
+        When a file cannot be read, or the manifest not be written.
+    """
+    manifest = Manifest.read(folder)
+    files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file()]
+    added = {
+        name: file_digest(file)
+        for file in files
+        if (name := file.relative_to(folder).as_posix()) not in manifest.digests
+    }
+    write_atomically(folder / MANIFEST, Manifest({**manifest.digests, **added}).text)

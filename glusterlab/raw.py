@@ -8,23 +8,22 @@ Nothing is changed after that; ``MANIFEST.sha256`` lists every file but itself a
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import socket
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from os import getpid
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
-
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
-from glusterlab.manifest import MANIFEST, Manifest, file_digest
+from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest, list_files
+from glusterlab.rawfiles import SCHEMA_VERSION, dump_json, read_json, sync, write_atomically, write_error
+from glusterlab.rawsample import Sample, SampleWriter, Window
 from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, Status, status_of
+from glusterlab.verify import Finding, read_cell, verify
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FAILED_CODES",
     "SCHEMA_VERSION",
+    "Finding",
     "RawStore",
     "Reason",
     "ReasonCode",
@@ -41,287 +41,11 @@ __all__ = [
     "Window",
     "dump_json",
     "status_of",
-    "write_atomically",
+    "verify",
 ]
-
-SCHEMA_VERSION = 1
-"""Version of sample.json, cell.json and environment.json that this library writes and the newest that it reads."""
-
-UNLISTED = frozenset({MANIFEST, "log.txt", ".lock"})
-"""Files of a campaign folder that the manifest does not list."""
 
 _SAMPLE_DIR = re.compile(r"sample-(\d{2,})")
 _PARTIAL_GLOB = "cells/*/.sample-*.partial"
-
-
-class Window(BaseModel):
-    """Epoch seconds on the controller in which the measured command ran."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    start: float
-    end: float
-
-
-class Sample(BaseModel):
-    """One execution of a cell: what sample.json holds, and where.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-        The sample's folder; not part of sample.json.
-    campaign, cell_id : str
-    sample : int
-        Counts the executions of the cell, from 1.
-    repeat, round, order, attempt : int
-        Place in the plan; a repeat that did not come out valid may have several attempts.
-    status : Status
-    reasons : tuple of Reason
-    window : Window or None
-        None when the command was never started.
-    phases : dict of str to float
-        Seconds of each part of the work on this sample.
-    exit_code : int or None
-    disks : int
-        Disks in all bricks of the layout, the divisor of "per disk".
-    servers, clients : tuple of str
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    path: Path = Field(exclude=True)
-    schema_version: int = SCHEMA_VERSION
-    campaign: str
-    cell_id: str
-    sample: int
-    repeat: int
-    round: int
-    order: int
-    attempt: int
-    status: Status
-    reasons: tuple[Reason, ...] = ()
-    window: Window | None = None
-    phases: dict[str, float] = {}
-    exit_code: int | None = None
-    disks: int
-    servers: tuple[str, ...]
-    clients: tuple[str, ...]
-
-    @classmethod
-    def read(cls, folder: Path) -> Sample:
-        """Read the sample in a folder.
-
-        Raises
-        ------
-        RawStoreError
-            When sample.json is absent, damaged, or newer than this library.
-        """
-        data = read_json(folder / "sample.json")
-        try:
-            return cls.model_validate({**data, "path": folder})
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            key = ".".join(str(part) for part in first["loc"])
-            path = folder / "sample.json"
-            raise RawStoreError(f"{path}: {key}: {first['msg']}; restore the file from a copy", path=path) from error
-
-
-def dump_json(data: object) -> str:
-    r"""JSON as the raw store keeps it: sorted keys, one value per line, a line end at the end.
-
-    Examples
-    --------
-    >>> dump_json({"b": 1, "a": None})
-    '{\n "a": null,\n "b": 1\n}\n'
-    """
-    return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object with a schema_version.
-
-    Raises
-    ------
-    RawStoreError
-        When the file is absent, no JSON object, or of a newer schema than `SCHEMA_VERSION`.
-    """
-    try:
-        data = json.loads(path.read_bytes())
-    except OSError as error:
-        raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
-    except (ValueError, RecursionError) as error:
-        message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
-        raise RawStoreError(message, path=path) from error
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool):
-        raise RawStoreError(f"{path}: expected a JSON object with a schema_version, found none", path=path)
-    if version > SCHEMA_VERSION:
-        message = (
-            f"{path}: expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
-        )
-        raise RawStoreError(message, path=path, schema_version=version)
-    return dict(data)
-
-
-def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write a file under a temporary name, then rename it.
-
-    Parameters
-    ----------
-    path : pathlib.Path
-        Its folder must exist.
-    data : bytes or str
-        Text is written as UTF-8.
-    durable : bool
-        Wait until the file is on the disk. Without it, a loss of power (not a kill) may leave the file empty.
-
-    Raises
-    ------
-    RawStoreError
-        When the disk is full or the file cannot be written; the temporary file is gone then.
-    """
-    content = data.encode() if isinstance(data, str) else data
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            if durable:
-                os.fsync(file.fileno())
-        temporary.replace(path)
-        if durable:
-            _sync(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise _write_error(path, error) from error
-
-
-def _write_error(path: Path, error: OSError) -> RawStoreError:
-    message = f"{path}: cannot be written: {error.strerror}"
-    advice = "make room on the controller's disk, then run the same command again: it goes on where it stopped"
-    return RawStoreError(f"{message}; {advice}", path=path, errno=error.errno)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-class SampleWriter:
-    """Writes one sample; a context manager that removes the partial folder when the sample was not finished."""
-
-    def __init__(self, store: RawStore, cell: Cell, number: int, place: Mapping[str, int]) -> None:
-        self.cell = cell
-        self.number = number
-        self.folder = store.path / "cells" / cell.id / f".sample-{number:02d}.partial"
-        self._store = store
-        self._place = dict(place)
-        self._log: list[str] = []
-        self._finished = False
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        if not self._finished:
-            self.abandon()
-
-    def write(self, name: str, data: bytes | str) -> Path:
-        """Write one file of the sample.
-
-        Parameters
-        ----------
-        name : str
-            Path below the sample's folder, such as ``workload/stdout.txt``; folders are made.
-        data : bytes or str
-
-        Raises
-        ------
-        RawStoreError
-            When the name leaves the folder, is there already, or the file cannot be written.
-        """
-        path = self.folder / name
-        parts = Path(name).parts
-        if not parts or Path(name).is_absolute() or any(part.startswith(".") for part in parts):
-            raise RawStoreError(f"expected a path below the sample's folder, found {name!r}", path=path)
-        if path.exists():
-            raise RawStoreError(f"{path}: is there already, and raw files are never replaced", path=path)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise _write_error(path, error) from error
-        write_atomically(path, data, durable=False)
-        return path
-
-    def log(self, host: str, command: str, start: float, end: float, exit_code: int | None) -> None:
-        """Add a command to the sample's log.txt, which `finish` writes as JSON lines."""
-        entry = {"host": host, "command": command, "start": start, "end": end, "exit_code": exit_code}
-        self._log.append(json.dumps(entry, sort_keys=True, ensure_ascii=False))
-
-    def finish(
-        self,
-        status: Status,
-        reasons: Sequence[Reason],
-        *,
-        window: Window | None,
-        phases: Mapping[str, float],
-        exit_code: int | None,
-        disks: int,
-        servers: Sequence[str],
-        clients: Sequence[str],
-    ) -> Sample:
-        """Write log.txt and sample.json, make the sample exist, and list its files in the manifest.
-
-        Raises
-        ------
-        RawStoreError
-            When something cannot be written; the sample does not exist then.
-        """
-        if status_of(reasons) != status:
-            message = f"expected status {status_of(reasons)} for these reasons, found {status}"
-            raise RawStoreError(message, path=self.folder)
-        target = self.folder.with_name(f"sample-{self.number:02d}")
-        self.write("log.txt", "".join(line + "\n" for line in self._log))
-        sample = Sample(
-            path=target,
-            campaign=self._store.name,
-            cell_id=self.cell.id,
-            sample=self.number,
-            **self._place,
-            status=status,
-            reasons=tuple(reasons),
-            window=window,
-            phases={name: round(seconds, 4) for name, seconds in phases.items()},
-            exit_code=exit_code,
-            disks=disks,
-            servers=tuple(servers),
-            clients=tuple(clients),
-        )
-        try:
-            self._sync_files()
-            write_atomically(self.folder / "sample.json", dump_json(sample.model_dump(mode="json")))
-            self.folder.rename(target)
-            _sync(target.parent)
-        except OSError as error:
-            raise _write_error(target, error) from error
-        self._finished = True
-        self._store.list_files([target, target.parent / "cell.json"])
-        return sample
-
-    def _sync_files(self) -> None:
-        # in threads, because one journal commit then serves many files
-        paths = [self.folder, *self.folder.rglob("*")]
-        with ThreadPoolExecutor(max_workers=16) as pool:
-            list(pool.map(_sync, paths))
-
-    def abandon(self) -> None:
-        """Remove the partial folder."""
-        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 class RawStore:
@@ -365,20 +89,20 @@ class RawStore:
         try:
             (partial / "cells").mkdir(parents=True)
         except OSError as error:
-            raise _write_error(partial, error) from error
+            raise write_error(partial, error) from error
         write_atomically(partial / "campaign.yaml", campaign_yaml)
         write_atomically(partial / "cluster.yaml", cluster_yaml)
         write_atomically(partial / "environment.json", dump_json({"schema_version": SCHEMA_VERSION, **environment}))
-        cls(partial).list_files([partial / name for name in ("campaign.yaml", "cluster.yaml", "environment.json")])
+        list_files(partial, [partial / name for name in ("campaign.yaml", "cluster.yaml", "environment.json")])
         try:
             if path.exists():
                 for name in UNLISTED & {entry.name for entry in path.iterdir()}:
                     (path / name).replace(partial / name)
                 path.rmdir()
             partial.rename(path)
-            _sync(path.parent)
+            sync(path.parent)
         except OSError as error:
-            raise _write_error(path, error) from error
+            raise write_error(path, error) from error
         return cls(path)
 
     @classmethod
@@ -427,14 +151,7 @@ class RawStore:
         RawStoreError
             When its cell.json is absent or damaged.
         """
-        from glusterlab.spec.cell import Cell
-
-        path = self.path / "cells" / cell_id / "cell.json"
-        data = read_json(path)
-        try:
-            return Cell.model_validate(data["cell"])
-        except (KeyError, ValidationError) as error:
-            raise RawStoreError(f"{path}: expected a cell, found: {error}", path=path) from error
+        return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
         """All samples, or those of one cell, by cell id and number.
@@ -477,7 +194,7 @@ class RawStore:
             message = f"{writer.folder}: is left from an interrupted run, or another run is at work"
             raise RawStoreError(message, path=writer.folder) from error
         except OSError as error:
-            raise _write_error(writer.folder, error) from error
+            raise write_error(writer.folder, error) from error
         return writer
 
     def recover(self) -> list[Path]:
@@ -503,19 +220,8 @@ class RawStore:
             path for path in self.path.glob("cells/*/cell.json") if path.relative_to(self.path).as_posix() not in listed
         ]
         if new or cells:
-            self.list_files([*new, *cells])
+            list_files(self.path, [*new, *cells])
         return partial
-
-    def list_files(self, paths: Sequence[Path]) -> None:
-        """Add files, and all files of folders, to the manifest; those that are listed already keep their digests."""
-        manifest = Manifest.read(self.path)
-        files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file()]
-        added = {
-            name: file_digest(file)
-            for file in files
-            if (name := file.relative_to(self.path).as_posix()) not in manifest.digests
-        }
-        write_atomically(self.path / MANIFEST, Manifest({**manifest.digests, **added}).text)
 
     def log(self, entry: Mapping[str, object]) -> None:
         """Append a line of JSON to the campaign's log.txt, which the manifest does not cover."""
@@ -524,7 +230,7 @@ class RawStore:
             with (self.path / "log.txt").open("a") as file:
                 file.write(line)
         except OSError as error:
-            raise _write_error(self.path / "log.txt", error) from error
+            raise write_error(self.path / "log.txt", error) from error
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -547,6 +253,6 @@ class RawStore:
                 message = f"{self.path}: is in use by {holder}; wait for it, or end it, then run again"
                 raise RawStoreError(message, path=self.path) from error
             file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+            file.write(f"process {getpid()} on {socket.gethostname()}\n")
             file.flush()
             yield

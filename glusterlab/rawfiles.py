@@ -1,0 +1,102 @@
+"""Files of the raw store: JSON with a schema version, and writing that leaves either the whole file or none."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from glusterlab.errors import RawStoreError
+
+SCHEMA_VERSION = 1
+"""Version of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
+
+
+def dump_json(data: object) -> str:
+    r"""JSON as the raw store keeps it: sorted keys, one value per line, a line end at the end.
+
+    Examples
+    --------
+    >>> dump_json({"b": 1, "a": None})
+    '{\n "a": null,\n "b": 1\n}\n'
+    """
+    return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object with a schema_version.
+
+    Raises
+    ------
+    RawStoreError
+        When the file is absent, no JSON object, or of a newer schema than `SCHEMA_VERSION`.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+    except (ValueError, RecursionError) as error:
+        message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
+        raise RawStoreError(message, path=path) from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise RawStoreError(f"{path}: expected a JSON object with a schema_version, found none", path=path)
+    if version > SCHEMA_VERSION:
+        message = (
+            f"{path}: expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
+        )
+        raise RawStoreError(message, path=path, schema_version=version)
+    return dict(data)
+
+
+def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> None:
+    """Write a file under a temporary name, then rename it.
+
+    Parameters
+    ----------
+    path : pathlib.Path
+        Its folder must exist.
+    data : bytes or str
+        Text is written as UTF-8.
+    durable : bool
+        Wait until the file is on the disk. Without it, a loss of power (not a kill) may leave the file empty.
+
+    Raises
+    ------
+    RawStoreError
+        When the disk is full or the file cannot be written; the temporary file is gone then.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+        if durable:
+            sync(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise write_error(path, error) from error
+
+
+def write_error(path: Path, error: OSError) -> RawStoreError:
+    """The error of a write that failed, with advice that fits it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "make room there, then run the same command again: it goes on where it stopped"
+    else:
+        advice = "see to the folder's owner, mode and file system, then run the same command again"
+    return RawStoreError(f"{path}: cannot be written: {error.strerror}; {advice}", path=path, errno=error.errno)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's entries, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

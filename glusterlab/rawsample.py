@@ -1,0 +1,208 @@
+"""One sample of the raw store: what sample.json holds, and how its folder comes to be."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from glusterlab.errors import RawStoreError
+from glusterlab.manifest import list_files
+from glusterlab.rawfiles import SCHEMA_VERSION, dump_json, read_json, sync, write_atomically, write_error
+from glusterlab.reasons import Reason, Status, status_of
+
+if TYPE_CHECKING:
+    from glusterlab.raw import RawStore
+    from glusterlab.spec.cell import Cell
+
+
+class Window(BaseModel):
+    """Epoch seconds on the controller in which the measured command ran."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: float
+    end: float
+
+
+class Sample(BaseModel):
+    """One execution of a cell: what sample.json holds, and where.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The sample's folder; not part of sample.json.
+    campaign, cell_id : str
+    sample : int
+        Counts the executions of the cell, from 1.
+    repeat, round, order, attempt : int
+        Place in the plan; a repeat that did not come out valid may have several attempts.
+    status : Status
+    reasons : tuple of Reason
+    window : Window or None
+        None when the command was never started.
+    phases : dict of str to float
+        Seconds of each part of the work on this sample.
+    exit_code : int or None
+    disks : int
+        Disks in all bricks of the layout, the divisor of "per disk".
+    servers, clients : tuple of str
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path = Field(exclude=True)
+    schema_version: int = SCHEMA_VERSION
+    campaign: str
+    cell_id: str
+    sample: int
+    repeat: int
+    round: int
+    order: int
+    attempt: int
+    status: Status
+    reasons: tuple[Reason, ...] = ()
+    window: Window | None = None
+    phases: dict[str, float] = {}
+    exit_code: int | None = None
+    disks: int
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> Sample:
+        """Read the sample in a folder.
+
+        Raises
+        ------
+        RawStoreError
+            When sample.json is absent, damaged, or newer than this library.
+        """
+        data = read_json(folder / "sample.json")
+        try:
+            return cls.model_validate({**data, "path": folder})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = ".".join(str(part) for part in first["loc"])
+            path = folder / "sample.json"
+            raise RawStoreError(f"{path}: {key}: {first['msg']}; restore the file from a copy", path=path) from error
+
+
+class SampleWriter:
+    """Writes one sample; a context manager that removes the partial folder when the sample was not finished."""
+
+    def __init__(self, store: RawStore, cell: Cell, number: int, place: Mapping[str, int]) -> None:
+        self.cell = cell
+        self.number = number
+        self.folder = store.path / "cells" / cell.id / f".sample-{number:02d}.partial"
+        self._store = store
+        self._place = dict(place)
+        self._log: list[str] = []
+        self._finished = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self._finished:
+            self.abandon()
+
+    def write(self, name: str, data: bytes | str) -> Path:
+        """Write one file of the sample.
+
+        Parameters
+        ----------
+        name : str
+            Path below the sample's folder, such as ``workload/stdout.txt``; folders are made.
+        data : bytes or str
+
+        Raises
+        ------
+        RawStoreError
+            When the name leaves the folder, is there already, or the file cannot be written.
+        """
+        path = self.folder / name
+        parts = Path(name).parts
+        if not parts or Path(name).is_absolute() or any(part.startswith(".") for part in parts):
+            raise RawStoreError(f"expected a path below the sample's folder, found {name!r}", path=path)
+        if path.exists():
+            raise RawStoreError(f"{path}: is there already, and raw files are never replaced", path=path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(path, error) from error
+        write_atomically(path, data, durable=False)
+        return path
+
+    def log(self, host: str, command: str, start: float, end: float, exit_code: int | None) -> None:
+        """Add a command to the sample's log.txt, which `finish` writes as JSON lines."""
+        entry = {"host": host, "command": command, "start": start, "end": end, "exit_code": exit_code}
+        self._log.append(json.dumps(entry, sort_keys=True, ensure_ascii=False))
+
+    def finish(
+        self,
+        status: Status,
+        reasons: Sequence[Reason],
+        *,
+        window: Window | None,
+        phases: Mapping[str, float],
+        exit_code: int | None,
+        disks: int,
+        servers: Sequence[str],
+        clients: Sequence[str],
+    ) -> Sample:
+        """Write log.txt and sample.json, make the sample exist, and list its files in the manifest.
+
+        Raises
+        ------
+        RawStoreError
+            When something cannot be written; the sample does not exist then.
+        """
+        if status_of(reasons) != status:
+            message = f"expected status {status_of(reasons)} for these reasons, found {status}"
+            raise RawStoreError(message, path=self.folder)
+        target = self.folder.with_name(f"sample-{self.number:02d}")
+        self.write("log.txt", "".join(line + "\n" for line in self._log))
+        sample = Sample(
+            path=target,
+            campaign=self._store.name,
+            cell_id=self.cell.id,
+            sample=self.number,
+            **self._place,
+            status=status,
+            reasons=tuple(reasons),
+            window=window,
+            phases={name: round(seconds, 4) for name, seconds in phases.items()},
+            exit_code=exit_code,
+            disks=disks,
+            servers=tuple(servers),
+            clients=tuple(clients),
+        )
+        try:
+            self._sync_files()
+            write_atomically(self.folder / "sample.json", dump_json(sample.model_dump(mode="json")))
+            self.folder.rename(target)
+            sync(target.parent)
+        except OSError as error:
+            raise write_error(target, error) from error
+        self._finished = True
+        list_files(self._store.path, [target, target.parent / "cell.json"])
+        return sample
+
+    def _sync_files(self) -> None:
+        # in threads, because one journal commit then serves many files
+        paths = [self.folder, *self.folder.rglob("*")]
+        with ThreadPoolExecutor(max_workers=16) as pool:
+            list(pool.map(sync, paths))
+
+    def abandon(self) -> None:
+        """Remove the partial folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
