@@ -6,6 +6,7 @@ is gone. Results are two maps: the hosts where it succeeded and those where it d
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
 import time
@@ -64,8 +65,7 @@ class CommandResult:
     Attributes
     ----------
     host, script : str
-    stdout : bytes
-    stderr : str
+    stdout, stderr : bytes
     exit_code : int or None
         None when it passed its deadline or was cut off.
     start, end : float
@@ -75,7 +75,7 @@ class CommandResult:
     host: str
     script: str
     stdout: bytes
-    stderr: str
+    stderr: bytes
     exit_code: int | None
     start: float
     end: float
@@ -94,7 +94,8 @@ class Results:
     ----------
     succeeded : mapping of str to CommandResult
     failed : mapping of str to HostError
-        `CommandError` where the script ran and failed, else the reason why it could not run.
+        `CommandError` where the script ran and failed (its ``result`` is a `CommandResult`), else the reason why it
+        could not run.
     """
 
     succeeded: Mapping[str, CommandResult] = field(default_factory=dict)
@@ -129,7 +130,7 @@ class Pool:
     hosts : iterable of Host
     transport : Transport
     mark : str
-        Value of `MARKER` for the processes that this pool starts.
+        What the value of `MARKER` begins with in the processes that this pool starts.
     sink : callable, optional
         Receives every command that ran; `sink` may be replaced at any time.
     """
@@ -142,6 +143,7 @@ class Pool:
         self._transport = transport
         self._mark = mark
         self._stop = threading.Event()
+        self._calls = itertools.count(1)
 
     @classmethod
     def of(cls, cluster: Cluster, *, mark: str = "1") -> Pool:
@@ -162,8 +164,14 @@ class Pool:
         -------
         dict of str to HostError
             The hosts that could not be connected, with the reason.
+
+        Raises
+        ------
+        StoppedError
+            When `stop` was called meanwhile.
         """
         answers = self._each({name: self._opener(host) for name, host in self.hosts.items()}, 120.0)
+        self._refuse_when_stopped()
         return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
 
     def run(self, commands: Mapping[str, Command]) -> Results:
@@ -221,8 +229,20 @@ class Pool:
         """Allow commands again after `stop`, to clean up."""
         self._stop.clear()
 
+    def sleep(self, seconds: float) -> None:
+        """Wait, unless the run is stopped.
+
+        Raises
+        ------
+        StoppedError
+        """
+        end = time.monotonic() + seconds
+        while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.2))
+        self._refuse_when_stopped()
+
     @property
-    def stopped(self) -> bool:
+    def stop_requested(self) -> bool:
         """Whether `stop` was called."""
         return self._stop.is_set()
 
@@ -251,7 +271,8 @@ class Pool:
         # The script is read to its end before it starts, so nothing in it can eat the rest of it.
         words = ["bash", "-c", 'eval "$(cat)" </dev/null']
         if command.marked:
-            words = ["env", f"{MARKER}={self._mark}", *words]
+            # Each call has a mark of its own, so that a script can tell its own processes from leftovers.
+            words = ["env", f"{MARKER}={self._mark}.{next(self._calls)}", *words]
         text = command.library + "\n" + command.script
         return self._caller(
             name, command.script, _under_timeout(words, command.deadline_s), text.encode(), command.deadline_s
@@ -272,7 +293,7 @@ class Pool:
                 host=name,
                 script=script,
                 stdout=outcome.stdout,
-                stderr=outcome.stderr.decode("utf-8", "replace"),
+                stderr=outcome.stderr,
                 exit_code=None if cut else outcome.exit_code,
                 start=start,
                 end=time.time(),
@@ -320,7 +341,7 @@ def _under_timeout(words: Iterable[str], deadline_s: float) -> str:
 
 
 def _failure(result: CommandResult, outcome: Outcome, deadline_s: float, late: bool) -> HostError:
-    lines = [line for line in result.stderr.strip().splitlines() if line.strip()]
+    lines = [line for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     tail = " / ".join(lines[-3:])
     first = next((line for line in result.script.splitlines() if line.strip()), "")
     if outcome.lost:
@@ -335,7 +356,7 @@ def _failure(result: CommandResult, outcome: Outcome, deadline_s: float, late: b
         command=result.script,
         returncode=result.exit_code,
         stderr=tail,
-        stdout=result.stdout,
+        result=result,
     )
 
 

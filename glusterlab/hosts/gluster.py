@@ -43,14 +43,14 @@ class Volume:
         The layout's name and a hash of all that the volume is made of, so that another layout, or the same on other
         bricks, is another volume.
     layout : Layout
-    bricks : tuple of (Host, str)
-        Server and directory, in the order of creation.
+    places : tuple of (Host, str)
+        Server and brick root of every brick, in the order of creation.
     mount_point : str
     """
 
     name: str
     layout: Layout
-    bricks: tuple[tuple[Host, str], ...]
+    places: tuple[tuple[Host, str], ...]
     mount_point: str
 
     @classmethod
@@ -68,17 +68,17 @@ class Volume:
         facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")
         name = f"{label}-{hashlib.sha256(facts.encode()).hexdigest()[:6]}"
-        bricks = tuple((host, f"{root}/glusterlab-{name}/brick") for host, root in places)
-        return cls(name, layout, bricks, f"{cluster.mount_root}/{name}")
+        return cls(name, layout, tuple(places), f"{cluster.mount_root}/{name}")
 
     @property
     def dataset_root(self) -> str:
         """Directory of all datasets, below the mount point."""
         return f"{self.mount_point}/{DATASETS}"
 
-    def bricks_of(self, server: str) -> list[str]:
-        """Directories of the bricks on one server."""
-        return [path for host, path in self.bricks if host.name == server]
+    @property
+    def bricks(self) -> list[tuple[Host, str]]:
+        """Server and directory of every brick, in the order of creation."""
+        return [(host, f"{root}/glusterlab-{self.name}/brick") for host, root in self.places]
 
     @property
     def brick_names(self) -> tuple[str, ...]:
@@ -221,7 +221,35 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
             ask(pool, server, "volume", "start", volume.name, "force")
             note(f"started {len(offline)} bricks of volume {volume.name} that were offline")
             forced = True
-        time.sleep(0.5)
+        pool.sleep(0.5)
+
+
+def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float = 300.0) -> int:
+    """Wait until no entry of a volume waits for self-heal.
+
+    Returns
+    -------
+    int
+        Entries that still do; 0 when the wait succeeded.
+
+    Raises
+    ------
+    HostError
+        When a server cannot be asked.
+    """
+    roots: dict[str, list[str]] = {}
+    for host, root in volume.places:
+        roots.setdefault(host.name, []).append(root)
+    end = time.monotonic() + within_s
+    while True:
+        # One look takes some seconds itself while there is something to heal.
+        commands = {
+            name: script.command([script.call("gl_heal", 5, volume.name, *places)]) for name, places in roots.items()
+        }
+        answers = pool.run(commands).or_raise()
+        pending = sum(int(answer.text.split()[-1]) for answer in answers.values())
+        if pending == 0 or time.monotonic() > end:
+            return pending
 
 
 def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:

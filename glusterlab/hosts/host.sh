@@ -76,10 +76,16 @@ gl_strays() {
 
 # End all processes of the suite on this host: those that carry its marker, and those of the tools that work in
 # one of the given directories (children that ssh started do not inherit the marker).
+# Prints their numbers. Arguments: a program that is spared or "", directories.
 gl_kill() {
-    local round pids pid dir
+    local round pids pid dir comm spared=$1
+    shift
     for round in TERM TERM KILL KILL; do
-        pids=$(gl_marked)
+        pids=
+        for pid in $(gl_marked); do
+            read -r comm 2>/dev/null </proc/"$pid"/comm || continue
+            [ "$comm" = "$spared" ] || pids="$pids $pid"
+        done
         for pid in $(gl_tools); do
             for dir in "$@"; do
                 case "$(readlink /proc/"$pid"/cwd 2>/dev/null)/ $(tr '\0' ' ' 2>/dev/null </proc/"$pid"/cmdline)" in
@@ -88,6 +94,8 @@ gl_kill() {
             done
         done
         [ -z "$pids" ] && return 0
+        # shellcheck disable=SC2086
+        echo $pids
         # shellcheck disable=SC2086
         kill -s "$round" $pids 2>/dev/null
         sleep 0.3
@@ -129,7 +137,7 @@ gl_heal() {
 gl_gluster() {
     local n out code
     for n in 1 2 3 4 5; do
-        out=$(gluster --mode=script "$@" 2>&1)
+        out=$(env -u GLUSTERLAB_RUN gluster --mode=script "$@" 2>&1)
         code=$?
         case $out in
             *"nother transaction is in progress"* | *"ocking failed"*) sleep 1 ;;
@@ -154,7 +162,8 @@ gl_mount() {
         found=
     fi
     if [ -z "$found" ]; then
-        mount -t glusterfs ${4:+-o "$4"} "$wanted" "$3" || { echo "mount of $wanted at $3 failed" >&2; return 1; }
+        # The client is a daemon that outlives the run: it must not carry the mark of one.
+        env -u GLUSTERLAB_RUN mount -t glusterfs ${4:+-o "$4"} "$wanted" "$3" || { echo "mount of $wanted at $3 failed" >&2; return 1; }
         found=$(gl_mounted "$3")
     fi
     case $found in
@@ -241,4 +250,13 @@ gl_filesystems() {
             echo "fs $path none"
         fi
     done
+}
+
+# Files and directories as a tar on stdout, those that are there.
+gl_collect() {
+    local path found=()
+    for path in "$@"; do
+        [ -e "$path" ] && found+=("$path")
+    done
+    if [ "${#found[@]}" -eq 0 ]; then tar -cf - -T /dev/null; else tar -cPf - -- "${found[@]}"; fi
 }

@@ -1,0 +1,215 @@
+"""One script per host before a workload and one after it: health, caches, telemetry, results in one round trip.
+
+Here is what a sample's scripts say and how their reports become a `Health`; when they run is the runner's business.
+"""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import HostError, ParseError
+from glusterlab.hosts import caches, script
+from glusterlab.hosts.volumes import read_peers, read_status, server_name
+from glusterlab.judge import BrickHealth, DropCaches, Health
+from glusterlab.reasons import Reason
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import CommandResult, Results
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.spec.cluster import Cluster, Host
+
+SETTLE_S = 6
+"""Seconds that entries of writes which have just ended are given to leave the index of pending heals."""
+
+MAX_OUTPUT_BYTES = 256 << 20
+"""All files that a tool left may have so many bytes together."""
+
+GLUSTER_FILES = {"peers": "peers.xml", "info": "info.xml", "status": "status.xml"}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What else a script of the probe does on one host, in its place.
+
+    Attributes
+    ----------
+    before, after : sequence of str
+        Lines before the host's state is read, and at the end.
+    """
+
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+
+
+def lines(host: Host, cluster: Cluster, volume: Volume, *, drop: bool, extra: Extra) -> list[str]:
+    """The script that reads the state of one host, drops its caches when asked, and does what else is to be done."""
+    text = [script.part("clock", "gl_clock"), *extra.before, script.part("strays", "gl_strays")]
+    roots = [root for server, root in volume.places if server.name == host.name]
+    if roots:
+        text.append(script.part("heal", "gl_heal", SETTLE_S, volume.name, *roots))
+    if host == cluster.servers[0]:
+        text += [
+            script.part("peers", "gl_gluster", "peer", "status", "--xml"),
+            script.part("info", "gl_gluster", "volume", "info", volume.name, "--xml"),
+            script.part("status", "gl_gluster", "volume", "status", volume.name, "--xml"),
+        ]
+    if host in cluster.clients:
+        text.append(script.part("mount", "gl_mounted", volume.mount_point))
+    if drop:
+        text.append(caches.DROP)
+    return [*text, *extra.after, script.part("end", "gl_clock")]
+
+
+@dataclass
+class Probe:
+    """What the scripts of one moment reported.
+
+    Attributes
+    ----------
+    health : Health
+    parts : dict of str to mapping
+        Reports by host and name, for what the caller added.
+    files : dict of str to bytes
+        gluster's own XML by file name.
+    problems : list of Reason
+        What kept a host's state from being read.
+    """
+
+    health: Health
+    parts: dict[str, Mapping[str, script.Part]] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Reason] = field(default_factory=list)
+
+
+def read(results: Results, cluster: Cluster, volume: Volume) -> Probe:
+    """Make a `Health` of the reports of all hosts; what is missing is a problem, never a guess."""
+    problems = [_unreachable(name, error) for name, error in sorted(results.failed.items())]
+    parts: dict[str, Mapping[str, script.Part]] = {}
+    offsets: dict[str, float] = {}
+    drops: dict[str, DropCaches] = {}
+    strays: dict[str, list[str]] = {}
+    heal = 0
+    for name, result in results.succeeded.items():
+        try:
+            report = parts[name] = script.read_parts(result)
+            offsets[name] = clock_offset(report, result)
+            found = script.need(report, "strays", name).text
+            if found:
+                strays[name] = [line.partition(" ")[2][:300] for line in found.splitlines()][:20]
+            if "heal" in report:
+                heal += _count(report["heal"], name)
+            if "drop" in report:
+                drops[name] = caches.read_drop(report["drop"], name)
+            if "mount" in report and report["mount"].exit_code:
+                problems.append(
+                    Reason(code="controller-error", message=f"{volume.mount_point} is not mounted", host=name)
+                )
+        except HostError as error:
+            problems.append(Reason(code="controller-error", message=error.message, host=name))
+    files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
+    health = Health(
+        peers=peers,
+        bricks=bricks,
+        heal_pending=heal,
+        rebalance=rebalance,
+        clock_offset_s=offsets,
+        stray=strays,
+        drop_caches=drops,
+    )
+    return Probe(health, parts, files, problems)
+
+
+def _unreachable(name: str, error: HostError) -> Reason:
+    from glusterlab.errors import CommandError
+
+    code = "controller-error" if isinstance(error, CommandError) else "host-unreachable"
+    return Reason.model_validate({"code": code, "message": error.message, "host": name})
+
+
+def clock_offset(report: Mapping[str, script.Part], result: CommandResult) -> float:
+    """The host's clock minus the controller's, in seconds: the smallest that the readings allow.
+
+    The host read its clock at both ends of a script. The first reading was made after the controller had sent the
+    script, the second before the controller had its end, so the offset lies between ``second - end`` and
+    ``first - start``. Zero when zero lies between.
+
+    Raises
+    ------
+    HostError
+        When the report has no readings.
+    """
+    try:
+        first, second = (float(script.need(report, name, result.host).text.split()[1]) for name in ("clock", "end"))
+    except (IndexError, ValueError) as error:
+        raise HostError("the clock could not be read", host=result.host) from error
+    low, high = sorted((second - result.end, first - result.start))
+    return round(min(max(0.0, low), high), 4)
+
+
+def _count(part: script.Part, host: str) -> int:
+    words = part.text.split()
+    if len(words) != 2 or words[0] != "heal" or not words[1].isdecimal():
+        raise HostError(f"expected 'heal COUNT', found {part.text[:80]!r}", host=host)
+    return int(words[1])
+
+
+def _pool_state(
+    parts: Mapping[str, Mapping[str, script.Part]], cluster: Cluster, volume: Volume, problems: list[Reason]
+) -> tuple[dict[str, bytes], dict[str, bool], list[BrickHealth], bool]:
+    """What the first server says of the pool: its XML, peers, bricks and whether a rebalance runs."""
+    server = cluster.servers[0].name
+    report = parts.get(server, {})
+    files = {file: report[name].data for name, file in GLUSTER_FILES.items() if name in report}
+    try:
+        peers = read_peers(script.need(report, "peers", server).data, cluster, server)
+        status = read_status(script.need(report, "status", server).data)
+    except (HostError, ParseError) as error:
+        if server in parts:
+            problems.append(Reason(code="controller-error", message=error.message, host=server))
+        return files, {}, [], False
+    online = {(server_name(cluster, brick.host), brick.path): brick.online for brick in status.bricks}
+    # A server whose glusterd does not answer is left out of the status: its bricks count as offline.
+    bricks = [
+        BrickHealth(host=host.name, path=path, online=online.pop((host.name, path), False))
+        for host, path in volume.bricks
+    ]
+    bricks += [BrickHealth(host=host, path=path, online=state) for (host, path), state in online.items()]
+    return files, peers, bricks, status.rebalancing
+
+
+def collect_line(paths: Sequence[str]) -> str:
+    """The line of a script that reports files, those of them that are there, as a tar."""
+    return script.part("outputs", "gl_collect", *paths)
+
+
+def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
+    """Files of a reported tar by their base names; directories are entered.
+
+    Raises
+    ------
+    HostError
+        When it is no tar, or too big, or two files have the same name.
+    """
+    found: dict[str, bytes] = {}
+    total = 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(part.data), mode="r:") as archive:
+            for member in archive:
+                if not member.isreg():
+                    continue
+                total += member.size
+                name = PurePosixPath(member.name).name
+                if total > MAX_OUTPUT_BYTES:
+                    raise HostError(f"the tool left more than {MAX_OUTPUT_BYTES} bytes of output", host=host)
+                if name in found or name.startswith("."):
+                    raise HostError(f"expected output files with names of their own, found '{name}' again", host=host)
+                file = archive.extractfile(member)
+                found[name] = b"" if file is None else file.read()
+    except tarfile.TarError as error:
+        raise HostError(f"the tool's output files did not arrive whole: {error}", host=host) from error
+    return found

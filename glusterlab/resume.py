@@ -1,0 +1,136 @@
+"""Going on with a campaign: whether what is asked for still fits the samples that are there.
+
+Cells and repeats may be added, and what does not change a measurement may change. Everything else would put samples of
+two different experiments under one name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import SpecError
+from glusterlab.manifest import MANIFEST, Manifest, file_digest
+from glusterlab.raw import write_atomically
+from glusterlab.spec import build_plan, dump_yaml, load_campaign, load_cluster
+
+if TYPE_CHECKING:
+    from glusterlab.raw import RawStore
+    from glusterlab.spec import Campaign, Cluster
+
+_FREE_CAMPAIGN_KEYS = frozenset(
+    {"title", "description", "layouts", "access", "workloads", "workers", "exclude", "repeats", "attempts", "deadline"}
+)
+_FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
+_COMPARED_FACTS = ("kernel", "os", "machine", "cpus")
+_COMPARED_TOOLS = ("gluster", "iozone", "sysstat")
+_SHOWN = 5
+
+
+def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> None:
+    """Hold the specifications of this run against those that the campaign was begun with.
+
+    A campaign to which cells or repeats were added is stored anew; the cluster is kept as it was.
+
+    Raises
+    ------
+    SpecError
+        When something was changed that the samples depend on; the message names each change.
+    """
+    file = store.path / "campaign.yaml"
+    old_campaign = load_campaign(file)
+    old_cluster = load_cluster(store.path / "cluster.yaml")
+    changes = [
+        change
+        for change in differences(_plain(old_cluster), _plain(cluster))
+        if change.partition(".")[0].partition(":")[0] not in _FREE_CLUSTER_KEYS
+    ]
+    _refuse(changes, "cluster", store)
+    changes = [
+        change
+        for change in differences(_plain(old_campaign), _plain(campaign))
+        if change.partition(".")[0].partition(":")[0] not in _FREE_CAMPAIGN_KEYS
+    ]
+    old_cells = {cell.id: cell for cell in build_plan(old_campaign, old_cluster, smallfile=True).cells}
+    new_cells = {cell.id for cell in build_plan(campaign, cluster, smallfile=True).cells}
+    lost = sorted(set(old_cells) - new_cells)
+    if lost:
+        changes.append(f"{len(lost)} cells are gone or changed, such as {lost[0]}")
+    if campaign.repeats < old_campaign.repeats:
+        changes.append(f"repeats: {old_campaign.repeats} before, {campaign.repeats} now")
+    _refuse(changes, "campaign", store)
+    _store_again(store, dump_yaml(campaign))
+
+
+def _plain(model: Campaign | Cluster) -> dict[str, Any]:
+    return model.model_dump(mode="json")
+
+
+def _refuse(changes: list[str], what: str, store: RawStore) -> None:
+    if not changes:
+        return
+    more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+    raise SpecError(
+        f"the {what} was changed since {store.path} was begun: {'; '.join(changes[:_SHOWN])}{more}. Only cells and"
+        " repeats may be added; undo the change, or give the campaign another name",
+        file=store.path / f"{what}.yaml",
+    )
+
+
+def _store_again(store: RawStore, text: str) -> None:
+    """Store the campaign as it is now, and its digest; also when an earlier run was killed between the two."""
+    file = store.path / "campaign.yaml"
+    if store.campaign_yaml != text:
+        write_atomically(file, text)
+    manifest = Manifest.read(store.path)
+    digest = file_digest(file)
+    if manifest.digests.get(file.name) != digest:
+        write_atomically(store.path / MANIFEST, Manifest({**manifest.digests, file.name: digest}).text)
+
+
+def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
+    """Every value that two trees of plain values do not have in common, one line each.
+
+    Examples
+    --------
+    >>> list(differences({"seed": 1, "a": {"b": [1, 2]}}, {"seed": 2, "a": {"b": [1, 3]}}))
+    ['a.b.1: 2 before, 3 now', 'seed: 1 before, 2 now']
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted({*old, *new}):
+            yield from differences(old.get(name), new.get(name), f"{key}.{name}" if key else str(name))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for n, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from differences(one, other, f"{key}.{n}")
+    elif old != new:
+        yield f"{key}: {_short(old)} before, {_short(new)} now"
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Hold the hosts as they are against environment.json.
+
+    Raises
+    ------
+    SpecError
+        When a host has another kernel, system or release of a tool than when the campaign was begun.
+    """
+    changes = []
+    for name, facts in sorted(new["hosts"].items()):
+        before = old.get("hosts", {}).get(name, {})
+        pairs = [(key, before.get(key), facts.get(key)) for key in _COMPARED_FACTS]
+        pairs += [(tool, before.get("tools", {}).get(tool), facts["tools"].get(tool)) for tool in _COMPARED_TOOLS]
+        changes += [f"{name}: {key} {_short(was)} before, {_short(now)} now" for key, was, now in pairs if was != now]
+    was, now = (facts["controller"].get("smallfile_revision") for facts in (old, new))
+    if was is not None and now is not None and was != now:
+        changes.append(f"smallfile {was} before, {now} now")
+    if changes:
+        more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+        raise SpecError(
+            f"the hosts are not as they were when the campaign was begun: {'; '.join(changes[:_SHOWN])}{more};"
+            " give the campaign another name"
+        )

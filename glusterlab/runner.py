@@ -1,0 +1,455 @@
+"""The loop over a campaign's samples: what is complete is left alone, what is not is run, and the rest goes on.
+
+A run is one process that holds the campaign's folder and has the cluster to itself. It can be stopped or killed at any
+moment; the same command then goes on.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, UsageError
+from glusterlab.hosts import facts, gluster, workdir
+from glusterlab.hosts.connection import CommandResult, Pool, StoppedError
+from glusterlab.progress import Counts, Durations, Progress, Silent, describe_sample
+from glusterlab.raw import RawStore, Sample
+from glusterlab.reasons import Reason, ReasonCode
+from glusterlab.resume import agree_on_environment, agree_on_specifications
+from glusterlab.sample import SampleRun, Site, Throttle, loggable, store_failure
+from glusterlab.spec import Campaign, Cell, Cluster, Plan, PlannedSample, build_plan, dump_yaml, estimate
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from glusterlab.hosts.gluster import Volume
+
+RECONNECT_WITHIN_S = 300.0
+"""A host that is lost in the middle of a run is waited for so long."""
+
+MAX_TROUBLE = 3
+"""So many samples in a row that the hosts, not the workload, made fail end the run: it would only fill the night."""
+
+_TROUBLE: frozenset[ReasonCode] = frozenset({"host-unreachable", "controller-error"})
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run ended.
+
+    Attributes
+    ----------
+    campaign : str
+    path : pathlib.Path
+        The campaign's folder.
+    total : int
+        Samples of the plan.
+    valid, invalid, failed : int
+        Samples of the plan by the status of their last execution, those of earlier runs included.
+    left : int
+        Samples of the plan that are still to be run.
+    executed : int
+        Executions of this run.
+    seconds : float
+    interrupted : bool
+    problems : tuple of str
+        A line for each sample that is not valid.
+    advice : str
+        What to do next.
+    """
+
+    campaign: str
+    path: Path
+    total: int
+    valid: int
+    invalid: int
+    failed: int
+    left: int
+    executed: int
+    seconds: float
+    interrupted: bool = False
+    problems: tuple[str, ...] = ()
+    advice: str = ""
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every sample of the plan is valid, 130 after a stop, else 1."""
+        if self.interrupted:
+            return 130
+        return 0 if self.valid == self.total else 1
+
+
+def run(
+    campaign: Campaign,
+    cluster: Cluster,
+    raw_root: Path,
+    *,
+    retry: bool = False,
+    progress: Progress | None = None,
+    pool: Pool | None = None,
+    throttle: Throttle | None = None,
+) -> RunSummary:
+    """Run a campaign on a cluster, or go on where an earlier run of it stopped.
+
+    Parameters
+    ----------
+    campaign : Campaign
+    cluster : Cluster
+    raw_root : pathlib.Path
+        The campaign's folder is made in it.
+    retry : bool
+        Give samples that are not valid, and have had all their attempts, as many again.
+    progress : Progress, optional
+    pool : Pool, optional
+        Connections to use instead of SSH as the cluster says.
+    throttle : callable, optional
+        Instead of the testbed's.
+
+    Returns
+    -------
+    RunSummary
+        Also when samples failed, and when the run was stopped by SIGINT or SIGTERM.
+
+    Raises
+    ------
+    SpecError
+        When a specification was changed in a way that does not fit the samples that are there.
+    UsageError
+        When nothing can be run, or another run has the cluster.
+    HostError
+        When a host cannot be reached, at the start or for five minutes later.
+    RawStoreError
+        When the raw store is locked, damaged, or cannot be written.
+    """
+    plan = build_plan(campaign, cluster, smallfile=cluster.smallfile_checkout() is not None)
+    if not plan.samples:
+        why = "; ".join(sorted({reason for _, reason in (*plan.not_runnable, *plan.excluded)})[:3])
+        raise UsageError(f"campaign '{campaign.name}' has no cell that can be run here: {why}")
+    path = raw_root / campaign.name
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RawStoreError(f"{path}: cannot be made: {error.strerror}", path=path) from error
+    connections = pool or Pool.of(cluster, mark=f"{campaign.name}.{uuid.uuid4().hex[:8]}")
+    if throttle is None and cluster.testbed is not None:
+        throttle = _throttle_of(cluster.testbed.state)
+    site = Site(campaign, cluster, connections, progress or Silent(), throttle)
+    with RawStore(path).lock(), _signals(connections):
+        return _Run(site, plan, path, retry=retry).execute()
+
+
+def _throttle_of(state: Path) -> Throttle:
+    from glusterlab.hosts.testbed import throttle
+
+    return lambda model: throttle.apply(state, model)
+
+
+@contextmanager
+def _signals(pool: Pool) -> Iterator[None]:
+    """The first SIGINT or SIGTERM stops the pool's work, a second one interrupts at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if pool.stop_requested:
+            raise KeyboardInterrupt
+        pool.stop()
+
+    for number in earlier:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+Key = tuple[str, int]
+"""A cell's id and a repeat."""
+
+
+def _key(planned: PlannedSample) -> Key:
+    return planned.cell.id, planned.repeat
+
+
+class _Run:
+    """One run of a campaign, with the folder locked."""
+
+    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool) -> None:
+        self.site = site
+        self.plan = plan
+        self.path = path
+        self.retry = retry
+        self.counts = Counts(total=len(plan.samples))
+        self.executions: dict[Key, list[Sample]] = {}
+        self.allowed: dict[Key, int] = {}
+        self.executed = 0
+        self.trouble = 0
+        self.volume: Volume | None = None
+        costs = estimate(plan, site.cluster).cells
+        self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
+        self.started = time.monotonic()
+        self.store: RawStore | None = None
+
+    def execute(self) -> RunSummary:
+        """Run what is to be run; leave the hosts clean, whatever happens."""
+        interrupted = claimed = False
+        try:
+            self._connect()
+            self._take_cluster()
+            claimed = True
+            self.store = self._open_store()
+            self._queue_up(self.store)
+            self._send_tools()
+            self.site.progress.begin(self.counts, self._eta())
+            self._log(f"run of campaign {self.site.campaign.name} begins, {self.counts.left} samples to run")
+            for number in sorted({planned.round for planned in self.plan.samples}):
+                self._round(self.store, number)
+            self._put_away()
+        except StoppedError:
+            interrupted = True
+            self._say("stopped as asked; the sample that was at work is dropped")
+        except GlusterlabError as error:
+            self._log(f"the run ends: {error}")
+            raise
+        finally:
+            self._clean_up(claimed=claimed)
+            self.site.progress.end()
+        return self._summary(interrupted=interrupted)
+
+    def _connect(self) -> None:
+        self.site.progress.phase("connecting to all hosts")
+        failed = self.site.pool.connect()
+        if failed:
+            raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+
+    def _take_cluster(self) -> None:
+        self.site.progress.phase("clearing what an earlier run left")
+        busy = workdir.claim(self.site.pool, self.site.cluster, self.site.campaign.name)
+        if self.site.throttle is not None:
+            self.site.throttle(None)
+        if busy:
+            self.site.progress.note(f"ended processes that an earlier run left on {', '.join(busy)}")
+
+    def _open_store(self) -> RawStore:
+        site = self.site
+        site.progress.phase("reading the facts of all hosts")
+        environment = facts.environment(site.pool, site.cluster, site.cluster.smallfile_checkout())
+        if (self.path / "campaign.yaml").exists():
+            store = RawStore.open(self.path)
+            agree_on_specifications(store, site.campaign, site.cluster)
+            agree_on_environment(store.environment(), environment)
+            dropped = store.recover()
+            if dropped:
+                site.progress.note(f"dropped what an earlier run left of {dropped[0].parent.name}")
+            return store
+        return RawStore.create(
+            self.path,
+            campaign_yaml=dump_yaml(site.campaign),
+            cluster_yaml=dump_yaml(site.cluster),
+            environment=environment,
+        )
+
+    def _queue_up(self, store: RawStore) -> None:
+        """Count what is there: a repeat is complete when it has a valid sample, or had all its attempts."""
+        cells = {cell.id: cell for cell in self.plan.cells}
+        for sample in store.samples():
+            self.executions.setdefault((sample.cell_id, sample.repeat), []).append(sample)
+            if sample.status == "valid" and sample.cell_id in cells:
+                self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
+        for planned in self.plan.samples:
+            had = len(self.executions.get(_key(planned), [])) if self.retry else 0
+            self.allowed[_key(planned)] = self.site.campaign.attempts + had
+        self._count()
+
+    def _send_tools(self) -> None:
+        checkout = self.site.cluster.smallfile_checkout()
+        if checkout is not None and any(cell.tool == "smallfile" for cell in self.plan.cells):
+            self.site.progress.phase("copying smallfile to the clients")
+            workdir.send_smallfile(self.site.pool, self.site.cluster, checkout)
+
+    def _round(self, store: RawStore, number: int) -> None:
+        """Run a round: each sample once, then those that are not valid again, while they have attempts left."""
+        samples = [planned for planned in self.plan.samples if planned.round == number]
+        while pending := [planned for planned in samples if self._is_pending(planned)]:
+            for planned in pending:
+                self._sample(store, planned)
+
+    def _is_pending(self, planned: PlannedSample) -> bool:
+        done = self.executions.get(_key(planned), [])
+        return len(done) < self.allowed[_key(planned)] and all(sample.status != "valid" for sample in done)
+
+    def _sample(self, store: RawStore, planned: PlannedSample) -> None:
+        attempt = len(self.executions.get(_key(planned), [])) + 1
+        self.site.progress.sample_begins(planned, attempt)
+        place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
+        began = ready = time.monotonic()
+        with store.begin_sample(planned.cell, **place) as writer:
+            try:
+                volume = self._set_up(planned.cell)
+                ready = time.monotonic()
+                sample = SampleRun(self.site, planned.cell, volume, writer).execute()
+            except (StoppedError, RawStoreError):
+                raise
+            except HostError as error:
+                code: ReasonCode = "controller-error" if isinstance(error, CommandError) else "host-unreachable"
+                reason = Reason(code=code, message=error.message, host=error.host)
+                sample = store_failure(self.site, planned.cell, writer, reason)
+            except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
+                self._log(f"error of the controller: {error}", traceback=traceback.format_exc())
+                reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
+                sample = store_failure(self.site, planned.cell, writer, reason)
+        self.executed += 1
+        self.executions.setdefault(_key(planned), []).append(sample)
+        wall = time.monotonic() - ready
+        if sample.status == "valid":
+            self.durations.add(planned.cell, wall)
+        self._count()
+        self.site.progress.sample_ends(sample, planned, self._eta())
+        message = describe_sample(sample, planned)
+        self._log(message, wall_s=round(wall, 3), layout_s=round(ready - began, 3), sample=str(sample.sample))
+        self._after(sample)
+
+    def _set_up(self, cell: Cell) -> Volume:
+        """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid."""
+        site = self.site
+        wanted = gluster.Volume.of(cell.layout, site.cluster)
+        if self.volume == wanted:
+            return wanted
+        site.progress.phase(f"layout {cell.layout.name}")
+        self.volume = None
+        site.pool.sink = self._log_command
+        try:
+            gluster.set_up(site.pool, site.cluster, wanted, mark=f"campaign {site.campaign.name}", note=self._say)
+            site.progress.phase("waiting for self-heal")
+            left = gluster.wait_for_heal(site.pool, wanted)
+        finally:
+            site.pool.sink = None
+        if left:
+            self._say(f"{left} entries of volume {wanted.name} still wait for self-heal")
+        self.volume = wanted
+        return wanted
+
+    def _after(self, sample: Sample) -> None:
+        """After a sample that is not valid the layout is looked at again; a host that is gone is waited for."""
+        if sample.status == "valid":
+            self.trouble = 0
+            return
+        self.volume = None
+        codes = {reason.code for reason in sample.reasons}
+        self.trouble = self.trouble + 1 if codes & _TROUBLE and "tool-timeout" not in codes else 0
+        if "host-unreachable" in codes:
+            self._wait_for_hosts()
+        if self.trouble >= MAX_TROUBLE:
+            raise HostError(
+                f"{self.trouble} samples in a row failed for reasons outside the workload, last {sample.reasons[0]};"
+                " mend that, then run the same command again: it goes on where it stopped"
+            )
+
+    def _wait_for_hosts(self) -> None:
+        end = time.monotonic() + RECONNECT_WITHIN_S
+        said = False
+        while failed := self.site.pool.connect():
+            if time.monotonic() > end:
+                names = "; ".join(str(error) for _, error in sorted(failed.items()))
+                raise HostError(f"{names}; when it is back, run the same command again: it goes on where it stopped")
+            if not said:
+                self._say(f"waiting for {', '.join(sorted(failed))} to come back")
+                said = True
+            self.site.pool.sleep(5.0)
+
+    def _put_away(self) -> None:
+        self.site.progress.phase("unmounting and stopping the volume")
+        self.site.pool.sink = self._log_command
+        gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
+
+    def _clean_up(self, *, claimed: bool) -> None:
+        """Lift the throttle, end what is at work on the hosts, give the cluster back; none needs the others."""
+        site = self.site
+        site.pool.sink = None
+        site.pool.resume()
+        if claimed and site.throttle is not None:
+            with suppress(GlusterlabError):
+                site.throttle(None)
+        if claimed:
+            with suppress(GlusterlabError):
+                workdir.end_processes(site.pool, site.cluster, deadline_s=4.0)
+            with suppress(GlusterlabError):
+                workdir.release(site.pool, site.cluster)
+        site.pool.close()
+
+    def _count(self) -> None:
+        last = [
+            done[-1].status if (done := self.executions.get(_key(planned))) else None for planned in self.plan.samples
+        ]
+        self.counts.valid, self.counts.invalid, self.counts.failed = (
+            last.count(status) for status in ("valid", "invalid", "failed")
+        )
+        self.counts.left = sum(self._is_pending(planned) for planned in self.plan.samples)
+
+    def _eta(self) -> float | None:
+        return self.durations.total([planned.cell for planned in self.plan.samples if self._is_pending(planned)])
+
+    def _say(self, message: str) -> None:
+        self.site.progress.note(message)
+        self._log(message)
+
+    def _log(self, message: str, **details: object) -> None:
+        if self.store is not None:
+            # What cannot be logged has been said, and the sample's own files are what counts.
+            with suppress(RawStoreError):
+                self.store.log({"message": message, **details})
+
+    def _log_command(self, result: CommandResult) -> None:
+        if self.store is not None:
+            with suppress(RawStoreError):
+                self.store.log(
+                    {
+                        "host": result.host,
+                        "command": loggable(result.script),
+                        "start": round(result.start, 3),
+                        "end": round(result.end, 3),
+                        "exit_code": result.exit_code,
+                    }
+                )
+
+    def _summary(self, *, interrupted: bool) -> RunSummary:
+        self._count()
+        problems = []
+        for planned in self.plan.samples:
+            done = self.executions.get(_key(planned), [])
+            if done and done[-1].status != "valid":
+                problems.append(describe_sample(done[-1], planned))
+        advice = ""
+        if interrupted:
+            advice = "run the same command again: it goes on where it stopped"
+        elif problems:
+            advice = "mend the cause, then run the same command with --retry: it runs only what is not valid"
+        summary = RunSummary(
+            campaign=self.site.campaign.name,
+            path=self.path,
+            total=self.counts.total,
+            valid=self.counts.valid,
+            invalid=self.counts.invalid,
+            failed=self.counts.failed,
+            left=self.counts.left,
+            executed=self.executed,
+            seconds=time.monotonic() - self.started,
+            interrupted=interrupted,
+            problems=tuple(problems),
+            advice=advice,
+        )
+        word = "is stopped" if interrupted else "ends"
+        self._log(f"the run {word}: {summary.valid} of {summary.total} samples valid, {summary.left} left to run")
+        return summary

@@ -1,0 +1,391 @@
+"""One sample: prepared, measured, collected, judged and stored, every phase timed.
+
+Whatever goes wrong on a host becomes a reason of the sample. Only a stop of the run and a raw store that cannot be
+written leave this module as errors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError
+from glusterlab.hosts import probe, script, workdir
+from glusterlab.hosts.connection import Command, CommandResult, Results, StoppedError
+from glusterlab.hosts.quoting import join, quote
+from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, health_reasons, judge
+from glusterlab.raw import Window, dump_json
+from glusterlab.reasons import Reason
+from glusterlab.telemetry import sar
+from glusterlab.workloads import WORKLOADS
+from glusterlab.workloads.base import HostCommand, Job, Workload
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Pool
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.progress import Progress
+    from glusterlab.raw import Sample, SampleWriter
+    from glusterlab.spec.campaign import Campaign
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Cluster
+
+_PROBE_DEADLINE_S = 300.0
+_TELEMETRY_MARGIN_S = 120.0
+_LOGGED_CHARACTERS = 1500
+
+Throttle = Callable[[str | None], Mapping[str, Any]]
+"""Puts a testbed under a scale model, or lifts it with None; returns what is in effect."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all samples of a run share.
+
+    Attributes
+    ----------
+    campaign : Campaign
+    cluster : Cluster
+    pool : Pool
+    progress : Progress
+    throttle : callable or None
+        None on real hardware.
+    """
+
+    campaign: Campaign
+    cluster: Cluster
+    pool: Pool
+    progress: Progress
+    throttle: Throttle | None = None
+
+    def job(self, cell: Cell, volume: Volume) -> Job:
+        """Where and with what a cell is run."""
+        cluster = self.cluster
+        shared = None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab"
+        seconds = math.ceil(cluster.ssh.connect_timeout)
+        options: tuple[str, ...] = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}")
+        if not cluster.ssh.check_host_keys:
+            options += ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
+        return Job(
+            cell=cell,
+            clients=cluster.clients,
+            mount_point=volume.mount_point,
+            dataset_dir=f"{volume.dataset_root}/{cell.dataset}",
+            work_dir=cluster.work_dir,
+            driver=cluster.clients[0],
+            deadline_s=self.campaign.deadline,
+            shared_dir=shared,
+            smallfile_dir=workdir.smallfile_dir(cluster),
+            ssh_options=options,
+        )
+
+
+@dataclass
+class SampleRun:
+    """One execution of one cell on a volume that is mounted.
+
+    Parameters
+    ----------
+    site : Site
+    cell : Cell
+    volume : Volume
+    writer : SampleWriter
+    """
+
+    site: Site
+    cell: Cell
+    volume: Volume
+    writer: SampleWriter
+    phases: dict[str, float] = field(default_factory=dict)
+    reasons: list[Reason] = field(default_factory=list)
+    record: CommandRecord | None = None
+
+    def execute(self) -> Sample:
+        """Run it and store it.
+
+        Raises
+        ------
+        StoppedError
+            When the run was asked to stop; nothing is stored.
+        RawStoreError
+            When the sample cannot be written; nothing is stored.
+        """
+        self.site.pool.sink = self._log
+        try:
+            if self._attempt("prepare", self._prepare) and self._attempt("before", self._before):
+                try:
+                    if self._attempt("throttle", self._slow_down):
+                        self._attempt("workload", self._measure)
+                finally:
+                    self._attempt("lift", self._lift)
+            self._attempt("after", self._after)
+        finally:
+            self.site.pool.sink = None
+        return self._store()
+
+    def _attempt(self, phase: str, action: Callable[[], bool]) -> bool:
+        """Time a phase; what goes wrong in it is a reason. Returns whether the sample can go on."""
+        try:
+            with self._phase(phase):
+                return action()
+        except (StoppedError, RawStoreError):
+            raise
+        except HostError as error:
+            code = "controller-error" if isinstance(error, CommandError) else "host-unreachable"
+            reason = Reason.model_validate({"code": code, "message": f"{phase}: {error.message}", "host": error.host})
+        except GlusterlabError as error:
+            reason = Reason(code="controller-error", message=f"{phase}: {error}")
+        self.reasons.append(reason)
+        return False
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        self.site.progress.phase(name)
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - start
+
+    @property
+    def _workload(self) -> Workload:
+        return WORKLOADS[self.cell.tool]
+
+    @property
+    def _sar_file(self) -> str:
+        return f"{self.site.cluster.work_dir}/telemetry/sar"
+
+    def _prepare(self) -> bool:
+        job = self.site.job(self.cell, self.volume)
+        failed = self._run_steps(self._preparation(job))
+        if failed is None:
+            return True
+        if not self._workload.needs_files(self.cell.operation):
+            raise failed
+        return self._make_files(failed)
+
+    def _make_files(self, missing: CommandError) -> bool:
+        """Write, untimed, the files that the operation needs: an earlier run made them, and they are gone."""
+        maker = next(name for name in self._workload.operations if not self._workload.needs_files(name))
+        self.site.progress.phase(f"prepare: {maker} the files again")
+        cell = self.cell.model_copy(update={"operation": maker})
+        job = self.site.job(cell, self.volume)
+        failed = self._run_steps([*self._preparation(job), self._workload.command(job)])
+        failed = failed or self._run_steps(self._preparation(self.site.job(self.cell, self.volume)))
+        if failed is not None:
+            message = f"the files that it needs cannot be made: {failed.message} (before that: {missing.message})"
+            raise CommandError(message, host=failed.host)
+        return True
+
+    def _preparation(self, job: Job) -> list[HostCommand]:
+        """The tool's directory, what is uploaded to it, other datasets removed; then the tool's own preparation."""
+        lines = ["set -e", join(("rm", "-rf", job.tool_dir)), join(("mkdir", "-p", job.tool_dir))]
+        for path, text in self._workload.uploads(job).items():
+            lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
+        lines.append(script.call("gl_clear_others", self.volume.dataset_root, self.cell.dataset))
+        first = HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)
+        return [first, *self._workload.prepare(job)]
+
+    def _run_steps(self, steps: list[HostCommand]) -> CommandError | None:
+        """Run commands in order, those in a row on one host in one round trip; the error of the first that fails."""
+        merged: list[HostCommand] = []
+        for step in steps:
+            text = step.script if step.script and not step.env else step.shell
+            if merged and merged[-1].host == step.host:
+                last = merged[-1]
+                text = f"{last.script}\n({text}\n) || exit"
+                merged[-1] = replace(last, script=text, deadline_s=last.deadline_s + step.deadline_s)
+            else:
+                merged.append(replace(step, argv=(), script=f"({text}\n) || exit", env={}))
+        for step in merged:
+            command = Command(step.script, deadline_s=step.deadline_s, library=script.library())
+            error = self.site.pool.run({step.host: command}).failed.get(step.host)
+            if isinstance(error, CommandError):
+                return error
+            if error is not None:
+                raise error
+        return None
+
+    def _before(self) -> bool:
+        """Health, caches and the start of sar, on all hosts at once. Returns whether there is any use in measuring."""
+        cluster = self.site.cluster
+        seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
+        interval = int(cluster.telemetry.interval)
+        count = math.ceil(seconds / interval)
+        extras = {
+            host.name: probe.Extra(after=(sar.start_command(host, interval, count, self._sar_file).shell,))
+            for host in cluster.hosts
+        }
+        found = self._probe("before", extras, drop=True)
+        servers, clients = _names(cluster)
+        reasons = health_reasons(found.health, "before", servers, clients, self.cell.layout.bricks)
+        self.reasons += [*found.problems, *reasons]
+        return not self.reasons
+
+    def _slow_down(self) -> bool:
+        if self.site.throttle is not None:
+            effect = self.site.throttle(self.cell.model.name)
+            self.writer.write("workload/throttle.json", dump_json(effect))
+        return True
+
+    def _measure(self) -> bool:
+        command = self._workload.command(self.site.job(self.cell, self.volume))
+        remote = Command(command.shell, deadline_s=command.deadline_s)
+        result = _result_of(self.site.pool.run({command.host: remote}), command.host)
+        self.record = CommandRecord(
+            argv=list(command.words),
+            host=command.host,
+            start=result.start,
+            end=result.end,
+            exit_code=result.exit_code,
+            deadline_s=command.deadline_s,
+        )
+        self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
+        self.writer.write("workload/stdout.txt", result.stdout)
+        self.writer.write("workload/stderr.txt", result.stderr)
+        return True
+
+    def _lift(self) -> bool:
+        if self.site.throttle is not None:
+            self.site.throttle(None)
+        return True
+
+    def _after(self) -> bool:
+        """What the tool left running is ended; then sar's output, health and the tool's files, on all hosts at once."""
+        cluster = self.site.cluster
+        if self.record is not None and self.record.exit_code is None:
+            workdir.end_processes(self.site.pool, cluster, spare_sar=True)
+        job = self.site.job(self.cell, self.volume)
+        extras = {}
+        for host in cluster.hosts:
+            after: list[str] = []
+            if self.record is not None:
+                after.append(sar.convert_command(host, self._sar_file).shell)
+                after.append(script.part("sar", "cat", sar.csv_path(self._sar_file)))
+            if host.name == job.driver.name and self.record is not None:
+                after.append(probe.collect_line(self._workload.outputs(job)))
+            extras[host.name] = probe.Extra(before=(sar.stop_command(host, self._sar_file).shell,), after=after)
+        found = self._probe("after", extras, drop=False)
+        self.reasons += found.problems
+        for name, report in sorted(found.parts.items()):
+            with suppress(HostError):
+                self._keep(name, report)
+        return True
+
+    def _keep(self, host: str, report: Mapping[str, script.Part]) -> None:
+        telemetry = report.get("sar")
+        if telemetry is not None and telemetry.exit_code == 0 and telemetry.data:
+            self.writer.write(f"telemetry/{host}.csv.xz", telemetry.data)
+        if "outputs" in report:
+            try:
+                files = probe.read_outputs(report["outputs"], host)
+            except HostError as error:
+                self.reasons.append(Reason(code="controller-error", message=error.message, host=host))
+                return
+            for name, data in files.items():
+                self.writer.write(f"workload/{name}", data)
+
+    def _probe(self, moment: Moment, extras: Mapping[str, probe.Extra], *, drop: bool) -> probe.Probe:
+        cluster = self.site.cluster
+        commands = {
+            host.name: script.command(
+                probe.lines(host, cluster, self.volume, drop=drop, extra=extras[host.name]),
+                deadline_s=_PROBE_DEADLINE_S,
+            )
+            for host in cluster.hosts
+        }
+        found = probe.read(self.site.pool.run(commands), cluster, self.volume)
+        for name, data in found.files.items():
+            self.writer.write(f"gluster/{moment}/{name}", data)
+        self.writer.write(f"gluster/{moment}/health.json", dump_json(found.health.model_dump(mode="json")))
+        return found
+
+    def _store(self) -> Sample:
+        with self._phase("judge"):
+            if self.reasons:
+                _write_failure(self.writer, self.reasons)
+            servers, clients = _names(self.site.cluster)
+            verdict = judge(self.writer.folder, self.cell, servers, clients)
+        return _finish(self.site.cluster, self.cell, self.writer, verdict, self.record, self.phases)
+
+    def _log(self, result: CommandResult) -> None:
+        self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
+
+
+def store_failure(site: Site, cell: Cell, writer: SampleWriter, reason: Reason) -> Sample:
+    """Store a sample that came to nothing before, or in spite of, `SampleRun`.
+
+    Raises
+    ------
+    RawStoreError
+        When it cannot be written.
+    """
+    if not (writer.folder / "failure.json").exists():
+        _write_failure(writer, [reason])
+    servers, clients = _names(site.cluster)
+    return _finish(site.cluster, cell, writer, judge(writer.folder, cell, servers, clients), None, {})
+
+
+def _names(cluster: Cluster) -> tuple[list[str], list[str]]:
+    return [host.name for host in cluster.servers], [host.name for host in cluster.clients]
+
+
+def _write_failure(writer: SampleWriter, reasons: list[Reason]) -> None:
+    failure = Failure(reasons=list(dict.fromkeys(reasons)))
+    writer.write("failure.json", dump_json(failure.model_dump(mode="json")))
+
+
+def _finish(
+    cluster: Cluster,
+    cell: Cell,
+    writer: SampleWriter,
+    verdict: Judgement,
+    record: CommandRecord | None,
+    phases: Mapping[str, float],
+) -> Sample:
+    servers, clients = _names(cluster)
+    return writer.finish(
+        verdict.status,
+        verdict.reasons,
+        window=None if record is None else Window(start=record.start, end=record.end),
+        phases=phases,
+        exit_code=None if record is None else record.exit_code,
+        disks=cell.layout.bricks * cluster.backing(cell.layout.backing).disks_per_brick,
+        servers=servers,
+        clients=clients,
+    )
+
+
+def _result_of(answer: Results, host: str) -> CommandResult:
+    """What the measured command did, also when it failed or passed its deadline.
+
+    Raises
+    ------
+    HostError
+        When it never ran, or the connection broke.
+    """
+    if host in answer.succeeded:
+        return answer.succeeded[host]
+    error = answer.failed[host]
+    result = getattr(error, "result", None)
+    if isinstance(result, CommandResult):
+        return result
+    raise error
+
+
+def loggable(text: str) -> str:
+    """A script as the log keeps it: a long one is cut, and its digest says what it was.
+
+    Examples
+    --------
+    >>> loggable("sync")
+    'sync'
+    """
+    if len(text) <= _LOGGED_CHARACTERS:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[:_LOGGED_CHARACTERS]}... ({len(text)} characters, sha256 {digest})"
