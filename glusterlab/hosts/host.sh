@@ -260,3 +260,31 @@ gl_collect() {
     done
     if [ "${#found[@]}" -eq 0 ]; then tar -cf - -T /dev/null; else tar -cPf - -- "${found[@]}"; fi
 }
+
+# What only a check wants to know. Arguments: work directory, names that must resolve.
+gl_check() {
+    local work=$1 name load
+    shift
+    echo "uid $(id -u)"
+    read -r load _ </proc/loadavg
+    echo "load $load"
+    [ -d "$work" ] && [ ! -e "$work/.glusterlab" ] && [ -n "$(ls -A "$work")" ] && echo "foreign $work"
+    for name in bash timeout base64 find awk tar mountpoint setsid; do
+        command -v "$name" >/dev/null 2>&1 || echo "missing $name"
+    done
+    for name in "$@"; do
+        getent hosts "$name" >/dev/null || echo "unresolved $name"
+    done
+    return 0
+}
+
+# Whether other hosts can be reached by ssh from here. Arguments: names; options come before "--".
+gl_ssh_reach() {
+    local options=() name
+    while [ "$1" != -- ]; do options+=("$1"); shift; done
+    shift
+    for name in "$@"; do
+        (ssh "${options[@]}" "$name" true </dev/null >/dev/null 2>&1 || echo "unreached $name") &
+    done
+    wait
+}
