@@ -246,6 +246,7 @@ class _Run:
         self._progress = progress
         self._lock = threading.Lock()
         self._processes: set[subprocess.Popen[bytes]] = set()
+        self._stopping = False
 
     def campaign(self, raw: Path) -> None:
         """Bring ``figures/<campaign>/`` up to date."""
@@ -342,11 +343,14 @@ class _Run:
     def _process(self, job: Job, kernel: Path) -> Result:
         command = [sys.executable, "-m", "glusterlab.notebook", str(job.write())]
         log = Path(job.folder, "log.txt")
+        environment = kernel_environment(kernel)
         with log.open("wb") as output:
-            process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=kernel_environment(kernel)
-            )
             with self._lock:
+                if self._stopping:
+                    return Result("stopped")
+                process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
+                )
                 self._processes.add(process)
             try:
                 process.wait(NOTEBOOK_TIMEOUT)
@@ -364,6 +368,7 @@ class _Run:
 
     def _stop_all(self) -> None:
         with self._lock:
+            self._stopping = True
             processes = list(self._processes)
         for process in processes:
             process.terminate()

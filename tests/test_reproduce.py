@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,6 +72,24 @@ class Project:
     def run(self, *raw: Path, **options: Any) -> ReproduceSummary:
         self.events.clear()
         return reproduce(raw, project=self.root, progress=self.events.append, **options)
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait for a condition; fail when it does not come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def processes_with(variable: str) -> list[str]:
+    """Processes that have a variable in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if variable.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
 
 
 @pytest.fixture
@@ -295,6 +318,23 @@ class TestKernel:
         monkeypatch.setattr(module, "NOTEBOOK_TIMEOUT", 0.05)
         (failure,) = project.run(notebooks=["10"]).failed
         assert "not done within" in failure.error
+
+    def test_interrupt_ends_the_kernels_and_leaves_no_output(self, project: Project) -> None:
+        project.write("10-first", code="import os, time\nos.mkdir(os.environ['SEEN'])\ntime.sleep(600)")
+        seen = project.root / "seen"
+        script = "import sys; from pathlib import Path; from glusterlab.reproduce import reproduce\n"
+        script += "reproduce(project=Path(sys.argv[1]), notebooks=['10'])"
+        run = subprocess.Popen(
+            [sys.executable, "-c", script, str(project.root)],
+            env={**os.environ, "SEEN": str(seen)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        wait_until(seen.exists)
+        run.send_signal(signal.SIGINT)
+        assert "KeyboardInterrupt" in run.communicate(timeout=60)[1]
+        wait_until(lambda: not processes_with(f"SEEN={seen}"))
+        assert [path for path in project.figures.rglob("*") if path.is_file()] == []
 
     def test_kernel_of_the_user_is_not_taken(
         self, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
