@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
-from .errors import GlusterlabError, UsageError
+from .errors import DataError, GlusterlabError, UsageError
 
 DEBUG = "GLUSTERLAB_DEBUG"
 """Environment variable: 1 lets errors through with their tracebacks."""
@@ -277,13 +277,26 @@ def verify(raw: RawArgument, json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-@app.command(epilog=_examples("glusterlab tables raw/first-light", "glusterlab tables raw/first-light --json"))
-def tables(raw: RawArgument, json: JsonOption = False) -> None:
+@app.command(
+    epilog=_examples("glusterlab tables raw/first-light", "glusterlab tables raw/first-light --output /tmp/tables")
+)
+def tables(
+    raw: RawArgument,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="Folder for them; default: figures/<campaign>/tables."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
     """Make the Parquet tables of a campaign: samples, workers and telemetry."""
     from . import report
-    from .tables import load
+    from .tables import folder_of, write
 
-    report.show_tables(load(raw), as_json=json)
+    folder = folder_of(raw) if output is None else output
+    made = write(raw, folder)
+    if not (folder / "samples.parquet").is_file():
+        raise DataError(f"{folder}: the tables were made, but cannot be kept there; name another folder by --output")
+    report.show_tables(made, folder, as_json=json)
 
 
 @app.command(

@@ -290,18 +290,19 @@ def show_verify(raw: Path, findings: Sequence[RawFinding], *, as_json: bool) -> 
     typer.echo(f"{raw}: {_count(len(findings), 'finding') if findings else 'intact'}")
 
 
-def show_tables(tables: Tables, *, as_json: bool) -> None:
+def show_tables(tables: Tables, folder: Path, *, as_json: bool) -> None:
     """What ``glusterlab tables`` made."""
     frames = {"samples": tables.samples, "workers": tables.workers, "telemetry": tables.telemetry}
     if as_json:
         made = {name: {"rows": len(frame), "columns": list(frame.columns)} for name, frame in frames.items()}
-        emit_json({"schema_version": SCHEMA_VERSION, "tables": made})
+        emit_json({"schema_version": SCHEMA_VERSION, "folder": str(folder), "tables": made})
         return
     show_table(
         ("table", "rows", "columns"),
         [(name, len(frame), len(frame.columns)) for name, frame in frames.items()],
         right=("rows", "columns"),
     )
+    typer.echo(f"\nin {folder}")
 
 
 @contextmanager

@@ -95,6 +95,21 @@ def test_verify_has_one_line_per_finding(capsys: Captured) -> None:
     assert read_json(capsys)["findings"][0]["code"] == "changed-file"
 
 
+def test_tables_have_rows_columns_and_a_place(capsys: Captured) -> None:
+    import pandas as pd
+
+    from glusterlab.tables import Tables
+
+    frame = pd.DataFrame({"a": [1, 2]})
+    tables = Tables(samples=frame, workers=frame, telemetry=frame)
+    report.show_tables(tables, Path("figures/small/tables"), as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["samples", "2", "1"]
+    assert lines[-1] == "in figures/small/tables"
+    report.show_tables(tables, Path("x"), as_json=True)
+    assert read_json(capsys)["tables"]["telemetry"] == {"rows": 2, "columns": ["a"]}
+
+
 def test_reproduce_names_what_failed_and_where_the_figures_are(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "index.html").touch()
     failure = Failure("small", "10-large-files", "ValueError: x", cell=4)
