@@ -21,9 +21,36 @@ from glusterlab.errors import GlusterlabError
 TEMPLATES = Path(__file__).parent / "templates"
 MAX_ROWS = 40
 """Rows of a table on the page; the CSV file has all."""
+MAX_CHARACTERS = 40
+"""Longest value of a column on the page: lists of samples are for the CSV file."""
 
 _NAME = re.compile(r"fig(?P<number>\d{2,3})-(?P<slug>[a-z0-9.+()x-]+)")
 _PICTURES = (".svg", ".png")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The part of a CSV file that fits on a page.
+
+    Attributes
+    ----------
+    header : tuple of str
+        Columns that differ from row to row and are short.
+    rows : tuple of tuple of str
+        At most `MAX_ROWS`.
+    numeric : tuple of bool
+        Whether a column holds numbers only.
+    same : tuple of (str, str)
+        Columns with one value in all rows, and the value.
+    more : int
+        Rows that only the CSV file has.
+    """
+
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    numeric: tuple[bool, ...] = ()
+    same: tuple[tuple[str, str], ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,10 +65,8 @@ class Figure:
         The file shown: SVG, or PNG where there is none.
     files : tuple of str
         Pictures and CSV, as links.
-    header, rows : tuple
+    table : Table
         Numbers of the CSV, as the page shows them.
-    more : int
-        Rows that only the CSV has.
     notebook : str
         That made it; empty when not known.
     """
@@ -53,9 +78,7 @@ class Figure:
     alt: str
     picture: str
     files: tuple[str, ...]
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    more: int
+    table: Table
     notebook: str
 
 
@@ -93,7 +116,6 @@ def collect(folder: Path, made_by: Mapping[str, str]) -> tuple[list[Figure], lis
         if not pictures:
             continue
         numbers = folder / f"{name}.csv"
-        header, rows, more = _table(numbers)
         figures.append(
             Figure(
                 name=name,
@@ -103,9 +125,7 @@ def collect(folder: Path, made_by: Mapping[str, str]) -> tuple[list[Figure], lis
                 alt=str(caption.get("alt") or f"Figure {number}: {title}"),
                 picture=pictures[0],
                 files=(*pictures, *([numbers.name] if numbers.is_file() else [])),
-                header=header,
-                rows=rows,
-                more=more,
+                table=_table(numbers),
                 notebook=made_by.get(pictures[0], str(caption.get("notebook") or "")),
             )
         )
@@ -120,16 +140,31 @@ def _caption(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _table(path: Path) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...], int]:
+def _table(path: Path) -> Table:
     try:
         with path.open(newline="", encoding="utf-8") as file:
-            lines = list(csv.reader(file))
+            header, *lines = list(csv.reader(file))
     except (OSError, ValueError, csv.Error):
-        return (), (), 0
-    if not lines:
-        return (), (), 0
-    rows = tuple(tuple(shown(value) for value in line) for line in lines[1 : MAX_ROWS + 1])
-    return tuple(lines[0]), rows, max(0, len(lines) - 1 - MAX_ROWS)
+        return Table()
+    columns = [(name, [line[n] if n < len(line) else "" for line in lines]) for n, name in enumerate(header)]
+    columns = [(name, values) for name, values in columns if any(values) and max(map(len, values)) <= MAX_CHARACTERS]
+    constant = [name for name, values in columns if len(lines) > 1 and len(set(values)) == 1]
+    varying = [(name, values[:MAX_ROWS]) for name, values in columns if name not in constant]
+    return Table(
+        header=tuple(name for name, _ in varying),
+        rows=tuple(zip(*([shown(value) for value in values] for _, values in varying), strict=True)),
+        numeric=tuple(all(_is_number(value) for value in values if value) for _, values in varying),
+        same=tuple((name, shown(values[0])) for name, values in columns if name in constant),
+        more=max(0, len(lines) - MAX_ROWS),
+    )
+
+
+def _is_number(value: str) -> bool:
+    try:
+        float(value)
+    except ValueError:
+        return False
+    return True
 
 
 def shown(value: str) -> str:
@@ -140,10 +175,9 @@ def shown(value: str) -> str:
     >>> shown("83684210.5"), shown("0.123456"), shown("12"), shown("3x2"), shown("nan")
     ('83,684,210', '0.1235', '12', '3x2', '')
     """
-    try:
-        number = float(value)
-    except ValueError:
+    if not _is_number(value):
         return value
+    number = float(value)
     if number != number:
         return ""
     if abs(number) >= 1000 and abs(number) != float("inf"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.gallery import MAX_ROWS, collect, write_index
+from glusterlab.gallery import MAX_ROWS, Table, collect, write_index
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
@@ -22,8 +22,8 @@ def folder(tmp_path: Path) -> Path:
     (path / "fig05-large-files.json").write_text(json.dumps({"number": 5, "slug": "large-files", **caption}))
     (path / "fig05-large-files.svg").write_text(SVG)
     (path / "fig05-large-files.png").write_bytes(b"png")
-    rows = "".join(f"{workers},83684210.5\n" for workers in range(MAX_ROWS + 2))
-    (path / "fig05-large-files.csv").write_text("workers,throughput_bytes_per_s\n" + rows)
+    rows = "".join(f"{workers},83684210.5,3,,{'1;' * 40}\n" for workers in range(MAX_ROWS + 2))
+    (path / "fig05-large-files.csv").write_text("workers,throughput_bytes_per_s,n,low,values\n" + rows)
     (path / "fig14-by-file-size.png").write_bytes(b"png")
     missing = {"number": 11, "title": "128 GB", "reason": "no such cell in this campaign"}
     (path / "fig11-not-measured.json").write_text(json.dumps(missing))
@@ -37,9 +37,17 @@ def test_figures_are_collected_by_number(folder: Path) -> None:
         (14, "By file size", ""),
     ]
     assert figures[0].files == ("fig05-large-files.svg", "fig05-large-files.png", "fig05-large-files.csv")
-    assert figures[0].more == 2
-    assert figures[0].rows[0] == ("0", "83,684,210")
+    assert figures[1].table == Table()
     assert [(entry.number, entry.reason) for entry in missing] == [(11, "no such cell in this campaign")]
+
+
+def test_table_leaves_out_what_does_not_differ_or_fit(folder: Path) -> None:
+    table = collect(folder, {})[0][0].table
+    assert table.header == ("workers",)
+    assert table.rows[:2] == (("0",), ("1",))
+    assert table.numeric == (True,)
+    assert table.same == (("throughput_bytes_per_s", "83,684,210"), ("n", "3"))
+    assert table.more == 2
 
 
 class Page(HTMLParser):
