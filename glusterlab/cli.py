@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from . import __version__
 from .errors import DataError, GlusterlabError, UsageError
+from .hosts.testbed.cli import app as testbed_app
 
 DEBUG = "GLUSTERLAB_DEBUG"
 """Environment variable: 1 lets errors through with their tracebacks."""
@@ -85,6 +86,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+app.add_typer(testbed_app, name="testbed")
 
 
 def _complete_raw(incomplete: str) -> Iterator[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -17,6 +18,7 @@ from .units import format_duration, format_size
 
 if TYPE_CHECKING:
     from .hosts.check import Finding as CheckFinding
+    from .hosts.testbed import HostStatus
     from .reproduce import Progress as NotebookProgress
     from .reproduce import ReproduceSummary
     from .runner import RunSummary
@@ -317,6 +319,32 @@ def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
     with Progress(console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """Steps of long work, one line each on stderr with the seconds since the start, and a spinner on a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    start = time.monotonic()
+    status = console.status("")
+
+    def show(step: str) -> None:
+        console.print(f"{time.monotonic() - start:6.1f} s  {step}", markup=False, highlight=False, soft_wrap=True)
+        status.update(step)
+
+    with status if console.is_terminal else nullcontext():
+        yield show
+
+
+def show_testbed(name: str, hosts: Sequence[HostStatus], *, as_json: bool) -> None:
+    """What ``glusterlab testbed status`` found."""
+    if as_json:
+        emit_json({"schema_version": SCHEMA_VERSION, "name": name, "hosts": [asdict(host) for host in hosts]})
+        return
+    rows = [(host.name, host.address, "up" if host.running else "down", host.processes) for host in hosts]
+    show_table(("host", "address", "state", "processes"), rows, right=("processes",))
 
 
 class ReproduceDisplay:

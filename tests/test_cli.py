@@ -18,7 +18,7 @@ from glusterlab import __version__, cli, spec
 from glusterlab.errors import HostError, RawStoreError, SpecError
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("check", "plan", "run", "status", "verify", "tables", "reproduce", "schema")
+COMMANDS = ("testbed", "check", "plan", "run", "status", "verify", "tables", "reproduce", "schema")
 
 CLUSTER = """\
 schema_version: 1

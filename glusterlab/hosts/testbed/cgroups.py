@@ -16,7 +16,7 @@ from glusterlab.errors import TestbedError
 from glusterlab.hosts.testbed.local import run, write_value
 
 ROOT = Path("/sys/fs/cgroup")
-CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "blkio", "pids")
+CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
 LXCFS_FILES = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg")
 SHARED_COUNTERS = ("diskstats", "vmstat", "context switches")
 """What a host's /proc shows of the whole machine. Disks stay apart all the same: each loop device belongs to
@@ -52,7 +52,9 @@ def make(testbed: str, hosts: list[str]) -> None:
 
 def _make_one(folder: Path) -> None:
     if not is_v2() and not folder.parents[0 if folder.name.startswith("glusterlab-") else 1].is_dir():
-        raise TestbedError(f"this kernel has no control group at {folder.parent}; the testbed needs it for its counters")
+        raise TestbedError(
+            f"this kernel has no control group at {folder.parent}; the testbed needs it for its counters"
+        )
     folder.mkdir(exist_ok=True)
     if is_v2():
         write_value(folder.parent / "cgroup.subtree_control", "+cpu +memory +io +pids")
@@ -94,7 +96,7 @@ def start_lxcfs(folder: Path) -> None:
     """
     mount = folder / "mount"
     mount.mkdir(parents=True)
-    with open(folder / "log.txt", "wb") as log:
+    with (folder / "log.txt").open("wb") as log:
         process = subprocess.Popen(
             ["lxcfs", "--enable-loadavg", "--pidfile", str(folder / "pid"), str(mount)],
             stdin=subprocess.DEVNULL,

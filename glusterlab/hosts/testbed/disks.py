@@ -70,12 +70,12 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
         for kind, points in mount_points(options).items():
             for point in points:
                 image = folder / host / f"{Path(point).name}.img"
-                with open(image, "wb") as stream:
+                with image.open("wb") as stream:
                     stream.truncate(sizes[kind])
                 # without direct I/O the file behind a loop device is cached a second time, on the machine
                 direct = [] if options.memory_backed else ["--direct-io=on"]
                 device = run(["losetup", "--find", "--show", *direct, image]).strip()
-                status = os.stat(device)
+                status = Path(device).stat()
                 number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
                 made.append(Disk(host, kind, device, number, point))
     return made

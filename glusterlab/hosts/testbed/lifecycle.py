@@ -160,7 +160,7 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
     _join_pool(state)
     yaml = YAML()
     partial = state.folder / "cluster.yaml.partial"
-    with open(partial, "w", encoding="utf-8") as stream:
+    with partial.open("w", encoding="utf-8") as stream:
         yaml.dump(cluster_specification(state), stream)
     partial.rename(state.folder / "cluster.yaml")
 
@@ -177,29 +177,24 @@ def _make_root(state: State, host: str) -> None:
     (upper / "etc/hostname").write_text(f"{host}\n", encoding="ascii")
     bricks = "".join(f"{disk.device} {disk.mount_point}\n" for disk in state.disks_of(host))
     (upper / "etc/glusterlab-bricks").write_text(bricks, encoding="ascii")
-    init = upper / "usr/local/sbin/host-init"
-    init.write_text(_script("host-init.sh"), encoding="ascii")
-    init.chmod(0o755)
-
-
-def _script(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="ascii")
+    for script, place in (("host-init.sh", upper / "usr/local/sbin/host-init"), ("host-boot.sh", folder / "host-boot")):
+        place.write_text(resources.files(__package__).joinpath(script).read_text(encoding="ascii"), encoding="ascii")
+        place.chmod(0o755)
 
 
 def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
     options, folder = state.options, state.host_folder(host)
     role = "server" if host in options.server_names else "client"
     namespaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
-    shell = ["/bin/sh", "-c", _script("host-boot.sh"), "host-boot"]
-    arguments = [host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
-    command = ["nsenter", f"--net=/run/netns/{network.namespace(options.name, host)}", *namespaces, *shell]
+    arguments = [folder / "host-boot", host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
+    command = ["nsenter", f"--net=/run/netns/{network.namespace(options.name, host)}", *namespaces]
     groups = cgroups.folders(options.name, host)
 
     def enter_groups() -> None:
         for group in groups:
             (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
-    with open(folder / "boot.log", "wb") as log:
+    with (folder / "boot.log").open("wb") as log:
         return subprocess.Popen(
             [*command, *map(str, arguments)],
             stdin=subprocess.DEVNULL,

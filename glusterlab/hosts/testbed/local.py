@@ -31,7 +31,13 @@ def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: flo
     command = [str(part) for part in argv]
     try:
         done = subprocess.run(
-            command, input=stdin or "", capture_output=True, text=True, errors="replace", timeout=deadline_s, check=False
+            command,
+            input=stdin or "",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=deadline_s,
+            check=False,
         )
     except FileNotFoundError as error:
         raise TestbedError(f"the command '{command[0]}' is not installed on this machine") from error
@@ -52,7 +58,7 @@ def write_value(path: Path, text: str, *, missing_ok: bool = False) -> None:
         When the kernel refuses it; with `missing_ok`, not when the file is absent.
     """
     try:
-        with open(path, "w", encoding="ascii") as stream:
+        with path.open("w", encoding="ascii") as stream:
             stream.write(text)
     except FileNotFoundError as error:
         if not missing_ok:

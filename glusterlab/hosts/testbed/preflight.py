@@ -35,10 +35,8 @@ def problems() -> list[str]:
     if not Path("/dev/loop-control").exists():
         found.append("there is no /dev/loop-control, which disks are made from: 'modprobe loop'")
     known = Path("/proc/filesystems").read_text(encoding="ascii").split()
-    for name in ("xfs", "overlay"):
-        if name not in known and not _module_exists(name):
-            found.append(f"this kernel has no {name}: 'modprobe {name}', or another kernel")
-    return found
+    missing = (name for name in ("xfs", "overlay") if name not in known and not _module_exists(name))
+    return found + [f"this kernel has no {name}: 'modprobe {name}', or another kernel" for name in missing]
 
 
 def require() -> None:

@@ -90,16 +90,20 @@ class State:
             content = json.loads(path.read_text(encoding="utf-8"))
             version = content["schema_version"]
             if version > SCHEMA_VERSION:
-                raise TestbedError(f"{path} was written by a newer glusterlab (schema {version}): take it down with that")
+                raise TestbedError(
+                    f"{path} was written by a newer glusterlab (schema {version}): take it down with that"
+                )
             options = content["options"]
             hardware = options.pop("hardware")
-            devices = {kind: Device(**hardware.pop(kind)) for kind in ("disk", "array")}
-            model = HardwareModel(**devices, **hardware)
+            disk, array = (Device(**hardware.pop(kind)) for kind in ("disk", "array"))
+            model = HardwareModel(disk, array, **hardware)
             return cls(folder, TestbedOptions(**options, hardware=model), [Disk(**disk) for disk in content["disks"]])
         except FileNotFoundError as error:
             raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise TestbedError(f"{path} is damaged ({error}): 'glusterlab testbed down' removes what is left") from error
+            raise TestbedError(
+                f"{path} is damaged ({error}): 'glusterlab testbed down' removes what is left"
+            ) from error
 
 
 def cluster_specification(state: State) -> dict[str, Any]:
@@ -120,9 +124,7 @@ def cluster_specification(state: State) -> dict[str, Any]:
         }
         for host in options.server_names
     ]
-    clients = [
-        {"name": host, "address": options.address(host), "interface": "eth0"} for host in options.client_names
-    ]
+    clients = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.client_names]
     return {
         "schema_version": 1,
         "name": f"testbed-{options.name}",

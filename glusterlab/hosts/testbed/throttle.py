@@ -1,6 +1,10 @@
 """The scale model: disks and links of a running testbed slowed to a share of the hardware that they stand for.
 
 Limits are hardware figures divided by the scale. Nothing here is fitted to a result.
+
+With control groups v1 the kernel charges a read, and a write that a process waits for, to the process's own
+blkio group, and all other writes to the root group, and it limits each group alone. So hosts have no blkio
+group of their own: all their requests share the one limit of the root group, as they share the one disk.
 """
 
 from __future__ import annotations
@@ -129,7 +133,7 @@ def _link_rates(hardware: HardwareModel, model: Model | None) -> dict[str, int |
 
 def _limit_links(state: State, rates: dict[str, int | None]) -> None:
     options = state.options
-    hosts = {name: "server" for name in options.server_names} | {name: "client" for name in options.client_names}
+    hosts = dict.fromkeys(options.server_names, "server") | dict.fromkeys(options.client_names, "client")
     outside = [_qdisc(network.port(options.name, host), rates[role]) for host, role in hosts.items()]
     run(["tc", "-force", "-batch", "-"], stdin="\n".join(outside) + "\n")
 

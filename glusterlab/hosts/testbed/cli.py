@@ -1,0 +1,123 @@
+"""The commands ``glusterlab testbed up``, ``down`` and ``status``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from glusterlab.errors import UsageError
+
+app = typer.Typer(
+    help="A real GlusterFS pool on this machine, slowed to a scale model (root, Linux).",
+    epilog="[bold]Examples[/bold]\n\nglusterlab testbed up\n\nglusterlab testbed status\n\nglusterlab testbed down",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+NameOption = Annotated[
+    str, typer.Option("--name", metavar="NAME", help="Which testbed.", autocompletion=lambda: _running())
+]
+
+
+def _running() -> list[str]:
+    from .state import running
+
+    return running()
+
+
+@app.command(
+    epilog="[bold]Examples[/bold]\n\nglusterlab testbed up\n\n"
+    "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24\n\n"
+    "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24"
+)
+def up(
+    name: NameOption = "default",
+    servers: Annotated[int, typer.Option(help="Servers of the pool.")] = 6,
+    clients: Annotated[int, typer.Option(help="Clients, which make the load.")] = 12,
+    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server.")] = 12,
+    arrays: Annotated[int, typer.Option(help="RAID 6 arrays of each server, each modelled as one device.")] = 1,
+    scale: Annotated[
+        float, typer.Option(help="How much slower disks and links are for large files; 200 means 1:200.")
+    ] = 200.0,
+    small_file_scale: Annotated[
+        float, typer.Option(help="The same for small files, where operations/s are scaled as well.")
+    ] = 20.0,
+    release: Annotated[
+        str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
+    ] = "bookworm",
+    subnet: Annotated[str, typer.Option(metavar="CIDR", help="A private network that this machine does not use.")] = (
+        "10.77.0.0/24"
+    ),
+    disk_size: Annotated[str, typer.Option(metavar="SIZE", help="Size of a disk; its file is sparse.")] = "4 GiB",
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Keep the disks' files in memory, where this machine's disk is slow.")
+    ] = False,
+    mirror: Annotated[
+        str | None, typer.Option(metavar="URL", help="Debian mirror; default: the one that apt uses here.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")] = False,
+) -> None:
+    """Start a pool and write its cluster.yaml, ssh_config and keys. The first start makes the hosts' system."""
+    from glusterlab import report
+    from glusterlab.units import parse_size
+
+    from . import TestbedOptions, instructions
+    from . import up as start
+
+    try:
+        disk_size_bytes = parse_size(disk_size)
+    except ValueError as error:
+        raise UsageError(f"--disk-size: {error}") from error
+    options = TestbedOptions(
+        name=name,
+        servers=servers,
+        clients=clients,
+        disks=disks,
+        arrays=arrays,
+        scale=scale,
+        small_file_scale=small_file_scale,
+        release=release,
+        subnet=subnet,
+        disk_size_bytes=disk_size_bytes,
+        memory_backed=memory,
+        mirror=mirror,
+    )
+    with report.steps() as progress:
+        state = start(options, progress)
+    if json:
+        report.emit_json({"name": name, "cluster": str(state.folder / "cluster.yaml"), "state": str(state.folder)})
+    else:
+        typer.echo(instructions(state))
+
+
+@app.command(epilog="[bold]Examples[/bold]\n\nglusterlab testbed down\n\nglusterlab testbed down --name small")
+def down(name: NameOption = "default") -> None:
+    """Remove everything that 'up' made, after a crash too. Nothing to remove is no error."""
+    from glusterlab import report
+
+    from . import TestbedOptions
+    from . import down as stop
+
+    TestbedOptions(name=name)  # refuses what can be no name before anything is looked for by it
+    with report.steps() as progress:
+        removed = stop(name, progress)
+    report.talk(f"the testbed '{name}' is down" if removed else f"there is no testbed '{name}': nothing to remove")
+
+
+@app.command(epilog="[bold]Examples[/bold]\n\nglusterlab testbed status\n\nglusterlab testbed status --json")
+def status(
+    name: NameOption = "default", json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False
+) -> None:
+    """Which hosts run; exit 1 when there is no such testbed or a host of it is down."""
+    from glusterlab import report
+
+    from . import TestbedOptions
+    from . import status as look
+
+    TestbedOptions(name=name)
+    hosts = look(name)
+    report.show_testbed(name, hosts, as_json=json)
+    if not all(host.running for host in hosts):
+        raise typer.Exit(1)
