@@ -302,7 +302,7 @@ class Iozone:
             *("-c", "-e", "-w", "-+n", "-C", "-i", _NUMBERS[cell.operation], *cell.options),
         )
         # the driver's own working directory must not be on the volume under test
-        script = f"cd {quote(job.tool_dir)} && exec {join(argv, {'RSH': job.ssh_wrapper})}"
+        script = f"cd {quote(job.tool_dir)} && exec env {join(argv, {'RSH': job.ssh_wrapper})}"
         return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
     def outputs(self, job: Job) -> tuple[str, ...]:
