@@ -86,6 +86,10 @@ def rounded_table(summary: pd.DataFrame, unit: str, factor: float) -> pd.DataFra
     return table.set_index(["operation", "file size", "layout", "workers"])
 
 
+def _cell(row: pd.Series) -> str:
+    return f"{row['operation']}, {format_size(int(row['nominal_file_size_bytes']))}"
+
+
 def _ratio_text(ratio: Estimate) -> str:
     if not ratio.has_interval:
         return "insufficient n for an interval"
@@ -102,10 +106,10 @@ def layout_sentences(summary: pd.DataFrame) -> list[str]:
         From `efficiency`: one row per series, operation and file size.
     """
     sentences = []
-    for (operation, size), rows in summary.groupby(["operation", "nominal_file_size_bytes"], observed=True, sort=False):
+    for _, rows in summary.groupby(["operation", "nominal_file_size_bytes"], observed=True, sort=False):
         ordered = rows.assign(_other=rows["type"].astype(str) != "replicate").sort_values(["_other", "series"])
         first = ordered.iloc[0]
-        what = f"{operation}, {format_size(int(float(str(size))))}"
+        what = _cell(first)
         measure = "files per second and disk" if str(first["quantity"]).startswith("files") else "throughput per disk"
         if len(ordered) == 1:
             sentences.append(f"{what}: only {first['series']} is measured, there is nothing to compare it with.")
@@ -130,7 +134,7 @@ def saturation_sentences(summary: pd.DataFrame) -> list[str]:
     sentences = []
     counts = summary.groupby(GROUP, observed=True, sort=False)["workers"].nunique()
     for (_, row), measured in zip(saturation_points(summary).iterrows(), counts, strict=True):
-        what = f"{row['operation']}, {row['series']}"
+        what = f"{_cell(row)}, {row['series']}"
         if measured < 2:
             sentences.append(f"{what}: measured at {row['most_workers']} workers only, so there is no curve.")
         elif math.isnan(float(row["saturation_workers"])):
@@ -162,7 +166,7 @@ def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list
             else f"95 % interval {row['full_size_low'] / guide:.2f} to {row['full_size_high'] / guide:.2f}"
         )
         sentences.append(
-            f"{row['operation']}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, the guide "
+            f"{_cell(row)}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, the guide "
             f"{short_number(guide * factor)}: ratio {full / guide:.2f} ({interval})."
         )
     return sentences or ["The guide states no number for these cells."]
@@ -181,7 +185,7 @@ def limit_sentences(use: pd.DataFrame, best: pd.DataFrame) -> list[str]:
     sentences = []
     for _, cell in best.iterrows():
         rows = use[use["cell_id"].astype(str) == str(cell["cell_id"])].sort_values("share", ascending=False)
-        what = f"{cell['operation']}, {cell['series']}, {cell['workers']} workers"
+        what = f"{_cell(cell)}, {cell['series']}, {cell['workers']} workers"
         shares = [f"{row['subsystem']} {row['share']:.0%}" for _, row in rows.iterrows()]
         if not shares:
             sentences.append(f"{what}: no telemetry in the steady part.")

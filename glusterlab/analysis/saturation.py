@@ -42,6 +42,7 @@ _SUMS = {
     ("disk", "write_bytes_per_s"): "disk_bytes_per_s",
 }
 _NOT_BUSY = ("idle_fraction", "iowait_fraction", "steal_fraction")
+_METRICS = {metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s", "transfers_per_s"}
 _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]
 
@@ -79,9 +80,11 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = 
     Returns
     -------
     pandas.DataFrame
-        Columns of the telemetry table. Hosts with fewer than `MIN_RECORDS` records in the window are left out.
+        Columns of the telemetry table, rows of the metrics that `METRICS` are made from. Hosts with fewer than
+        `MIN_RECORDS` records in the window are left out.
     """
-    wanted = telemetry[telemetry["cell_id"].astype(str).isin(set(samples["cell_id"].astype(str)))]
+    cells = set(samples["cell_id"].astype(str))
+    wanted = telemetry[telemetry["cell_id"].isin(cells) & telemetry["metric"].isin(_METRICS)]
     wanted = wanted.astype(dict.fromkeys(("cell_id", "role", "host", "activity", "metric"), str))
     windows = samples[["cell_id", "sample", "start_s", "end_s"]].astype({"cell_id": str})
     rows = wanted.merge(windows, on=["cell_id", "sample"], how="inner")
@@ -91,7 +94,7 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = 
 
 
 def _busy(rows: pd.DataFrame) -> pd.DataFrame:
-    cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(_NOT_BUSY)]
+    cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(_NOT_BUSY) & (rows["device"] == "all")]
     busy = 1 - cpu.groupby(_RECORD)["value"].sum()
     return busy.rename("value").reset_index().assign(quantity="cpu_busy_fraction")
 

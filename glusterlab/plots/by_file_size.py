@@ -15,6 +15,7 @@ from glusterlab.plots.style import (
     INK,
     Provenance,
     house_style,
+    interval_words,
     layout_key,
     new_figure,
     row_style,
@@ -114,7 +115,7 @@ def by_file_size_figure(
     wanted.sort()
     scales = summary["scale"].astype(float).unique().tolist()
     subtitle = [
-        "Over all disks of the pool, at each layout's best worker count. Mean with 95 % interval (t); dots are samples."
+        f"Over all disks, at each layout's best worker count. Mean and samples; line: {interval_words(summary)}."
     ]
     if summary["published"].notna().any():
         side = ", on the right axis" if scales != [1.0] else ""

@@ -15,6 +15,7 @@ from glusterlab.analysis.series import operation_rank, split_values
 from glusterlab.plots.style import (
     Provenance,
     house_style,
+    interval_words,
     layout_key,
     new_figure,
     row_style,
@@ -162,8 +163,8 @@ def by_workers_figure(
     top = top_of(summary, factor)
     scales = summary["scale"].astype(float).unique()
     subtitle = [
-        "Mean with 95 % interval (t) of n samples; dots beside it: the samples. Ring: the fewest workers that more",
-        "workers do not beat by over 10 %; no ring: still rising at the most workers measured.",
+        f"Mean of n samples; line: {interval_words(summary)}; dots beside it: the samples.",
+        "Ring: the fewest workers that more workers do not beat by over 10 %; no ring: none seen.",
         *([note] if note else []),
     ]
     with house_style():

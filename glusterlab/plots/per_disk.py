@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from glusterlab.analysis.reading import short_number
 from glusterlab.analysis.series import operation_rank, split_values
-from glusterlab.plots.style import GREY, INK, Provenance, house_style, new_figure, row_style, scale_axis
+from glusterlab.plots.style import GREY, INK, Provenance, house_style, interval_words, new_figure, row_style, scale_axis
 
 BAR_IN = 0.38
 PANEL_IN = 0.30
@@ -21,6 +21,31 @@ def _value_text(row: pd.Series, factor: float) -> str:
     if scale != 1:
         text += f"  (× {scale:g}: {short_number(float(row['full_size_mean']) * factor)})"
     return f"{text}, {int(row['workers'])} workers"
+
+
+def _draw_guide(axes: Axes, value: float, position: float) -> None:
+    axes.plot(
+        [value],
+        [position],
+        "D",
+        markersize=7,
+        markerfacecolor="white",
+        markeredgecolor=INK,
+        markeredgewidth=1.1,
+        zorder=4,
+    )
+    axes.annotate(
+        "guide",
+        (value, position),
+        xytext=(0, 7),
+        textcoords="offset points",
+        ha="center",
+        va="bottom",
+        fontsize=7,
+        color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
+        zorder=5,
+    )
 
 
 def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
@@ -53,35 +78,14 @@ def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
         )
         axes.hlines(position, low, high, color="white", linewidth=3.2, zorder=2)
         axes.hlines(position, low, high, color=INK, linewidth=1.2, zorder=2)
-        marks = [mean, *points] + ([high] if high == high else [])
         guide = float(row["published"]) * factor / float(row["scale"])
         if guide == guide:
-            axes.plot(
-                [guide],
-                [position],
-                "D",
-                markersize=7,
-                markerfacecolor="white",
-                markeredgecolor=INK,
-                markeredgewidth=1.1,
-                zorder=4,
-            )
-            marks.append(guide)
-            axes.annotate(
-                "guide",
-                (guide, position),
-                xytext=(0, 7),
-                textcoords="offset points",
-                ha="center",
-                va="bottom",
-                fontsize=7,
-                color=INK,
-            )
+            _draw_guide(axes, guide, position)
         axes.annotate(
             _value_text(row, factor),
-            (max(marks), position),
-            xytext=(8, 0),
-            textcoords="offset points",
+            (1, position),
+            xycoords=("axes fraction", "data"),
+            ha="right",
             va="center",
             fontsize=7.5,
             color=INK,
@@ -117,8 +121,8 @@ def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     scales = summary["scale"].astype(float).unique()
     subtitle = [
-        "Aggregate over all disks of the pool, at each layout's best worker count. Bar: mean; line: 95 % interval (t);",
-        "small circles: the n samples." + _guide_note(summary, scales.tolist()),
+        "Over all disks of the pool, at each layout's best worker count. Bar: mean; small circles: the n samples.",
+        f"Line: {interval_words(summary)}." + _guide_note(summary, scales.tolist()),
     ]
     bars = [int((summary["operation"].astype(str) == operation).sum()) for operation in operations]
     height = sum(bars) * BAR_IN + len(operations) * PANEL_IN + 0.6 + 0.5 * (scales.tolist() != [1.0])

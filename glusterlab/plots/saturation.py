@@ -17,6 +17,7 @@ from glusterlab.plots.style import (
     INK,
     Provenance,
     house_style,
+    interval_words,
     layout_key,
     new_figure,
     row_style,
@@ -125,7 +126,9 @@ def saturation_figure(
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
     two = any(len(panel.quantities) > 1 for panel in shown)
-    subtitle = ["Mean over hosts and the steady part of each sample; line: mean of n samples, bar: 95 % interval (t)."]
+    subtitle = [
+        f"Mean over hosts and the steady part of each sample, and over n samples; bar: {interval_words(summary)}."
+    ]
     subtitle += [note] if note else []
     key = layout_key(summary)
     if two:

@@ -28,6 +28,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from glusterlab.analysis.intervals import MIN_SAMPLES
 from glusterlab.analysis.series import split_values
 from glusterlab.errors import UsageError
 from glusterlab.units import format_size
@@ -177,12 +178,11 @@ class Provenance:
         if self.testbed:
             scales = " and ".join(f"1:{scale:g}" for scale in sorted({float(scale) for scale in summary["scale"]}))
             sizes = sorted(set(zip(summary["nominal_file_size_bytes"], summary["file_size_bytes"], strict=True)))
-            scaled = [
-                f"{format_size(int(size))} stands for {format_size(int(nominal))}"
-                for nominal, size in sizes
-                if nominal != size
-            ]
-            parts.append(", ".join([f"scale model {scales} on one machine", *scaled]))
+            scaled = [(nominal, size) for nominal, size in sizes if nominal != size]
+            model = f"scale model {scales} on one machine"
+            if len(scaled) == 1:
+                model += f", {format_size(int(scaled[0][1]))} stands for {format_size(int(scaled[0][0]))}"
+            parts.append(f"{model}, file sizes scaled likewise" if len(scaled) > 1 else model)
         return " · ".join(parts)
 
 
@@ -267,6 +267,20 @@ def layout_key(summary: pd.DataFrame) -> list[Line2D]:
         Line2D([], [], color=style.colour, marker=style.marker, label=str(series))
         for style, series in zip(styles, rows["series"], strict=True)
     ]
+
+
+def interval_words(summary: pd.DataFrame) -> str:
+    """What the lines at the means of a summary are, for the subtitle.
+
+    Examples
+    --------
+    >>> interval_words(pd.DataFrame({"low": [1.0, float("nan")]}))
+    '95 % interval (t) where n is 3 or more'
+    """
+    lacking = summary["low"].isna()
+    if lacking.all():
+        return "no interval, insufficient n"
+    return f"95 % interval (t){f' where n is {MIN_SAMPLES} or more' if lacking.any() else ''}"
 
 
 def workers_axis(axes: Axes, workers: Iterable[int]) -> None:

@@ -74,15 +74,15 @@ def test_curves_that_still_rise_and_single_points_are_named(make_samples: Make) 
     samples = pd.concat([samples, make_samples({("replicate", "write", 6): [5.0] * 3})])
     sentences = saturation_sentences(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"))
     assert sentences == [
-        "write, disperse 12x(4+2), JBOD: still rising at 6 workers, the most that were measured.",
-        "write, replicate 3x2, RAID 6: measured at 6 workers only, so there is no curve.",
+        "write, 4 GiB, disperse 12x(4+2), JBOD: still rising at 6 workers, the most that were measured.",
+        "write, 4 GiB, replicate 3x2, RAID 6: measured at 6 workers only, so there is no curve.",
     ]
 
 
 def test_published_numbers_stand_beside_measured_times_scale(large_samples: pd.DataFrame) -> None:
     table = efficiency_of(large_samples)
     assert published_sentences(table, "MB/s per disk", 1e-6)[0] == (
-        "write, disperse 12x(4+2), JBOD: measured times 200 77.8 MB/s per disk, the guide 83.7: ratio 0.93 "
+        "write, 4 GiB, disperse 12x(4+2), JBOD: measured times 200 77.8 MB/s per disk, the guide 83.7: ratio 0.93 "
         "(95 % interval 0.88 to 0.98)."
     )
     rounded = rounded_table(table, "MB/s per disk", 1e-6)
@@ -102,11 +102,11 @@ def test_the_nearest_limit_comes_first(make_samples: Make, make_telemetry: Make)
     use = use_of_limits(table, {rows["cell_id"].iloc[0]: Limits(300.0, 1000.0, 125.0, 1.0)})
     (sentence,) = limit_sentences(use, best)
     assert sentence == (
-        "write, disperse 12x(4+2), JBOD, 12 workers: nearest to its limit is server disks 80%; "
+        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers: nearest to its limit is server disks 80%; "
         "then server network 50%, server CPU 20%, client CPU 20%, client network 10%."
     )
     assert limit_sentences(use.iloc[:0], best) == [
-        "write, disperse 12x(4+2), JBOD, 12 workers: no telemetry in the steady part."
+        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers: no telemetry in the steady part."
     ]
 
 

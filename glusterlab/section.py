@@ -1,0 +1,251 @@
+"""What a notebook starts with: its parameters resolved, the campaign's tables, published numbers, and where figures go.
+
+A notebook is one section of the guide. `open_section` is its first call; `Section.show` draws, saves and shows a
+figure, or says that the campaign has not measured it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab import published
+from glusterlab.errors import DataError
+from glusterlab.manifest import MANIFEST, file_digest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from glusterlab.analysis.saturation import Limits
+    from glusterlab.plots.style import Provenance, SavedFigure
+    from glusterlab.spec.cluster import Cluster
+    from glusterlab.tables import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """Stands where a figure would be; a notebook shows its sentence."""
+
+    number: str
+    title: str
+    reason: str
+
+    def __repr__(self) -> str:
+        return f"{self.number}, {self.title}: not measured. {self.reason}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One notebook on one campaign.
+
+    Attributes
+    ----------
+    tables : Tables
+        The campaign's samples, workers and telemetry.
+    published : pandas.DataFrame
+        Numbers that the study states, as `glusterlab.published.load` returns them.
+    cluster : Cluster
+        The cluster as it was measured.
+    provenance : Provenance
+        For the footers.
+    folder : pathlib.Path
+        Where figures go.
+    formats : tuple of str
+        Any of svg, png, csv.
+    """
+
+    tables: Tables
+    published: pd.DataFrame
+    cluster: Cluster
+    provenance: Provenance
+    folder: Path
+    formats: tuple[str, ...]
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """The samples table, of every status."""
+        return self.tables.samples
+
+    @property
+    def telemetry(self) -> pd.DataFrame:
+        """The telemetry table."""
+        return self.tables.telemetry
+
+    def show(
+        self,
+        name: str,
+        table: pd.DataFrame,
+        draw: Callable[..., Any],
+        *,
+        title: str,
+        caption: str,
+        missing: str,
+        **settings: Any,
+    ) -> SavedFigure | NotMeasured:
+        """Draw a table, save the figure with its numbers and caption, and return what the notebook shows.
+
+        Parameters
+        ----------
+        name : str
+            File name without suffix: ``fig05-large-files-by-workers``.
+        table : pandas.DataFrame
+            What is drawn; it becomes the CSV file.
+        draw : callable
+            One of `glusterlab.plots`, called with the table, the provenance, the title and `settings`.
+        title : str
+            What is shown, without the figure's number.
+        caption : str
+            For the gallery: how to read the figure.
+        missing : str
+            Why there would be no rows, for `NotMeasured`.
+        """
+        from glusterlab.plots.style import save, write_caption
+
+        number = f"F{int(name.split('-')[0].removeprefix('fig'))}"
+        if table.empty:
+            for suffix in self.formats:
+                (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
+            write_caption(self.folder, name, title=title, reason=missing)
+            return NotMeasured(number, title, missing)
+        figure = draw(table, self.provenance, title=f"{number}  {title}", **settings)
+        write_caption(self.folder, name, title=title, caption=caption, alt=f"{number}: {title}. {caption}")
+        return save(figure, self.folder, name, table, self.formats)
+
+    def missing(self, tool: str, label: str, nominal_file_size_bytes: float | None = None) -> str:
+        """Why a figure of some samples would be empty: there are none, or none of them is valid.
+
+        Parameters
+        ----------
+        tool : str
+        label : str
+            The files in words: ``128 GB files``.
+        nominal_file_size_bytes : float, optional
+            Their size; any size by default.
+        """
+        from glusterlab.analysis.series import same_size
+
+        rows = self.samples[self.samples["tool"].astype(str) == tool]
+        if nominal_file_size_bytes is not None:
+            rows = rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]
+        if rows.empty:
+            return f"The campaign has no {tool} samples of {label}."
+        if (rows["status"].astype(str) == "valid").any():
+            return f"The campaign's {tool} samples of {label} do not have what this figure shows."
+        counts = rows["status"].astype(str).value_counts().sort_index()
+        found = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"The campaign has no valid {tool} sample of {label}: {found}."
+
+    def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
+        """What the hardware under each cell can do per host, from cluster.yaml, divided by the cell's scale.
+
+        Parameters
+        ----------
+        samples : pandas.DataFrame
+            Rows of the samples table.
+
+        Returns
+        -------
+        dict of str to Limits
+            By ``cell_id``. A backing of one disk per brick counts the speed of its disks, a RAID backing that of its
+            arrays.
+        """
+        from glusterlab.analysis.saturation import Limits
+
+        hardware = self.cluster.hardware
+        found: dict[str, Limits] = {}
+        for row in samples.drop_duplicates("cell_id").to_dict("records"):
+            backing = self.cluster.backings.get(str(row["backing"]))
+            if backing is None:
+                continue
+            bricks = len(backing.bricks)
+            write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
+            if backing.kind == "raid6" and hardware.array_write and hardware.array_read:
+                write, read = hardware.array_write, hardware.array_read
+            scale = float(row["scale"])
+            found[str(row["cell_id"])] = Limits(
+                server_link=hardware.server_link / scale,
+                client_link=hardware.client_link / scale,
+                server_disks_write=write * bricks / scale,
+                server_disks_read=read * bricks / scale,
+            )
+        return found
+
+
+def project_root(start: Path) -> Path:
+    """The folder that holds ``raw/`` and ``notebooks/``: `start` or one above it, else the one of this library.
+
+    Raises
+    ------
+    DataError
+        When there is none.
+    """
+    for folder in (start, *start.parents, Path(__file__).parents[1]):
+        if (folder / "notebooks").is_dir() and (folder / "raw").is_dir():
+            return folder
+    raise DataError(f"expected {start} to lie in a glusterlab project, with raw/ and notebooks/; found none above it")
+
+
+def _base(campaign: str) -> Path:
+    """The folder that relative paths start from: the current one where the campaign is there, else the project's."""
+    here = Path.cwd()
+    if (here / campaign / MANIFEST).is_file():
+        return here
+    root = project_root(here)
+    if (root / campaign / MANIFEST).is_file():
+        return root
+    raise DataError(
+        f"expected a campaign in {campaign}, a folder with {MANIFEST}; found none in {here} or {root}. Measure one "
+        "with `glusterlab run`, or set the parameter `campaign`",
+        path=campaign,
+    )
+
+
+def open_section(
+    campaign: str, figures: str = "", formats: str = "svg,png,csv", study: str = "supermicro-2017"
+) -> Section:
+    """Load what a notebook needs.
+
+    Parameters
+    ----------
+    campaign : str
+        The campaign's folder; a relative path is looked for in the current directory, then in the project.
+    figures : str
+        Folder for the figures, relative to where the campaign was found; empty: ``figures/<campaign>``.
+    formats : str
+        Comma-separated: any of svg, png, csv.
+    study : str
+        Whose published numbers stand beside the measured ones.
+
+    Raises
+    ------
+    DataError
+        When there is no campaign.
+    UsageError
+        When a format is unknown.
+    """
+    from glusterlab import tables
+    from glusterlab.plots.style import Provenance, parse_formats
+    from glusterlab.spec.load import load_cluster
+
+    chosen = parse_formats(formats)
+    base = _base(campaign)
+    raw = base / campaign
+    loaded = tables.load(raw)
+    cluster = load_cluster(raw / "cluster.yaml")
+    releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
+    provenance = Provenance(
+        campaign=raw.resolve().name,
+        release=", ".join(releases) or "unknown",
+        digest=file_digest(raw / MANIFEST),
+        testbed=cluster.is_testbed,
+    )
+    return Section(
+        tables=loaded,
+        published=published.load(project_root(base) / "raw" / "published", study),
+        cluster=cluster,
+        provenance=provenance,
+        folder=base / (figures or Path("figures", raw.name)),
+        formats=chosen,
+    )

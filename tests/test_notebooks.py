@@ -1,0 +1,151 @@
+"""Figures of the committed campaigns: each is regenerated and its numbers are compared with the committed ones.
+
+Numbers are compared, not pixels: text is drawn differently by other versions of FreeType. nbval checks the notebooks'
+rounded tables and sentences.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
+CAMPAIGNS = sorted(path.parent for path in (PROJECT / "raw").glob("*/MANIFEST.sha256"))
+RTOL = 1e-6
+
+# Read at collection: checks that run the notebooks in place must not renew what is compared with.
+COMMITTED = {
+    campaign.name: {path.name: path.read_text() for path in (PROJECT / "figures" / campaign.name).glob("fig*.csv")}
+    for campaign in CAMPAIGNS
+}
+
+campaigns = pytest.mark.parametrize(
+    "campaign",
+    [pytest.param(campaign, id=campaign.name) for campaign in CAMPAIGNS]
+    or [pytest.param(None, id="none", marks=pytest.mark.skip(reason="no campaign in raw/"))],
+)
+
+
+def run_notebook(notebook: Path, raw: Path, figures: Path) -> None:
+    command = [sys.executable, "-m", "papermill", str(notebook), str(figures / notebook.name)]
+    command += ["-p", "campaign", str(raw), "-p", "figures", str(figures), "-p", "format", "csv"]
+    command += ["--no-progress-bar", "--kernel", "python3", "--execution-timeout", "120"]
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    done = subprocess.run(command, capture_output=True, text=True, cwd=figures, env=environment, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f"{notebook.name} failed:\n{done.stderr[-2000:]}")
+
+
+def regenerate(raw: Path, figures: Path) -> dict[str, str]:
+    """Run every notebook on a campaign and return the CSV files by name."""
+    figures.mkdir(parents=True)
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(run_notebook, notebook, raw, figures) for notebook in NOTEBOOKS]:
+            future.result()
+    return {path.name: path.read_text() for path in figures.glob("fig*.csv")}
+
+
+def _same(one: str, two: str) -> bool:
+    if one == two:
+        return True
+    first, second = one.split(";"), two.split(";")
+    if len(first) != len(second):
+        return False
+    try:
+        pairs = [(float(a), float(b)) for a, b in zip(first, second, strict=True)]
+    except ValueError:
+        return False
+    return all(abs(a - b) <= RTOL * max(abs(a), abs(b)) for a, b in pairs)
+
+
+def differences(old: dict[str, str], new: dict[str, str]) -> list[str]:
+    """What differs between two sets of CSV files, beyond `RTOL` in numbers."""
+    found = [f"{name}: only in one of them" for name in sorted(old.keys() ^ new.keys())]
+    for name in sorted(old.keys() & new.keys()):
+        tables = [list(csv.reader(text.splitlines())) for text in (old[name], new[name])]
+        if [len(row) for row in tables[0]] != [len(row) for row in tables[1]]:
+            found.append(f"{name}: other rows or columns")
+            continue
+        for line, (before, after) in enumerate(zip(*tables, strict=True), start=1):
+            found += [
+                f"{name}:{line}: {column}: {a} is now {b}"
+                for column, a, b in zip(tables[0][0], before, after, strict=True)
+                if not _same(a, b)
+            ]
+    return found
+
+
+@campaigns
+def test_figures_regenerate_from_raw(campaign: Path, tmp_path: Path) -> None:
+    committed = COMMITTED[campaign.name]
+    assert committed, (
+        f"figures/{campaign.name} has no CSV: run `glusterlab reproduce raw/{campaign.name}` and commit it"
+    )
+    assert differences(committed, regenerate(campaign, tmp_path / "figures")) == []
+
+
+def change_a_number(raw: Path) -> Path:
+    """Make one measured throughput of a valid IOzone sample one and a half times what it was."""
+    for status in sorted(raw.glob("cells/*/sample-*/sample.json")):
+        if '"status": "valid"' not in status.read_text():
+            continue
+        output = status.parent / "workload" / "stdout.txt"
+        text = output.read_text()
+        changed = re.sub(
+            r"(Children see throughput for\s.*?=\s*)([0-9.]+)",
+            lambda match: f"{match[1]}{float(match[2]) * 1.5:.2f}",
+            text,
+        )
+        if changed != text:
+            output.write_text(changed)
+            return output
+    raise AssertionError(f"{raw} has no valid IOzone sample")
+
+
+@campaigns
+def test_a_changed_raw_number_is_noticed(campaign: Path, tmp_path: Path) -> None:
+    """`verify` refuses the campaign, and the figures' numbers are no longer the committed ones."""
+    raw = tmp_path / "raw" / campaign.name
+    shutil.copytree(campaign, raw)
+    changed = change_a_number(raw)
+
+    command = [sys.executable, "-c", "from glusterlab.cli import main; main()", "verify", str(raw)]
+    verify = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert verify.returncode == 1, verify.stderr
+    assert str(changed.relative_to(raw)) in verify.stdout + verify.stderr
+
+    try:
+        figures = regenerate(raw, tmp_path / "figures" / campaign.name)
+    except RuntimeError as error:
+        assert "MANIFEST" in str(error) or "verify" in str(error)  # noqa: PT017
+    else:
+        assert any("mean" in difference for difference in differences(COMMITTED[campaign.name], figures))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_take_the_parameters_that_reproduce_gives(notebook: Path) -> None:
+    from papermill import inspect_notebook
+
+    parameters = inspect_notebook(str(notebook))
+    assert list(parameters)[:3] == ["campaign", "figures", "format"]
+    for parameter in parameters.values():
+        assert parameter["inferred_type_name"] == "str"
+        assert parameter["help"]
+
+
+def test_differences_have_a_tolerance() -> None:
+    old = {"a.csv": "x,values\n1.0,1;2\n"}
+    assert differences(old, {"a.csv": "x,values\n1.0000001,1;2.0000001\n"}) == []
+    assert differences(old, {"a.csv": "x,values\n1.01,1;2\n"}) == ["a.csv:2: x: 1.0 is now 1.01"]
+    assert differences(old, {"a.csv": "x,values\n1.0,1;2;3\n"}) == ["a.csv:2: values: 1;2 is now 1;2;3"]
+    assert differences(old, {"a.csv": "x,values\n"}) == ["a.csv: other rows or columns"]
+    assert differences(old, {}) == ["a.csv: only in one of them"]

@@ -1,0 +1,111 @@
+"""What a notebook starts with: where the campaign is, where figures go, and what is said when there is nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from glusterlab import tables
+from glusterlab.analysis import select, summarise
+from glusterlab.errors import DataError, UsageError
+from glusterlab.plots import SavedFigure, by_workers_figure
+from glusterlab.section import NotMeasured, Section, open_section
+
+CLUSTER = """
+schema_version: 1
+name: testbed
+servers: [{name: s1}, {name: s2}]
+clients: [{name: c1}]
+hardware:
+  {disks_per_server: 12, disk_write: 205 MB/s, disk_read: 212 MB/s, array_write: 1224 MB/s, array_read: 1107 MB/s,
+   server_link: 20 Gbit/s, client_link: 10 Gbit/s}
+backings:
+  jbod: {bricks: [/bricks/d01, /bricks/d02], kind: jbod}
+  raid6: {bricks: [/bricks/a01], disks_per_brick: 12, kind: raid6}
+scale_models: {large-file: {scale: 200}}
+testbed: {name: default, state: /var/lib/testbed}
+"""
+F5 = {"title": "4 GB files", "caption": "By workers.", "missing": "No such cells.", "unit": "MB/s", "factor": 1e-6}
+
+
+@pytest.fixture
+def project(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project folder with a campaign whose tables are synthetic."""
+    raw = tmp_path / "raw" / "night"
+    raw.mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
+    (raw / "cluster.yaml").write_text(CLUSTER)
+    (raw / "MANIFEST.sha256").write_text("")
+    loaded = SimpleNamespace(samples=large_samples, telemetry=pd.DataFrame())
+    monkeypatch.setattr(tables, "load", lambda _: loaded)
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder", [".", "notebooks", "raw/night"])
+def test_a_relative_campaign_is_found_from_anywhere_in_the_project(
+    project: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project / folder)
+    section = open_section("raw/night")
+    assert section.folder == project / "figures" / "night"
+    assert section.formats == ("svg", "png", "csv")
+    assert (section.provenance.campaign, section.provenance.release) == ("night", "10.3")
+    assert section.provenance.testbed
+
+
+def test_figures_go_where_they_are_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    assert open_section("raw/night", "figures/other").folder == project / "figures" / "other"
+    assert open_section("raw/night", "/elsewhere").folder == Path("/elsewhere")
+    assert open_section(str(project / "raw" / "night"), "").folder == project / "figures" / "night"
+
+
+def test_what_is_wrong_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    with pytest.raises(DataError, match=r"expected a campaign in raw/none.*glusterlab run"):
+        open_section("raw/none")
+    with pytest.raises(UsageError, match="among svg, png, csv"):
+        open_section("raw/night", formats="gif")
+
+
+@pytest.fixture
+def section(project: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
+    monkeypatch.chdir(project)
+    return open_section("raw/night")
+
+
+def test_a_figure_is_saved_with_its_caption(section: Section) -> None:
+    table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
+    shown = section.show("fig05-by-workers", table, by_workers_figure, **F5)
+    assert isinstance(shown, SavedFigure)
+    assert sorted(path.suffix for path in section.folder.iterdir()) == [".csv", ".json", ".png", ".svg"]
+    caption = json.loads((section.folder / "fig05-by-workers.json").read_text())
+    assert caption == {"alt": "F5: 4 GB files. By workers.", "caption": "By workers.", "title": "4 GB files"}
+
+
+def test_what_is_not_measured_is_said_and_leaves_no_old_figure(section: Section) -> None:
+    table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
+    section.show("fig05-by-workers", table, by_workers_figure, **F5)
+    shown = section.show("fig05-by-workers", table.iloc[:0], by_workers_figure, **F5)
+    assert isinstance(shown, NotMeasured)
+    assert repr(shown) == "F5, 4 GB files: not measured. No such cells."
+    assert [path.name for path in section.folder.iterdir()] == ["fig05-by-workers.json"]
+    assert json.loads((section.folder / "fig05-by-workers.json").read_text())["reason"] == "No such cells."
+
+
+def test_limits_are_the_hardwares_divided_by_the_scale(
+    section: Section, make_samples: Callable[..., pd.DataFrame]
+) -> None:
+    samples = make_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
+    samples = pd.concat([samples, samples.iloc[:1].assign(cell_id="lost", backing="nvme")])
+    limits = section.limits(samples)
+    jbod, raid6 = (limits[cell] for cell in samples["cell_id"][:2])
+    assert jbod.server_disks_write == pytest.approx(2 * 205e6 / 200)
+    assert (raid6.server_disks_write, raid6.server_disks_read) == pytest.approx((1224e6 / 200, 1107e6 / 200))
+    assert (raid6.server_link, raid6.client_link) == pytest.approx((12.5e6, 6.25e6))
+    assert "lost" not in limits
