@@ -46,6 +46,7 @@ def build_samples(
                 "gluster_version": "10.3",
                 "start_s": start,
                 "end_s": start + 20,
+                "elapsed_s": 30.0,
                 "throughput_bytes_per_s": number if tool == "iozone" else number * nominal,
                 "files_per_s": float("nan") if tool == "iozone" else number,
             }

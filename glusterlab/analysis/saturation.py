@@ -2,7 +2,8 @@
 
 Telemetry is averaged in the order time, host, sample: first over the steady part of a sample on one host, then over
 the hosts of a role, and the interval is over the samples of a cell. The steady part is the window of the workload's
-command without its first `RAMP_S` seconds, in which the tool starts its workers over SSH.
+command without its first `RAMP_S` seconds, in which the tool starts its workers over SSH, and no longer than the time
+that the tool itself measured: after that it only collects its workers, and idle seconds would dilute the means.
 """
 
 from __future__ import annotations
@@ -66,7 +67,9 @@ class Limits:
 
 
 def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = RAMP_S) -> pd.DataFrame:
-    """The telemetry rows inside ``[start_s + ramp_s, end_s]`` of each of the samples.
+    """The telemetry rows of the steady part of each of the samples.
+
+    It is ``[start_s + ramp_s, end_s]``, and where the tool states its own time, no longer than ``elapsed_s``.
 
     Parameters
     ----------
@@ -86,11 +89,13 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = 
     cells = set(samples["cell_id"].astype(str))
     wanted = telemetry[telemetry["cell_id"].isin(cells) & telemetry["metric"].isin(_METRICS)]
     wanted = wanted.astype(dict.fromkeys(("cell_id", "role", "host", "activity", "metric"), str))
-    windows = samples[["cell_id", "sample", "start_s", "end_s"]].astype({"cell_id": str})
+    windows = samples[["cell_id", "sample", "start_s", "end_s", "elapsed_s"]].astype({"cell_id": str})
     rows = wanted.merge(windows, on=["cell_id", "sample"], how="inner")
-    rows = rows[(rows["time_s"] >= rows["start_s"] + ramp_s) & (rows["time_s"] <= rows["end_s"])]
+    start = rows["start_s"] + ramp_s
+    end = (start + rows["elapsed_s"]).fillna(rows["end_s"]).clip(upper=rows["end_s"])
+    rows = rows[(rows["time_s"] >= start) & (rows["time_s"] <= end)]
     records = rows.groupby(_HOST)["time_s"].transform("nunique")
-    return rows[records >= MIN_RECORDS].drop(columns=["start_s", "end_s"])
+    return rows[records >= MIN_RECORDS].drop(columns=["start_s", "end_s", "elapsed_s"])
 
 
 def _busy(rows: pd.DataFrame) -> pd.DataFrame:

@@ -70,10 +70,20 @@ MEMORY_AND_BLOCKED = (
     Panel("server", ("blocked_processes",), "server blocked\nprocesses", 1),
     Panel("client", ("blocked_processes",), "client blocked\nprocesses", 1),
 )
+_SHARED = Panel("server", ("blocked_processes",), "blocked processes,\nwhole machine", 1)
 DISKS = (
     Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks"),
     Panel("server", ("disk_await_s",), "time in the block\nlayer, ms", 1e3),
 )
+
+
+def memory_panels(*, testbed: bool) -> tuple[Panel, ...]:
+    """The panels of memory and blocked processes.
+
+    On a testbed the kernel counts blocked processes for the machine, not for each of the hosts on it: they are drawn
+    once, and labelled so.
+    """
+    return (*MEMORY_AND_BLOCKED[:2], _SHARED) if testbed else MEMORY_AND_BLOCKED
 
 
 def panel_rows(summary: pd.DataFrame, panels: tuple[Panel, ...]) -> pd.DataFrame:

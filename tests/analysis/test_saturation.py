@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pandas as pd
@@ -27,6 +28,13 @@ def test_steady_part_is_inside_the_window_after_the_ramp(telemetry: pd.DataFrame
     rows = steady_part(telemetry, samples, ramp_s=4.0)
     since = rows.merge(samples[["sample", "start_s"]], on="sample")
     assert sorted((since["time_s"] - since["start_s"]).unique()) == [4.0 + 2 * n for n in range(9)]
+
+
+def test_steady_part_is_no_longer_than_the_tools_own_time(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    rows = steady_part(telemetry, samples.assign(elapsed_s=[5.0, math.nan, 50.0]), ramp_s=2.0)
+    since = rows.merge(samples[["sample", "start_s"]], on="sample")
+    last = (since["time_s"] - since["start_s"]).groupby(since["sample"]).max()
+    assert last.tolist() == [6.0, 20.0, 20.0]
 
 
 def test_values_per_role(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:

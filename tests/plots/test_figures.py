@@ -17,11 +17,11 @@ from glusterlab.analysis import Limits, efficiency, saturation, select, summaris
 from glusterlab.plots import (
     CPU_AND_LOAD,
     DISKS,
-    MEMORY_AND_BLOCKED,
     NETWORK,
     Provenance,
     by_file_size_figure,
     by_workers_figure,
+    memory_panels,
     panel_rows,
     per_disk_figure,
     saturation_figure,
@@ -148,7 +148,7 @@ def test_by_file_size_adds_sizes_that_the_study_does_not_have(per_disk: pd.DataF
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB"]
 
 
-@pytest.mark.parametrize("panels", [NETWORK, CPU_AND_LOAD, MEMORY_AND_BLOCKED, DISKS])
+@pytest.mark.parametrize("panels", [NETWORK, CPU_AND_LOAD, memory_panels(testbed=False), DISKS])
 def test_saturation_draws_servers_and_clients_apart(
     panels: tuple[Panel, ...], large_samples: pd.DataFrame, make_telemetry: Make
 ) -> None:
@@ -161,6 +161,17 @@ def test_saturation_draws_servers_and_clients_apart(
     if panels in (NETWORK, DISKS):
         assert "limit 300" in words(figure) or "limit 100" in words(figure)
     assert_inside_page(figure)
+
+
+def test_blocked_processes_of_a_testbed_are_the_machines(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
+    rows = select(large_samples, tool="iozone")
+    panels = memory_panels(testbed=True)
+    figure = saturation_figure(
+        panel_rows(saturation(make_telemetry(rows), rows), panels), TESTBED, panels, {}, title="F43"
+    )
+    assert len(figure.axes) == 6
+    assert "whole machine" in words(figure)
+    assert "client blocked" not in words(figure)
 
 
 def test_panels_without_data_are_left_out(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
