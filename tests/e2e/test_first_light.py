@@ -1,0 +1,213 @@
+"""The whole way of the data on a small real pool: start, check, measure, kill, resume, verify, reproduce, take down."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glusterlab.hosts.testbed import network, preflight, state, throttle, tree
+
+pytestmark = pytest.mark.testbed
+
+PROJECT = Path(__file__).parents[2]
+NAME = "e2e"
+SUBNET = "10.211.0.0/24"
+RELEASE = "bookworm"
+CAMPAIGN = """\
+schema_version: 1
+name: small
+study: supermicro-2017
+seed: 7
+repeats: 1
+layouts:
+  - {name: replicate-3x2-raid6, type: replicate, geometry: 3x2, backing: raid6}
+  - {name: disperse-4-2-jbod, type: disperse, geometry: 1x(4+2), backing: jbod}
+workers: [1, 2]
+deadline: 3 min
+workloads:
+  - tool: iozone
+    operations: [write, read]
+    file_size: 8 MiB
+    stands_for: 160 MiB
+    record_size: 64 KiB
+    model: large-file
+"""
+
+
+def _missing() -> str | None:
+    found = preflight.problems()
+    if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
+        found = ["debootstrap is not installed"]
+    return "; ".join(found) or None
+
+
+def glusterlab(
+    *arguments: str | Path, cwd: Path, code: int = 0, deadline_s: float = 600
+) -> subprocess.CompletedProcess[str]:
+    """Run the command line as a user does, and require an exit code and the absence of a traceback."""
+    command = [sys.executable, "-m", "glusterlab.cli", *map(str, arguments)]
+    done = subprocess.run(
+        command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline_s
+    )
+    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of its own, so that nothing of the real one is touched."""
+    missing = _missing()
+    if missing:
+        pytest.skip(f"the end-to-end test needs a testbed: {missing}")
+    folder = tmp_path_factory.mktemp("project")
+    shutil.copytree(PROJECT / "notebooks", folder / "notebooks")
+    shutil.copytree(PROJECT / "raw/published", folder / "raw/published")
+    shutil.copy(PROJECT / "requirements.lock", folder)
+    (folder / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pool(project: Path) -> Iterator[Path]:
+    """cluster.yaml of a small pool: 6 servers with a disk and an array each, 2 clients, at 1:20."""
+    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    glusterlab(
+        *("testbed", "up", "--name", NAME, "--servers", "6", "--clients", "2", "--disks", "1", "--arrays", "1"),
+        *("--scale", "20", "--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
+        cwd=project,
+        deadline_s=1800,
+    )
+    yield state.state_folder(NAME) / "cluster.yaml"
+    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    assert not network.namespaces(NAME)
+    assert not network.interfaces(NAME)
+    left = [
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        for command in (["losetup", "--list"], ["mount"], ["ps", "-e", "-o", "args"])
+    ]
+    assert not [line for text in left for line in text.splitlines() if f"/testbed/{NAME}" in line]
+    assert not list(Path("/sys/fs/cgroup").glob(f"*/glusterlab-{NAME}"))
+    assert not state.state_folder(NAME).exists()
+
+
+def _ssh(cluster: Path, host: str, command: str) -> str:
+    argv = ["ssh", "-F", str(cluster.parent / "ssh_config"), host, command]
+    return subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60, stdin=subprocess.DEVNULL).stdout
+
+
+def test_scale_model_limits_reads_and_writes_of_every_kind(pool: Path) -> None:
+    """Nothing can be faster than its limit, however busy this machine is: a bound from below on the time."""
+    in_effect = throttle.apply(pool.parent, "small-file")
+    points = {"disk": "/bricks/jbod/d01", "array": "/bricks/raid6/a01"}
+    for kind, point in points.items():
+        limits = in_effect[kind]
+        device = _ssh(pool, "server01", f"findmnt --noheadings --output SOURCE {point}").strip()
+        reads = 2 * limits["riops"] + 10
+        bytes_written = 2 * limits["wbps"]
+        read = f"dd if={device} of=/dev/null bs=4k count={reads} iflag=direct"
+        write = f"dd if=/dev/zero of={point}/probe bs=1M count={bytes_written // 2**20} conv=fsync"
+        now = "date +%s%N"
+        script = (
+            f"t0=$({now}); {read} 2>/dev/null; t1=$({now}); {write} 2>/dev/null; t2=$({now}); "
+            f"rm {point}/probe; echo $((t1 - t0)) $((t2 - t1))"
+        )
+        read_s, write_s = (int(word) / 1e9 for word in _ssh(pool, "server01", script).split())
+        # the kernel hands out tokens by slices of 0.1 s or more, so that the first slice is free
+        assert read_s > 1.5, f"{kind}: {reads} reads at {limits['riops']}/s took {read_s:.2f} s"
+        assert write_s > 1.5, f"{kind}: {bytes_written} B at {limits['wbps']} B/s took {write_s:.2f} s"
+    assert throttle.apply(pool.parent, None)["disk"] == {}
+
+
+def test_hosts_have_counters_of_their_own(pool: Path) -> None:
+    """A busy loop on one host is seen by that host's /proc/stat, and not by another's."""
+    count = "awk '/^cpu /{print $2+$3+$4}' /proc/stat"
+    before = [int(_ssh(pool, host, count)) for host in ("server01", "server02")]
+    _ssh(pool, "server01", "timeout 3 sh -c 'while :; do :; done' || true")
+    busy, idle = (
+        int(_ssh(pool, host, count)) - old for host, old in zip(("server01", "server02"), before, strict=True)
+    )
+    assert busy > 5 * idle + 20
+
+
+def test_second_testbed_of_the_name_is_refused(pool: Path, project: Path) -> None:
+    done = glusterlab("testbed", "up", "--name", NAME, cwd=project, code=1)
+    assert "testbed down" in done.stderr
+
+
+def test_check_and_plan(pool: Path, project: Path) -> None:
+    glusterlab("check", pool, cwd=project)
+    plan = json.loads(glusterlab("plan", "campaign.yaml", "--cluster", pool, "--json", cwd=project).stdout)
+    assert plan["total"]["samples"] == 8
+
+
+def _complete(raw: Path) -> dict[str, str]:
+    """Digest of every file of every complete sample."""
+    return {
+        str(path.relative_to(raw)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for sample in raw.glob("cells/*/sample-*/sample.json")
+        for path in sample.parent.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_killed_resumed_verified_reproduced(pool: Path, project: Path) -> None:
+    raw = project / "raw/small"
+    command = [sys.executable, "-m", "glusterlab.cli", "run", "campaign.yaml", "--cluster", str(pool)]
+    with (project / "run.log").open("wb") as log:
+        running = subprocess.Popen(
+            command, cwd=project, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+        )
+    deadline = time.monotonic() + 300
+    try:
+        # in the middle of a sample, after two were complete
+        while len(list(raw.glob("cells/*/sample-*/sample.json"))) < 2 or not list(
+            raw.glob("cells/*/.sample-*.partial/workload")
+        ):
+            assert running.poll() is None, (project / "run.log").read_text()
+            assert time.monotonic() < deadline, (project / "run.log").read_text()
+            time.sleep(0.1)
+    finally:
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+    before = _complete(raw)
+    status = json.loads(glusterlab("status", raw, "--json", cwd=project, code=1).stdout)
+    assert status["complete"] is False
+
+    glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=project)
+    after = _complete(raw)
+    assert before.items() <= after.items(), "a complete sample changed or was run again"
+    samples = [json.loads(path.read_text()) for path in raw.glob("cells/*/sample-*/sample.json")]
+    assert len(samples) == 8, "each sample once"
+    assert {sample["status"] for sample in samples} == {"valid"}
+    assert not list(raw.glob("cells/*/.sample-*"))
+    glusterlab("status", raw, cwd=project)
+    glusterlab("verify", raw, cwd=project)
+    again = glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=project)
+    assert _complete(raw) == after, again.stderr
+
+    glusterlab("tables", raw, cwd=project)
+    glusterlab("reproduce", cwd=project)
+    figure = next((project / "figures/small").glob("fig05-*.csv"))
+    assert len(figure.read_text().splitlines()) > 4
+    made = {path: path.stat().st_mtime_ns for path in (project / "figures/small").glob("fig*")}
+    glusterlab("reproduce", cwd=project)
+    assert {path: path.stat().st_mtime_ns for path in (project / "figures/small").glob("fig*")} == made
+
+    output = next(raw.glob("cells/iozone-write-*/sample-01/workload/stdout.txt"))
+    text = output.read_text()
+    line = next(line for line in text.splitlines() if "Children see" in line)
+    output.write_text(text.replace(line, line.replace("=", "=  1")))
+    found = glusterlab("verify", raw, cwd=project, code=1)
+    assert "stdout.txt" in found.stdout + found.stderr
