@@ -239,9 +239,8 @@ class Smallfile:
         if clients < 1:
             return "the cluster has no client"
         if cell.workers > clients and cell.workers % clients:
-            return (
-                f"smallfile starts the same number of threads on each host: {cell.workers} workers on {clients} clients"
-            )
+            each = "smallfile starts the same number of threads on each host"
+            return f"{each}: {cell.workers} workers cannot be spread over {clients} clients"
         if cell.file_size_bytes % FILE_KB or (cell.record_size_bytes or FILE_KB) % FILE_KB:
             return "smallfile takes sizes in whole KiB"
         return None

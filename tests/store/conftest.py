@@ -1,0 +1,142 @@
+"""A small campaign of real tool output, to be damaged by tests."""
+
+from __future__ import annotations
+
+import lzma
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from glusterlab.judge import BrickHealth, CommandRecord, DropCaches, Health, judge
+from glusterlab.raw import RawStore, Sample, SampleWriter, Window, dump_json
+from glusterlab.spec.cell import Cell, Layout
+from glusterlab.spec.cluster import ScaleModel
+
+DATA = Path(__file__).parents[1] / "data"
+SERVERS = ("server01", "server02")
+CLIENTS = ("client01", "client02", "client03")
+START = 1_795_170_000.0
+END = START + 20
+
+
+def make_cell(operation: str = "write", workers: int = 6, tool: str = "iozone") -> Cell:
+    iozone = tool == "iozone"
+    layout = Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6")
+    return Cell(
+        layout=layout,
+        access="native",
+        tool=tool,
+        operation=operation,
+        file_size_bytes=2 << 20 if iozone else 32 << 10,
+        nominal_file_size_bytes=400 << 20 if iozone else 32 << 10,
+        record_size_bytes=512 << 10 if iozone else None,
+        files_per_worker=1 if iozone else 200,
+        workers=workers,
+        model=ScaleModel(name="large-file", scale=200),
+    )
+
+
+def make_health(moment: str = "before") -> Health:
+    hosts = (*SERVERS, *CLIENTS)
+    dropped = dict.fromkeys(hosts, DropCaches(before=4, after=6)) if moment == "before" else {}
+    return Health(
+        peers=dict.fromkeys(SERVERS, True),
+        bricks=[BrickHealth(host=server, path="/bricks/b1", online=True) for server in SERVERS],
+        heal_pending=0,
+        rebalance=False,
+        clock_offset_s=dict.fromkeys(hosts, 0.01),
+        drop_caches=dropped,
+    )
+
+
+def sadf_text(host: str, start: float = START, end: float = END) -> str:
+    """What sadf prints for records of 2 s over a window, with constant values."""
+    blocks = {
+        "CPU;%user;%nice;%system;%iowait;%steal;%idle": "-1;10.00;0.00;5.00;1.00;0.00;84.00",
+        "runq-sz;plist-sz;ldavg-1;ldavg-5;ldavg-15;blocked": "2;99;1.50;1.00;0.50;3",
+        "kbmemfree;kbavail;kbmemused;%memused;kbbuffers;kbcached;kbdirty": "100;200;300;60.0;10;20;5",
+        "IFACE;rxpck/s;txpck/s;rxkB/s;txkB/s;%ifutil": "eth0;10.00;20.00;1000.00;2000.00;12.50",
+    }
+    lines = []
+    for header, values in blocks.items():
+        lines.append(f"# hostname;interval;timestamp;{header}")
+        lines += [f"{host};2;{time};{values}" for time in range(int(start), int(end) + 1, 2)]
+    return "\n".join(lines) + "\n"
+
+
+def fill(writer: SampleWriter, cell: Cell) -> None:
+    folder = {"write": "cluster-write.txt", "read": "cluster-read.txt"}
+    record = CommandRecord(argv=[cell.tool], host="client01", start=START, end=END, exit_code=0, deadline_s=600)
+    writer.write("workload/command.json", dump_json(record.model_dump(mode="json")))
+    if cell.tool == "iozone":
+        writer.write("workload/stdout.txt", (DATA / "iozone" / folder[cell.operation]).read_bytes())
+        lines = [f"{CLIENTS[n % 3]} /mnt/v/d/w{n + 1:02d} iozone\n" for n in range(cell.workers)]
+        writer.write("workload/clients", "".join(lines))
+    else:
+        for name in ("stdout.txt", "output.json"):
+            writer.write(f"workload/{name}", (DATA / "smallfile" / cell.operation / name).read_bytes())
+    writer.write("workload/stderr.txt", "")
+    for host in (*SERVERS, *CLIENTS):
+        writer.write(f"telemetry/{host}.csv.xz", lzma.compress(sadf_text(host).encode()))
+    for moment in ("before", "after"):
+        writer.write(f"gluster/{moment}/health.json", dump_json(make_health(moment).model_dump(mode="json")))
+    writer.log("client01", cell.tool, START, END, 0)
+
+
+def finish(writer: SampleWriter, cell: Cell) -> Sample:
+    verdict = judge(writer.folder, cell, SERVERS, CLIENTS)
+    return writer.finish(
+        verdict.status,
+        verdict.reasons,
+        window=Window(start=START, end=END),
+        phases={"workload": END - START},
+        exit_code=0,
+        disks=24,
+        servers=SERVERS,
+        clients=CLIENTS,
+    )
+
+
+def add_sample(store: RawStore, cell: Cell, repeat: int = 1) -> Sample:
+    with store.begin_sample(cell, repeat=repeat, round=repeat, order=repeat, attempt=1) as writer:
+        fill(writer, cell)
+        return finish(writer, cell)
+
+
+def make_store(path: Path) -> RawStore:
+    facts = {name: {"tools": {"gluster": "10.3"}} for name in SERVERS}
+    return RawStore.create(
+        path, campaign_yaml="schema_version: 1\n", cluster_yaml="schema_version: 1\n", environment={"hosts": facts}
+    )
+
+
+@pytest.fixture(scope="session")
+def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("measured") / "raw" / "small"
+    path.parent.mkdir()
+    store = make_store(path)
+    for cell in (make_cell("write"), make_cell("read"), make_cell("create", 2, "smallfile")):
+        for repeat in (1, 2):
+            add_sample(store, cell, repeat)
+    return path
+
+
+@pytest.fixture
+def campaign(_measured: Path, tmp_path: Path) -> Path:
+    """A copy of a campaign of three cells with two samples each."""
+    path = tmp_path / "raw" / "small"
+    shutil.copytree(_measured, path)
+    return path
+
+
+@pytest.fixture
+def new_store(tmp_path: Path) -> RawStore:
+    (tmp_path / "raw").mkdir()
+    return make_store(tmp_path / "raw" / "small")
+
+
+@pytest.fixture
+def sample_of() -> Callable[[RawStore, Cell], Sample]:
+    return add_sample

@@ -1,0 +1,143 @@
+"""The judgement of a sample: every rule of measurement, by the evidence in its folder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.judge import Failure, judge
+from glusterlab.raw import Reason
+from glusterlab.rawfiles import dump_json
+
+from .conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, sadf_text
+
+
+@pytest.fixture
+def folder(campaign: Path) -> Path:
+    return campaign / "cells" / make_cell().id / "sample-01"
+
+
+def _codes(folder: Path) -> tuple[str, list[tuple[str, str | None]]]:
+    verdict = judge(folder, make_cell(), SERVERS, CLIENTS)
+    return verdict.status, [(reason.code, reason.host) for reason in verdict.reasons]
+
+
+def _edit(path: Path, **changed: Any) -> None:
+    path.write_text(dump_json({**json.loads(path.read_text()), **changed}))
+
+
+def test_a_good_sample_is_valid(folder: Path) -> None:
+    verdict = judge(folder, make_cell(), SERVERS, CLIENTS)
+    assert (verdict.status, verdict.reasons) == ("valid", ())
+    assert verdict.result is not None
+    assert [worker.host for worker in verdict.result.worker_results] == [*CLIENTS, *CLIENTS]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"peers": {"server01": True, "server02": False}}, ("peer-disconnected", "server02")),
+        ({"peers": {"server01": True}}, ("peer-disconnected", "server02")),
+        ({"heal_pending": 1}, ("heal-pending", None)),
+        ({"rebalance": True}, ("rebalance-running", None)),
+        ({"stray": {"client02": ["iozone -t 1"]}}, ("stray-process", "client02")),
+    ],
+)
+def test_the_pools_health(folder: Path, moment: str, changed: dict[str, Any], expected: tuple[str, str]) -> None:
+    _edit(folder / "gluster" / moment / "health.json", **changed)
+    assert _codes(folder) == ("invalid", [expected])
+
+
+def test_a_brick_that_died_in_the_window(folder: Path) -> None:
+    path = folder / "gluster" / "after" / "health.json"
+    bricks = json.loads(path.read_text())["bricks"]
+    _edit(path, bricks=[{**bricks[0], "online": False}, bricks[1]])
+    assert _codes(folder) == ("invalid", [("brick-offline", "server01")])
+    _edit(path, bricks=bricks[:1])
+    assert _codes(folder) == ("invalid", [("brick-offline", None)])
+
+
+def test_clocks(folder: Path) -> None:
+    path = folder / "gluster" / "before" / "health.json"
+    offsets = json.loads(path.read_text())["clock_offset_s"]
+    del offsets["client01"]
+    _edit(path, clock_offset_s={**offsets, "server01": -1.2, "client02": 0.99})
+    assert _codes(folder) == ("invalid", [("clock-skew", "server01"), ("clock-skew", "client01")])
+
+
+def test_caches_that_were_not_dropped(folder: Path) -> None:
+    path = folder / "gluster" / "before" / "health.json"
+    drops = json.loads(path.read_text())["drop_caches"]
+    del drops["server02"]
+    # writing 1 instead of 3 drops the page cache only
+    _edit(path, drop_caches={**drops, "client01": {"before": 4, "after": 5}})
+    assert _codes(folder) == ("invalid", [("cache-not-dropped", "server02"), ("cache-not-dropped", "client01")])
+
+
+def test_telemetry_missing_damaged_or_short(folder: Path) -> None:
+    telemetry = folder / "telemetry"
+    (telemetry / "server01.csv.xz").unlink()
+    (telemetry / "server02.csv.xz").write_bytes(b"no xz")
+    for host, span in (("client01", (START, END - 8)), ("client02", (START + 10, END))):
+        import lzma
+
+        (telemetry / f"{host}.csv.xz").write_bytes(lzma.compress(sadf_text(host, *span).encode()))
+    assert _codes(folder) == (
+        "invalid",
+        [
+            ("telemetry-missing", "server01"),
+            ("telemetry-missing", "server02"),
+            ("telemetry-short", "client01"),
+            ("telemetry-short", "client02"),
+        ],
+    )
+
+
+def test_the_deadline_and_the_exit_code(folder: Path) -> None:
+    command = folder / "workload" / "command.json"
+    _edit(command, exit_code=1)
+    assert _codes(folder) == ("failed", [("tool-failed", "client01")])
+    _edit(command, exit_code=None)
+    assert _codes(folder) == ("failed", [("tool-timeout", "client01")])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("full-disk.txt", ("failed", "tool-failed")),
+        ("killed-child.txt", ("invalid", "tool-incomplete")),
+        ("cluster-no-input.txt", ("failed", "tool-failed")),
+        ("cluster-read.txt", ("failed", "tool-failed")),
+    ],
+)
+def test_output_that_is_no_result_in_spite_of_exit_code_0(folder: Path, name: str, expected: tuple[str, str]) -> None:
+    shutil.copy(DATA / "iozone" / name, folder / "workload" / "stdout.txt")
+    status, reasons = _codes(folder)
+    assert status == expected[0]
+    assert expected[1] in {code for code, _ in reasons}
+
+
+def test_what_the_runner_ran_into(folder: Path) -> None:
+    reason = Reason(code="host-unreachable", message="no answer for 10 s", host="server01")
+    (folder / "failure.json").write_text(dump_json(Failure(reasons=[reason]).model_dump(mode="json")))
+    shutil.rmtree(folder / "telemetry")
+    shutil.rmtree(folder / "gluster" / "after")
+    assert _codes(folder) == ("failed", [("host-unreachable", "server01")])
+    (folder / "failure.json").write_text("{}")
+    assert _codes(folder) == ("failed", [("controller-error", None)])
+
+
+def test_health_that_is_not_known(folder: Path) -> None:
+    (folder / "gluster" / "before" / "health.json").write_text('{"peers": {}}')
+    status, reasons = _codes(folder)
+    assert (status, [code for code, _ in reasons]) == ("failed", ["controller-error"])
+
+
+def test_an_empty_folder_is_judged_too(tmp_path: Path) -> None:
+    verdict = judge(tmp_path, make_cell(), SERVERS, CLIENTS)
+    assert (verdict.status, verdict.result) == ("failed", None)

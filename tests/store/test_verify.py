@@ -1,0 +1,158 @@
+"""Each kind of damage has a finding of its own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import RawStoreError
+from glusterlab.manifest import MANIFEST, Manifest, file_digest
+from glusterlab.raw import verify
+from glusterlab.rawfiles import dump_json
+
+from .conftest import make_cell
+
+CELL = make_cell().id
+SAMPLE = f"cells/{CELL}/sample-01"
+TELEMETRY = f"{SAMPLE}/telemetry/client01.csv.xz"
+
+
+def _relist(root: Path, name: str) -> None:
+    """What someone does who edits a file and its line in the manifest."""
+    digests = Manifest.read(root).digests
+    (root / MANIFEST).write_text(Manifest({**digests, name: file_digest(root / name)}).text)
+
+
+def _edit_json(root: Path, name: str, change: Callable[[dict[str, object]], None]) -> None:
+    data = json.loads((root / name).read_text())
+    change(data)
+    (root / name).write_text(dump_json(data))
+
+
+def _found(root: Path) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for finding in verify(root):
+        assert finding.message
+        found.setdefault(finding.path, set()).add(finding.code)
+    return found
+
+
+def test_an_untouched_campaign_has_no_findings(campaign: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    assert verify(campaign, lambda done, total: seen.append((done, total))) == []
+    assert seen[-1] == (6, 6)
+
+
+def test_missing_file(campaign: Path) -> None:
+    (campaign / SAMPLE / "log.txt").unlink()
+    assert _found(campaign) == {f"{SAMPLE}/log.txt": {"missing-file"}}
+
+
+def test_unlisted_file(campaign: Path) -> None:
+    (campaign / SAMPLE / "workload" / "notes.txt").write_text("x")
+    (campaign / "extra.bin").write_text("x")
+    found = _found(campaign)
+    assert found == {f"{SAMPLE}/workload/notes.txt": {"unlisted-file"}, "extra.bin": {"unlisted-file"}}
+
+
+def test_changed_byte(campaign: Path) -> None:
+    path = campaign / SAMPLE / "log.txt"
+    data = bytearray(path.read_bytes())
+    data[10] ^= 1
+    path.write_bytes(data)
+    assert _found(campaign) == {f"{SAMPLE}/log.txt": {"changed-file"}}
+
+
+def test_changed_number_in_a_tools_output(campaign: Path) -> None:
+    path = campaign / SAMPLE / "workload" / "stdout.txt"
+    text = path.read_text()
+    start = text.index("Children see throughput")
+    path.write_text(text[:start] + text[start:].replace("=", "= 9", 1).replace("= 9 ", "= 9", 1))
+    found = _found(campaign)
+    assert "changed-file" in found[f"{SAMPLE}/workload/stdout.txt"]
+    _relist(campaign, f"{SAMPLE}/workload/stdout.txt")
+    assert _found(campaign) == {f"{SAMPLE}/sample.json": {"status-differs"}}
+
+
+def test_truncated_xz(campaign: Path) -> None:
+    path = campaign / TELEMETRY
+    path.write_bytes(path.read_bytes()[:-20])
+    found = _found(campaign)
+    assert found[TELEMETRY] == {"changed-file", "truncated-xz"}
+    _relist(campaign, TELEMETRY)
+    assert _found(campaign) == {TELEMETRY: {"truncated-xz"}, f"{SAMPLE}/sample.json": {"status-differs"}}
+
+
+def test_invalid_json(campaign: Path) -> None:
+    name = f"{SAMPLE}/gluster/after/health.json"
+    (campaign / name).write_text('{"peers": ')
+    found = _found(campaign)
+    assert found[name] == {"changed-file", "invalid-json"}
+    assert found[f"{SAMPLE}/sample.json"] == {"status-differs"}
+
+
+def test_sample_judged_better_than_it_is(campaign: Path) -> None:
+    health = f"{SAMPLE}/gluster/before/health.json"
+    _edit_json(campaign, health, lambda data: data.update(heal_pending=7))
+    _relist(campaign, health)
+    findings = verify(campaign)
+    assert [(finding.path, finding.code) for finding in findings] == [(f"{SAMPLE}/sample.json", "status-differs")]
+    assert "recorded as valid, the raw files say invalid: heal-pending: 7 entries" in findings[0].message
+
+
+def test_sample_judged_worse_than_it_is(campaign: Path) -> None:
+    name = f"{SAMPLE}/sample.json"
+    reason = {"code": "heal-pending", "message": "1 entry", "host": None}
+    _edit_json(campaign, name, lambda data: data.update(status="invalid", reasons=[reason]))
+    assert _found(campaign)[name] == {"changed-file", "status-differs"}
+
+
+def test_other_reasons_than_recorded(campaign: Path) -> None:
+    health, name = f"{SAMPLE}/gluster/before/health.json", f"{SAMPLE}/sample.json"
+    _edit_json(campaign, health, lambda data: data.update(heal_pending=7))
+    reason = {"code": "clock-skew", "message": "5 s", "host": None}
+    _edit_json(campaign, name, lambda data: data.update(status="invalid", reasons=[reason]))
+    _relist(campaign, health)
+    _relist(campaign, name)
+    assert _found(campaign) == {name: {"reasons-differ"}}
+
+
+def test_newer_schema(campaign: Path) -> None:
+    name = f"{SAMPLE}/sample.json"
+    _edit_json(campaign, name, lambda data: data.update(schema_version=99))
+    _relist(campaign, name)
+    assert _found(campaign) == {name: {"newer-schema", "invalid-sample"}}
+
+
+def test_sample_in_the_wrong_place(campaign: Path) -> None:
+    name = f"{SAMPLE}/sample.json"
+    _edit_json(campaign, name, lambda data: data.update(sample=2))
+    assert "invalid-sample" in _found(campaign)[name]
+
+
+def test_damaged_cell(campaign: Path) -> None:
+    name = f"cells/{CELL}/cell.json"
+
+    def more_workers(data: dict[str, object]) -> None:
+        cell = data["cell"]
+        assert isinstance(cell, dict)
+        cell["workers"] = 7
+
+    _edit_json(campaign, name, more_workers)
+    _relist(campaign, name)
+    assert _found(campaign) == {name: {"invalid-cell"}}
+
+
+def test_manifest_damaged_or_gone(campaign: Path) -> None:
+    (campaign / MANIFEST).write_text("nothing\n")
+    assert _found(campaign) == {MANIFEST: {"bad-manifest"}}
+    (campaign / MANIFEST).unlink()
+    assert _found(campaign)[MANIFEST] == {"bad-manifest"}
+
+
+def test_no_campaign(tmp_path: Path) -> None:
+    with pytest.raises(RawStoreError, match="expected a campaign's folder"):
+        verify(tmp_path)

@@ -1,0 +1,234 @@
+"""sar: real commands on this machine where sysstat is here, and a parser held against a slow obvious one."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import random
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glusterlab.errors import ParseError
+from glusterlab.spec.cluster import Host
+from glusterlab.telemetry import sar
+
+DATA = Path(__file__).parents[1] / "data" / "sar"
+SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "sar"
+OTHER_KINDS = dict.fromkeys((5, 10, 11, 12), "the printed report of sar, which a later issue names")
+
+
+def _reference(files: dict[str, Path]) -> pd.DataFrame:
+    """Line by line, value by value: slow, and plain to see."""
+    rows = []
+    for host, path in files.items():
+        columns: list[str] = []
+        for line in path.read_text().splitlines():
+            fields = line.split(";")
+            if line.startswith("# "):
+                columns = line[2:].split(";")
+                continue
+            if fields[1] == "-1":
+                continue
+            values = dict(zip(columns, fields, strict=True))
+            for activity in sar.ACTIVITIES:
+                if activity.mark not in values:
+                    continue
+                device = values[activity.device] if activity.device else ""
+                if activity.name == "cpu":
+                    if device != "-1":
+                        continue
+                    device = "all"
+                for column, (metric, factor) in activity.metrics.items():
+                    if column in values:
+                        value = float(values[column]) * factor
+                        rows.append((host, float(values["timestamp"]), activity.name, device, metric, value))
+    columns = ["host", "time_s", "activity", "device", "metric", "value"]
+    frame = pd.DataFrame(rows, columns=columns)
+    return frame.sort_values(["host", "activity", "device", "metric", "time_s"], ignore_index=True)
+
+
+def _same(files: dict[str, Path]) -> None:
+    pd.testing.assert_frame_equal(sar.parse(files), _reference(files), check_dtype=False)
+
+
+@pytest.mark.parametrize("name", ["plain", "restart"])
+def test_real_output_against_the_reference(name: str) -> None:
+    frame = sar.parse({"host01": DATA / f"{name}.csv"})
+    assert set(frame["activity"]) == {"cpu", "load", "memory", "io", "disk", "network"}
+    assert set(frame.loc[frame["activity"] == "disk", "device"]) == {"vda", "loop12"}
+    _same({"host01": DATA / f"{name}.csv"})
+
+
+def test_units_are_si() -> None:
+    frame = sar.parse({"h": DATA / "restart.csv"})
+    first = frame[frame["time_s"] == 1795170059.0].set_index(["activity", "device", "metric"])["value"]
+    assert first["cpu", "all", "iowait_fraction"] == pytest.approx(0.495)
+    assert first["disk", "vda", "write_bytes_per_s"] == 9600 * 1024
+    assert first["io", "", "write_bytes_per_s"] == 19200 * 512
+    assert first["disk", "vda", "await_s"] == pytest.approx(0.25e-3)
+    assert first["memory", "", "dirty_bytes"] == 628 * 1024
+    assert first["load", "", "blocked_processes"] == 1
+
+
+def _blocks() -> list[str]:
+    text = (DATA / "plain.csv").read_text()
+    return ["# " + block for block in text.split("# ")[1:]]
+
+
+@settings(deadline=None, max_examples=25)
+@given(order=st.permutations(range(len(_blocks()))), cut=st.integers(0, 3), seed=st.integers(0, 99))
+def test_blocks_and_rows_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, order: list[int], cut: int, seed: int
+) -> None:
+    chance, blocks = random.Random(seed), _blocks()
+    shuffled = []
+    for index in order:
+        header, *rows = blocks[index].splitlines()
+        chance.shuffle(rows)
+        shuffled += [header, *rows[cut:]]
+        if cut and chance.random() < 0.3:
+            shuffled.append(f"host01;-1;{1795170030 + seed};LINUX-RESTART\t(2 CPU)")
+    path = tmp_path_factory.mktemp("sar") / "a.csv"
+    path.write_text("\n".join(shuffled) + "\n")
+    _same({"a": path, "b": DATA / "restart.csv"})
+
+
+def test_xz_and_several_hosts(tmp_path: Path) -> None:
+    packed = tmp_path / "a.csv.xz"
+    packed.write_bytes(lzma.compress((DATA / "plain.csv").read_bytes()))
+    frame = sar.parse({"a": packed, "b": DATA / "plain.csv"})
+    one, other = (frame[frame["host"] == host].drop(columns="host").reset_index(drop=True) for host in "ab")
+    pd.testing.assert_frame_equal(one, other)
+
+
+def test_no_files_give_an_empty_table() -> None:
+    assert sar.parse({}).empty
+
+
+def test_older_columns(tmp_path: Path) -> None:
+    path = tmp_path / "old.csv"
+    path.write_text(
+        "# hostname;interval;timestamp;DEV;tps;rd_sec/s;wr_sec/s;avgrq-sz;avgqu-sz;await;svctm;%util\n"
+        "h;2;100;dev8-0;4.00;8.00;32.00;8.00;0.04;8.75;8.75;3.50\n"
+        "# hostname;interval;timestamp;IFACE;rxpck/s;txpck/s;rxbyt/s;txbyt/s;rxcmp/s;txcmp/s;rxmcst/s\n"
+        "h;2;100;eth0;1.00;2.00;300.00;400.00;0.00;0.00;0.00\n"
+    )
+    values = sar.parse({"h": path}).set_index(["activity", "metric"])["value"]
+    assert values["disk", "read_bytes_per_s"] == 8 * 512
+    assert values["disk", "queue_length"] == pytest.approx(0.04)
+    assert values["network", "receive_bytes_per_s"] == 300
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda text: text.replace("47.62", "47,62"), "was it converted without LC_ALL=C"),
+        (lambda text: text.replace("47.62;", ""), "2: expected 10 fields, found 9"),
+        (lambda text: text.partition("\n")[2], "1: expected a header"),
+    ],
+)
+def test_damage_is_named(tmp_path: Path, change: object, message: str) -> None:
+    assert callable(change)
+    path = tmp_path / "a.csv"
+    path.write_text(change((DATA / "plain.csv").read_text()))
+    with pytest.raises(ParseError, match=message) as caught:
+        sar.parse({"a": path})
+    assert caught.value.file == path
+
+
+def test_xz_damage_and_bombs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, packed = tmp_path / "a.csv.xz", lzma.compress((DATA / "plain.csv").read_bytes())
+    for data, message in ((packed[:-9], "truncated"), (packed[:40] + b"x" + packed[41:], "damage"), (b"", "truncated")):
+        path.write_bytes(data)
+        with pytest.raises(ParseError, match=message):
+            sar.coverage(path)
+    monkeypatch.setattr(sar, "MAX_TEXT_BYTES", 1000)
+    path.write_bytes(packed)
+    with pytest.raises(ParseError, match="expected at most 1000 bytes"):
+        sar.coverage(path)
+
+
+def test_coverage() -> None:
+    plain = sar.coverage(DATA / "plain.csv")
+    assert (plain.begin_s, plain.end_s, plain.interval_s, plain.covered_s) == (1795170038, 1795170044, 2, 6)
+    assert plain.restarts == ()
+    assert plain.gap(1795170038.0, 1795170045.0) is None
+    assert plain.gap(1795170034.0, 1795170045.0) == "telemetry begins 4 s after the start of the workload"
+    assert plain.gap(1795170038.0, 1795170048.0) == "telemetry ends 4 s before the end of the workload"
+    assert "the host restarted" in (sar.coverage(DATA / "restart.csv").gap(1795170058.0, 1795170062.0) or "")
+
+
+def test_a_hole_in_the_middle(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = (DATA / "plain.csv").read_text().splitlines()
+    later = [line.replace("17951700", "17951709") for line in lines if not line.startswith("#")]
+    blocks = [line for line in lines if line.startswith("#")]
+    path.write_text("\n".join([*lines, blocks[0], *[line for line in later if ";-1;" in line]]) + "\n")
+    assert "without a gap" in (sar.coverage(path).gap(1795170040.0, 1795170940.0) or "")
+
+
+def test_missing_activities(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("".join(_blocks()[:1]))
+    with pytest.raises(ParseError, match="expected records of load, memory, found none"):
+        sar.coverage(path)
+    path.write_text("")
+    with pytest.raises(ParseError, match="expected records of cpu"):
+        sar.coverage(path)
+
+
+def test_published_sadf_output() -> None:
+    if not SAMPLES.is_dir():
+        pytest.skip("the samples of ../shared are not here")
+    expected = json.loads((SAMPLES / "sar-23.expect.json").read_text())["expected"]
+    frame = sar.parse({"h": SAMPLES / "sar-23.csv"})
+    wide = frame.pivot_table(index="time_s", columns="metric", values="value")
+    assert len(wide) == expected["rows_all"]
+    for place, row in ((expected["first"], wide.iloc[0]), (expected["last"], wide.iloc[-1])):
+        assert row.name == place.pop("epoch")
+        for name, value in place.items():
+            assert row[f"{name}_fraction"] == pytest.approx(value / 100)
+    kinds = {int(path.name[4:6]) for path in SAMPLES.glob("sar-*") if "expect" not in path.name}
+    assert kinds == {23, *OTHER_KINDS}
+
+
+def test_only_what_figures_use_is_converted() -> None:
+    host = Host(name="s1", devices=("sda", "sdb"), interface="eth0")
+    script = sar.convert_command(host, "/w/f").script
+    assert "LC_ALL=C sadf -d -U /w/f -- -u -q -r -b -d --dev=sda,sdb -n DEV --iface=eth0" in script
+    assert " -d --dev" not in sar.convert_command(Host(name="c1"), "/w/f").script
+
+
+@pytest.mark.skipif(
+    shutil.which("sadf") is None
+    or not any(Path(place).exists() for place in ("/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc")),
+    reason="needs sysstat on this machine",
+)
+def test_the_commands_on_this_machine(tmp_path: Path) -> None:
+    host, path = Host(name="here"), str(tmp_path / "it's" / "f")
+
+    def run(command: object) -> None:
+        assert isinstance(command, sar.HostCommand)
+        subprocess.run(["sh", "-c", command.shell], check=True, capture_output=True, timeout=60)
+
+    run(sar.start_command(host, 1, 60, path))
+    start = time.time()
+    time.sleep(3.2)
+    end = time.time()
+    run(sar.stop_command(host, path))
+    run(sar.stop_command(host, path))
+    run(sar.convert_command(host, path))
+    packed = Path(sar.csv_path(path))
+    assert sar.coverage(packed).gap(start, end) is None
+    frame = sar.parse({"here": packed})
+    used = frame[frame["metric"] == "used_bytes"]["value"]
+    assert (used > 1e6).all()
+    total = frame[frame["activity"] == "cpu"].groupby("time_s")["value"].sum()
+    assert total.to_numpy() == pytest.approx(1, abs=0.01)

@@ -1,0 +1,347 @@
+"""IOzone: the command lines, and what its reports say and hide."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import ParseError
+from glusterlab.spec.cell import Cell, Layout
+from glusterlab.spec.cluster import Host, ScaleModel
+from glusterlab.workloads import WORKLOADS, Job
+from glusterlab.workloads.iozone import Iozone, Run, Section, check_files, parse_text
+
+DATA = Path(__file__).parents[1] / "data" / "iozone"
+SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "iozone"
+IOZONE = Iozone()
+OTHER_KINDS = {"iozone-16": "auto mode, which a later issue names"}
+
+
+def make_cell(operation: str = "write", workers: int = 6, **changed: Any) -> Cell:
+    values: dict[str, Any] = {
+        "layout": Layout(name="m", type="replicate", subvolumes=3, replica=2, backing="raid6"),
+        "access": "native",
+        "tool": "iozone",
+        "operation": operation,
+        "file_size_bytes": 2 << 20,
+        "nominal_file_size_bytes": 400 << 20,
+        "record_size_bytes": 512 << 10,
+        "workers": workers,
+        "model": ScaleModel(name="large-file", scale=200),
+    }
+    return Cell(**{**values, **changed})
+
+
+def make_job(
+    cell: Cell, clients: int = 3, mount: str = "/mnt/gl/vol", options: tuple[str, ...] = ("-F", "/etc/c")
+) -> Job:
+    hosts = tuple(Host(name=f"client{n:02d}") for n in range(1, clients + 1))
+    return Job(
+        cell=cell,
+        clients=hosts,
+        mount_point=mount,
+        dataset_dir=f"{mount}/{cell.dataset}",
+        work_dir="/var/tmp/gl",
+        driver=hosts[0],
+        deadline_s=600,
+        ssh_options=options,
+    )
+
+
+def _parse(tmp_path: Path, name: str, cell: Cell) -> Any:
+    shutil.copy(DATA / name, tmp_path / "stdout.txt")
+    return IOZONE.parse(tmp_path, cell)
+
+
+# --- command lines
+
+
+def test_the_guides_flags_and_a_directory_for_each_worker() -> None:
+    job = make_job(make_cell(workers=4))
+    command = IOZONE.command(job)
+    assert command.host == "client01"
+    assert "-t 4 -s 2048k -r 512k -c -e -w -+n -C -i 0" in command.script
+    assert "RSH=/var/tmp/gl/run-iozone/bin/ssh iozone -+m /var/tmp/gl/run-iozone/clients" in command.script
+    lines = IOZONE.uploads(job)["/var/tmp/gl/run-iozone/clients"].splitlines()
+    assert [line.split() for line in lines] == [
+        [f"client{n:02d}", f"{job.dataset_dir}/w{worker:02d}", "iozone"]
+        for worker, n in enumerate((1, 2, 3, 1), start=1)
+    ]
+
+
+def test_a_read_finds_the_files_of_the_write() -> None:
+    write, read = make_job(make_cell("write")), make_job(make_cell("read"))
+    name = "/var/tmp/gl/run-iozone/clients"
+    assert IOZONE.uploads(write)[name] == IOZONE.uploads(read)[name]
+    assert "-i 1" in IOZONE.command(read).script
+    assert not IOZONE.needs_files("write")
+    assert IOZONE.needs_files("read")
+
+
+def test_a_write_starts_from_an_empty_dataset_only() -> None:
+    job = make_job(make_cell())
+    (command,) = IOZONE.prepare(job)
+    assert f"rm -rf {job.dataset_dir} &&" in command.script
+    (command,) = IOZONE.prepare(make_job(make_cell("read")))
+    assert "rm" not in command.script.replace("chmod", "").split()
+
+
+def test_hostile_names_stay_words(tmp_path: Path) -> None:
+    mount = str(tmp_path / "it's; touch pwned $(touch pwned)")
+    job = make_job(make_cell(workers=2, options=("$(touch pwned)",)), mount=mount)
+    tool_dir = tmp_path / "tool"
+    tool_dir.mkdir()
+    script = IOZONE.command(job).script.replace("/var/tmp/gl/run-iozone", str(tool_dir)).replace(" iozone ", " echo ")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.endswith("-i 0 $(touch pwned)\n")
+    assert not list(tmp_path.rglob("pwned"))
+
+
+def test_the_check_before_a_read(tmp_path: Path) -> None:
+    paths = [tmp_path / "a b", tmp_path / "it's"]
+    script = check_files([str(path) for path in paths], 3)
+    paths[0].write_text("abc")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"{paths[1]}: expected 3 bytes, found none\n")
+    paths[1].write_text("ab")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"{paths[1]}: expected 3 bytes, found 2\n")
+    paths[1].write_text("abc")
+    assert subprocess.run(["sh", "-c", script], check=False).returncode == 0
+
+
+def test_the_ssh_wrapper_puts_its_options_first(tmp_path: Path) -> None:
+    job = make_job(make_cell(), options=("-F", "/etc/a b", "-o", "StrictHostKeyChecking=yes"))
+    text = IOZONE.uploads(job)[job.ssh_wrapper]
+    assert text.startswith("#!/bin/sh\n")
+    assert "ssh -F '/etc/a b' -o StrictHostKeyChecking=yes \"$@\"" in text
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"record_size_bytes": None}, "needs a record_size"),
+        ({"file_size_bytes": 2**20 + 1}, "whole KiB"),
+        ({"record_size_bytes": 1536 << 10}, "multiple of the record size"),
+    ],
+)
+def test_cells_that_iozone_cannot_run(changed: dict[str, Any], message: str) -> None:
+    assert message in (IOZONE.not_runnable(make_cell(**changed), 3) or "")
+    assert IOZONE.not_runnable(make_cell(), 3) is None
+    assert IOZONE.not_runnable(make_cell(), 0) == "the cluster has no client"
+
+
+def test_registry() -> None:
+    assert WORKLOADS["iozone"].operations == ("write", "read")
+
+
+# --- its own measured output
+
+
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_a_cluster_run(tmp_path: Path, operation: str) -> None:
+    cell = make_cell(operation)
+    (tmp_path / "clients").write_text("".join(f"client{n % 3 + 1:02d} /d/w iozone\n" for n in range(6)))
+    result = _parse(tmp_path, f"cluster-{operation}.txt", cell)
+    assert result.problems == ()
+    assert (result.tool_version, result.workers, result.operation) == ("3.489", 6, operation)
+    rates = [worker.throughput_bytes_per_s for worker in result.worker_results]
+    assert sum(rates) == pytest.approx(result.throughput_bytes_per_s, rel=1e-6)
+    assert [worker.host for worker in result.worker_results][:4] == ["client01", "client02", "client03", "client01"]
+    slowest = max(worker.bytes / worker.throughput_bytes_per_s for worker in result.worker_results)
+    assert result.elapsed_s == pytest.approx(slowest)
+
+
+def test_a_full_disk_reports_zero_and_exits_0(tmp_path: Path) -> None:
+    result = _parse(tmp_path, "full-disk.txt", make_cell(workers=2))
+    assert {reason.code for reason in result.problems} == {"tool-failed"}
+    assert "Error writing block" in result.problems[0].message
+
+
+def test_a_killed_child_is_not_summed_over(tmp_path: Path) -> None:
+    result = _parse(tmp_path, "killed-child.txt", make_cell(workers=3, file_size_bytes=1500 << 20))
+    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
+    assert "Child[2] transferred nothing" in result.problems[0].message
+    assert result.throughput_bytes_per_s > 0
+
+
+def test_workers_that_had_not_begun_when_the_first_was_done(tmp_path: Path) -> None:
+    result = _parse(tmp_path, "cluster-read-idle.txt", make_cell("read"))
+    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
+    assert "Child[0], Child[1], Child[2], Child[4] transferred nothing" in result.problems[0].message
+
+
+def test_a_run_that_hung_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(ParseError, match="expected a report of readers, found none"):
+        _parse(tmp_path, "cluster-no-input.txt", make_cell("read", 3))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"workers": 5}, "expected 5 workers, found a report of 6"),
+        ({"file_size_bytes": 4 << 20}, "expected a file size of 4194304 bytes, found 2097152"),
+        ({"record_size_bytes": 1 << 20}, "expected a record size of 1048576 bytes, found 524288"),
+    ],
+)
+def test_another_run_than_asked_for(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
+    result = _parse(tmp_path, "cluster-write.txt", make_cell(**changed))
+    assert message in " ".join(str(reason) for reason in result.problems)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("iozone test complete.", "", "expected 'iozone test complete.'"),
+        ("Command line used", "Command", "expected IOzone's banner"),
+        ("Version $Revision", "Version", "expected IOzone's banner"),
+        ("initial writers", "rewriters", "expected a report of initial writers"),
+        (" kB/sec", " ops/sec", "found ops/sec"),
+    ],
+)
+def test_a_report_without_its_parts_is_no_result(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = (DATA / "cluster-write.txt").read_text()
+    assert old in text
+    (tmp_path / "stdout.txt").write_text(text.replace(old, new))
+    with pytest.raises(ParseError, match=message) as caught:
+        IOZONE.parse(tmp_path, make_cell())
+    assert caught.value.file == tmp_path / "stdout.txt"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Child[5]", "Kind[5]", "found a report of 6 with lines of 5"),
+        ("Child[5]", "Child[4]", "found a report of 6 with lines of 6"),
+        ("Min xfer", "Min", "lacks its minimum or Min xfer"),
+        (
+            "see throughput for  6 initial writers \t=  ",
+            "see throughput for  6 initial writers \t=  9",
+            "do not add up",
+        ),
+    ],
+)
+def test_a_report_that_does_not_agree_with_itself(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = (DATA / "cluster-write.txt").read_text()
+    assert old in text
+    (tmp_path / "stdout.txt").write_text(text.replace(old, new))
+    result = IOZONE.parse(tmp_path, make_cell())
+    assert message in " ".join(str(reason) for reason in result.problems)
+
+
+def test_nan_is_no_number(tmp_path: Path) -> None:
+    text = (DATA / "two-tests.txt").read_text()
+    start = text.index("Avg throughput")
+    (tmp_path / "stdout.txt").write_text(text[:start] + "Avg throughput per process \t= -nan kB/sec\n")
+    with pytest.raises(ParseError, match="expected a number of at least 0, found -nan"):
+        IOZONE.parse(tmp_path, make_cell(workers=2))
+
+
+def test_two_tests_in_one_run() -> None:
+    (run,) = parse_text((DATA / "two-tests.txt").read_text())
+    assert [section.test for section in run.sections] == ["initial writers", "readers"]
+    assert all(section.parent is not None and len(section.workers) == 2 for section in run.sections)
+    assert not run.cluster
+
+
+def test_two_runs_in_one_file_are_no_result(tmp_path: Path) -> None:
+    text = (DATA / "cluster-write.txt").read_text()
+    (tmp_path / "stdout.txt").write_text(text + text)
+    with pytest.raises(ParseError, match="expected the output of one IOzone run, found 2"):
+        IOZONE.parse(tmp_path, make_cell())
+
+
+# --- samples from public places
+
+
+def _sample(name: str) -> tuple[list[Run], dict[str, Any]]:
+    if not SAMPLES.is_dir():
+        pytest.skip("the samples of ../shared are not here")
+    expected = json.loads((SAMPLES / f"{name}.expect.json").read_text())["expected"]
+    return parse_text((SAMPLES / f"{name}.txt").read_text()), expected
+
+
+def _sections(run: Run) -> dict[str, Section]:
+    return {section.test: section for section in run.sections}
+
+
+@pytest.mark.parametrize("name", ["iozone-01", "iozone-03", "iozone-04", "iozone-05", "iozone-07", "iozone-11"])
+def test_published_throughput_reports(name: str) -> None:
+    (run,), expected = _sample(name)
+    sections = _sections(run)
+    assert {test: section.children for test, section in sections.items()} == expected["children"]
+    assert {section.unit for section in run.sections} == {expected["unit"].replace("/sec", "/s").replace("KB", "kB")}
+    assert {section.count for section in run.sections} == {expected["processes"]}
+    assert run.complete == expected.get("complete", expected.get("complete_line"))
+    for key, value in (("file_size_kB", run.file_size_kb), ("record_kB", run.record_size_kb)):
+        assert value == expected.get(key, value)
+    for key, name_ in (("min", "minimum"), ("max", "maximum"), ("avg", "average"), ("min_xfer", "min_xfer")):
+        values = expected.get(key, {})
+        wanted = values if isinstance(values, dict) else {"initial writers": values}
+        for test, value in wanted.items():
+            assert getattr(sections[test], name_) == value
+    for test, value in expected.get("min_xfer_kB", {}).items():
+        assert sections[test].min_xfer == value
+    if expected.get("parent") is None:
+        assert all(section.parent is None for section in run.sections)
+    else:
+        assert all(sections[test].parent == value for test, value in expected["parent"].items())
+    for test, values in expected.get("child", {}).items():
+        assert [child.throughput for child in sections[test].workers] == values
+    assert run.cluster == expected.get("cluster", False)
+
+
+def test_published_child_lines_with_blanks_lost() -> None:
+    (run,), expected = _sample("iozone-11")
+    rates = {child.number: child.throughput for child in run.sections[0].workers}
+    assert (rates[0], rates[7], len(rates)) == (expected["child_0"], expected["child_7"], 8)
+
+
+def test_published_operations_are_not_taken_for_rates() -> None:
+    (run,), expected = _sample("iozone-04")
+    assert run.ops
+    assert {section.min_xfer for section in run.sections} == {expected["min_xfer_ops"]}
+
+
+def test_published_run_without_an_end(tmp_path: Path) -> None:
+    (run,), expected = _sample("iozone-02")
+    assert (run.cluster, run.complete, run.processes) == (True, False, expected["threads"])
+    assert run.sections == []
+    shutil.copy(SAMPLES / "iozone-02.txt", tmp_path / "stdout.txt")
+    with pytest.raises(ParseError):
+        IOZONE.parse(tmp_path, make_cell(workers=4))
+
+
+def test_published_two_runs_with_quote_marks() -> None:
+    runs, expected = _sample("iozone-09")
+    assert [{s.test: s.children for s in run.sections} for run in runs] == expected["runs"]
+
+
+def test_published_results_of_ten_hosts_are_kept_apart() -> None:
+    (run,), expected = _sample("iozone-12")
+    by_host = {section.host: section.children for section in run.sections}
+    assert len(by_host) == expected["hosts"]
+    assert {host: by_host[host] for host in expected["by_host"]} == expected["by_host"]
+    assert sum(by_host.values()) == pytest.approx(expected["sum"])
+
+
+def test_published_log_of_three_runs() -> None:
+    runs, expected = _sample("iozone-13")
+    assert len(runs) == 3
+    assert runs[0].sections == []
+    for key, run in (("run2", runs[1]), ("run3", runs[2])):
+        children = {test: section.children for test, section in _sections(run).items()}
+        assert children == expected[key]
+    assert _sections(runs[2])["random writers"].parent == expected["parent_run3"]["random writers"]
+
+
+def test_every_sample_is_tested_or_of_another_kind() -> None:
+    if not SAMPLES.is_dir():
+        pytest.skip("the samples of ../shared are not here")
+    tested = {f"iozone-{n}" for n in ("01", "02", "03", "04", "05", "07", "09", "11", "12", "13")}
+    assert {path.stem for path in SAMPLES.glob("*.txt")} == tested | OTHER_KINDS.keys()

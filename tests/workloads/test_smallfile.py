@@ -1,0 +1,242 @@
+"""smallfile: the command lines, and a JSON that says Success too often."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import ParseError, WorkloadError
+from glusterlab.spec.cell import Cell, Layout
+from glusterlab.spec.cluster import Host, ScaleModel
+from glusterlab.workloads import Job
+from glusterlab.workloads.smallfile import Smallfile, parse_json, parse_text
+
+DATA = Path(__file__).parents[1] / "data" / "smallfile"
+SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "smallfile"
+SMALLFILE = Smallfile()
+
+
+def make_cell(operation: str = "create", workers: int = 2, **changed: Any) -> Cell:
+    values: dict[str, Any] = {
+        "layout": Layout(name="m", type="replicate", subvolumes=3, replica=2, backing="raid6"),
+        "access": "native",
+        "tool": "smallfile",
+        "operation": operation,
+        "file_size_bytes": 32 << 10,
+        "nominal_file_size_bytes": 32 << 10,
+        "files_per_worker": 200,
+        "workers": workers,
+        "model": ScaleModel(name="small-file", scale=20, operations=True),
+    }
+    return Cell(**{**values, **changed})
+
+
+def make_job(cell: Cell, clients: int = 12, **changed: Any) -> Job:
+    hosts = tuple(Host(name=f"client{n:02d}") for n in range(1, clients + 1))
+    values: dict[str, Any] = {
+        "mount_point": "/mnt/gl/vol",
+        "dataset_dir": "/mnt/gl/vol/d",
+        "work_dir": "/var/tmp/gl",
+        "shared_dir": "/srv/shared",
+        "smallfile_dir": "/var/tmp/gl/smallfile",
+    }
+    return Job(cell=cell, clients=hosts, driver=hosts[0], deadline_s=600, **{**values, **changed})
+
+
+def _parse(tmp_path: Path, name: str, cell: Cell) -> Any:
+    shutil.copytree(DATA / name, tmp_path, dirs_exist_ok=True)
+    return SMALLFILE.parse(tmp_path, cell)
+
+
+# --- command lines
+
+
+@pytest.mark.parametrize(("workers", "hosts", "threads"), [(1, 1, 1), (6, 6, 1), (12, 12, 1), (24, 12, 2), (48, 12, 4)])
+def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> None:
+    script = SMALLFILE.command(make_job(make_cell(workers=workers))).script
+    names = ",".join(f"client{n:02d}" for n in range(1, hosts + 1))
+    assert f"--host-set {names} --threads {threads} --files 200 --file-size 32 " in script
+    assert "--network-sync-dir /srv/shared/smallfile-sync " in script
+    assert "--stonewall Y --response-times N" in script
+    assert "PATH=/var/tmp/gl/run-smallfile/bin:$PATH exec python3 /var/tmp/gl/smallfile/smallfile_cli.py" in script
+
+
+def test_workers_that_cannot_be_spread() -> None:
+    cell = make_cell(workers=14)
+    assert "14 workers cannot be spread over 12 clients" in (SMALLFILE.not_runnable(cell, 12) or "")
+    with pytest.raises(WorkloadError, match="cannot be spread"):
+        SMALLFILE.command(make_job(cell))
+    assert "whole KiB" in (SMALLFILE.not_runnable(make_cell(file_size_bytes=1000), 12) or "")
+
+
+def test_without_a_checkout_or_a_shared_directory() -> None:
+    with pytest.raises(WorkloadError, match="expected a smallfile checkout"):
+        SMALLFILE.command(make_job(make_cell(), smallfile_dir=None))
+    script = SMALLFILE.command(make_job(make_cell(), shared_dir=None)).script
+    assert "--network-sync-dir /mnt/gl/vol/d/smallfile-sync " in script
+
+
+def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
+    job = make_job(
+        make_cell("read", files_per_worker=2),
+        mount_point=str(tmp_path),
+        dataset_dir=str(tmp_path / "it's d"),
+        work_dir=str(tmp_path / "work"),
+        shared_dir=str(tmp_path / "shared"),
+    )
+    wrapper = Path(job.ssh_wrapper)
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text("")
+    (command,) = SMALLFILE.prepare(job)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["sh", "-c", command.script], capture_output=True, text=True, check=False)
+
+    for host in ("client01", "client02"):
+        folder = Path(job.dataset_dir) / "file_srcdir" / host
+        folder.mkdir(parents=True)
+        (folder / "a").write_text("")
+    done = run()
+    assert done.returncode == 1
+    assert done.stderr == f"{job.dataset_dir}/file_srcdir/client01: expected 2 files, found 1\n"
+    for host in ("client01", "client02"):
+        (Path(job.dataset_dir) / "file_srcdir" / host / "b").write_text("")
+    assert run().returncode == 0
+    assert wrapper.stat().st_mode & 0o111
+
+
+def test_prepare_makes_the_dataset_afresh_before_a_create() -> None:
+    (command,) = SMALLFILE.prepare(make_job(make_cell()))
+    assert "rm -rf /mnt/gl/vol/d\nmkdir -p /mnt/gl/vol/d" in command.script
+
+
+# --- its own measured output
+
+
+@pytest.mark.parametrize("operation", ["create", "read"])
+def test_runs_that_count(tmp_path: Path, operation: str) -> None:
+    result = _parse(tmp_path, operation, make_cell(operation))
+    (text,) = parse_text((DATA / operation / "stdout.txt").read_text())
+    assert result.problems == ()
+    assert (result.tool_version, result.workers) == ("3.2", 2)
+    assert result.files_per_s == pytest.approx(text.files_per_s, abs=1e-5)
+    assert result.throughput_bytes_per_s == pytest.approx(text.mib_per_s * 2**20, abs=10)
+    assert result.elapsed_s == pytest.approx(text.elapsed_s, abs=1e-3)
+    assert [worker.files for worker in result.worker_results] == [line.files for line in text.lines]
+    assert [worker.host for worker in result.worker_results] == ["gl-c01", "gl-c02"]
+
+
+def test_too_few_files_in_spite_of_success(tmp_path: Path) -> None:
+    result = _parse(tmp_path, "few", make_cell(files_per_worker=3000))
+    assert json.loads((tmp_path / "output.json").read_text())["results"]["status"] == "Success"
+    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
+    assert "69.8 % of the files" in result.problems[0].message
+
+
+@pytest.mark.parametrize(("name", "operation"), [("missing", "read"), ("full", "create")])
+def test_failed_threads_are_no_result(tmp_path: Path, name: str, operation: str) -> None:
+    result = _parse(tmp_path, name, make_cell(operation))
+    assert result.problems[0].code == "tool-failed"
+    assert (result.throughput_bytes_per_s, result.files_per_s, result.elapsed_s) == (None, None, None)
+    failed = [worker for worker in result.worker_results if worker.status != "ok"]
+    assert {worker.host for worker in failed} <= {reason.host for reason in result.problems}
+    assert all(worker.files_per_s is None for worker in failed)
+
+
+def test_another_run_than_asked_for(tmp_path: Path) -> None:
+    cell = make_cell("read", workers=4, files_per_worker=100, file_size_bytes=64 << 10)
+    messages = " ".join(reason.message for reason in _parse(tmp_path, "create", cell).problems)
+    assert "expected 4 workers, found 2" in messages
+    assert "expected operation read, found create" in messages
+    assert "expected files per thread 100, found 200" in messages
+    assert "expected file size in KiB 64, found 32" in messages
+
+
+def test_no_json_says_what_the_text_said(tmp_path: Path) -> None:
+    message = "hosts did not reach starting gate within 17 seconds"
+    (tmp_path / "stderr.txt").write_text(f"Traceback\nsmallfile.SMFRunException: {message}\n")
+    with pytest.raises(ParseError, match=message):
+        SMALLFILE.parse(tmp_path, make_cell())
+
+
+def test_older_names_in_the_json() -> None:
+    data = json.loads((DATA / "read" / "output.json").read_text())
+    wanted = parse_json(json.dumps(data)).results.files_per_s
+    for stats in (data["results"], *data["results"]["host"].values()):
+        stats["files-per-sec"] = stats.pop("filesPerSec")
+    assert parse_json(json.dumps(data)).results.files_per_s == wanted
+
+
+def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
+    data = json.loads((DATA / "read" / "output.json").read_text())
+    data["results"]["thread"] = data["results"].pop("host")["gl-c01"]["thread"]
+    (tmp_path / "output.json").write_text(json.dumps(data))
+    result = SMALLFILE.parse(tmp_path, make_cell("read", workers=1))
+    assert [(worker.worker, worker.host) for worker in result.worker_results] == [(1, None)]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": 3}', "[" * 100_000, '{"params": {}, "results": {}}'])
+def test_damaged_json(text: str) -> None:
+    with pytest.raises(ParseError, match="expected smallfile's JSON"):
+        parse_json(text)
+
+
+# --- samples from public places
+
+
+def _sample(name: str) -> tuple[Any, Any]:
+    if not SAMPLES.is_dir():
+        pytest.skip("the samples of ../shared are not here")
+    expected = json.loads((SAMPLES / f"{name}.expect.json").read_text())["expected"]
+    return parse_text((SAMPLES / f"{name}.txt").read_text()), expected
+
+
+def _check(run: Any, expected: dict[str, Any]) -> None:
+    names = {
+        "MiB_per_sec": "mib_per_s",
+        "data_GiB": "data_gib",
+        "elapsed": "elapsed_s",
+        "files": "files",
+        "files_per_sec": "files_per_s",
+        "iops": "iops",
+        "operation": "operation",
+        "pct": "percent_done",
+        "pct_min": "percent_min",
+        "record_kB": "record_size_kb",
+        "threads": "threads",
+        "total_iops_line": "iops_line",
+    }
+    for key, value in expected.items():
+        if key in names:
+            assert getattr(run, names[key]) == value, key
+
+
+def test_published_log_of_two_runs() -> None:
+    runs, expected = _sample("smallfile-03")
+    assert len(runs) == 2
+    _check(runs[0], expected["run1"])
+    _check(runs[1], expected["run2"])
+
+
+def test_published_create() -> None:
+    (run,), expected = _sample("smallfile-04")
+    _check(run, expected)
+    line = run.lines[7]
+    assert (line.elapsed, line.files) == (expected["thread_07"]["elapsed"], expected["thread_07"]["files"])
+
+
+def test_published_cleanup_has_no_throughput() -> None:
+    (run,), expected = _sample("smallfile-07")
+    _check(run, expected)
+    assert {line.records for line in run.lines} == {expected["records"]}
+
+
+def test_every_sample_is_tested() -> None:
+    if not SAMPLES.is_dir():
+        pytest.skip("the samples of ../shared are not here")
+    assert {path.stem for path in SAMPLES.glob("*.txt")} == {"smallfile-03", "smallfile-04", "smallfile-07"}
