@@ -140,13 +140,15 @@ def _manifest_findings(root: Path) -> Iterator[Finding]:
         sample = "/".join(name.split("/")[:3]) if name.startswith("cells/") and name.count("/") >= 3 else None
         if sample is not None and f"{sample}/sample.json" in present and f"{sample}/sample.json" not in listed:
             new_samples.add(sample)
+        elif name.startswith("cells/") and name.endswith("/cell.json") and name.count("/") == 2:
+            new_samples.add(name)
         else:
             yield Finding(
                 "unlisted-file", name, "the manifest does not list this file; remove it, or find out who made it"
             )
     for sample in sorted(new_samples):
-        advice = "a run was killed between the two; `glusterlab run` takes it into the manifest"
-        yield Finding("unlisted-sample", sample, f"complete, but the manifest does not list it: {advice}")
+        advice = "a run is at work, or was killed right then; `glusterlab run` takes it into the manifest"
+        yield Finding("unlisted-sample", sample, f"whole, but the manifest does not list it: {advice}")
     for name in sorted(listed.keys() & present.keys()):
         found = file_digest(present[name])
         if found != listed[name]:

@@ -127,6 +127,7 @@ def test_a_left_partial_sample_is_not_written_over(new_store: RawStore) -> None:
     new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1)
     with pytest.raises(RawStoreError, match="interrupted run"):
         new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1)
+    assert sorted(finding.code for finding in verify(new_store.path)) == ["leftover-partial", "unlisted-sample"]
 
 
 def _write_for_ever(path: Path) -> None:
