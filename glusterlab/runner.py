@@ -206,10 +206,13 @@ class _Run:
         """Run what is to be run; leave the hosts clean, whatever happens."""
         interrupted = claimed = False
         try:
+            if (self.path / "campaign.yaml").exists():
+                self.store = RawStore.open(self.path)
+                agree_on_specifications(self.store, self.site.campaign, self.site.cluster)
             self._connect()
             self._take_cluster()
             claimed = True
-            self.store = self._open_store()
+            self.store = self._ready_store()
             self._queue_up(self.store)
             self._send_tools()
             self.site.progress.begin(self.counts, self._eta())
@@ -242,18 +245,16 @@ class _Run:
         if busy:
             self.site.progress.note(f"ended processes that an earlier run left on {', '.join(busy)}")
 
-    def _open_store(self) -> RawStore:
+    def _ready_store(self) -> RawStore:
         site = self.site
         site.progress.phase("reading the facts of all hosts")
         environment = facts.environment(site.pool, site.cluster, site.cluster.smallfile_checkout())
-        if (self.path / "campaign.yaml").exists():
-            store = RawStore.open(self.path)
-            agree_on_specifications(store, site.campaign, site.cluster)
-            agree_on_environment(store.environment(), environment)
-            dropped = store.recover()
+        if self.store is not None:
+            agree_on_environment(self.store.environment(), environment)
+            dropped = self.store.recover()
             if dropped:
                 site.progress.note(f"dropped what an earlier run left of {dropped[0].parent.name}")
-            return store
+            return self.store
         return RawStore.create(
             self.path,
             campaign_yaml=dump_yaml(site.campaign),

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _PROBE_DEADLINE_S = 300.0
 _TELEMETRY_MARGIN_S = 120.0
-_LOGGED_CHARACTERS = 1500
+_LOGGED_CHARACTERS = 400
 
 Throttle = Callable[[str | None], Mapping[str, Any]]
 """Puts a testbed under a scale model, or lifts it with None; returns what is in effect."""
