@@ -38,7 +38,7 @@ workloads:
   - tool: iozone
     operations: [write, read]
     file_size: 8 MiB
-    stands_for: 160 MiB
+    stands_for: 4 GiB
     record_size: 64 KiB
     model: large-file
 """
@@ -80,11 +80,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def pool(project: Path) -> Iterator[Path]:
-    """cluster.yaml of a small pool: 6 servers with a disk and an array each, 2 clients, at 1:20."""
+    """cluster.yaml of a small pool: 6 servers with a disk and an array each, 2 clients, at 1:512."""
     glusterlab("testbed", "down", "--name", NAME, cwd=project)
     glusterlab(
         *("testbed", "up", "--name", NAME, "--servers", "6", "--clients", "2", "--disks", "1", "--arrays", "1"),
-        *("--scale", "20", "--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
+        *("--scale", "512", "--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
         cwd=project,
         deadline_s=1800,
     )

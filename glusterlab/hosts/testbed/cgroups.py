@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
@@ -113,23 +114,33 @@ def start_lxcfs(folder: Path) -> None:
 
 
 def stop_lxcfs(folder: Path) -> None:
-    """Stop the testbed's lxcfs and unmount it, whatever of it exists."""
+    """Stop the testbed's lxcfs and unmount it, whatever of them exists.
+
+    Raises
+    ------
+    TestbedError
+        When it does not end.
+    """
     mount = folder / "mount"
-    pid_file = folder / "pid"
-    if pid_file.exists():
-        pid = int(pid_file.read_text(encoding="ascii").strip() or 0)
-        if pid and _is_lxcfs(pid):
-            os.kill(pid, signal.SIGTERM)
-    for _attempt in range(50):
-        if not os.path.ismount(mount):
+    for _attempt in range(100):
+        left = _lxcfs_at(mount)
+        if not left and not os.path.ismount(mount):
             return
-        run(["umount", "--lazy", mount], check=False)
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        if os.path.ismount(mount):
+            run(["umount", "--lazy", mount], check=False)
         time.sleep(0.1)
-    raise TestbedError(f"{mount} stays mounted; run 'down' again in a minute")
+    raise TestbedError(f"the lxcfs at {mount} does not end; run 'down' again in a minute")
 
 
-def _is_lxcfs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text(encoding="ascii").strip() == "lxcfs"
-    except OSError:
-        return False
+def _lxcfs_at(mount: Path) -> list[int]:
+    # by its arguments, not by a file with its number, which a crash may leave behind or keep from being written
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if Path(os.fsdecode(words[0])).name == "lxcfs" and os.fsencode(mount) in words:
+                found.append(int(path.parent.name))
+    return found
