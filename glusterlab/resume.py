@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import SpecError
 from glusterlab.manifest import MANIFEST, Manifest, file_digest
-from glusterlab.raw import write_atomically
+from glusterlab.rawfiles import write_atomically
 from glusterlab.spec import build_plan, dump_yaml, load_campaign, load_cluster
 
 if TYPE_CHECKING:

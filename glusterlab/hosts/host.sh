@@ -49,7 +49,9 @@ gl_clear_others() {
 # Process numbers of processes of the suite, whoever started them, except those of this very script.
 gl_marked() {
     local files
-    files=$(grep -lsaz '^GLUSTERLAB_RUN=' /proc/[0-9]*/environ) || return 0
+    # The exit code is of no use: it is an error whenever some process ended meanwhile.
+    files=$(grep -lsaz '^GLUSTERLAB_RUN=' /proc/[0-9]*/environ)
+    [ -n "$files" ] || return 0
     # shellcheck disable=SC2086
     grep -Lsazx "GLUSTERLAB_RUN=${GLUSTERLAB_RUN:-none}" $files | cut -d/ -f3
 }

@@ -1,0 +1,201 @@
+"""host.sh is run here by a real bash, on directories and processes of this test's own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import HostError
+from glusterlab.hosts import probe, script, workdir
+from glusterlab.hosts.connection import CommandResult
+
+
+def bash(text: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        ["bash", "-c", script.library() + text],
+        env={"PATH": os.environ["PATH"], **environment},
+        capture_output=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def report(text: str, **environment: str) -> dict[str, script.Part]:
+    done = bash(text, **environment)
+    return dict(script.read_parts(result(done.stdout)))
+
+
+def result(stdout: bytes) -> CommandResult:
+    return CommandResult("gl-s01", "script", stdout, b"", 0, 100.0, 103.0)
+
+
+def test_any_bytes_pass_and_exit_codes_are_kept() -> None:
+    parts = report("gl_part bytes printf '\\377\\0 x\\n'\ngl_part bad sh -c 'echo no; exit 7'\ngl_part empty true")
+    assert parts["bytes"] == script.Part(0, b"\xff\x00 x\n")
+    assert parts["bad"] == script.Part(7, b"no\n")
+    assert parts["empty"].data == b""
+
+
+def test_a_greeting_is_skipped_and_other_noise_is_refused() -> None:
+    assert script.read_parts(result(b"Welcome to this host\npart a 0 eA==\n"))["a"].text == "x"
+    with pytest.raises(HostError, match="expected a report"):
+        script.read_parts(result(b"part a 0 eA==\nsegmentation fault\n"))
+    with pytest.raises(HostError, match="damaged"):
+        script.read_parts(result(b"part a 0 e!\n"))
+    with pytest.raises(HostError, match="has no part 'clock'"):
+        script.need({}, "clock", "gl-s01")
+
+
+@pytest.mark.parametrize("name", ["plain", "with blank", "$(touch evil)", "quote'and\"quote", ";rm -rf x", "-rf"])
+def test_only_marked_directories_are_ever_emptied(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / name
+    folder.mkdir()
+    (folder / "precious").write_text("x")
+    clear = script.call("gl_clear_dir", str(folder))
+    assert bash(clear).returncode == 1
+    assert bash(script.call("gl_clear_others", str(folder), "keep")).returncode == 1
+    refused = bash(script.call("gl_mark_dir", str(folder), "campaign"))
+    assert refused.returncode == 1
+    assert b"was not made by glusterlab" in refused.stderr
+    assert (folder / "precious").exists()
+    (folder / "precious").unlink()
+    assert bash(script.call("gl_mark_dir", str(folder), "campaign 'x'")).returncode == 0
+    assert (folder / ".glusterlab").read_text() == "campaign 'x'\n"
+    for entry in ("keep", "old", ".hidden"):
+        (folder / entry).mkdir()
+    assert bash(script.call("gl_clear_others", str(folder), "keep")).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == [".glusterlab", "keep"]
+    assert bash(clear).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == [".glusterlab"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [name]
+
+
+def test_a_brick_needs_a_mounted_file_system(tmp_path: Path) -> None:
+    done = bash(script.call("gl_make_brick", f"{tmp_path}/glusterlab-v/brick", "campaign"))
+    assert done.returncode == 1
+    assert b"is not mounted" in done.stderr
+    gone = bash(script.call("gl_make_brick", f"{tmp_path}/none/glusterlab-v/brick", "campaign"))
+    assert b"is no directory" in gone.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_brick_of_an_earlier_pool_is_made_afresh(tmp_path: Path) -> None:
+    brick = tmp_path / "glusterlab-v" / "brick"
+    text = f"mountpoint() {{ true; }}\n{script.call('gl_make_brick', str(brick), 'campaign')}"
+    assert bash(text).returncode == 0
+    (brick / ".glusterfs").mkdir()
+    assert bash(text).returncode == 0
+    assert list(brick.iterdir()) == []
+
+
+def test_entries_to_heal_are_counted_without_the_base_file(tmp_path: Path) -> None:
+    for root, names in (("a", ["xattrop-1b2c"]), ("b", ["xattrop-9f", "11-22", "33-44"])):
+        index = tmp_path / root / "glusterlab-v/brick/.glusterfs/indices/xattrop"
+        index.mkdir(parents=True)
+        for name in names:
+            (index / name).touch()
+    roots = [str(tmp_path / root) for root in ("a", "b", "absent")]
+    assert bash(script.call("gl_heal", 0, "v", *roots)).stdout == b"heal 2\n"
+    began = time.monotonic()
+    assert bash(script.call("gl_heal", 1, "v", roots[0])).stdout == b"heal 0\n"
+    assert time.monotonic() - began < 1
+
+
+def test_entries_of_a_write_that_just_ended_are_waited_for(tmp_path: Path) -> None:
+    index = tmp_path / "glusterlab-v/brick/.glusterfs/indices/xattrop"
+    index.mkdir(parents=True)
+    (index / "11-22").touch()
+    late = f"(sleep 0.4; rm {index}/11-22) & {script.call('gl_heal', 5, 'v', str(tmp_path))}"
+    assert bash(late).stdout == b"heal 0\n"
+
+
+ENDING = """\
+cd "$1" && mkdir work && ln -s /bin/sleep iozone
+GLUSTERLAB_RUN=night.1.2 sleep 61 & ours=$!
+sleep 62 & other=$!
+(cd work && exec ../iozone 63) & in_our_dir=$!
+./iozone 64 & elsewhere=$!
+GLUSTERLAB_RUN=night.1.2 tail -f /dev/null & spared=$!
+sleep 0.3
+export GLUSTERLAB_RUN=night.1.3
+sleep 65 & this_call=$!
+echo "strays $(gl_strays | cut -d' ' -f3- | sort | tr '\\n' ';')"
+gl_kill tail "$1/work" >/dev/null
+for name in ours other in_our_dir elsewhere spared this_call; do
+    state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
+    case $state in ''|Z) echo "$name ended" ;; *) echo "$name lives" ;; esac
+done
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
+def test_only_processes_of_the_suite_are_ended(tmp_path: Path) -> None:
+    inner = ["bash", "-c", script.library() + ENDING, "bash", str(tmp_path)]
+    done = subprocess.run(
+        ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *inner],
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[0] == "strays ../iozone 63 ;./iozone 64 ;sleep 61 ;tail -f /dev/null ;", done.stderr
+    assert lines[1:] == [
+        "ours ended",
+        "other lives",
+        "in_our_dir ended",
+        "elsewhere lives",
+        "spared lives",
+        "this_call lives",
+    ]
+
+
+def test_outputs_are_collected_by_name(tmp_path: Path) -> None:
+    (tmp_path / "out.json").write_bytes(b"{}\xff")
+    (tmp_path / "rsp").mkdir()
+    (tmp_path / "rsp" / "one.csv").write_text("1")
+    paths = [str(tmp_path / name) for name in ("out.json", "rsp", "absent")]
+    parts = report(probe.collect_line(paths))
+    assert probe.read_outputs(parts["outputs"], "c1") == {"out.json": b"{}\xff", "one.csv": b"1"}
+    assert probe.read_outputs(report(probe.collect_line([]))["outputs"], "c1") == {}
+
+
+def test_hostile_outputs_are_refused() -> None:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name in ("a/../../etc/passwd", "b/passwd"):
+            archive.addfile(tarfile.TarInfo(name), io.BytesIO())
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/shadow"
+        archive.addfile(link)
+    with pytest.raises(HostError, match="'passwd' again"):
+        probe.read_outputs(script.Part(0, buffer.getvalue()), "c1")
+    with pytest.raises(HostError, match="did not arrive whole"):
+        probe.read_outputs(script.Part(0, b"no tar"), "c1")
+
+
+def test_a_checkout_is_packed_without_its_history(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text("secret")
+    (tmp_path / "smallfile_cli.py").write_text("print()")
+    with tarfile.open(fileobj=io.BytesIO(workdir._pack(tmp_path))) as archive:
+        assert archive.getnames() == ["smallfile_cli.py"]
+
+
+def test_the_clock_offset_is_the_smallest_that_the_readings_allow() -> None:
+    def offset(first: float, second: float) -> float:
+        parts = {name: script.Part(0, f"clock {t}".encode()) for name, t in (("clock", first), ("end", second))}
+        return probe.clock_offset(parts, result(b""))
+
+    assert offset(100.4, 102.9) == 0.0
+    assert offset(105.0, 107.5) == 4.5
+    assert offset(95.0, 97.5) == -5.0
+    with pytest.raises(HostError, match="clock could not be read"):
+        probe.clock_offset({"clock": script.Part(0, b""), "end": script.Part(0, b"")}, result(b""))

@@ -1,0 +1,468 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab import runner
+from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
+from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.fake import FakeTransport
+from glusterlab.hosts.transport import Outcome
+from glusterlab.judge import Judgement
+from glusterlab.manifest import Manifest, file_digest
+from glusterlab.raw import RawStore, Sample, SampleWriter
+from glusterlab.reasons import Reason, status_of
+from glusterlab.runner import RunSummary
+from glusterlab.spec import Campaign, Cell, Cluster
+
+CLUSTER: dict[str, Any] = {
+    "schema_version": 1,
+    "name": "pool",
+    "servers": [{"name": f"s{n}", "address": f"10.0.0.{n}", "devices": ["sdb"]} for n in (1, 2)],
+    "clients": [{"name": f"c{n}", "address": f"10.0.1.{n}"} for n in (1, 2)],
+    "hardware": {
+        "disks_per_server": 1,
+        "disk_write": "205 MB/s",
+        "disk_read": "212 MB/s",
+        "server_link": "20 Gbit/s",
+        "client_link": "10 Gbit/s",
+    },
+    "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
+    "scale_models": {"large-file": {"scale": 200}},
+    "testbed": {"name": "default", "state": "/nowhere"},
+}
+CAMPAIGN: dict[str, Any] = {
+    "schema_version": 1,
+    "name": "night",
+    "study": "supermicro-2017",
+    "seed": 7,
+    "repeats": 1,
+    "attempts": 2,
+    "layouts": [
+        {"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "jbod", "options": {"a.b": "on"}},
+        {"name": "plain", "type": "distribute", "geometry": "2", "backing": "jbod"},
+    ],
+    "workloads": [
+        {
+            "tool": "iozone",
+            "operations": ["write", "read"],
+            "file_size": "1 MiB",
+            "record_size": "64 KiB",
+            "model": "large-file",
+        }
+    ],
+    "workers": [2],
+    "deadline": "1 min",
+}
+
+Verdict = Callable[[Path, Cell], list[Reason]]
+
+
+class Kill(BaseException):
+    """What kill -9 is to the code that it strikes: nothing is cleaned up after it."""
+
+
+class Bench:
+    """A campaign, a pool in memory, and a judge that says what the test wants."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.cluster = Cluster.model_validate(CLUSTER)
+        self.transport = FakeTransport(self.cluster)
+        self.transport.hooks.append(self.workload)
+        self.throttled: list[str | None] = []
+        self.verdict: Verdict = good
+        self.ran: list[str] = []
+        monkeypatch.setattr("glusterlab.sample.judge", self.judge)
+
+    def workload(self, host: str, text: str) -> Outcome | None:
+        if "exec" not in text or "-i " not in text or "gl_" in text:
+            return None
+        operation = "write" if "-i 0" in text else "read"
+        volume = next(name for name, volume in self.transport.volumes.items() if volume.started)
+        self.ran.append(f"{volume.rpartition('-')[0]} {operation}")
+        return Outcome(b"iozone test complete.", b"", 0)
+
+    def judge(self, folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:
+        reasons = [Reason.model_validate(reason) for reason in self._failure(folder)] + self.verdict(folder, cell)
+        return Judgement(status_of(reasons), tuple(reasons), None)
+
+    @staticmethod
+    def _failure(folder: Path) -> list[Any]:
+        file = folder / "failure.json"
+        return list(json.loads(file.read_text())["reasons"]) if file.exists() else []
+
+    def throttle(self, model: str | None) -> dict[str, object]:
+        self.throttled.append(model)
+        return {"model": model}
+
+    def run(self, campaign: dict[str, Any] | None = None, **options: Any) -> RunSummary:
+        settings = {"throttle": self.throttle, "pool": Pool(self.cluster.hosts, self.transport), **options}
+        return runner.run(Campaign.model_validate(campaign or CAMPAIGN), self.cluster, self.root, **settings)
+
+    @property
+    def store(self) -> RawStore:
+        return RawStore.open(self.root / "night")
+
+    @property
+    def samples(self) -> list[Sample]:
+        return sorted(self.store.samples(), key=lambda sample: (sample.order, sample.attempt))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    return {**CAMPAIGN, **keys}
+
+
+def invalid(message: str = "3 entries") -> list[Reason]:
+    return [Reason(code="heal-pending", message=message)]
+
+
+def good(folder: Path, cell: Cell) -> list[Reason]:
+    return []
+
+
+def bad_reads(folder: Path, cell: Cell) -> list[Reason]:
+    return invalid() if cell.operation == "read" else []
+
+
+def in_trouble(folder: Path, cell: Cell) -> list[Reason]:
+    return [Reason(code="controller-error", message="glusterd does not answer")]
+
+
+def test_every_sample_is_run_stored_and_listed(bench: Bench) -> None:
+    summary = bench.run()
+    assert (summary.valid, summary.total, summary.executed, summary.exit_code) == (4, 4, 4, 0)
+    assert summary.problems == ()
+    assert len(bench.samples) == 4
+    sample = bench.samples[0]
+    assert set(sample.phases) == {"prepare", "before", "throttle", "workload", "lift", "after", "judge"}
+    assert sample.disks == 2
+    assert sample.window is not None
+    for name in (
+        "workload/command.json",
+        "workload/stdout.txt",
+        "workload/throttle.json",
+        "telemetry/s1.csv.xz",
+        "telemetry/c2.csv.xz",
+        "gluster/before/health.json",
+        "gluster/before/peers.xml",
+        "gluster/after/status.xml",
+        "log.txt",
+    ):
+        assert (sample.path / name).is_file(), name
+    digests = Manifest.read(bench.store.path).digests
+    files = [file for file in bench.store.path.rglob("*") if file.is_file()]
+    listed = {file.relative_to(bench.store.path).as_posix(): file for file in files}
+    for name in set(listed) - {"MANIFEST.sha256", "log.txt", ".lock"}:
+        assert digests[name] == file_digest(listed[name])
+
+
+def test_a_layout_is_made_once_and_the_files_before_they_are_read(bench: Bench) -> None:
+    bench.run()
+    blocks = [words.split() for words in bench.ran]
+    assert [operation for _, operation in blocks] == ["write", "read", "write", "read"]
+    assert blocks[0][0] == blocks[1][0] != blocks[2][0] == blocks[3][0]
+    creations = bench.transport.scripts("s1", "volume create")
+    assert len(creations) == 2
+    assert not any(" force" in text for text in creations)
+    assert bench.transport.volumes[next(n for n in bench.transport.volumes if n.startswith("mirror"))].options == {
+        "a.b": "on"
+    }
+    assert not any(volume.started for volume in bench.transport.volumes.values())
+    assert bench.transport.mounted == {}
+
+
+def test_the_scale_model_is_in_effect_around_the_measured_command_only(bench: Bench) -> None:
+    seen: list[tuple[str, str | None]] = []
+
+    def watch(host: str, text: str) -> Outcome | None:
+        words = [word for word in ("gl_drop_caches", "exec", "gl_collect") if word in text]
+        if host == "c1" and words and (words[0] != "exec" or "gl_" not in text):
+            seen.append((words[0], bench.throttled[-1]))
+        return None
+
+    bench.transport.hooks.append(watch)
+    bench.run()
+    assert seen == [("gl_drop_caches", None), ("exec", "large-file"), ("gl_collect", None)] * 4
+    assert bench.throttled[-1] is None
+
+
+def test_what_is_complete_is_not_run_again(bench: Bench) -> None:
+    bench.run()
+    before = {sample.path: (sample.path / "sample.json").read_bytes() for sample in bench.samples}
+    summary = bench.run()
+    assert summary.executed == 0
+    assert summary.exit_code == 0
+    assert {sample.path: (sample.path / "sample.json").read_bytes() for sample in bench.samples} == before
+
+
+def test_a_failing_sample_is_tried_again_at_the_end_of_its_round(bench: Bench) -> None:
+    failed: list[str] = []
+
+    def once(folder: Path, cell: Cell) -> list[Reason]:
+        if cell.operation == "read" and not failed:
+            failed.append(cell.id)
+            return invalid()
+        return []
+
+    bench.verdict = once
+    summary = bench.run()
+    assert (summary.valid, summary.executed, summary.exit_code) == (4, 5, 0)
+    assert bench.ran[-1].endswith("read")
+    again = [sample for sample in bench.samples if sample.cell_id == failed[0]]
+    assert [(sample.attempt, sample.status) for sample in again] == [(1, "invalid"), (2, "valid")]
+
+
+def test_attempts_end_and_retry_gives_as_many_again(bench: Bench) -> None:
+    bench.verdict = bad_reads
+    summary = bench.run()
+    assert (summary.valid, summary.invalid, summary.executed, summary.exit_code) == (2, 2, 6, 1)
+    assert len(summary.problems) == 2
+    assert "heal-pending: 3 entries" in summary.problems[0]
+    assert "--retry" in summary.advice
+    assert bench.run().executed == 0
+    bench.verdict = good
+    summary = bench.run(retry=True)
+    assert (summary.valid, summary.executed, summary.exit_code) == (4, 2, 0)
+
+
+def test_after_a_kill_the_same_command_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(folder: Path, cell: Cell) -> list[Reason]:
+        if len(bench.ran) == 3:
+            monkeypatch.setattr(SampleWriter, "abandon", lambda _: None)
+            raise Kill
+        return []
+
+    bench.verdict = kill
+    with pytest.raises(Kill):
+        bench.run()
+    monkeypatch.undo()
+    monkeypatch.setattr("glusterlab.sample.judge", bench.judge)
+    assert len(list(bench.store.path.glob("cells/*/.sample-*.partial"))) == 1
+    bench.verdict = good
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 2)
+    assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_the_run_cleanly(bench: Bench, number: signal.Signals) -> None:
+    release = threading.Event()
+
+    def slow(host: str, text: str) -> Outcome | None:
+        if "-i 1" in text and "exec" in text and "gl_" not in text:
+            os.kill(os.getpid(), number)
+            release.wait(1.0)
+            return Outcome(b"", b"", None)
+        return None
+
+    bench.transport.hooks.append(slow)
+    began = time.monotonic()
+    summary = bench.run()
+    assert time.monotonic() - began < 10
+    assert summary.interrupted
+    assert summary.exit_code == 130
+    assert "goes on where it stopped" in summary.advice
+    assert bench.throttled[-1] is None
+    assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
+    for host in bench.cluster.hosts:
+        assert bench.transport.scripts(host.name, "gl_kill")[-1].startswith("gl_kill ''")
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    bench.transport.hooks.remove(slow)
+    assert bench.run().exit_code == 0
+
+
+def test_an_unreachable_host_ends_the_run_before_anything_is_made(bench: Bench) -> None:
+    bench.transport.down = {"s2"}
+    with pytest.raises(HostError, match=r"s2: not reachable at 10\.0\.0\.2"):
+        bench.run()
+    assert not (bench.root / "night" / "campaign.yaml").exists()
+
+
+def test_a_host_that_comes_back_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost: list[str] = []
+
+    def lose(host: str, text: str) -> Outcome | None:
+        if host == "s2" and "gl_drop_caches" in text and bench.ran and not lost:
+            lost.append(host)
+            bench.transport.down = {"s2"}
+            raise HostError("the connection was lost", host="s2")
+        return None
+
+    def sleep(pool: Pool, seconds: float) -> None:
+        bench.transport.down = set()
+
+    monkeypatch.setattr(Pool, "sleep", sleep)
+    bench.transport.hooks.append(lose)
+    summary = bench.run()
+    assert (summary.valid, summary.executed, summary.exit_code) == (4, 5, 0)
+    assert [sample.status for sample in bench.samples if sample.attempt == 1].count("failed") == 1
+
+
+def test_a_host_that_stays_away_ends_the_run_with_its_name(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(host: str, text: str) -> Outcome | None:
+        if host == "s2" and "gl_drop_caches" in text and bench.ran:
+            bench.transport.down = {"s2"}
+            raise HostError("the connection was lost", host="s2")
+        return None
+
+    monkeypatch.setattr(runner, "RECONNECT_WITHIN_S", 0.0)
+    bench.transport.hooks.append(lose)
+    with pytest.raises(HostError, match=r"s2: not reachable.*goes on where it stopped"):
+        bench.run()
+    bench.transport.hooks.remove(lose)
+    bench.transport.down = set()
+    assert bench.run().exit_code == 0
+
+
+def test_trouble_that_does_not_end_ends_the_run(bench: Bench) -> None:
+    bench.verdict = in_trouble
+    with pytest.raises(HostError, match=r"3 samples in a row .*glusterd does not answer"):
+        bench.run()
+    assert len(bench.samples) == 3
+
+
+def test_a_bug_in_one_sample_does_not_stop_the_others(bench: Bench) -> None:
+    def broken(folder: Path, cell: Cell) -> list[Reason]:
+        if cell.operation == "read" and not (folder / "failure.json").exists() and not bench.samples[1:]:
+            raise ZeroDivisionError("a bug")
+        return []
+
+    bench.verdict = broken
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    first = next(sample for sample in bench.samples if sample.status == "failed")
+    assert "ZeroDivisionError: a bug" in first.reasons[0].message
+    assert "Traceback" in (bench.store.path / "log.txt").read_text()
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_hosts_clean(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(writer: SampleWriter, name: str, data: bytes | str) -> Path:
+        raise RawStoreError("no space left on device; make room, then run the same command again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SampleWriter, "write", full)
+        with pytest.raises(RawStoreError, match="make room"):
+            bench.run()
+    assert bench.throttled[-1] is None
+    assert bench.samples == []
+    assert bench.transport.files == {}
+    assert bench.run().exit_code == 0
+
+
+def test_bad_health_before_makes_the_sample_invalid_without_a_number(bench: Bench) -> None:
+    bench.transport.disconnected = {"s2"}
+    summary = bench.run(changed(attempts=1))
+    assert summary.exit_code == 1
+    assert bench.ran == []
+    assert {reason.code for sample in bench.samples for reason in sample.reasons} == {"peer-disconnected"}
+    assert {sample.status for sample in bench.samples} == {"invalid"}
+    assert all(sample.window is None for sample in bench.samples)
+
+
+def test_a_brick_that_died_is_started_again_for_the_next_attempt(bench: Bench) -> None:
+    def die(host: str, text: str) -> Outcome | None:
+        if "-i 0" in text and "exec" in text and "gl_" not in text and len(bench.ran) == 0:
+            bench.transport.offline = {next(iter(bench.transport.volumes.values())).bricks[0]}
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        health = json.loads((folder / "gluster/after/health.json").read_text())
+        dead = [brick["path"] for brick in health["bricks"] if not brick["online"]]
+        return [Reason(code="brick-offline", message=path) for path in dead]
+
+    bench.verdict = verdict
+    bench.transport.hooks.append(die)
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    assert len([text for text in bench.transport.scripts("s1", "volume start") if "force" in text]) == 1
+
+
+def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
+    missing = [True]
+
+    def check(host: str, text: str) -> Outcome | None:
+        if "gl_clear_others" in text and "stat -c %s" in text and missing:
+            missing.clear()
+            return Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1)
+        return None
+
+    bench.transport.hooks.append(check)
+    summary = bench.run()
+    assert summary.exit_code == 0
+    made = [text for text in bench.transport.scripts("c1", "exec") if "-i 0" in text and "gl_clear_others" in text]
+    assert len(made) == 1
+    assert len(bench.ran) == 4
+
+
+def test_a_tool_past_its_deadline_is_ended_on_all_hosts(bench: Bench) -> None:
+    def late(host: str, text: str) -> Outcome | None:
+        return Outcome(b"half", b"", None) if "-i 0" in text and "exec" in text and "gl_" not in text else None
+
+    bench.transport.hooks.append(late)
+    bench.run(changed(attempts=1))
+    writes = [sample for sample in bench.samples if sample.cell_id.startswith("iozone-write")]
+    assert {sample.exit_code for sample in writes} == {None}
+    assert (writes[0].path / "workload/stdout.txt").read_bytes() == b"half"
+    for host in bench.cluster.hosts:
+        assert any("gl_kill sadc" in text for text in bench.transport.scripts(host.name, "gl_kill"))
+
+
+def test_a_changed_campaign_is_refused_by_name_and_an_extended_one_goes_on(bench: Bench) -> None:
+    bench.run()
+    with pytest.raises(SpecError, match="seed: 7 before, 8 now"):
+        bench.run(changed(seed=8))
+    with pytest.raises(SpecError, match=r"4 cells are gone or changed, such as iozone-"):
+        bench.run(changed(workers=[1]))
+    summary = bench.run(changed(workers=[1, 2], repeats=2, title="more of it"))
+    assert (summary.total, summary.executed, summary.exit_code) == (16, 12, 0)
+    assert Manifest.read(bench.store.path).digests["campaign.yaml"] == file_digest(bench.store.path / "campaign.yaml")
+    assert "more of it" in bench.store.campaign_yaml
+
+
+def test_a_changed_cluster_or_release_is_refused(bench: Bench) -> None:
+    bench.run()
+    for facts in ({"tool gluster": "glusterfs 11.1"}, {"kernel": "6.12"}):
+        bench.transport.facts = {"s1": facts}
+        with pytest.raises(SpecError, match=r"s1: (gluster 10.3 before, 11.1 now|kernel 6.1.0 before, 6.12 now)"):
+            bench.run()
+    bench.transport.facts = {}
+    bench.cluster = Cluster.model_validate({**CLUSTER, "work_dir": "/srv/elsewhere"})
+    with pytest.raises(SpecError, match="work_dir: /var/tmp/glusterlab before, /srv/elsewhere now"):
+        bench.run()
+
+
+def test_a_second_run_is_refused(bench: Bench) -> None:
+    (bench.root / "night").mkdir()
+    with RawStore(bench.root / "night").lock(), pytest.raises(RawStoreError, match=rf"process {os.getpid()}"):
+        bench.run()
+
+
+def test_a_campaign_that_cannot_run_here_says_why(bench: Bench) -> None:
+    with pytest.raises(UsageError, match=r"no cell that can be run here: .*3 distinct servers"):
+        bench.run(changed(layouts=[{"name": "big", "type": "replicate", "geometry": "1x3", "backing": "jbod"}]))
+
+
+def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
+    bench.verdict = bad_reads
+    bench.run(changed(attempts=1))
+    lines = [json.loads(line) for line in (bench.store.path / "log.txt").read_text().splitlines()]
+    messages = [line["message"] for line in lines if "message" in line]
+    assert messages[0] == "run of campaign night begins, 4 samples to run"
+    assert any(message.startswith("created volume ") for message in messages)
+    assert any("invalid" in message and "3 entries" in message for message in messages)
+    assert messages[-1] == "the run ends: 2 of 4 samples valid, 0 left to run"
+    assert any("volume create" in line.get("command", "") and line["exit_code"] == 0 for line in lines)
