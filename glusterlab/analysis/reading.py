@@ -184,11 +184,13 @@ def limit_sentences(use: pd.DataFrame, best: pd.DataFrame) -> list[str]:
     """
     sentences = []
     for _, cell in best.iterrows():
-        rows = use[use["cell_id"].astype(str) == str(cell["cell_id"])].sort_values("share", ascending=False)
+        rows = use[use["cell_id"].astype(str) == str(cell["cell_id"])].sort_values(
+            "peak", ascending=False, kind="stable"
+        )
         what = f"{_cell(cell)}, {cell['series']}, {cell['workers']} workers"
-        shares = [f"{row['subsystem']} {row['share']:.0%}" for _, row in rows.iterrows()]
+        shares = [f"{row['subsystem']} {row['peak']:.0%} ({row['mean']:.0%})" for _, row in rows.iterrows()]
         if not shares:
-            sentences.append(f"{what}: no telemetry in the steady part.")
+            sentences.append(f"{what}: no telemetry in the measured part.")
         else:
-            sentences.append(f"{what}: nearest to its limit is {shares[0]}; then {', '.join(shares[1:])}.")
+            sentences.append(f"{what}, peak (mean): {', '.join(shares)}.")
     return sentences

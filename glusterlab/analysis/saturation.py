@@ -1,25 +1,30 @@
 """What each subsystem did while a workload ran: network, CPU, memory and disks of servers and of clients.
 
-Telemetry is averaged in the order time, host, sample: first over the steady part of a sample on one host, then over
-the hosts of a role, and the interval is over the samples of a cell. The steady part is the window of the workload's
-command without its first `RAMP_S` seconds, in which the tool starts its workers over SSH, and no longer than the time
-that the tool itself measured: after that it only collects its workers, and idle seconds would dilute the means.
+Telemetry is averaged in the order time, host, sample: first over the measured part of a sample on one host, then over
+the hosts of a role, and the interval is over the samples of a cell.
+
+The measured part is not the window of the workload's command: to start 48 workers over SSH can take half of it. The
+tool says how long it measured, not when. So the measured part is that long, and lies where the hosts moved the most
+bytes.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.series import summarise
 
-RAMP_S = 2.0
-"""Seconds at the start of a sample's window that are left out."""
-
 MIN_RECORDS = 2
-"""Fewest telemetry records per host and sample in the steady part; with fewer the sample says nothing."""
+"""Fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing."""
+
+PEAK_S = 10.0
+"""Length of the busiest stretch, in seconds, that counts as the peak: long enough to even out the bursts in which a
+disk's counters rise (a request counts when all of it is done), short enough to see a phase of a run."""
 
 METRICS = {
     "network_receive_bytes_per_s": "received per host, bytes/s",
@@ -43,6 +48,7 @@ _SUMS = {
     ("disk", "write_bytes_per_s"): "disk_bytes_per_s",
 }
 _NOT_BUSY = ("idle_fraction", "iowait_fraction", "steal_fraction")
+_MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
 _METRICS = {metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s", "transfers_per_s"}
 _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]
@@ -66,36 +72,78 @@ class Limits:
     server_disks_read: float
 
 
-def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = RAMP_S) -> pd.DataFrame:
-    """The telemetry rows of the steady part of each of the samples.
+def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """Where the measured part of each sample lies.
 
-    It is ``[start_s + ramp_s, end_s]``, and where the tool states its own time, no longer than ``elapsed_s``.
+    Among all stretches of ``elapsed_s`` seconds that end at a record inside the window of the command, it is the one in
+    which all hosts together moved the most bytes over their networks and disks. Without ``elapsed_s`` it is the window.
 
     Parameters
     ----------
     telemetry : pandas.DataFrame
         The telemetry table. A record holds averages over the interval before its time.
     samples : pandas.DataFrame
+        Rows of the samples table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``cell_id``, ``sample``, ``part_start_s``, ``part_end_s`` (epoch seconds); a row per sample.
+    """
+    moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_MOVED)]
+    traffic = {
+        key: rows.groupby("time_s")["value"].sum() for key, rows in moved.groupby(["cell_id", "sample"], observed=True)
+    }
+    records = []
+    for row in samples.to_dict("records"):
+        start, end, length = (float(row[name]) for name in ("start_s", "end_s", "elapsed_s"))
+        rates = traffic.get((str(row["cell_id"]), row["sample"]), pd.Series(dtype=float))
+        rates = rates[(rates.index >= start) & (rates.index <= end)]
+        if len(rates) and length < end - start:
+            start, end = _fullest(rates, start, length)
+        records.append((str(row["cell_id"]), row["sample"], start, end))
+    return pd.DataFrame.from_records(records, columns=["cell_id", "sample", "part_start_s", "part_end_s"])
+
+
+def _fullest(rates: pd.Series, earliest: float, length: float) -> tuple[float, float]:
+    times = rates.index.to_numpy(dtype=float)
+    sums = np.concatenate([[0.0], np.cumsum(rates.to_numpy(dtype=float))])
+    begins = np.searchsorted(times, np.maximum(times - length, earliest), side="right")
+    last = int(np.argmax(sums[1:] - sums[begins]))
+    return float(times[last] - length), float(times[last])
+
+
+def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """The telemetry rows in the measured part of each of the samples.
+
+    Parameters
+    ----------
+    telemetry : pandas.DataFrame
+        The telemetry table.
+    samples : pandas.DataFrame
         Rows of the samples table; rows of other samples are left out.
-    ramp_s : float
-        Seconds; at least the telemetry's interval, or the first record also covers time before the start.
 
     Returns
     -------
     pandas.DataFrame
         Columns of the telemetry table, rows of the metrics that `METRICS` are made from. Hosts with fewer than
-        `MIN_RECORDS` records in the window are left out.
+        `MIN_RECORDS` records in the measured part are left out.
     """
     cells = set(samples["cell_id"].astype(str))
-    wanted = telemetry[telemetry["cell_id"].isin(cells) & telemetry["metric"].isin(_METRICS)]
-    wanted = wanted.astype(dict.fromkeys(("cell_id", "role", "host", "activity", "metric"), str))
-    windows = samples[["cell_id", "sample", "start_s", "end_s", "elapsed_s"]].astype({"cell_id": str})
-    rows = wanted.merge(windows, on=["cell_id", "sample"], how="inner")
-    start = rows["start_s"] + ramp_s
-    end = (start + rows["elapsed_s"]).fillna(rows["end_s"]).clip(upper=rows["end_s"])
-    rows = rows[(rows["time_s"] >= start) & (rows["time_s"] <= end)]
-    records = rows.groupby(_HOST)["time_s"].transform("nunique")
-    return rows[records >= MIN_RECORDS].drop(columns=["start_s", "end_s", "elapsed_s"])
+    known = telemetry["metric"].isin(_METRICS) & (telemetry["activity"] != "io")
+    wanted = telemetry[telemetry["cell_id"].isin(cells) & known]
+    parts: dict[Any, tuple[float, float]] = {
+        (cell, sample): (start, end)
+        for cell, sample, start, end in measured_parts(wanted, samples).itertuples(index=False, name=None)
+    }
+    inside = [wanted.iloc[:0]]
+    for key, rows in wanted.groupby(["cell_id", "sample"], observed=True):
+        start, end = parts.get(key, (math.nan, math.nan))
+        inside.append(rows[(rows["time_s"] > start) & (rows["time_s"] <= end)])
+    # text only now: of all records it would take seconds
+    kept = pd.concat(inside).astype(dict.fromkeys(("cell_id", "role", "host", "activity", "device", "metric"), str))
+    records = kept.groupby(_HOST)["time_s"].transform("nunique")
+    return kept[records >= MIN_RECORDS].reset_index(drop=True)
 
 
 def _busy(rows: pd.DataFrame) -> pd.DataFrame:
@@ -115,53 +163,71 @@ def _await(rows: pd.DataFrame) -> pd.DataFrame:
     return value.rename("value").reset_index().assign(quantity="disk_await_s")
 
 
-def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = RAMP_S) -> pd.DataFrame:
-    """One value per sample, role and quantity: the mean over hosts of the mean over the steady part.
+def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
+    """Mean over the measured part, and mean of its busiest `PEAK_S` seconds, by host and quantity."""
+    series = [*_HOST, "quantity"]
+    ordered = by_record.sort_values([*series, "time_s"], kind="stable")
+    intervals = ordered.groupby(series)["time_s"].diff()
+    records = max(1, round(PEAK_S / intervals.median())) if intervals.notna().any() else 1
+    values = ordered.groupby(series)["value"]
+    stretches = values.rolling(records).mean().groupby(level=list(range(len(series)))).max()
+    means = values.mean()
+    return pd.DataFrame({"value": means, "peak": stretches.fillna(means)}).reset_index()
+
+
+def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Devices of a host are added up (disks, interfaces), except the waiting time of disks, which is averaged over all
-    requests of the steady part.
+    requests of the measured part.
 
     Parameters
     ----------
     telemetry, samples : pandas.DataFrame
         The telemetry table, and the rows of the samples table to look at (with `series`, from ``select``).
-    ramp_s : float
-        Seconds left out at the start.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `samples`, and ``role`` (server or client), ``quantity`` (a key of `METRICS`), ``value``
-        (SI units), ``hosts`` (int). A quantity without data is absent.
+        The columns of `samples`, and ``role`` (server or client), ``quantity`` (a key of `METRICS`), ``value`` and
+        ``peak`` (SI units; the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time),
+        ``hosts`` (int). A quantity without data is absent.
     """
-    rows = steady_part(telemetry, samples, ramp_s)
+    rows = steady_part(telemetry, samples)
     keys = pd.MultiIndex.from_frame(rows[["activity", "metric"]])
     summed = rows.assign(quantity=keys.map(_SUMS)).dropna(subset=["quantity"])
     totals = summed.groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
-    by_record = pd.concat([totals, _busy(rows)], ignore_index=True)
-    by_host = by_record.groupby([*_HOST, "quantity"])["value"].mean().reset_index()
-    by_host = pd.concat([by_host, _await(rows)], ignore_index=True)
-    by_role = by_host.groupby(["cell_id", "sample", "role", "quantity"])["value"].agg(value="mean", hosts="count")
+    by_host = _means_and_peaks(pd.concat([totals, _busy(rows)], ignore_index=True))
+    by_host = pd.concat([by_host, _await(rows).assign(peak=math.nan)], ignore_index=True)
+    roles = by_host.groupby(["cell_id", "sample", "role", "quantity"])
+    by_role = roles.agg(value=("value", "mean"), peak=("peak", "mean"), hosts=("value", "count"))
     described = samples.assign(cell_id=samples["cell_id"].astype(str))
     return described.merge(by_role.reset_index(), on=["cell_id", "sample"], how="inner")
 
 
-def saturation(telemetry: pd.DataFrame, samples: pd.DataFrame, ramp_s: float = RAMP_S) -> pd.DataFrame:
+def saturation(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Telemetry by cell: what figures 40 to 44 of the guide draw.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `glusterlab.analysis.series.summarise`, with ``role`` first; ``quantity`` is a key of `METRICS`.
+        The columns of `glusterlab.analysis.series.summarise`, with ``role`` first, and ``peak`` (mean over the
+        samples); ``quantity`` is a key of `METRICS`.
     """
-    values = telemetry_by_sample(telemetry, samples, ramp_s)
+    values = telemetry_by_sample(telemetry, samples)
     parts = [
-        summarise(rows.rename(columns={"value": str(quantity)}), str(quantity)).assign(role=str(role))
+        _by_cell(rows, str(quantity)).assign(role=str(role))
         for (role, quantity), rows in values.groupby(["role", "quantity"], observed=True)
     ]
-    empty = summarise(samples.iloc[:0].assign(value=pd.Series(dtype=float)), "value").assign(role="")
-    table = pd.concat(parts, ignore_index=True) if parts else empty
+    empty = samples.iloc[:0].assign(value=pd.Series(dtype=float), peak=pd.Series(dtype=float))
+    table = pd.concat(parts, ignore_index=True) if parts else _by_cell(empty, "value").assign(role="")
     return table[["role", *(name for name in table.columns if name != "role")]]
+
+
+def _by_cell(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    summary = summarise(rows.rename(columns={"value": quantity}), quantity)
+    peaks = rows.groupby("cell_id", observed=True)["peak"].mean()
+    return summary.assign(peak=summary["cell_id"].map(peaks).astype(float))
 
 
 def use_of_limits(summary: pd.DataFrame, limits: dict[str, Limits]) -> pd.DataFrame:
@@ -172,43 +238,38 @@ def use_of_limits(summary: pd.DataFrame, limits: dict[str, Limits]) -> pd.DataFr
     summary : pandas.DataFrame
         From `saturation`.
     limits : dict of str to Limits
-        By ``cell_id``; cells that are not in it have no limits.
+        By ``cell_id``; cells that are not in it have no limits but those of their CPUs.
 
     Returns
     -------
     pandas.DataFrame
-        ``cell_id``, ``series``, ``operation``, ``workers``, ``subsystem`` (str), ``share`` (1 = at the limit).
-        A share well below 1 everywhere means that something else holds the volume back: latency, the protocol, or the
-        software.
+        ``cell_id``, ``series``, ``operation``, ``workers``, ``subsystem`` (str), ``mean`` and ``peak`` (shares,
+        1 = at the limit). A peak near 1 with a low mean says that the subsystem was full in one phase. A peak well
+        below 1 everywhere means that something else holds the volume back: latency, the protocol, or the software.
     """
+    point = ["cell_id", "series", "operation", "workers"]
     records: list[dict[str, object]] = []
-    for (cell, series, operation, workers), rows in summary.groupby(
-        ["cell_id", "series", "operation", "workers"], observed=True, sort=False
-    ):
-        means = {(str(row["role"]), str(row["quantity"])): float(row["mean"]) for row in rows.to_dict("records")}
-        limit = limits.get(str(cell))
-        disks, links = math.nan, {"server": math.nan, "client": math.nan}
-        if limit is not None:
-            reads = str(operation) == "read"
-            disks = limit.server_disks_read if reads else limit.server_disks_write
-            links = {"server": limit.server_link, "client": limit.client_link}
-        shares = {"server disks": means.get(("server", "disk_bytes_per_s"), math.nan) / disks}
-        for role, link in links.items():
-            traffic = [means.get((role, f"network_{way}_bytes_per_s"), math.nan) for way in ("receive", "transmit")]
-            shares[f"{role} network"] = max(traffic) / link
-            shares[f"{role} CPU"] = means.get((role, "cpu_busy_fraction"), math.nan)
-        records.extend(
-            {
-                "cell_id": cell,
-                "series": series,
-                "operation": operation,
-                "workers": workers,
-                "subsystem": name,
-                "share": share,
-            }
-            for name, share in shares.items()
-            if not math.isnan(share)
-        )
-    return pd.DataFrame.from_records(
-        records, columns=["cell_id", "series", "operation", "workers", "subsystem", "share"]
-    )
+    for names, rows in summary.groupby(point, observed=True, sort=False):
+        found = {(str(row["role"]), str(row["quantity"])): row for row in rows.to_dict("records")}
+        for subsystem, role, quantities, full in _subsystems(limits.get(str(names[0])), str(names[2])):
+            present = [found[role, quantity] for quantity in quantities if (role, quantity) in found]
+            if present:
+                shares = {name: max(float(row[name]) for row in present) / full for name in ("mean", "peak")}
+                records.append(dict(zip(point, names, strict=True)) | {"subsystem": subsystem} | shares)
+    return pd.DataFrame.from_records(records, columns=[*point, "subsystem", "mean", "peak"])
+
+
+def _subsystems(limits: Limits | None, operation: str) -> list[tuple[str, str, tuple[str, ...], float]]:
+    """Name, role, quantities of which the larger counts, and limit, of each subsystem whose limit is known."""
+    known: list[tuple[str, str, tuple[str, ...], float]] = [
+        (f"{role} CPU", role, ("cpu_busy_fraction",), 1.0) for role in ("server", "client")
+    ]
+    if limits is not None:
+        network = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
+        disks = limits.server_disks_read if operation == "read" else limits.server_disks_write
+        known += [
+            ("server network", "server", network, limits.server_link),
+            ("client network", "client", network, limits.client_link),
+            ("server disks", "server", ("disk_bytes_per_s",), disks),
+        ]
+    return known

@@ -88,25 +88,28 @@ def _label_ends(axes: Axes, lines: list[Line2D], top: float) -> None:
     step = top * LABEL_HEIGHT_IN / PANEL_HEIGHT_IN
     ends = sorted(lines, key=lambda line: float(np.asarray(line.get_ydata())[-1]))
     wanted = [float(np.asarray(line.get_ydata())[-1]) for line in ends]
-    for line, height in zip(ends, spread(wanted, step, step / 2), strict=True):
+    for line, height in zip(ends, spread(wanted, step, step / 2, top - step / 2), strict=True):
         name = str(line.get_label()).replace(", ", ",\n").replace(" ", "\n", 1)
         right = float(np.asarray(line.get_xdata())[-1]) * 1.16
         axes.text(right, height, name, va="center", color=line.get_color(), fontsize=7.5, linespacing=1.05)
     axes.set_xlim(right=axes.get_xlim()[1] * 2.6)
 
 
-def spread(wanted: list[float], step: float, lowest: float) -> list[float]:
-    """Heights as near to the wanted ones as a distance of `step` allows, none below `lowest`.
+def spread(wanted: list[float], step: float, lowest: float, highest: float) -> list[float]:
+    """Heights in ascending order, near to the wanted ones, `step` apart, between `lowest` and `highest`.
 
     Examples
     --------
-    >>> spread([1.0, 1.2, 9.0], 2.0, 1.0)
-    [1.0, 3.0, 9.0]
+    >>> spread([1.0, 1.2, 9.0], 2.0, 1.0, 10.0), spread([9.0, 9.0], 2.0, 1.0, 10.0)
+    ([1.0, 3.0, 9.0], [8.0, 10.0])
     """
     heights: list[float] = []
     for height in wanted:
-        floor = heights[-1] + step if heights else lowest
-        heights.append(max(height, floor))
+        heights.append(max(height, heights[-1] + step if heights else lowest))
+    ceiling = highest
+    for n in reversed(range(len(heights))):
+        heights[n] = min(heights[n], ceiling)
+        ceiling = heights[n] - step
     return heights
 
 

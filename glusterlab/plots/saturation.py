@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from glusterlab.analysis.saturation import Limits
+from glusterlab.analysis.saturation import PEAK_S, Limits
 from glusterlab.analysis.series import operation_rank
 from glusterlab.plots.by_workers import draw_line
 from glusterlab.plots.style import (
@@ -44,6 +44,8 @@ class Panel:
         From the SI unit to that of the label.
     limit : str
         Name of the attribute of `Limits` that is drawn as a line; empty for none.
+    peaks : bool
+        Draw the peak over time as well.
     """
 
     role: str
@@ -51,16 +53,17 @@ class Panel:
     label: str
     factor: float
     limit: str = ""
+    peaks: bool = False
 
 
 _NETWORK = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
 NETWORK = (
-    Panel("server", _NETWORK, "server network,\nMB/s per server", 1e-6, "server_link"),
-    Panel("client", _NETWORK, "client network,\nMB/s per client", 1e-6, "client_link"),
+    Panel("server", _NETWORK, "server network,\nMB/s per server", 1e-6, "server_link", peaks=True),
+    Panel("client", _NETWORK, "client network,\nMB/s per client", 1e-6, "client_link", peaks=True),
 )
 CPU_AND_LOAD = (
-    Panel("server", ("cpu_busy_fraction",), "server CPU\nbusy, %", 100),
-    Panel("client", ("cpu_busy_fraction",), "client CPU\nbusy, %", 100),
+    Panel("server", ("cpu_busy_fraction",), "server CPU\nbusy, %", 100, peaks=True),
+    Panel("client", ("cpu_busy_fraction",), "client CPU\nbusy, %", 100, peaks=True),
     Panel("server", ("load_1min",), "server load,\n1 min", 1),
     Panel("client", ("load_1min",), "client load,\n1 min", 1),
 )
@@ -72,7 +75,7 @@ MEMORY_AND_BLOCKED = (
 )
 _SHARED = Panel("server", ("blocked_processes",), "blocked processes,\nwhole machine", 1)
 DISKS = (
-    Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks"),
+    Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks", peaks=True),
     Panel("server", ("disk_await_s",), "time in the block\nlayer, ms", 1e3),
 )
 
@@ -106,7 +109,10 @@ def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
     for number, quantity in enumerate(panel.quantities):
         rows = summary[(summary["role"] == panel.role) & (summary["quantity"] == quantity)]
         for _, series in rows.groupby("series", sort=True, observed=True):
-            draw_line(axes, series, panel.factor, hollow=number > 0, dots=False)
+            line = draw_line(axes, series, panel.factor, hollow=number > 0, dots=False)
+            if panel.peaks:
+                peak = series["peak"].astype(float) * panel.factor
+                axes.plot(series["workers"].astype(float), peak, "^", color=line.get_color(), markersize=4, alpha=0.55)
     axes.grid(axis="y")
 
 
@@ -136,9 +142,9 @@ def saturation_figure(
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
     two = any(len(panel.quantities) > 1 for panel in shown)
-    subtitle = [
-        f"Mean over hosts and the steady part of each sample, and over n samples; bar: {interval_words(summary)}."
-    ]
+    subtitle = [f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}."]
+    if any(panel.peaks for panel in shown):
+        subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
     subtitle += [note] if note else []
     key = layout_key(summary)
     if two:
@@ -161,6 +167,8 @@ def saturation_figure(
         for line, panel in zip(grid, shown, strict=True):
             rows = panel_rows(summary, (panel,))
             top = top_of(rows, panel.factor)
+            if panel.peaks:
+                top = max(top, float(rows["peak"].max()) * panel.factor * 1.12)
             for axes, operation in zip(line, operations, strict=True):
                 part = rows[rows["operation"].astype(str) == operation]
                 draw_panel(axes, part, panel)

@@ -102,11 +102,11 @@ def test_the_nearest_limit_comes_first(make_samples: Make, make_telemetry: Make)
     use = use_of_limits(table, {rows["cell_id"].iloc[0]: Limits(300.0, 1000.0, 125.0, 1.0)})
     (sentence,) = limit_sentences(use, best)
     assert sentence == (
-        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers: nearest to its limit is server disks 80%; "
-        "then server network 50%, server CPU 20%, client CPU 20%, client network 10%."
+        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers, peak (mean): server disks 80% (80%), "
+        "server network 50% (50%), server CPU 20% (20%), client CPU 20% (20%), client network 10% (10%)."
     )
     assert limit_sentences(use.iloc[:0], best) == [
-        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers: no telemetry in the steady part."
+        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers: no telemetry in the measured part."
     ]
 
 

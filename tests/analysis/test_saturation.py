@@ -1,4 +1,4 @@
-"""Saturation: means over the steady part, over hosts of a role, over samples."""
+"""Saturation: means over the measured part, over hosts of a role, over samples."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import Limits, saturation, select, telemetry_by_sample, use_of_limits
-from glusterlab.analysis.saturation import METRICS, steady_part
+from glusterlab.analysis.saturation import METRICS, measured_parts, steady_part
 
 Make = Callable[..., pd.DataFrame]
 
@@ -24,17 +24,26 @@ def telemetry(make_telemetry: Make, samples: pd.DataFrame) -> pd.DataFrame:
     return make_telemetry(samples)
 
 
-def test_steady_part_is_inside_the_window_after_the_ramp(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
-    rows = steady_part(telemetry, samples, ramp_s=4.0)
-    since = rows.merge(samples[["sample", "start_s"]], on="sample")
-    assert sorted((since["time_s"] - since["start_s"]).unique()) == [4.0 + 2 * n for n in range(9)]
+def parts_of(telemetry: pd.DataFrame, samples: pd.DataFrame) -> list[tuple[float, float]]:
+    """Measured parts, in seconds since the start of each sample."""
+    table = measured_parts(telemetry, samples).merge(samples[["sample", "start_s"]], on="sample")
+    return list(zip(table["part_start_s"] - table["start_s"], table["part_end_s"] - table["start_s"], strict=True))
 
 
-def test_steady_part_is_no_longer_than_the_tools_own_time(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
-    rows = steady_part(telemetry, samples.assign(elapsed_s=[5.0, math.nan, 50.0]), ramp_s=2.0)
-    since = rows.merge(samples[["sample", "start_s"]], on="sample")
-    last = (since["time_s"] - since["start_s"]).groupby(since["sample"]).max()
-    assert last.tolist() == [6.0, 20.0, 20.0]
+def test_the_measured_part_lies_where_the_bytes_moved(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    since = telemetry["time_s"] - telemetry.merge(samples, on="sample")["start_s"]
+    busy = (since > 10.0) & (since <= 16.0) & (telemetry["activity"] == "network")
+    telemetry = telemetry.assign(value=telemetry["value"].where(~busy, 1e7))
+    assert parts_of(telemetry, samples.assign(elapsed_s=6.0)) == [(10.0, 16.0)] * 3
+    rows = steady_part(telemetry, samples.assign(elapsed_s=6.0)).merge(samples[["sample", "start_s"]], on="sample")
+    assert sorted((rows["time_s"] - rows["start_s"]).unique()) == [12.0, 14.0, 16.0]
+
+
+def test_without_the_tools_time_the_window_is_measured(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    for elapsed in (math.nan, 20.0, 50.0):
+        assert parts_of(telemetry, samples.assign(elapsed_s=elapsed)) == [(0.0, 20.0)] * 3
+    still = telemetry[~telemetry["activity"].isin(["network", "disk"])]
+    assert parts_of(still, samples.assign(elapsed_s=6.0)) == [(0.0, 20.0)] * 3
 
 
 def test_values_per_role(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
@@ -62,6 +71,7 @@ def test_summary_has_an_interval_over_samples(telemetry: pd.DataFrame, samples: 
     table = saturation(telemetry, samples)
     assert table.columns[0] == "role"
     assert table["n"].eq(3).all()
+    assert table[table["quantity"] != "disk_await_s"]["peak"].notna().all()
     load = table[(table["quantity"] == "load_1min") & (table["role"] == "client")].iloc[0]
     assert (load["mean"], load["low"], load["high"]) == pytest.approx((3.0, 3.0, 3.0))
 
@@ -69,9 +79,21 @@ def test_summary_has_an_interval_over_samples(telemetry: pd.DataFrame, samples: 
 def test_use_of_limits_takes_the_fuller_direction(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
     table = saturation(telemetry, samples)
     limits = {samples["cell_id"].iloc[0]: Limits(300.0, 200.0, 125.0, 1.0)}
-    share = use_of_limits(table, limits).set_index("subsystem")["share"]
+    share = use_of_limits(table, limits).set_index("subsystem")["mean"]
     assert share["server network"] == pytest.approx(0.5)
     assert share["client network"] == pytest.approx(0.5)
     assert share["server disks"] == pytest.approx(0.8)
     assert share["server CPU"] == pytest.approx(0.2)
     assert set(use_of_limits(table, {})["subsystem"]) == {"server CPU", "client CPU"}
+
+
+def test_a_phase_shows_in_the_peak(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    late = telemetry.groupby("sample")["time_s"].rank(method="dense") > 6
+    full = late & (telemetry["metric"] == "write_bytes_per_s")
+    use = use_of_limits(
+        saturation(telemetry.assign(value=telemetry["value"].where(~full, 1000.0)), samples),
+        {samples["cell_id"].iloc[0]: Limits(1.0, 1.0, 2000.0, 1.0)},
+    )
+    disks = use.set_index("subsystem").loc["server disks"]
+    assert disks["peak"] == pytest.approx(1.0)
+    assert disks["mean"] < 0.7
