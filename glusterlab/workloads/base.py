@@ -138,9 +138,11 @@ class Job:
         """The script that `ssh_wrapper` is.
 
         ssh keeps the first value that it is given for an option, so these options win over a tool's own (smallfile
-        would turn the check of host keys off).
+        would turn the check of host keys off). Workers on one host share its first connection, which lasts until the
+        last of them has ended: IOzone starts its workers one after the other, and each key exchange costs time.
         """
-        options = " ".join(quote(option) for option in self.ssh_options)
+        shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
+        options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
         return f'#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin exec ssh {options} "$@"\n'
 
 

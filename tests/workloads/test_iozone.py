@@ -119,7 +119,8 @@ def test_the_ssh_wrapper_puts_its_options_first(tmp_path: Path) -> None:
     job = make_job(make_cell(), options=("-F", "/etc/a b", "-o", "StrictHostKeyChecking=yes"))
     text = IOZONE.uploads(job)[job.ssh_wrapper]
     assert text.startswith("#!/bin/sh\n")
-    assert "ssh -F '/etc/a b' -o StrictHostKeyChecking=yes \"$@\"" in text
+    assert "exec ssh -F '/etc/a b' -o StrictHostKeyChecking=yes -o ControlMaster=auto " in text
+    assert text.endswith(' "$@"\n')
 
 
 @pytest.mark.parametrize(
