@@ -38,7 +38,7 @@ campaigns = pytest.mark.parametrize(
 def run_notebook(notebook: Path, raw: Path, figures: Path) -> None:
     command = [sys.executable, "-m", "papermill", str(notebook), str(figures / notebook.name)]
     command += ["-p", "campaign", str(raw), "-p", "figures", str(figures), "-p", "format", "csv"]
-    command += ["--no-progress-bar", "--kernel", "python3", "--execution-timeout", "120"]
+    command += ["--no-progress-bar", "--kernel", "python3", "--start-timeout", "180", "--execution-timeout", "120"]
     environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=figures, env=environment, timeout=300)
     if done.returncode:
