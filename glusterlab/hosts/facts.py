@@ -151,6 +151,8 @@ def git_revision(folder: Path) -> str | None:
 def environment(pool: Pool, cluster: Cluster, smallfile: Path | None) -> dict[str, Any]:
     """The content of environment.json.
 
+    ``controller`` and ``hosts``; of a testbed also ``shared_counters``: what its hosts' counters show of the whole machine.
+
     Raises
     ------
     HostError
@@ -159,4 +161,9 @@ def environment(pool: Pool, cluster: Cluster, smallfile: Path | None) -> dict[st
     facts, failed = gather(pool, cluster)
     for error in failed.values():
         raise error
-    return {"controller": controller(smallfile), "hosts": facts}
+    found = {"controller": controller(smallfile), "hosts": facts}
+    if cluster.is_testbed:
+        from glusterlab.hosts.testbed.cgroups import SHARED_COUNTERS
+
+        found["shared_counters"] = list(SHARED_COUNTERS)
+    return found
