@@ -151,7 +151,7 @@ def git_revision(folder: Path) -> str | None:
 def environment(pool: Pool, cluster: Cluster, smallfile: Path | None) -> dict[str, Any]:
     """The content of environment.json.
 
-    ``controller`` and ``hosts``; of a testbed also ``shared_counters``: what its hosts' counters show of the whole machine.
+    ``controller`` and ``hosts``; of a testbed also ``shared_counters``, which its hosts show of the whole machine.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def environment(pool: Pool, cluster: Cluster, smallfile: Path | None) -> dict[st
     facts, failed = gather(pool, cluster)
     for error in failed.values():
         raise error
-    found = {"controller": controller(smallfile), "hosts": facts}
+    found: dict[str, Any] = {"controller": controller(smallfile), "hosts": facts}
     if cluster.is_testbed:
         from glusterlab.hosts.testbed.cgroups import SHARED_COUNTERS
 

@@ -19,7 +19,12 @@ from glusterlab.hosts.testbed.local import run, write_value
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
 LXCFS_FILES = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg")
-SHARED_COUNTERS = ("blocked processes", "paging and io (vmstat)", "disks of all hosts (diskstats)", "dirty memory limits")
+SHARED_COUNTERS = (
+    "blocked processes",
+    "paging and io (vmstat)",
+    "disks of all hosts (diskstats)",
+    "dirty memory limits",
+)
 """What a host's counters show of the whole machine. Telemetry keeps a host's own devices only, and each loop device
 belongs to one host, so that disks stay apart all the same."""
 _START_DEADLINE_S = 10.0
