@@ -6,30 +6,26 @@ moment; the same command then goes on.
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 import traceback
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, UsageError
 from glusterlab.hosts import facts, gluster, workdir
-from glusterlab.hosts.connection import CommandResult, Pool, StoppedError
+from glusterlab.hosts.connection import CommandResult, Pool, StoppedError, stop_on_signals
 from glusterlab.progress import Counts, Durations, Progress, Silent, describe_sample
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode
 from glusterlab.resume import agree_on_environment, agree_on_specifications
 from glusterlab.sample import SampleRun, Site, Throttle, loggable, store_failure
 from glusterlab.spec import Campaign, Cell, Cluster, Plan, PlannedSample, build_plan, dump_yaml, estimate
+from glusterlab.workloads import WORKLOADS
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from glusterlab.hosts.gluster import Volume
 
 RECONNECT_WITHIN_S = 300.0
@@ -142,7 +138,7 @@ def run(
     if throttle is None and cluster.testbed is not None:
         throttle = _throttle_of(cluster.testbed.state)
     site = Site(campaign, cluster, connections, progress or Silent(), throttle)
-    with RawStore(path).lock(), _signals(connections):
+    with RawStore(path).lock(), stop_on_signals(connections):
         return _Run(site, plan, path, retry=retry).execute()
 
 
@@ -150,29 +146,6 @@ def _throttle_of(state: Path) -> Throttle:
     from glusterlab.hosts.testbed import throttle
 
     return lambda model: throttle.apply(state, model)
-
-
-@contextmanager
-def _signals(pool: Pool) -> Iterator[None]:
-    """The first SIGINT or SIGTERM stops the pool's work, a second one interrupts at once."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        if pool.stop_requested:
-            raise KeyboardInterrupt
-        pool.stop()
-
-    for number in earlier:
-        signal.signal(number, stop)
-    try:
-        yield
-    finally:
-        for number, handler in earlier.items():
-            signal.signal(number, handler)
 
 
 Key = tuple[str, int]
@@ -197,6 +170,7 @@ class _Run:
         self.executed = 0
         self.trouble = 0
         self.volume: Volume | None = None
+        self.doubtful = False
         costs = estimate(plan, site.cluster).cells
         self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
         self.started = time.monotonic()
@@ -323,16 +297,21 @@ class _Run:
         self._after(sample)
 
     def _set_up(self, cell: Cell) -> Volume:
-        """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid."""
+        """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid.
+
+        A block of samples on one layout begins with an empty volume, unless its first cell needs files that are there.
+        """
         site = self.site
         wanted = gluster.Volume.of(cell.layout, site.cluster)
-        if self.volume == wanted:
+        if self.volume == wanted and not self.doubtful:
             return wanted
+        fresh = self.volume != wanted and not WORKLOADS[cell.tool].needs_files(cell.operation)
         site.progress.phase(f"layout {cell.layout.name}")
-        self.volume = None
+        self.volume, self.doubtful = None, False
         site.pool.sink = self._log_command
         try:
-            gluster.set_up(site.pool, site.cluster, wanted, mark=f"campaign {site.campaign.name}", note=self._say)
+            mark = f"campaign {site.campaign.name}"
+            gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
             site.progress.phase("waiting for self-heal")
             left = gluster.wait_for_heal(site.pool, wanted)
         finally:
@@ -347,7 +326,7 @@ class _Run:
         if sample.status == "valid":
             self.trouble = 0
             return
-        self.volume = None
+        self.doubtful = True
         codes = {reason.code for reason in sample.reasons}
         self.trouble = self.trouble + 1 if codes & _TROUBLE and "tool-timeout" not in codes else 0
         if "host-unreachable" in codes:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
 _PROBE_DEADLINE_S = 300.0
 _TELEMETRY_MARGIN_S = 120.0
+_ROOM = 3
+"""Other datasets are removed unless so many times the bytes of a cell's files are free: files do not spread evenly."""
+
 _LOGGED_CHARACTERS = 400
 
 Throttle = Callable[[str | None], Mapping[str, Any]]
@@ -182,11 +185,12 @@ class SampleRun:
         return True
 
     def _preparation(self, job: Job) -> list[HostCommand]:
-        """The tool's directory, what is uploaded to it, other datasets removed; then the tool's own preparation."""
+        """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
         lines = ["set -e", join(("rm", "-rf", job.tool_dir)), join(("mkdir", "-p", job.tool_dir))]
         for path, text in self._workload.uploads(job).items():
             lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
-        lines.append(script.call("gl_clear_others", self.volume.dataset_root, self.cell.dataset))
+        needed = _ROOM * self.cell.bytes_written // 1024
+        lines.append(script.call("gl_make_room", self.volume.dataset_root, self.cell.dataset, needed))
         first = HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)
         return [first, *self._workload.prepare(job)]
 

@@ -185,6 +185,29 @@ def test_a_layout_is_made_once_and_the_files_before_they_are_read(bench: Bench) 
     assert bench.transport.mounted == {}
 
 
+def test_each_block_of_samples_begins_with_an_empty_volume(bench: Bench) -> None:
+    bench.run(changed(repeats=2))
+    order = [words.partition(" ")[0] for words in bench.ran]
+    blocks = [name for n, name in enumerate(order) if n == 0 or order[n - 1] != name]
+    assert len(bench.transport.scripts("s1", "volume create")) == len(blocks)
+    assert len(bench.transport.scripts("s1", "volume delete")) == len(blocks) - 2
+
+
+def test_files_that_a_read_still_needs_are_kept(bench: Bench) -> None:
+    def kill(folder: Path, cell: Cell) -> list[Reason]:
+        if cell.operation == "read":
+            raise Kill
+        return []
+
+    bench.verdict = kill
+    with pytest.raises(Kill):
+        bench.run()
+    bench.verdict = good
+    bench.run()
+    assert len(bench.transport.scripts("s1", "volume create")) == 2
+    assert bench.transport.scripts("s1", "volume delete") == []
+
+
 def test_the_scale_model_is_in_effect_around_the_measured_command_only(bench: Bench) -> None:
     seen: list[tuple[str, str | None]] = []
 
@@ -395,7 +418,7 @@ def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
     missing = [True]
 
     def check(host: str, text: str) -> Outcome | None:
-        if "gl_clear_others" in text and "stat -c %s" in text and missing:
+        if "gl_make_room" in text and "stat -c %s" in text and missing:
             missing.clear()
             return Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1)
         return None
@@ -403,7 +426,7 @@ def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
     bench.transport.hooks.append(check)
     summary = bench.run()
     assert summary.exit_code == 0
-    made = [text for text in bench.transport.scripts("c1", "exec") if "-i 0" in text and "gl_clear_others" in text]
+    made = [text for text in bench.transport.scripts("c1", "exec") if "-i 0" in text and "gl_make_room" in text]
     assert len(made) == 1
     assert len(bench.ran) == 4
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import queue
+import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,6 +21,8 @@ from glusterlab.hosts.quoting import join
 from glusterlab.hosts.transport import FabricTransport, Outcome, Transport
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from glusterlab.spec.cluster import Cluster, Host
 
 MARKER = "GLUSTERLAB_RUN"
@@ -334,6 +338,29 @@ class Pool:
         for name in calls:
             answers.setdefault(name, HostError(f"gave no answer within {bound_s:.0f} s", host=name))
         return answers
+
+
+@contextmanager
+def stop_on_signals(pool: Pool) -> Iterator[None]:
+    """The first SIGINT or SIGTERM stops the pool's work, a second one interrupts at once."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if pool.stop_requested:
+            raise KeyboardInterrupt
+        pool.stop()
+
+    for number in earlier:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 def _under_timeout(words: Iterable[str], deadline_s: float) -> str:

@@ -211,6 +211,8 @@ class FakeTransport:
             return 0, self._info(words[2:])
         if action == "volume create":
             return self._create(words)
+        if action == "volume delete":
+            return (0, "") if self.volumes.pop(words[2], None) else (1, f"volume {words[2]} does not exist")
         if action in ("volume start", "volume stop", "volume set", "volume status"):
             volume = self.volumes.get(words[2])
             if volume is None:

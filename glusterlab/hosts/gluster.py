@@ -145,7 +145,7 @@ def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
         raise HostError(str(error), host=server) from error
 
 
-def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note) -> None:
+def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
     """Make a volume the only one of the suite that is started and mounted.
 
     Parameters
@@ -158,6 +158,9 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         Text for the marks of the directories that are made.
     note : callable
         Told what is changed.
+    fresh : bool
+        Begin with an empty volume: one that is there is deleted and created again. Deleting bricks on their servers
+        takes seconds, deleting the files through a client can take longer than the samples that made them.
 
     Raises
     ------
@@ -165,12 +168,16 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         When a step fails, or the volume is not what it should be.
     """
     server = cluster.servers[0].name
-    unmount(pool, cluster, keep=volume)
+    unmount(pool, cluster, keep=None if fresh else volume)
     known = volumes(pool, server)
     for other in known.values():
-        if other.is_ours and other.started and other.name != volume.name:
+        if other.is_ours and other.started and (fresh or other.name != volume.name):
             ask(pool, server, "volume", "stop", other.name)
             note(f"stopped volume {other.name}")
+    if fresh and volume.name in known and known[volume.name].is_ours:
+        ask(pool, server, "volume", "delete", volume.name)
+        note(f"deleted volume {volume.name}, to begin with an empty one")
+        del known[volume.name]
     if volume.name not in known:
         _create(pool, server, volume, mark)
         note(f"created volume {volume.name}: {volume.layout.type} {volume.layout.geometry}")

@@ -29,6 +29,13 @@ gl_clear_dir() {
     find "$1" -mindepth 1 -maxdepth 1 ! -name .glusterlab -exec rm -rf -- {} +
 }
 
+# Delete from a marked directory all entries but one, unless its file system has so many KiB free.
+gl_make_room() {
+    local free
+    free=$(df -Pk "$1" | awk 'NR == 2 { print $4 }')
+    [ "${free:-0}" -gt "$3" ] || gl_clear_others "$1" "$2"
+}
+
 # The directory of a brick, on a mounted file system. Only called for a volume that does not exist, so that what an
 # earlier pool left in a marked directory can go. Argument: ROOT/glusterlab-VOLUME/brick, text of the mark.
 gl_make_brick() {

@@ -69,7 +69,9 @@ def test_only_marked_directories_are_ever_emptied(tmp_path: Path, name: str) -> 
     assert (folder / ".glusterlab").read_text() == "campaign 'x'\n"
     for entry in ("keep", "old", ".hidden"):
         (folder / entry).mkdir()
-    assert bash(script.call("gl_clear_others", str(folder), "keep")).returncode == 0
+    assert bash(script.call("gl_make_room", str(folder), "keep", 1)).returncode == 0
+    assert len(list(folder.iterdir())) == 4
+    assert bash(script.call("gl_make_room", str(folder), "keep", 10**15)).returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == [".glusterlab", "keep"]
     assert bash(clear).returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == [".glusterlab"]
