@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +34,8 @@ class LoopbackSshd:
     def drop_connections(self) -> None:
         """Kill the processes that serve connections, as a reboot or a firewall would cut them."""
         for child in _children(self.process.pid):
-            os.kill(child, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
 
     def stop(self) -> None:
         self.drop_connections()
@@ -84,5 +86,6 @@ def _children(pid: int) -> list[int]:
             continue
         if int(fields[1]) == pid:
             child = int(stat.parent.name)
-            children += [*_children(child), child]
+            # Parents first: a command that ends before its connection would count as failed, not as lost.
+            children += [child, *_children(child)]
     return children

@@ -120,7 +120,12 @@ def test_a_dropped_connection_is_opened_again(pool: Pool, server: sshd.LoopbackS
 def test_a_connection_that_drops_meanwhile_is_an_error_and_the_command_is_not_repeated(
     pool: Pool, server: sshd.LoopbackSshd, tmp_path: Path
 ) -> None:
-    threading.Timer(0.7, server.drop_connections).start()
+    def drop_once_it_runs() -> None:
+        while not (tmp_path / "count").exists():
+            time.sleep(0.05)
+        server.drop_connections()
+
+    threading.Thread(target=drop_once_it_runs, daemon=True).start()
     error = pool.run({"alpha": Command(f"echo x >> {tmp_path}/count; sleep 30")}).failed["alpha"]
     assert "the connection was lost" in str(error)
     assert (tmp_path / "count").read_text() == "x\n"
