@@ -20,7 +20,8 @@ def _value_text(row: pd.Series, factor: float) -> str:
     text = short_number(float(row["mean"]) * factor)
     if scale != 1:
         text += f"  (× {scale:g}: {short_number(float(row['full_size_mean']) * factor)})"
-    return f"{text}, {int(row['workers'])} workers"
+    workers = int(row["workers"])
+    return f"{text}, {workers} worker{'' if workers == 1 else 's'}"
 
 
 def _draw_guide(axes: Axes, value: float, position: float) -> None:
@@ -89,6 +90,7 @@ def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
             va="center",
             fontsize=7.5,
             color=INK,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
         )
     axes.set_yticks(range(len(ordered)), list(ordered["series"]))
     axes.set_ylim(len(ordered) - 0.45, -0.62)
