@@ -11,6 +11,7 @@ The tree::
     ├── WorkloadError          exit 1, a workload cannot be started as specified
     ├── ParseError             exit 1, a raw file is not what it should be: file, line, expected, found
     ├── RawStoreError          exit 1, the raw store is damaged, locked or full: path
+    ├── StoppedError           exit 130, a run was asked to stop while hosts were at work
     ├── DataError              exit 1, a table lacks what an analysis or a figure needs
     └── ReproduceError         exit 1, a notebook failed: notebook, cell
 
@@ -144,6 +145,12 @@ class ParseError(GlusterlabError):
 
 class RawStoreError(GlusterlabError):
     """The raw store is damaged, locked by another run, or cannot be written."""
+
+
+class StoppedError(GlusterlabError):
+    """The run was asked to stop (Ctrl-C, SIGTERM) while hosts were at work."""
+
+    exit_code = 130
 
 
 class DataError(GlusterlabError):

@@ -6,6 +6,7 @@ two different experiments under one name.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ _FREE_CAMPAIGN_KEYS = frozenset(
     {"title", "description", "layouts", "access", "workloads", "workers", "exclude", "repeats", "attempts", "deadline"}
 )
 _FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
+# a testbed that was taken down and started again has other loop devices for the same disks
+_LOOP_DEVICES = re.compile(r"servers\.\d+\.devices\b")
 _COMPARED_FACTS = ("kernel", "os", "machine", "cpus")
 _COMPARED_TOOLS = ("gluster", "iozone", "sysstat")
 _SHOWN = 5
@@ -44,6 +47,7 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
         change
         for change in differences(_plain(old_cluster), _plain(cluster))
         if change.partition(".")[0].partition(":")[0] not in _FREE_CLUSTER_KEYS
+        and not (cluster.is_testbed and _LOOP_DEVICES.match(change))
     ]
     _refuse(changes, "cluster", store)
     changes = [

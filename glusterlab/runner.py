@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, UsageError
+from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, StoppedError, UsageError
 from glusterlab.hosts import facts, gluster, workdir
-from glusterlab.hosts.connection import CommandResult, Pool, StoppedError, stop_on_signals
+from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
 from glusterlab.progress import Counts, Durations, Progress, Silent, describe_sample
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode

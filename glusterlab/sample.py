@@ -14,9 +14,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError
+from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, StoppedError
 from glusterlab.hosts import probe, script, workdir
-from glusterlab.hosts.connection import Command, CommandResult, Results, StoppedError
+from glusterlab.hosts.connection import Command, CommandResult, Results
 from glusterlab.hosts.quoting import join, quote
 from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, health_reasons, judge
 from glusterlab.raw import Window, dump_json

@@ -468,6 +468,16 @@ def test_a_changed_cluster_or_release_is_refused(bench: Bench) -> None:
         bench.run()
 
 
+def test_a_testbed_that_was_started_again_goes_on_with_its_new_loop_devices(bench: Bench) -> None:
+    bench.run()
+    servers = [{**server, "devices": ["loop42"]} for server in CLUSTER["servers"]]
+    bench.cluster = Cluster.model_validate({**CLUSTER, "servers": servers})
+    assert bench.run().executed == 0
+    bench.cluster = Cluster.model_validate({**CLUSTER, "servers": [{**servers[0], "interface": "eth9"}, servers[1]]})
+    with pytest.raises(SpecError, match="interface"):
+        bench.run()
+
+
 def test_a_second_run_is_refused(bench: Bench) -> None:
     (bench.root / "night").mkdir()
     with RawStore(bench.root / "night").lock(), pytest.raises(RawStoreError, match=rf"process {os.getpid()}"):

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import CommandError, GlusterlabError, HostError
+from glusterlab.errors import CommandError, HostError, StoppedError
 from glusterlab.hosts.quoting import join
 from glusterlab.hosts.transport import FabricTransport, Outcome, Transport
 
@@ -32,12 +32,6 @@ _KILL_AFTER_S = 5
 _GRACE_S = 10.0
 _STOP_WAIT_S = 2.0
 _TIMEOUT_CODES = (124, 137)
-
-
-class StoppedError(GlusterlabError):
-    """The run was asked to stop (Ctrl-C, SIGTERM) while hosts were at work."""
-
-    exit_code = 130
 
 
 @dataclass(frozen=True)

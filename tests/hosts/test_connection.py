@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.errors import CommandError, HostError
-from glusterlab.hosts.connection import Command, CommandResult, Pool, Results, StoppedError
+from glusterlab.errors import CommandError, HostError, StoppedError
+from glusterlab.hosts.connection import Command, CommandResult, Pool, Results
 from glusterlab.hosts.transport import FabricTransport, Outcome
 from glusterlab.spec.cluster import Host
 
