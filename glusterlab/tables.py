@@ -59,7 +59,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
         "workers": ("int64", "over all clients"),
         "scale": ("float64", "measured values times this stand for the real hardware"),
         "operations_limited": ("bool", "operations of the disks are scaled as well"),
-        "disks": ("int64", "of the cluster's servers, the divisor of 'per disk'"),
+        "disks": ("int64", "under the layout's bricks, the divisor of 'per disk'"),
         "servers": ("int64", "hosts"),
         "clients": ("int64", "hosts"),
         "gluster_version": ("str", "of the servers; several are separated by ', '"),
