@@ -13,7 +13,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp-$(subst /,_,$(PYTHON))
 WORKERS ?= auto
 
-.PHONY: help setup reproduce test lint unit testbed lab lock clean
+.PHONY: help setup reproduce test lint unit testbed notebooks lab lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +47,9 @@ unit: setup ## Unit tests, doctests and the notebooks' checked cells, in paralle
 
 testbed: setup ## The end-to-end test on a small real pool (needs root and Linux, is skipped elsewhere)
 	$(BIN)/pytest -m testbed tests
+
+notebooks: setup ## Run the notebooks in place, so that they hold their outputs on the reference campaign
+	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
 
 lab: setup ## Open JupyterLab on notebooks/
 	$(BIN)/jupyter lab --notebook-dir notebooks
