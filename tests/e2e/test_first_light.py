@@ -68,6 +68,8 @@ def glusterlab(
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of its own, so that nothing of the real one is touched."""
     missing = _missing()
+    if missing and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1":
+        pytest.fail(f"this machine must run the end-to-end test, and cannot: {missing}")
     if missing:
         pytest.skip(f"the end-to-end test needs a testbed: {missing}")
     folder = tmp_path_factory.mktemp("project")
@@ -98,7 +100,7 @@ def pool(project: Path) -> Iterator[Path]:
         for command in (["losetup", "--list"], ["mount"], ["ps", "-e", "-o", "args"])
     ]
     assert not [line for text in left for line in text.splitlines() if f"/testbed/{NAME}" in line]
-    assert not list(Path("/sys/fs/cgroup").glob(f"*/glusterlab-{NAME}"))
+    assert not [path for pattern in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{pattern}glusterlab-{NAME}")]
     assert not state.state_folder(NAME).exists()
 
 

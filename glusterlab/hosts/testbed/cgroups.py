@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
-from glusterlab.hosts.testbed.local import run, write_value
+from glusterlab.hosts.testbed.local import mounts_below, unmount_below, write_value
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
@@ -129,13 +129,12 @@ def stop_lxcfs(folder: Path) -> None:
     mount = folder / "mount"
     for _attempt in range(100):
         left = _lxcfs_at(mount)
-        if not left and not os.path.ismount(mount):
+        if not left and not mounts_below(mount):
             return
         for pid in left:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
-        if os.path.ismount(mount):
-            run(["umount", "--lazy", mount], check=False)
+        unmount_below(mount)
         time.sleep(0.1)
     raise TestbedError(f"the lxcfs at {mount} does not end; run 'down' again in a minute")
 

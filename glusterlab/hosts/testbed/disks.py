@@ -75,10 +75,14 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
                 # without direct I/O the file behind a loop device is cached a second time, on the machine
                 direct = [] if options.memory_backed else ["--direct-io=on"]
                 device = run(["losetup", "--find", "--show", *direct, image]).strip()
-                status = Path(device).stat()
-                number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-                made.append(Disk(host, kind, device, number, point))
+                made.append(Disk(host, kind, device, device_number(device), point))
     return made
+
+
+def device_number(device: str) -> str:
+    """The kernel's ``major:minor`` of a block device."""
+    status = Path(device).stat()
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
 
 
 def attached(folder: Path) -> list[str]:

@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import TestbedError
 from glusterlab.hosts.testbed import cgroups, disks, keys, network, preflight, throttle
-from glusterlab.hosts.testbed.local import run
+from glusterlab.hosts.testbed.local import run, unmount_below
 from glusterlab.hosts.testbed.options import TestbedOptions
 from glusterlab.hosts.testbed.state import (
     MARKER,
@@ -250,17 +250,14 @@ def _remove(name: str, progress: Progress) -> bool:
     if not there:
         return False
     progress(f"taking the testbed '{name}' down")
-    try:
-        throttle.lift(State.load(folder).disks, name)
-    except TestbedError:
-        progress("its state.json cannot be read; going on by names")
+    # a killed brick process cannot end while its dirty pages are written at a limited speed
+    throttle.lift(name, disks.attached(images))
     network.kill_all(name)
     network.remove(name)
     disks.remove(images)
     cgroups.stop_lxcfs(folder / "lxcfs")
     cgroups.remove(name)
-    if os.path.ismount(images):
-        run(["umount", images])
+    unmount_below(images)
     if folder.exists():
         shutil.rmtree(folder)
     return True

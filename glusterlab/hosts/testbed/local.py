@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,23 +32,42 @@ def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: flo
     """
     command = [str(part) for part in argv]
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
-            input=stdin or "",
-            capture_output=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            timeout=deadline_s,
-            check=False,
+            start_new_session=True,
         )
     except FileNotFoundError as error:
         raise TestbedError(f"the command '{command[0]}' is not installed on this machine") from error
-    except subprocess.TimeoutExpired as error:
-        raise TestbedError(f"'{' '.join(command)}' did not end within {deadline_s:.0f} s") from error
-    if check and done.returncode != 0:
-        tail = (done.stderr or done.stdout).strip().splitlines()[-3:]
-        raise TestbedError(f"'{' '.join(command)}' ended with code {done.returncode}: {' / '.join(tail)}")
-    return done.stdout
+    try:
+        output, errors = process.communicate(stdin or "", timeout=deadline_s)
+    except BaseException as error:
+        # its children too: a debootstrap that goes on after us would write into what the next one removes
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise TestbedError(f"'{' '.join(command)}' did not end within {deadline_s:.0f} s") from error
+        raise
+    if check and process.returncode != 0:
+        tail = (errors or output).strip().splitlines()[-3:]
+        raise TestbedError(f"'{' '.join(command)}' ended with code {process.returncode}: {' / '.join(tail)}")
+    return output
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Mount points at a folder and below it, the deepest first; also those whose file system no longer answers."""
+    points = [line.split(" ")[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    return sorted((point for point in points if Path(point).is_relative_to(folder)), reverse=True)
+
+
+def unmount_below(folder: Path) -> None:
+    """Unmount everything at a folder and below it, at once for the name and later for what still uses it."""
+    for point in mounts_below(folder):
+        run(["umount", "--lazy", point], check=False)
 
 
 def write_value(path: Path, text: str, *, missing_ok: bool = False) -> None:

@@ -22,7 +22,8 @@ SHARED_FOLDER = "/srv/glusterlab-shared"
 def state_home() -> Path:
     """Folder of all testbeds of this user; ``GLUSTERLAB_TESTBED_HOME`` names another."""
     chosen = os.environ.get("GLUSTERLAB_TESTBED_HOME")
-    return Path(chosen) if chosen else Path(platformdirs.user_state_dir("glusterlab")) / "testbed"
+    # resolved, because the kernel names the files behind loop devices so
+    return (Path(chosen) if chosen else Path(platformdirs.user_state_dir("glusterlab")) / "testbed").resolve()
 
 
 def state_folder(name: str) -> Path:

@@ -10,12 +10,13 @@ group of their own: all their requests share the one limit of the root group, as
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glusterlab.errors import UsageError
+from glusterlab.errors import TestbedError, UsageError
 from glusterlab.hosts.testbed import cgroups, network
-from glusterlab.hosts.testbed.disks import Disk
+from glusterlab.hosts.testbed.disks import Disk, device_number
 from glusterlab.hosts.testbed.local import run, write_value
 from glusterlab.hosts.testbed.options import Device, HardwareModel, Model
 from glusterlab.hosts.testbed.state import State
@@ -103,23 +104,39 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     }
 
 
-def lift(disks: list[Disk], testbed: str) -> None:
-    """Lift the limits of disks that may be half gone already; an array that still has data to write needs it."""
-    for disk in disks:
-        _limit_disk(testbed, disk, {}, missing_ok=True)
+def lift(testbed: str, devices: list[str]) -> None:
+    """Lift the limits of loop devices of a testbed that may be half gone: what still has data to write needs it.
+
+    Parameters
+    ----------
+    testbed : str
+    devices : list of str
+        Such as ``/dev/loop7``: what is attached now, not what state.json remembers.
+    """
+    for device in devices:
+        number = device_number(device)
+        for target, values in _lines(testbed, None, number, {}):
+            with suppress(TestbedError):
+                write_value(target, values)
 
 
-def _limit_disk(testbed: str, disk: Disk, limits: dict[str, int], *, missing_ok: bool = False) -> None:
+def _limit_disk(testbed: str, disk: Disk, limits: dict[str, int]) -> None:
+    for target, values in _lines(testbed, disk.host, disk.number, limits):
+        write_value(target, values)
+
+
+def _lines(testbed: str, host: str | None, number: str, limits: dict[str, int]) -> list[tuple[Path, str]]:
+    """Kernel files and what to write to each; without a host, for whichever host has the device."""
     if cgroups.is_v2():
         # v2 charges buffered writes to the group that owns the pages, so that the host's own group is the place
         values = " ".join(f"{name}={limits.get(name, 'max')}" for name in _V1_FILES)
-        target = cgroups.folders(testbed, disk.host)[0] / "io.max"
-        write_value(target, f"{disk.number} {values}", missing_ok=missing_ok)
-        return
-    for name, file in _V1_FILES.items():
-        # v1 charges buffered writes to the root group, whoever made them; 0 means no limit
-        target = cgroups.ROOT / "blkio" / f"blkio.throttle.{file}_device"
-        write_value(target, f"{disk.number} {limits.get(name, 0)}", missing_ok=missing_ok)
+        parent = cgroups.folders(testbed)[0]
+        groups = [parent / host] if host is not None else sorted(path for path in parent.glob("*") if path.is_dir())
+        return [(group / "io.max", f"{number} {values}") for group in groups]
+    # v1 charges buffered writes to the root group, whoever made them; 0 means no limit
+    root = cgroups.ROOT / "blkio"
+    files = _V1_FILES.items()
+    return [(root / f"blkio.throttle.{file}_device", f"{number} {limits.get(name, 0)}") for name, file in files]
 
 
 def _link_rates(hardware: HardwareModel, model: Model | None) -> dict[str, int | None]:

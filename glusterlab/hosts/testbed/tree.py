@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import platformdirs
 from filelock import FileLock
 
 from glusterlab.errors import TestbedError
-from glusterlab.hosts.testbed.local import run
+from glusterlab.hosts.testbed.local import run, unmount_below
 
 PACKAGES = (
     "attr",
@@ -87,11 +88,14 @@ def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None
         if shutil.which("debootstrap") is None:
             raise TestbedError("debootstrap is not installed; it makes the hosts' system: 'apt install debootstrap'")
         progress(f"making the Debian {release} tree of the hosts, once (about 500 MB, one or two minutes)")
-        partial = tree.with_name(tree.name + ".partial")
-        if partial.exists():
-            shutil.rmtree(partial)
+        for left in tree.parent.glob(f"{tree.name}.partial-*"):
+            unmount_below(left)
+            shutil.rmtree(left)
+        partial = Path(tempfile.mkdtemp(prefix=f"{tree.name}.partial-", dir=tree.parent))
+        partial.chmod(0o755)
         source = mirror or machine_mirror()
-        argv = ["debootstrap", "--variant=minbase", f"--components={COMPONENTS}", f"--include={','.join(PACKAGES)}"]
+        argv = ["debootstrap", "--variant=minbase", "--force-check-gpg", f"--components={COMPONENTS}"]
+        argv.append(f"--include={','.join(PACKAGES)}")
         try:
             run([*argv, release, partial, *([source] if source else [])], deadline_s=_DEADLINE_S)
         except TestbedError as error:
@@ -100,8 +104,10 @@ def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None
             raise TestbedError(
                 f"debootstrap could not make the Debian {release} tree: {error}"
                 + (f" / {hint[0]}" if hint else "")
-                + "; is a Debian mirror reachable? Name one with --mirror"
+                + "; is a Debian mirror reachable, and are Debian's keys installed (debian-archive-keyring)? "
+                "Name a mirror with --mirror"
             ) from error
+        unmount_below(partial)
         shutil.rmtree(partial / "var/cache/apt/archives", ignore_errors=True)
         partial.rename(tree)
     return tree
