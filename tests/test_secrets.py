@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[1]
-FILES = sorted(
-    path for name in ("raw", "runbooks", "figures") for path in (PROJECT / name).rglob("*") if path.is_file()
-)
+FOLDERS = [PROJECT / name for name in ("raw", "runbooks", "figures")]
+FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*") if path.is_file())
 
 SECRET = re.compile(
     rb"PRIVATE KEY"

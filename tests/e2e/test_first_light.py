@@ -196,6 +196,8 @@ def test_killed_resumed_verified_reproduced(pool: Path, project: Path) -> None:
     assert not list(raw.glob("cells/*/.sample-*"))
     glusterlab("status", raw, cwd=project)
     glusterlab("verify", raw, cwd=project)
+    key = (pool.parent / "id_ed25519").read_bytes().splitlines()[1]
+    assert not [path for path in raw.rglob("*") if path.is_file() and key in path.read_bytes()]
     again = glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=project)
     assert _complete(raw) == after, again.stderr
 
