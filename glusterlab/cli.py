@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -17,6 +17,9 @@ from typer.core import TyperGroup
 from . import __version__
 from .errors import DataError, GlusterlabError, UsageError
 from .hosts.testbed.cli import app as testbed_app
+
+if TYPE_CHECKING:
+    from .spec import Campaign
 
 DEBUG = "GLUSTERLAB_DEBUG"
 """Environment variable: 1 lets errors through with their tracebacks."""
@@ -227,6 +230,7 @@ def plan(
     epilog=_examples(
         "glusterlab run runbooks/testbed/campaign.yaml",
         "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
+        "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
         "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
     )
 )
@@ -234,6 +238,9 @@ def run(
     campaign: CampaignArgument,
     cluster: ClusterOption = None,
     raw: Annotated[Path, typer.Option("--raw", metavar="DIR", help="Where campaigns are kept.")] = Path("raw"),
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Another name for the campaign, and so for its folder.")
+    ] = None,
     retry: Annotated[
         bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
     ] = False,
@@ -243,6 +250,8 @@ def run(
     from .spec import load_campaign, load_cluster
 
     specification = load_campaign(campaign)
+    if name is not None:
+        specification = _renamed(specification, name)
     pool = load_cluster(_require_cluster(campaign, cluster))
 
     from rich.console import Console
@@ -254,6 +263,15 @@ def run(
     summary = execute(specification, pool, raw, retry=retry, progress=for_console(Console(stderr=True)))
     report.show_run(summary, as_json=json)
     raise typer.Exit(summary.exit_code)
+
+
+def _renamed(campaign: Campaign, name: str) -> Campaign:
+    from pydantic import ValidationError
+
+    try:
+        return type(campaign).model_validate({**campaign.model_dump(), "name": name})
+    except ValidationError as error:
+        raise UsageError(f"--name {name}: {error.errors(include_url=False)[0]['msg']}") from error
 
 
 @app.command(epilog=_examples("glusterlab status raw/first-light", "glusterlab status raw/first-light --json"))
