@@ -322,7 +322,10 @@ class _Run:
         return wanted
 
     def _after(self, sample: Sample) -> None:
-        """After a sample that is not valid the layout is looked at again; a host that is gone is waited for."""
+        """After a sample that is not valid the hosts are cleared and the layout is looked at again.
+
+        A host that is gone is waited for first. What is left at work on a host would make every later sample invalid.
+        """
         if sample.status == "valid":
             self.trouble = 0
             return
@@ -331,6 +334,8 @@ class _Run:
         self.trouble = self.trouble + 1 if codes & _TROUBLE and "tool-timeout" not in codes else 0
         if "host-unreachable" in codes:
             self._wait_for_hosts()
+        with suppress(GlusterlabError):
+            workdir.end_processes(self.site.pool, self.site.cluster)
         if self.trouble >= MAX_TROUBLE:
             raise HostError(
                 f"{self.trouble} samples in a row failed for reasons outside the workload, last {sample.reasons[0]};"

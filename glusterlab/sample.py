@@ -71,7 +71,10 @@ class Site:
         shared = None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab"
         seconds = math.ceil(cluster.ssh.connect_timeout)
         options: tuple[str, ...] = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}")
-        if not cluster.ssh.check_host_keys:
+        # stated also when it is yes: smallfile itself says no, and ssh keeps the first value that it is given
+        if cluster.ssh.check_host_keys:
+            options += ("-o", "StrictHostKeyChecking=yes")
+        else:
             options += ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
         return Job(
             cell=cell,
@@ -198,13 +201,13 @@ class SampleRun:
         """Run commands in order, those in a row on one host in one round trip; the error of the first that fails."""
         merged: list[HostCommand] = []
         for step in steps:
-            text = step.script if step.script and not step.env else step.shell
+            text = _as_a_whole(step.script if step.script and not step.env else step.shell)
             if merged and merged[-1].host == step.host:
                 last = merged[-1]
-                text = f"{last.script}\n({text}\n) || exit"
+                text = f"{last.script}\n{text}"
                 merged[-1] = replace(last, script=text, deadline_s=last.deadline_s + step.deadline_s)
             else:
-                merged.append(replace(step, argv=(), script=f"({text}\n) || exit", env={}))
+                merged.append(replace(step, argv=(), script=text, env={}))
         for step in merged:
             command = Command(step.script, deadline_s=step.deadline_s, library=script.library())
             error = self.site.pool.run({step.host: command}).failed.get(step.host)
@@ -261,7 +264,7 @@ class SampleRun:
     def _after(self) -> bool:
         """What the tool left running is ended; then sar's output, health and the tool's files, on all hosts at once."""
         cluster = self.site.cluster
-        if self.record is not None and self.record.exit_code is None:
+        if self.record is None or self.record.exit_code != 0:
             workdir.end_processes(self.site.pool, cluster, spare_sar=True)
         job = self.site.job(self.cell, self.volume)
         extras = {}
@@ -332,6 +335,14 @@ def store_failure(site: Site, cell: Cell, writer: SampleWriter, reason: Reason) 
         _write_failure(writer, [reason])
     servers, clients = _names(site.cluster)
     return _finish(site.cluster, cell, writer, judge(writer.folder, cell, servers, clients), None, {})
+
+
+def _as_a_whole(script: str) -> str:
+    """A script as one step of a longer one, which ends there when the step fails.
+
+    The exit code is looked at on a line of its own: on the left of ``||`` the shell would ignore a ``set -e`` in it.
+    """
+    return f"(\n{script}\n)\ncode=$?; [ $code -eq 0 ] || exit $code"
 
 
 def _names(cluster: Cluster) -> tuple[list[str], list[str]]:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -12,16 +13,20 @@ from typing import Any
 import pytest
 
 from glusterlab import runner
-from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
+from glusterlab.errors import CommandError, HostError, RawStoreError, SpecError, UsageError
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport
+from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.transport import Outcome
 from glusterlab.judge import Judgement
 from glusterlab.manifest import Manifest, file_digest
+from glusterlab.progress import Silent
 from glusterlab.raw import RawStore, Sample, SampleWriter
 from glusterlab.reasons import Reason, status_of
 from glusterlab.runner import RunSummary
-from glusterlab.spec import Campaign, Cell, Cluster
+from glusterlab.sample import SampleRun, Site
+from glusterlab.spec import Campaign, Cell, Cluster, build_plan
+from glusterlab.workloads.base import HostCommand
 
 CLUSTER: dict[str, Any] = {
     "schema_version": 1,
@@ -442,6 +447,72 @@ def test_a_tool_past_its_deadline_is_ended_on_all_hosts(bench: Bench) -> None:
     assert (writes[0].path / "workload/stdout.txt").read_bytes() == b"half"
     for host in bench.cluster.hosts:
         assert any("gl_kill sadc" in text for text in bench.transport.scripts(host.name, "gl_kill"))
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_a_workload_leaves_behind_is_ended_before_the_next_sample(bench: Bench, lost: bool) -> None:
+    def leave(host: str, text: str) -> Outcome | None:
+        if "-i 0" in text and "exec" in text and "gl_" not in text and not left:
+            left.append(host)
+            bench.transport.strays = {"c2": ["iozone -i 0"], "s1": ["sadc 2 90"]}
+            return Outcome(b"", b"the connection broke", None, lost=True) if lost else Outcome(b"done", b"", 0)
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        file = folder / "gluster/after/health.json"
+        strays = json.loads(file.read_text())["stray"] if file.exists() else {}
+        return [Reason(code="stray-process", message="leftover", host=host) for host in strays]
+
+    left: list[str] = []
+    bench.verdict = verdict
+    bench.transport.hooks.append(leave)
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    first = next(sample for sample in bench.samples if sample.status != "valid")
+    assert first.reasons[0].code == ("host-unreachable" if lost else "stray-process")
+    for host in bench.cluster.hosts:
+        assert "gl_kill '' /mnt/glusterlab /var/tmp/glusterlab" in bench.transport.scripts(host.name, "gl_kill")
+
+
+def test_a_step_of_the_preparation_fails_as_a_whole_under_a_real_bash(bench: Bench) -> None:
+    def bash(host: str, text: str) -> Outcome | None:
+        done = subprocess.run(
+            ["bash", "-c", 'eval "$(cat)" </dev/null'], input=text.encode(), capture_output=True, check=False
+        )
+        said.append(done.stdout.decode())
+        return Outcome(done.stdout, done.stderr, done.returncode)
+
+    def steps(*scripts: str) -> CommandError | None:
+        said.clear()
+        return run._run_steps([HostCommand("c1", script=script) for script in scripts])
+
+    said: list[str] = []
+    bench.transport.hooks.append(bash)
+    campaign = Campaign.model_validate(CAMPAIGN)
+    cell = build_plan(campaign, bench.cluster, smallfile=False).cells[0]
+    site = Site(campaign, bench.cluster, Pool(bench.cluster.hosts, bench.transport), Silent())
+    with RawStore.create(bench.root / "steps", campaign_yaml="", cluster_yaml="", environment={}).begin_sample(
+        cell, repeat=1, round=1, order=1, attempt=1
+    ) as writer:
+        run = SampleRun(site, cell, Volume.of(cell.layout, bench.cluster), writer)
+        assert steps("set -e\necho one", "(echo two)") is None
+        assert said == ["one\ntwo\n"]
+        failed = steps("set -e\n(exit 5)\necho late", "echo later")
+    assert failed is not None
+    assert failed.returncode == 5
+    assert said == [""]
+
+
+@pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
+def test_clients_check_each_others_host_keys_as_the_cluster_file_says(bench: Bench, check: bool, expected: str) -> None:
+    cluster = Cluster.model_validate({**CLUSTER, "ssh": {"check_host_keys": check}})
+    campaign = Campaign.model_validate(CAMPAIGN)
+    cell = build_plan(campaign, cluster, smallfile=False).cells[0]
+    job = Site(campaign, cluster, Pool(cluster.hosts, bench.transport), Silent()).job(
+        cell, Volume.of(cell.layout, cluster)
+    )
+    checks = [option for option in job.ssh_options if option.startswith("StrictHostKeyChecking=")]
+    assert checks == [f"StrictHostKeyChecking={expected}"]
 
 
 def test_a_changed_campaign_is_refused_by_name_and_an_extended_one_goes_on(bench: Bench) -> None:

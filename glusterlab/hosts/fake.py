@@ -58,7 +58,7 @@ class FakeTransport:
     heal_pending : int
         Entries that every server reports.
     strays : dict of str to list of str
-        Command lines of leftover processes by host.
+        Command lines of leftover processes by host, until they are ended.
     volumes : dict of str to FakeVolume
     mounted : dict of str to str
         Mount point of each client.
@@ -172,6 +172,8 @@ class FakeTransport:
             self.mounted[host.name] = words[3]
         elif words[0] == "gl_umount_others" and self.mounted.get(host.name) != words[2]:
             self.mounted.pop(host.name, None)
+        elif words[0] == "gl_kill":
+            self.strays.pop(host.name, None)
         elif words[0] == "gl_mounted":
             return (0, "fuse.glusterfs\n") if self.mounted.get(host.name) == words[1] else (1, "")
         elif words[0] == "gl_collect":
