@@ -15,7 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from glusterlab import __version__, cli, spec
-from glusterlab.errors import HostError, RawStoreError, SpecError
+from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = ("testbed", "check", "plan", "run", "status", "verify", "tables", "reproduce", "schema")
@@ -167,6 +167,21 @@ def test_no_cluster_and_several_are_usage_errors(folder: Path) -> None:
         (folder / "testbeds" / name).mkdir(parents=True)
         (folder / "testbeds" / name / "cluster.yaml").touch()
     assert "2 testbeds are up (one, two)" in call("run", "campaign.yaml").stderr
+
+
+def test_a_campaign_runs_under_another_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = call("run", "campaign.yaml", "--name", "../x")
+    assert refused.exit_code == 2
+    assert "--name ../x" in refused.stderr
+    names = []
+
+    def stop(campaign: object, *_: object, **__: object) -> None:
+        names.append(campaign.name)  # type: ignore[attr-defined]
+        raise UsageError("enough")
+
+    monkeypatch.setattr("glusterlab.runner.run", stop)
+    assert call("run", "campaign.yaml", "--name", "mine").exit_code == 2
+    assert names == ["mine"]
 
 
 def test_a_typo_is_one_message_with_file_line_and_key(folder: Path) -> None:
