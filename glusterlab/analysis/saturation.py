@@ -35,8 +35,9 @@ METRICS = {
     "memory_used_bytes": "memory in use without caches, bytes per host",
     "disk_bytes_per_s": "read and written together, bytes/s per host",
     "disk_await_s": "time of a request in the block layer, weighted by requests, seconds",
+    "machine_cpu_busy_fraction": "CPU time of all hosts of a testbed together, share of all CPUs of its machine",
 }
-"""Quantities of `telemetry_by_sample`, and what each is."""
+"""Quantities of `telemetry_by_sample`, and what each is; the last only on a testbed, with the role ``machine``."""
 
 _SUMS = {
     ("network", "receive_bytes_per_s"): "network_receive_bytes_per_s",
@@ -152,6 +153,17 @@ def _busy(rows: pd.DataFrame) -> pd.DataFrame:
     return busy.rename("value").reset_index().assign(quantity="cpu_busy_fraction")
 
 
+def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
+    """CPU time of all hosts of a testbed together, by record: what the hosts that have it say, for all of them.
+
+    Each host of a testbed sees all CPUs of the machine, so its share is one of the machine, and the shares add up. The
+    sum is a lower bound of what was in use: kernel threads and the runner are in no host's group.
+    """
+    hosts = busy.groupby(["cell_id", "sample"])["host"].transform("nunique")
+    shares = busy.assign(value=busy["value"] * hosts).groupby(["cell_id", "sample", "time_s"])["value"].mean()
+    return shares.reset_index().assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
+
+
 def _await(rows: pd.DataFrame) -> pd.DataFrame:
     disk = rows[(rows["activity"] == "disk") & rows["metric"].isin(("await_s", "transfers_per_s"))]
     wide = disk.pivot_table(index=[*_RECORD, "device"], columns="metric", values="value", observed=True)
@@ -175,7 +187,7 @@ def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"value": means, "peak": stretches.fillna(means)}).reset_index()
 
 
-def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Devices of a host are added up (disks, interfaces), except the waiting time of disks, which is averaged over all
@@ -185,19 +197,23 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.Da
     ----------
     telemetry, samples : pandas.DataFrame
         The telemetry table, and the rows of the samples table to look at (with `series`, from ``select``).
+    testbed : bool
+        The hosts share one machine: add ``machine_cpu_busy_fraction`` of the role ``machine``, a lower bound.
 
     Returns
     -------
     pandas.DataFrame
-        The columns of `samples`, and ``role`` (server or client), ``quantity`` (a key of `METRICS`), ``value`` and
-        ``peak`` (SI units; the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time),
-        ``hosts`` (int). A quantity without data is absent.
+        The columns of `samples`, and ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value``
+        and ``peak`` (SI units; the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time),
+        ``hosts`` (int; the machine counts as one). A quantity without data is absent.
     """
     rows = steady_part(telemetry, samples)
     keys = pd.MultiIndex.from_frame(rows[["activity", "metric"]])
     summed = rows.assign(quantity=keys.map(_SUMS)).dropna(subset=["quantity"])
     totals = summed.groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
-    by_host = _means_and_peaks(pd.concat([totals, _busy(rows)], ignore_index=True))
+    busy = _busy(rows)
+    machine = [_machine_busy(busy)] if testbed else []
+    by_host = _means_and_peaks(pd.concat([totals, busy, *machine], ignore_index=True))
     by_host = pd.concat([by_host, _await(rows).assign(peak=math.nan)], ignore_index=True)
     roles = by_host.groupby(["cell_id", "sample", "role", "quantity"])
     by_role = roles.agg(value=("value", "mean"), peak=("peak", "mean"), hosts=("value", "count"))
@@ -205,8 +221,14 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.Da
     return described.merge(by_role.reset_index(), on=["cell_id", "sample"], how="inner")
 
 
-def saturation(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+def saturation(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """Telemetry by cell: what figures 40 to 44 of the guide draw.
+
+    Parameters
+    ----------
+    telemetry, samples : pandas.DataFrame
+    testbed : bool
+        As `telemetry_by_sample` takes them.
 
     Returns
     -------
@@ -214,7 +236,7 @@ def saturation(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         The columns of `glusterlab.analysis.series.summarise`, with ``role`` first, and ``peak`` (mean over the
         samples); ``quantity`` is a key of `METRICS`.
     """
-    values = telemetry_by_sample(telemetry, samples)
+    values = telemetry_by_sample(telemetry, samples, testbed=testbed)
     parts = [
         _by_cell(rows, str(quantity)).assign(role=str(role))
         for (role, quantity), rows in values.groupby(["role", "quantity"], observed=True)
@@ -244,14 +266,16 @@ def use_of_limits(summary: pd.DataFrame, limits: dict[str, Limits]) -> pd.DataFr
     -------
     pandas.DataFrame
         ``cell_id``, ``series``, ``operation``, ``workers``, ``subsystem`` (str), ``mean`` and ``peak`` (shares,
-        1 = at the limit). A peak near 1 with a low mean says that the subsystem was full in one phase. A peak well
-        below 1 everywhere means that something else holds the volume back: latency, the protocol, or the software.
+        1 = at the limit). On a testbed one share of the machine's CPUs, a lower bound, stands for those of its hosts.
+        A peak near 1 with a low mean says that the subsystem was full in one phase. A peak well below 1 everywhere
+        means that something else holds the volume back: latency, the protocol, or the software.
     """
     point = ["cell_id", "series", "operation", "workers"]
     records: list[dict[str, object]] = []
     for names, rows in summary.groupby(point, observed=True, sort=False):
         found = {(str(row["role"]), str(row["quantity"])): row for row in rows.to_dict("records")}
-        for subsystem, role, quantities, full in _subsystems(limits.get(str(names[0])), str(names[2])):
+        shared = ("machine", "machine_cpu_busy_fraction") in found
+        for subsystem, role, quantities, full in _subsystems(limits.get(str(names[0])), str(names[2]), shared):
             present = [found[role, quantity] for quantity in quantities if (role, quantity) in found]
             if present:
                 shares = {name: max(float(row[name]) for row in present) / full for name in ("mean", "peak")}
@@ -259,11 +283,13 @@ def use_of_limits(summary: pd.DataFrame, limits: dict[str, Limits]) -> pd.DataFr
     return pd.DataFrame.from_records(records, columns=[*point, "subsystem", "mean", "peak"])
 
 
-def _subsystems(limits: Limits | None, operation: str) -> list[tuple[str, str, tuple[str, ...], float]]:
+def _subsystems(limits: Limits | None, operation: str, shared: bool) -> list[tuple[str, str, tuple[str, ...], float]]:
     """Name, role, quantities of which the larger counts, and limit, of each subsystem whose limit is known."""
     known: list[tuple[str, str, tuple[str, ...], float]] = [
         (f"{role} CPU", role, ("cpu_busy_fraction",), 1.0) for role in ("server", "client")
     ]
+    if shared:
+        known = [("machine CPU (at least)", "machine", ("machine_cpu_busy_fraction",), 1.0)]
     if limits is not None:
         network = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
         disks = limits.server_disks_read if operation == "read" else limits.server_disks_write

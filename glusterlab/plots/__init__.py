@@ -5,17 +5,24 @@ from __future__ import annotations
 from glusterlab.plots.by_file_size import by_file_size_figure
 from glusterlab.plots.by_workers import by_workers_figure
 from glusterlab.plots.per_disk import per_disk_figure
-from glusterlab.plots.saturation import CPU_AND_LOAD, DISKS, NETWORK, memory_panels, panel_rows, saturation_figure
+from glusterlab.plots.saturation import (
+    DISKS,
+    NETWORK,
+    cpu_panels,
+    memory_panels,
+    panel_rows,
+    saturation_figure,
+)
 from glusterlab.plots.style import Provenance, SavedFigure, layout_style, save
 
 __all__ = [
-    "CPU_AND_LOAD",
     "DISKS",
     "NETWORK",
     "Provenance",
     "SavedFigure",
     "by_file_size_figure",
     "by_workers_figure",
+    "cpu_panels",
     "layout_style",
     "memory_panels",
     "panel_rows",

@@ -46,6 +46,8 @@ class Panel:
         Name of the attribute of `Limits` that is drawn as a line; empty for none.
     peaks : bool
         Draw the peak over time as well.
+    full : float
+        Limit of every cell in the unit of the label, where `limit` names none; 0 for none.
     """
 
     role: str
@@ -54,6 +56,7 @@ class Panel:
     factor: float
     limit: str = ""
     peaks: bool = False
+    full: float = 0.0
 
 
 _NETWORK = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
@@ -73,11 +76,21 @@ MEMORY_AND_BLOCKED = (
     Panel("server", ("blocked_processes",), "server blocked\nprocesses", 1),
     Panel("client", ("blocked_processes",), "client blocked\nprocesses", 1),
 )
+_MACHINE = Panel("machine", ("machine_cpu_busy_fraction",), "CPU of all hosts\ntogether, %", 100, peaks=True, full=100)
 _SHARED = Panel("server", ("blocked_processes",), "blocked processes,\nwhole machine", 1)
 DISKS = (
     Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks", peaks=True),
     Panel("server", ("disk_await_s",), "time in the block\nlayer, ms", 1e3),
 )
+
+
+def cpu_panels(*, testbed: bool) -> tuple[Panel, ...]:
+    """The panels of CPU and load.
+
+    Each host of a testbed sees its own use as a share of all CPUs of the machine, so no host alone comes near to 100 %
+    when the machine is full: the use of all hosts is added up and drawn once.
+    """
+    return (_MACHINE, *CPU_AND_LOAD[2:]) if testbed else CPU_AND_LOAD
 
 
 def memory_panels(*, testbed: bool) -> tuple[Panel, ...]:
@@ -145,6 +158,8 @@ def saturation_figure(
     subtitle = [f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}."]
     if any(panel.peaks for panel in shown):
         subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
+    if _MACHINE in shown:
+        subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
     subtitle += [note] if note else []
     key = layout_key(summary)
     if two:
@@ -190,6 +205,8 @@ def _draw_limits(axes: Axes, rows: pd.DataFrame, panel: Panel, limits: dict[str,
     for _, series in rows.groupby("series", sort=True, observed=True):
         for limit in {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]} - {None}:
             known.setdefault(float(str(limit)) * panel.factor, []).append(row_style(series.iloc[0]).colour)
+    if panel.full:
+        known = {panel.full: [INK]}
     for value, colours in known.items():
         colour = colours[0] if len(known) > 1 else INK
         axes.axhline(value, color=colour, linewidth=0.9, linestyle=(0, (4, 3)))

@@ -49,7 +49,7 @@ def test_without_the_tools_time_the_window_is_measured(telemetry: pd.DataFrame, 
 def test_values_per_role(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
     table = telemetry_by_sample(telemetry, samples)
     first = table[table["sample"] == 1].set_index(["role", "quantity"])["value"]
-    assert set(table["quantity"]) == set(METRICS)
+    assert set(table["quantity"]) == set(METRICS) - {"machine_cpu_busy_fraction"}
     assert first["server", "network_receive_bytes_per_s"] == pytest.approx(150.0)
     assert first["client", "network_transmit_bytes_per_s"] == pytest.approx(10.0)
     assert first["server", "cpu_busy_fraction"] == pytest.approx(0.2)
@@ -85,6 +85,22 @@ def test_use_of_limits_takes_the_fuller_direction(telemetry: pd.DataFrame, sampl
     assert share["server disks"] == pytest.approx(0.8)
     assert share["server CPU"] == pytest.approx(0.2)
     assert set(use_of_limits(table, {})["subsystem"]) == {"server CPU", "client CPU"}
+
+
+def test_the_hosts_of_a_testbed_fill_one_machine(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    rank = telemetry.groupby("sample")["time_s"].rank(method="dense")
+    late = (rank > 7) & (telemetry["metric"] == "idle_fraction")
+    telemetry = telemetry.assign(value=telemetry["value"].where(~late, 0.5))
+    skipped = (telemetry["host"] == "c1") & (rank == 4)
+    table = telemetry_by_sample(telemetry[~skipped], samples, testbed=True)
+    assert set(table["quantity"]) == set(METRICS)
+    machine = table[table["role"] == "machine"]
+    assert machine["quantity"].unique().tolist() == ["machine_cpu_busy_fraction"]
+    # 10 records in the window of 20 s: 6 of three hosts at 0.2 and 4 at 0.3; a skipped record changes neither
+    assert machine["value"].tolist() == pytest.approx([(6 * 0.6 + 4 * 0.9) / 10] * 3)
+    assert machine["peak"].tolist() == pytest.approx([(0.6 + 4 * 0.9) / 5] * 3)
+    use = use_of_limits(saturation(telemetry, samples, testbed=True), {}).set_index("subsystem")
+    assert use["mean"].to_dict() == pytest.approx({"machine CPU (at least)": 0.72})
 
 
 def test_a_phase_shows_in_the_peak(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:

@@ -15,12 +15,12 @@ from matplotlib.text import Text
 from glusterlab import published
 from glusterlab.analysis import Limits, efficiency, saturation, select, summarise
 from glusterlab.plots import (
-    CPU_AND_LOAD,
     DISKS,
     NETWORK,
     Provenance,
     by_file_size_figure,
     by_workers_figure,
+    cpu_panels,
     memory_panels,
     panel_rows,
     per_disk_figure,
@@ -148,7 +148,7 @@ def test_by_file_size_adds_sizes_that_the_study_does_not_have(per_disk: pd.DataF
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB"]
 
 
-@pytest.mark.parametrize("panels", [NETWORK, CPU_AND_LOAD, memory_panels(testbed=False), DISKS])
+@pytest.mark.parametrize("panels", [NETWORK, cpu_panels(testbed=False), memory_panels(testbed=False), DISKS])
 def test_saturation_draws_servers_and_clients_apart(
     panels: tuple[Panel, ...], large_samples: pd.DataFrame, make_telemetry: Make
 ) -> None:
@@ -174,9 +174,23 @@ def test_blocked_processes_of_a_testbed_are_the_machines(large_samples: pd.DataF
     assert "client blocked" not in words(figure)
 
 
+def test_the_cpus_of_a_testbed_are_drawn_once(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
+    rows = select(large_samples, tool="iozone")
+    panels = cpu_panels(testbed=True)
+    summary = panel_rows(saturation(make_telemetry(rows), rows, testbed=True), panels)
+    figure = saturation_figure(summary, TESTBED, panels, {}, title="F42")
+    assert len(figure.axes) == 6
+    assert "CPU of all hosts\ntogether, %" in words(figure)
+    assert "a lower bound" in words(figure)
+    assert words(figure).count("limit 100") == 2
+    assert "server CPU" not in words(figure)
+    assert_inside_page(figure)
+
+
 def test_panels_without_data_are_left_out(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
     rows = select(large_samples, tool="iozone")
     summary = saturation(make_telemetry(rows), rows)
-    summary = panel_rows(summary[summary["quantity"] != "load_1min"], CPU_AND_LOAD)
-    figure = saturation_figure(summary, TESTBED, CPU_AND_LOAD, {}, title="F42")
+    panels = cpu_panels(testbed=False)
+    summary = panel_rows(summary[summary["quantity"] != "load_1min"], panels)
+    figure = saturation_figure(summary, TESTBED, panels, {}, title="F42")
     assert len(figure.axes) == 4
