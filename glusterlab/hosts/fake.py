@@ -171,7 +171,8 @@ class FakeTransport:
         if words[0] == "gl_mount":
             self.mounted[host.name] = words[3]
         elif words[0] == "gl_umount_others" and self.mounted.get(host.name) != words[2]:
-            self.mounted.pop(host.name, None)
+            if self.mounted.get(host.name, "").rpartition("/")[2] in words[3:]:
+                del self.mounted[host.name]
         elif words[0] == "gl_kill":
             self.strays.pop(host.name, None)
         elif words[0] == "gl_mounted":

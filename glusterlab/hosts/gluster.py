@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -168,8 +168,9 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         When a step fails, or the volume is not what it should be.
     """
     server = cluster.servers[0].name
-    unmount(pool, cluster, keep=None if fresh else volume)
     known = volumes(pool, server)
+    # one that was deleted may still be mounted
+    unmount(pool, cluster, {volume.name} - set(known) | _ours(known), keep=None if fresh else volume)
     for other in known.values():
         if other.is_ours and other.started and (fresh or other.name != volume.name):
             ask(pool, server, "volume", "stop", other.name)
@@ -269,8 +270,21 @@ def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
     pool.run_on(driver, script.command([script.call("gl_mark_dir", volume.dataset_root, mark)]))
 
 
-def unmount(pool: Pool, cluster: Cluster, *, keep: Volume | None = None) -> None:
-    """Unmount the suite's volumes from all clients, but one.
+def _ours(known: Mapping[str, VolumeInfo]) -> set[str]:
+    return {name for name, volume in known.items() if volume.is_ours}
+
+
+def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume | None = None) -> None:
+    """Unmount volumes of the suite from all clients, but one; what else is mounted below mount_root stays.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    names : iterable of str
+        Of the suite's volumes.
+    keep : Volume, optional
+        Stays mounted.
 
     Raises
     ------
@@ -278,7 +292,7 @@ def unmount(pool: Pool, cluster: Cluster, *, keep: Volume | None = None) -> None
         When a mount point cannot be freed.
     """
     kept = "" if keep is None else keep.mount_point
-    line = script.call("gl_umount_others", cluster.mount_root, kept)
+    line = script.call("gl_umount_others", cluster.mount_root, kept, *sorted(names))
     commands = {client.name: script.command([line], deadline_s=90.0) for client in cluster.clients}
     pool.run(commands).or_raise()
 
@@ -291,9 +305,10 @@ def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
     HostError
         When a step fails.
     """
-    unmount(pool, cluster)
     server = cluster.servers[0].name
-    for volume in volumes(pool, server).values():
+    known = volumes(pool, server)
+    unmount(pool, cluster, _ours(known))
+    for volume in known.values():
         if volume.is_ours and volume.started:
             ask(pool, server, "volume", "stop", volume.name)
             note(f"stopped volume {volume.name}")

@@ -13,14 +13,23 @@ gl_part() {
     return "$code"
 }
 
-# A directory of the suite: made if need be, and marked. One that is there and not marked is refused, unless empty.
+# A directory of the suite: made if need be, and marked. One that is there and not marked is refused, unless empty;
+# so is one that another user could have made or could change, for what lies in it is deleted and run.
 gl_mark_dir() {
-    local dir=$1 text=$2
-    if [ -e "$dir" ] && [ ! -e "$dir/.glusterlab" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
+    local dir=$1 text=$2 mark=$1/.glusterlab
+    [ ! -L "$dir" ] || { echo "$dir is a symbolic link: use a path that is a directory itself" >&2; return 1; }
+    mkdir -p -m 755 -- "$dir" || return 1
+    if [ ! -O "$dir" ] || [ -n "$(find "$dir" -maxdepth 0 -perm /022)" ]; then
+        echo "$dir belongs to another user, or others can write to it: use another path, or make it safe" \
+            "(chown, chmod go-w)" >&2
+        return 1
+    fi
+    [ ! -L "$mark" ] || { echo "$mark is a symbolic link: remove it" >&2; return 1; }
+    if [ ! -e "$mark" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
         echo "$dir is there already and was not made by glusterlab (no file .glusterlab in it): use another path" >&2
         return 1
     fi
-    mkdir -p "$dir" && printf '%s\n' "$text" >"$dir/.glusterlab"
+    printf '%s\n' "$text" >"$mark"
 }
 
 # Delete what is in a directory that the suite marked; the mark stays.
@@ -182,14 +191,23 @@ gl_mount() {
     stat -t "$3" >/dev/null
 }
 
-# Unmount every volume below a directory, except one mount point. Arguments: directory, mount point to keep or "".
+# Unmount those of the named volumes that are mounted below a directory, except at one mount point.
+# Arguments: directory, mount point to keep or "", volumes.
 gl_umount_others() {
-    local point failed=0
-    for point in $(awk -v root="$1/" '$3 == "fuse.glusterfs" && index($2, root) == 1 { print $2 }' /proc/mounts); do
-        [ "$point" = "$2" ] && continue
-        umount "$point" 2>/dev/null || umount -l "$point" || failed=1
-        rmdir "$point" 2>/dev/null
-    done
+    local root=$1 keep=$2 source point name failed=0
+    shift 2
+    while read -r source point; do
+        [ "$point" = "$keep" ] && continue
+        for name in "$@"; do
+            case $source in
+                *":/$name" | *":$name") ;;
+                *) continue ;;
+            esac
+            umount "$point" 2>/dev/null || umount -l "$point" || failed=1
+            rmdir "$point" 2>/dev/null
+            break
+        done
+    done < <(awk -v root="$root/" '$3 == "fuse.glusterfs" && index($2, root) == 1 { print $1, $2 }' /proc/mounts)
     return "$failed"
 }
 

@@ -78,6 +78,60 @@ def test_only_marked_directories_are_ever_emptied(tmp_path: Path, name: str) -> 
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give a directory to another user")
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        ("mkdir real && ln -s real dir", "is a symbolic link"),
+        ("ln -s gone dir", "is a symbolic link"),
+        ("mkdir dir && touch dir/.glusterlab && chown 12345 dir", "belongs to another user"),
+        ("mkdir dir && touch dir/.glusterlab && chmod g+w dir", "others can write to it"),
+        ("mkdir dir && chmod 1777 dir", "others can write to it"),
+        ("mkdir dir && ln -s ../target dir/.glusterlab", "remove it"),
+    ],
+)
+def test_a_directory_that_others_could_have_made_is_refused(tmp_path: Path, spoil: str, message: str) -> None:
+    (tmp_path / "target").write_text("precious")
+    subprocess.run(["sh", "-ec", spoil], cwd=tmp_path, check=True)
+    refused = bash(script.call("gl_mark_dir", str(tmp_path / "dir"), "campaign"))
+    assert refused.returncode == 1
+    assert message in refused.stderr.decode()
+    assert (tmp_path / "target").read_text() == "precious"
+    assert not (tmp_path / "real" / ".glusterlab").exists()
+
+
+def test_a_directory_is_made_so_that_no_other_user_can_write_to_it(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "dir"
+    for _ in range(2):
+        assert bash(f"umask 0\n{script.call('gl_mark_dir', str(folder), 'campaign')}").returncode == 0
+    assert folder.stat().st_mode & 0o777 == 0o755
+
+
+MOUNTS = """\
+s1:/ours-1 /mnt/gl/ours-1 fuse.glusterfs rw 0 0
+s1:ours-2 /mnt/gl/elsewhere fuse.glusterfs rw 0 0
+s1:/kept /mnt/gl/kept fuse.glusterfs rw 0 0
+s1:/theirs /mnt/gl/theirs fuse.glusterfs rw 0 0
+s1:/ours-1/sub /mnt/gl/sub fuse.glusterfs rw 0 0
+s1:/ours-1 /srv/ours-1 fuse.glusterfs rw 0 0
+s1:/ours-1 /mnt/gl/nfs nfs rw 0 0
+"""
+
+
+def test_only_named_volumes_below_the_directory_are_unmounted(tmp_path: Path) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    text = f"""
+awk() {{ command awk "${{@/\\/proc\\/mounts/{str(tmp_path / "mounts").replace("/", chr(92) + "/")}}}"; }}
+umount() {{ echo "$*"; }}
+rmdir() {{ true; }}
+{script.call("gl_umount_others", "/mnt/gl", "/mnt/gl/kept", "ours-1", "ours-2", "kept")}
+"""
+    done = bash(text)
+    assert done.returncode == 0
+    assert done.stdout.decode().splitlines() == ["/mnt/gl/ours-1", "/mnt/gl/elsewhere"]
+    assert bash(text.replace(" ours-1 ours-2 kept", "")).stdout == b""
+
+
 def test_a_brick_needs_a_mounted_file_system(tmp_path: Path) -> None:
     done = bash(script.call("gl_make_brick", f"{tmp_path}/glusterlab-v/brick", "campaign"))
     assert done.returncode == 1

@@ -132,6 +132,21 @@ def test_a_layout_is_set_up_once_and_others_step_aside(cluster: Cluster, fake: F
     assert [name for name, volume in fake.volumes.items() if volume.started] == ["theirs"]
 
 
+def test_a_volume_of_others_stays_mounted_below_the_suites_directory(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.volumes["theirs"] = FakeVolume("Distribute", ["10.0.0.1:/data/brick"], started=True)
+    pool, volume = Pool(cluster.hosts, fake), Volume.of(layout(), cluster)
+    fake.mounted = {"c2": f"{cluster.mount_root}/theirs"}
+    gluster.stop_all(pool, cluster, note=lambda _: None)
+    assert fake.mounted == {"c2": f"{cluster.mount_root}/theirs"}
+    for fresh in (False, True):
+        gluster.set_up(pool, cluster, volume, mark="x", note=lambda _: None, fresh=fresh)
+    words = [text.split() for text in fake.scripts("c1", "gl_umount_others")]
+    assert [line[2] for line in words] == ["''", volume.mount_point, "''"]
+    assert [line[3:] for line in words] == [[], [volume.name], [volume.name]]
+    gluster.stop_all(pool, cluster, note=lambda _: None)
+    assert fake.mounted == {}
+
+
 def test_a_volume_that_is_not_what_was_asked_for_is_refused(cluster: Cluster, fake: FakeTransport) -> None:
     volume = Volume.of(layout(kind="replicate"), cluster)
     bricks = [*volume.brick_names[1:], volume.brick_names[0]]
