@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from glusterlab.raw import Sample
@@ -41,6 +43,58 @@ class Counts:
     invalid: int = 0
     failed: int = 0
     left: int = 0
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run ended.
+
+    Attributes
+    ----------
+    campaign : str
+    path : pathlib.Path
+        The campaign's folder.
+    total : int
+        Samples of the plan.
+    valid, invalid, failed : int
+        Samples of the plan by the status of their last execution, those of earlier runs included.
+    left : int
+        Samples of the plan that are still to be run.
+    executed : int
+        Executions of this run.
+    seconds : float
+    interrupted : bool
+    problems : tuple of str
+        A line for each sample that is not valid.
+    advice : str
+        What to do next.
+    not_runnable : int
+        Cells of the campaign that cannot be run here and are left out; they are no samples of the plan.
+    not_runnable_reasons : tuple of str
+        Why, each with the number of its cells.
+    """
+
+    campaign: str
+    path: Path
+    total: int
+    valid: int
+    invalid: int
+    failed: int
+    left: int
+    executed: int
+    seconds: float
+    interrupted: bool = False
+    problems: tuple[str, ...] = ()
+    advice: str = ""
+    not_runnable: int = 0
+    not_runnable_reasons: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every sample of the plan is valid, also when cells are left out, 130 after a stop, else 1."""
+        if self.interrupted:
+            return 130
+        return 0 if self.valid == self.total else 1
 
 
 class Progress(Protocol):

@@ -19,9 +19,9 @@ from .units import format_duration, format_size
 if TYPE_CHECKING:
     from .hosts.check import Finding as CheckFinding
     from .hosts.testbed import HostStatus
+    from .progress import RunSummary
     from .reproduce import Progress as NotebookProgress
     from .reproduce import ReproduceSummary
-    from .runner import RunSummary
     from .spec import Campaign, Cell, Estimate, Plan
     from .status import CampaignStatus
     from .tables import Tables
@@ -270,10 +270,13 @@ def show_run(summary: RunSummary, *, as_json: bool) -> None:
         if number or word == "valid"
     )
     stopped = ", stopped as asked" if summary.interrupted else ""
+    left_out = f"; {_count(summary.not_runnable, 'cell')} not runnable here" if summary.not_runnable else ""
     typer.echo(
         f"{summary.path}: {_count(summary.total, 'sample')}: {counts}; "
-        f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}"
+        f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}{left_out}"
     )
+    for reason in summary.not_runnable_reasons:
+        talk(f"not runnable here, and left out: {reason}")
     for line in summary.problems:
         talk(line)
     if summary.advice:

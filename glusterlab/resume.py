@@ -25,8 +25,14 @@ _FREE_CAMPAIGN_KEYS = frozenset(
 _FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
 # a testbed that was taken down and started again has other loop devices for the same disks
 _LOOP_DEVICES = re.compile(r"servers\.\d+\.devices\b")
-_COMPARED_FACTS = ("kernel", "os", "machine", "cpus")
+_COMPARED_FACTS = (
+    *("kernel", "os", "machine", "cpus", "tuned_profile"),
+    *("interface_speed_bytes_per_s", "interface_mtu"),
+)
 _COMPARED_TOOLS = ("gluster", "iozone", "sysstat")
+_MEMORY_TOLERANCE = 0.01
+"""A kernel's own share of the memory differs a little from start to start."""
+
 _SHOWN = 5
 
 
@@ -121,12 +127,20 @@ def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any]) -> None
     Raises
     ------
     SpecError
-        When a host has another kernel, system or release of a tool than when the campaign was begun.
+        When a host has another kernel, system, memory, link, tuning or release of a tool than when the campaign was
+        begun.
     """
     changes = []
     for name, facts in sorted(new["hosts"].items()):
         before = old.get("hosts", {}).get(name, {})
         pairs = [(key, before.get(key), facts.get(key)) for key in _COMPARED_FACTS]
+        pairs += [
+            (key, before.get("sysctls", {}).get(key), facts["sysctls"].get(key))
+            for key in sorted({*before.get("sysctls", {}), *facts["sysctls"]})
+        ]
+        memory = [known.get("memory_bytes") for known in (before, facts)]
+        if None in memory or abs(memory[1] - memory[0]) > _MEMORY_TOLERANCE * memory[0]:
+            pairs.append(("memory_bytes", *memory))
         pairs += [(tool, before.get("tools", {}).get(tool), facts["tools"].get(tool)) for tool in _COMPARED_TOOLS]
         changes += [f"{name}: {key} {_short(was)} before, {_short(now)} now" for key, was, now in pairs if was != now]
     was, now = (facts["controller"].get("smallfile_revision") for facts in (old, new))

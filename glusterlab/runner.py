@@ -9,15 +9,15 @@ from __future__ import annotations
 import time
 import traceback
 import uuid
+from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, StoppedError, UsageError
 from glusterlab.hosts import facts, gluster, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
-from glusterlab.progress import Counts, Durations, Progress, Silent, describe_sample
+from glusterlab.progress import Counts, Durations, Progress, RunSummary, Silent, describe_sample
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode
 from glusterlab.resume import agree_on_environment, agree_on_specifications
@@ -35,52 +35,6 @@ MAX_TROUBLE = 3
 """So many samples in a row that the hosts, not the workload, made fail end the run: it would only fill the night."""
 
 _TROUBLE: frozenset[ReasonCode] = frozenset({"host-unreachable", "controller-error"})
-
-
-@dataclass(frozen=True)
-class RunSummary:
-    """How a run ended.
-
-    Attributes
-    ----------
-    campaign : str
-    path : pathlib.Path
-        The campaign's folder.
-    total : int
-        Samples of the plan.
-    valid, invalid, failed : int
-        Samples of the plan by the status of their last execution, those of earlier runs included.
-    left : int
-        Samples of the plan that are still to be run.
-    executed : int
-        Executions of this run.
-    seconds : float
-    interrupted : bool
-    problems : tuple of str
-        A line for each sample that is not valid.
-    advice : str
-        What to do next.
-    """
-
-    campaign: str
-    path: Path
-    total: int
-    valid: int
-    invalid: int
-    failed: int
-    left: int
-    executed: int
-    seconds: float
-    interrupted: bool = False
-    problems: tuple[str, ...] = ()
-    advice: str = ""
-
-    @property
-    def exit_code(self) -> int:
-        """0 when every sample of the plan is valid, 130 after a stop, else 1."""
-        if self.interrupted:
-            return 130
-        return 0 if self.valid == self.total else 1
 
 
 def run(
@@ -175,6 +129,7 @@ class _Run:
         self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
         self.started = time.monotonic()
         self.store: RawStore | None = None
+        self.revision: str | None = None
 
     def execute(self) -> RunSummary:
         """Run what is to be run; leave the hosts clean, whatever happens."""
@@ -190,7 +145,10 @@ class _Run:
             self._queue_up(self.store)
             self._send_tools()
             self.site.progress.begin(self.counts, self._eta())
-            self._log(f"run of campaign {self.site.campaign.name} begins, {self.counts.left} samples to run")
+            message = f"run of campaign {self.site.campaign.name} begins, {self.counts.left} samples to run"
+            self._log(message, glusterlab_revision=self.revision)
+            for reason in self._left_out():
+                self._say(f"not runnable here, and left out: {reason}")
             for number in sorted({planned.round for planned in self.plan.samples}):
                 self._round(self.store, number)
             self._put_away()
@@ -223,6 +181,7 @@ class _Run:
         site = self.site
         site.progress.phase("reading the facts of all hosts")
         environment = facts.environment(site.pool, site.cluster, site.cluster.smallfile_checkout())
+        self.revision = environment["controller"]["glusterlab_revision"]
         if self.store is not None:
             agree_on_environment(self.store.environment(), environment)
             dropped = self.store.recover()
@@ -374,6 +333,10 @@ class _Run:
                 workdir.release(site.pool, site.cluster)
         site.pool.close()
 
+    def _left_out(self) -> tuple[str, ...]:
+        reasons = Counter(reason for _, reason in self.plan.not_runnable)
+        return tuple(f"{number} {'cell' if number == 1 else 'cells'}: {why}" for why, number in sorted(reasons.items()))
+
     def _count(self) -> None:
         last = [
             done[-1].status if (done := self.executions.get(_key(planned))) else None for planned in self.plan.samples
@@ -434,6 +397,8 @@ class _Run:
             interrupted=interrupted,
             problems=tuple(problems),
             advice=advice,
+            not_runnable=len(self.plan.not_runnable),
+            not_runnable_reasons=self._left_out(),
         )
         word = "is stopped" if interrupted else "ends"
         self._log(f"the run {word}: {summary.valid} of {summary.total} samples valid, {summary.left} left to run")

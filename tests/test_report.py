@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from glusterlab import report
+from glusterlab.progress import RunSummary
 from glusterlab.reproduce import Failure, Progress, ReproduceSummary
-from glusterlab.runner import RunSummary
 from glusterlab.status import CampaignStatus, CellStatus
 from glusterlab.verify import Finding
 
@@ -69,6 +69,33 @@ def test_run_ends_with_counts_problems_and_advice(capsys: Captured) -> None:
     report.show_run(summary, as_json=True)
     found = read_json(capsys)
     assert (found["failed"], found["path"], found["exit_code"]) == (1, "raw/small", 130)
+
+
+def test_run_says_what_it_left_out(capsys: Captured) -> None:
+    summary = RunSummary(
+        campaign="small",
+        path=Path("raw/small"),
+        total=8,
+        valid=8,
+        invalid=0,
+        failed=0,
+        left=0,
+        executed=8,
+        seconds=250.0,
+        not_runnable=4,
+        not_runnable_reasons=("4 cells: no checkout",),
+    )
+    report.show_run(summary, as_json=False)
+    captured = capsys.readouterr()
+    assert captured.out.endswith("8 executed in 4 min; 4 cells not runnable here\n")
+    assert captured.err == "not runnable here, and left out: 4 cells: no checkout\n"
+    report.show_run(summary, as_json=True)
+    found = read_json(capsys)
+    assert (found["not_runnable"], found["not_runnable_reasons"], found["exit_code"]) == (
+        4,
+        ["4 cells: no checkout"],
+        0,
+    )
 
 
 def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -20,10 +21,9 @@ from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.transport import Outcome
 from glusterlab.judge import Judgement
 from glusterlab.manifest import Manifest, file_digest
-from glusterlab.progress import Silent
+from glusterlab.progress import RunSummary, Silent
 from glusterlab.raw import RawStore, Sample, SampleWriter
 from glusterlab.reasons import Reason, status_of
-from glusterlab.runner import RunSummary
 from glusterlab.sample import SampleRun, Site
 from glusterlab.spec import Campaign, Cell, Cluster, build_plan
 from glusterlab.workloads.base import HostCommand
@@ -549,6 +549,51 @@ def test_a_testbed_that_was_started_again_goes_on_with_its_new_loop_devices(benc
         bench.run()
 
 
+@pytest.mark.parametrize(
+    ("begun", "now", "message"),
+    [
+        ({"memory_bytes": "64000000000"}, {"memory_bytes": "48000000000"}, "memory_bytes 64000000000 before, 48"),
+        ({"sysctl vm.swappiness": "60"}, {"sysctl vm.swappiness": "1"}, "vm.swappiness 60 before, 1 now"),
+        ({}, {"sysctl vm.swappiness": "1"}, "vm.swappiness nothing before, 1 now"),
+        ({"tuned_profile": "balanced"}, {"tuned_profile": "virtual-host"}, "tuned_profile balanced before"),
+        ({"interface_mtu": "9000"}, {"interface_mtu": "1500"}, "interface_mtu 9000 before, 1500 now"),
+        ({"interface_speed": "10000"}, {"interface_speed": "1000"}, "interface_speed_bytes_per_s 1250000000.0 before"),
+    ],
+)
+def test_a_host_that_is_tuned_otherwise_is_refused(
+    bench: Bench, begun: dict[str, str], now: dict[str, str], message: str
+) -> None:
+    bench.transport.facts = {"c1": begun}
+    bench.run()
+    bench.transport.facts = {"c1": now}
+    with pytest.raises(SpecError, match=f"c1: {re.escape(message)}"):
+        bench.run()
+
+
+def test_memory_free_space_and_disk_names_may_differ_a_little(bench: Bench) -> None:
+    bench.run()
+    bench.transport.facts = {"s1": {"memory_bytes": "63990000000", "work_dir_free_bytes": "5000000000"}}
+    assert bench.run().executed == 0
+
+
+def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
+    notes: list[str] = []
+
+    class Notes(Silent):
+        def note(self, message: str) -> None:
+            notes.append(message)
+
+    small = {"tool": "smallfile", "operations": ["create", "read"], "file_size": "32 KiB", "files_per_worker": 10}
+    workloads = [*CAMPAIGN["workloads"], {**small, "model": "large-file"}]
+    summary = bench.run(changed(workloads=workloads), progress=Notes())
+    assert (summary.exit_code, summary.total, summary.not_runnable) == (0, 4, 4)
+    assert len(summary.not_runnable_reasons) == 1
+    assert summary.not_runnable_reasons[0].startswith("4 cells: ")
+    assert "smallfile" in summary.not_runnable_reasons[0]
+    assert f"not runnable here, and left out: {summary.not_runnable_reasons[0]}" in notes
+
+
 def test_a_second_run_is_refused(bench: Bench) -> None:
     (bench.root / "night").mkdir()
     with RawStore(bench.root / "night").lock(), pytest.raises(RawStoreError, match=rf"process {os.getpid()}"):
@@ -566,6 +611,7 @@ def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
     lines = [json.loads(line) for line in (bench.store.path / "log.txt").read_text().splitlines()]
     messages = [line["message"] for line in lines if "message" in line]
     assert messages[0] == "run of campaign night begins, 4 samples to run"
+    assert "glusterlab_revision" in next(line for line in lines if line.get("message") == messages[0])
     assert any(message.startswith("created volume ") for message in messages)
     assert any("invalid" in message and "3 entries" in message for message in messages)
     assert messages[-1] == "the run ends: 2 of 4 samples valid, 0 left to run"
