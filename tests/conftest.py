@@ -42,6 +42,7 @@ def build_samples(
                 "files_per_worker": 1,
                 "workers": workers,
                 "scale": scale,
+                "operations_limited": tool == "smallfile",
                 "disks": 72,
                 "gluster_version": "10.3",
                 "start_s": start,

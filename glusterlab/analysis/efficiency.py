@@ -11,7 +11,7 @@ import math
 
 import pandas as pd
 
-from glusterlab.analysis.intervals import Estimate, ratio_interval
+from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, ratio_interval
 from glusterlab.analysis.series import same_size, split_values, summarise
 
 SATURATION_GAIN = 0.10
@@ -65,32 +65,39 @@ def per_disk(summary: pd.DataFrame) -> pd.DataFrame:
 def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
     """For each series, operation and file size, the row of the worker count with the highest mean.
 
+    Worker counts with at least `MIN_SAMPLES` samples go before the others, where there are any.
+
     The best of several noisy means is a little too high on average; with a curve that is flat near its top the effect
     is smaller than the interval. Figures that use this say at how many workers each value was measured.
     """
     if summary.empty:
         return summary.copy()
-    rows = summary.groupby(GROUP, observed=True, sort=False)["mean"].idxmax()
+    enough = summary["n"] >= MIN_SAMPLES
+    any_enough = enough.groupby([summary[name] for name in GROUP], observed=True).transform("any")
+    candidates = summary[enough | ~any_enough]
+    rows = candidates.groupby(GROUP, observed=True, sort=False)["mean"].idxmax()
     return summary.loc[rows].reset_index(drop=True)
 
 
 def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> pd.DataFrame:
-    """Where each curve over workers stops rising.
+    """Where each curve over workers stops rising, by its means.
 
     The saturation point is the fewest workers that no larger measured count beats by more than `gain`. When that is
-    the largest measured count itself, the curve was still rising at its end and no saturation was seen.
+    the largest measured count itself, the curve was still rising at its end and no saturation was seen. A curve with a
+    point of fewer than `MIN_SAMPLES` samples supports neither statement.
 
     Parameters
     ----------
     summary : pandas.DataFrame
-        From `summarise`; uses the columns of `GROUP`, ``workers`` and ``mean``.
+        From `summarise`; uses the columns of `GROUP`, ``workers``, ``n`` and ``mean``.
     gain : float
         Share by which more workers must be faster to count.
 
     Returns
     -------
     pandas.DataFrame
-        `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``most_workers`` (int), ``best_workers`` (int).
+        `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``still_rising`` (bool, at the right end),
+        ``most_workers`` (int), ``best_workers`` (int), ``points`` (int) and ``n`` (int, smallest of the curve).
     """
     records: list[dict[str, object]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
@@ -99,15 +106,20 @@ def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> p
         saturated = curve.index[later <= curve * (1 + gain)]
         point = float(saturated[0])
         most = int(curve.index[-1])
+        n = int(rows["n"].min())
         records.append(
             dict(zip(GROUP, names, strict=True))
             | {
-                "saturation_workers": math.nan if point == most else point,
+                "saturation_workers": math.nan if point == most or n < MIN_SAMPLES else point,
+                "still_rising": point == most and n >= MIN_SAMPLES and len(curve) > 1,
                 "most_workers": most,
                 "best_workers": int(curve.index.to_numpy()[curve.to_numpy().argmax()]),
+                "points": len(curve),
+                "n": n,
             }
         )
-    return pd.DataFrame.from_records(records, columns=[*GROUP, "saturation_workers", "most_workers", "best_workers"])
+    found = ["saturation_workers", "still_rising", "most_workers", "best_workers", "points", "n"]
+    return pd.DataFrame.from_records(records, columns=[*GROUP, *found])
 
 
 def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
@@ -155,6 +167,14 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
         ``throughput_bytes_per_s`` or ``files_per_s``.
     published : pandas.DataFrame
         Numbers that the study states.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With ``still_rising`` (bool): the curve over workers still rises at its right end, so the value is a lower bound
+        of the layout's best.
     """
-    best = best_workers(summarise(samples, quantity))
+    summary = summarise(samples, quantity)
+    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
+    best = best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
     return with_published(with_full_size(per_disk(best)), published)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.efficiency import GROUP, compare_rows, saturation_points
-from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate
+from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES, Estimate
 from glusterlab.units import format_size
 
 
@@ -38,7 +38,7 @@ def interval_text(low: float, high: float) -> str:
     >>> interval_text(1.234, 2.0), interval_text(float("nan"), float("nan"))
     ('1.23 to 2.00', 'insufficient n')
     """
-    return "insufficient n" if math.isnan(low) else f"{short_number(low)} to {short_number(high)}"
+    return INSUFFICIENT if math.isnan(low) else f"{short_number(low)} to {short_number(high)}"
 
 
 def rounded_table(summary: pd.DataFrame, unit: str, factor: float) -> pd.DataFrame:
@@ -91,14 +91,14 @@ def _cell(row: pd.Series) -> str:
 
 
 def _ratio_text(ratio: Estimate) -> str:
-    if not ratio.has_interval:
-        return "insufficient n for an interval"
     text = f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
     return f"{text}, which holds 1: not told apart" if ratio.low <= 1 <= ratio.high else text
 
 
 def layout_sentences(summary: pd.DataFrame) -> list[str]:
     """Each layout against the replicated one, operation by operation and file size by file size.
+
+    Below `MIN_SAMPLES` samples on either side no ratio is told.
 
     Parameters
     ----------
@@ -115,16 +115,21 @@ def layout_sentences(summary: pd.DataFrame) -> list[str]:
             sentences.append(f"{what}: only {first['series']} is measured, there is nothing to compare it with.")
         for _, row in ordered.iloc[1:].iterrows():
             ratio = compare_rows(row, first)
-            sentences.append(
-                f"{what}: {row['series']} has {ratio.centre:.2f} times the {measure} of {first['series']} "
-                f"({_ratio_text(ratio)}; n = {row['n']} and {first['n']}, at {row['workers']} and {first['workers']} "
-                "workers)."
-            )
+            counts = f"n = {row['n']} and {first['n']}, at {row['workers']} and {first['workers']} workers"
+            if ratio.has_interval:
+                sentences.append(
+                    f"{what}: {row['series']} has {ratio.centre:.2f} times the {measure} of {first['series']} "
+                    f"({_ratio_text(ratio)}; {counts})."
+                )
+            else:
+                sentences.append(f"{what}: {row['series']} against {first['series']}: {INSUFFICIENT} ({counts}).")
     return sentences
 
 
 def saturation_sentences(summary: pd.DataFrame) -> list[str]:
-    """Where each curve over workers stops rising, or that it does not.
+    """Where each curve over workers stops rising by its means, or that it does not, or that the samples are too few.
+
+    Where the number of files per worker changes along a curve, the sentence says so.
 
     Parameters
     ----------
@@ -132,23 +137,46 @@ def saturation_sentences(summary: pd.DataFrame) -> list[str]:
         From `summarise`.
     """
     sentences = []
-    counts = summary.groupby(GROUP, observed=True, sort=False)["workers"].nunique()
-    for (_, row), measured in zip(saturation_points(summary).iterrows(), counts, strict=True):
-        what = f"{_cell(row)}, {row['series']}"
-        if measured < 2:
-            sentences.append(f"{what}: measured at {row['most_workers']} workers only, so there is no curve.")
-        elif math.isnan(float(row["saturation_workers"])):
-            sentences.append(f"{what}: still rising at {row['most_workers']} workers, the most that were measured.")
+    curves = [rows for _, rows in summary.groupby(GROUP, observed=True, sort=False)]
+    for (_, row), rows in zip(saturation_points(summary).iterrows(), curves, strict=True):
+        if row["points"] < 2:
+            text = f"measured at {row['most_workers']} workers only, so there is no curve"
+        elif row["n"] < MIN_SAMPLES:
+            text = f"{INSUFFICIENT} for a saturation point ({row['n']} at the point with the fewest)"
+        elif row["still_rising"]:
+            text = f"by the means, still rising at {row['most_workers']} workers, the most that were measured"
         else:
-            sentences.append(
-                f"{what}: saturated at {row['saturation_workers']:.0f} workers; the highest mean is at "
-                f"{row['best_workers']}."
+            text = (
+                f"by the means, saturated at {row['saturation_workers']:.0f} workers; the highest mean is at "
+                f"{row['best_workers']}"
             )
+        files = f" ({words})" if (words := files_per_worker_words(rows)) else ""
+        sentences.append(f"{_cell(row)}, {row['series']}: {text}{files}.")
     return sentences
+
+
+def files_per_worker_words(summary: pd.DataFrame) -> str:
+    """Says that the number of files per worker changes along a curve over workers; empty where it does not.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `summarise`: the rows of one curve, or of several that were measured alike.
+
+    Examples
+    --------
+    >>> files_per_worker_words(pd.DataFrame({"workers": [1, 6, 24], "files_per_worker": [160, 80, 24]}))
+    'files per worker differ along this curve: 160, 80, 24'
+    """
+    counts = list(dict.fromkeys(int(count) for count in summary.sort_values("workers")["files_per_worker"]))
+    return f"files per worker differ along this curve: {', '.join(map(str, counts))}" if len(counts) > 1 else ""
 
 
 def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list[str]:
     """Measured values, times the scale on a model, against what the study states for the same layout.
+
+    Below `MIN_SAMPLES` samples no ratio is told. Where the curve still rises at its right end, the value is a lower
+    bound.
 
     Parameters
     ----------
@@ -160,14 +188,15 @@ def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list
         guide, scale = float(row["published"]), float(row["scale"])
         times = "" if scale == 1 else f" times {scale:g}"
         full = float(row["full_size_mean"])
-        interval = (
-            "insufficient n for an interval"
-            if int(row["n"]) < MIN_SAMPLES
-            else f"95 % interval {row['full_size_low'] / guide:.2f} to {row['full_size_high'] / guide:.2f}"
-        )
+        if int(row["n"]) < MIN_SAMPLES:
+            ratio = f"{INSUFFICIENT} for a ratio (n = {row['n']})"
+        else:
+            low, high = float(row["full_size_low"]) / guide, float(row["full_size_high"]) / guide
+            ratio = f"ratio {full / guide:.2f} (95 % interval {low:.2f} to {high:.2f})"
+        rising = f"; still rising at {row['workers']} workers: a lower bound" if row["still_rising"] else ""
         sentences.append(
             f"{_cell(row)}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, the guide "
-            f"{short_number(guide * factor)}: ratio {full / guide:.2f} ({interval})."
+            f"{short_number(guide * factor)}: {ratio}{rising}."
         )
     return sentences or ["The guide states no number for these cells."]
 

@@ -46,7 +46,10 @@ IDENTITY = [
     "access",
     "tool",
     "file_size_bytes",
+    "record_size_bytes",
+    "files_per_worker",
     "scale",
+    "operations_limited",
     "disks",
     "cell_id",
 ]

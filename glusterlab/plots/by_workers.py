@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import saturation_points
+from glusterlab.analysis.intervals import MIN_SAMPLES
 from glusterlab.analysis.series import operation_rank, split_values
 from glusterlab.plots.style import (
     Provenance,
@@ -165,9 +166,10 @@ def by_workers_figure(
     few = summary["series"].nunique() <= 3
     top = top_of(summary, factor)
     scales = summary["scale"].astype(float).unique()
+    lacking = f", or n below {MIN_SAMPLES}" if (summary["n"] < MIN_SAMPLES).any() else ""
     subtitle = [
         f"Mean of n samples; line: {interval_words(summary)}; dots beside it: the samples.",
-        "Ring: the fewest workers that more workers do not beat by over 10 %; no ring: none seen.",
+        f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *([note] if note else []),
     ]
     with house_style():

@@ -160,12 +160,13 @@ class Provenance:
         Parameters
         ----------
         summary : pandas.DataFrame
-            What the figure draws; uses ``n``, ``scale``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
+            What the figure draws; uses ``n``, ``scale``, ``operations_limited``, ``file_size_bytes`` and
+            ``nominal_file_size_bytes``.
 
         Examples
         --------
         >>> rows = pd.DataFrame({"n": [3], "scale": [200], "file_size_bytes": [20 << 20]})
-        >>> rows["nominal_file_size_bytes"] = 4 << 30
+        >>> rows = rows.assign(nominal_file_size_bytes=4 << 30, operations_limited=False)
         >>> footer = Provenance("demo", "10.3", "0123456789abcdef", True).footer(rows)
         >>> footer.split(" · ")[:4]
         ['demo', 'GlusterFS 10.3', 'n = 3', 'manifest 0123456789ab']
@@ -183,6 +184,8 @@ class Provenance:
             if len(scaled) == 1:
                 model += f", {format_size(int(scaled[0][1]))} stands for {format_size(int(scaled[0][0]))}"
             parts.append(f"{model}, file sizes scaled likewise" if len(scaled) > 1 else model)
+            if summary["operations_limited"].astype(bool).any():
+                parts.append("disk operations/s assumed")
         return " · ".join(parts)
 
 

@@ -72,10 +72,41 @@ def test_saturation_point(make_samples: Make, points: dict[int, float], saturate
     row = saturation_points(curve(make_samples, points)).iloc[0]
     assert row["best_workers"] == best
     assert row["most_workers"] == max(points)
+    assert row["still_rising"] == (saturated is None and len(points) > 1)
     if saturated is None:
         assert math.isnan(row["saturation_workers"])
     else:
         assert row["saturation_workers"] == saturated
+
+
+def test_a_curve_with_too_few_samples_has_no_saturation_point(make_samples: Make) -> None:
+    for few in (1, 12, 48):
+        points = {workers: [1.0 + workers / 100] * (2 if workers == few else 3) for workers in (1, 12, 48)}
+        samples = make_samples({("disperse", "write", workers): values for workers, values in points.items()})
+        row = saturation_points(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")).iloc[0]
+        assert (row["n"], row["still_rising"]) == (2, False)
+        assert math.isnan(row["saturation_workers"])
+
+
+def test_the_best_worker_count_has_enough_samples_where_any_has(make_samples: Make) -> None:
+    samples = make_samples(
+        {
+            ("disperse", "write", 12): [5.0] * 3,
+            ("disperse", "write", 24): [4.0] * 3,
+            ("disperse", "write", 48): [9.0],
+            ("replicate", "write", 12): [5.0],
+            ("replicate", "write", 24): [6.0] * 2,
+        }
+    )
+    best = best_workers(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"))
+    assert best.set_index("type")["workers"].to_dict() == {"disperse": 12, "replicate": 24}
+
+
+def test_what_tells_a_cell_apart_is_in_the_numbers_of_a_figure(large_samples: pd.DataFrame) -> None:
+    table = efficiency(
+        select(large_samples, tool="iozone"), "throughput_bytes_per_s", published.load(PUBLISHED, "supermicro-2017")
+    )
+    assert {"record_size_bytes", "files_per_worker", "operations_limited", "still_rising"} <= set(table)
 
 
 def test_empty_tables_stay_empty(make_samples: Make) -> None:

@@ -44,11 +44,16 @@ def test_what_is_not_told_apart_is_called_so(make_samples: Make) -> None:
     assert "which holds 1: not told apart" in layout_sentences(efficiency_of(samples))[0]
 
 
-def test_too_few_samples_support_no_interval(make_samples: Make) -> None:
+def test_too_few_samples_support_no_ratio(make_samples: Make) -> None:
     samples = make_samples({("disperse", "write", 12): [9.0, 10.0], ("replicate", "write", 12): [5.0] * 3})
     table = efficiency_of(samples)
-    assert "insufficient n for an interval; n = 2 and 3" in layout_sentences(table)[0]
-    assert "insufficient n for an interval" in published_sentences(table, "MB/s", 1e-6)[0]
+    (sentence,) = layout_sentences(table)
+    assert sentence == (
+        "write, 4 GiB: disperse 12x(4+2), JBOD against replicate 3x2, RAID 6: insufficient n "
+        "(n = 2 and 3, at 12 and 12 workers)."
+    )
+    (sentence,) = published_sentences(table, "MB/s", 1e-6)
+    assert sentence.endswith("the guide 83.7: insufficient n for a ratio (n = 2).")
     assert "insufficient n" in rounded_table(table, "MB/s", 1e-6)["95 % interval"].tolist()
 
 
@@ -74,9 +79,30 @@ def test_curves_that_still_rise_and_single_points_are_named(make_samples: Make) 
     samples = pd.concat([samples, make_samples({("replicate", "write", 6): [5.0] * 3})])
     sentences = saturation_sentences(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"))
     assert sentences == [
-        "write, 4 GiB, disperse 12x(4+2), JBOD: still rising at 6 workers, the most that were measured.",
+        "write, 4 GiB, disperse 12x(4+2), JBOD: by the means, still rising at 6 workers, the most that were measured.",
         "write, 4 GiB, replicate 3x2, RAID 6: measured at 6 workers only, so there is no curve.",
     ]
+
+
+def test_a_curve_says_by_what_and_with_how_many_files_per_worker(make_samples: Make) -> None:
+    parts = [
+        make_samples({("disperse", "create", workers): [value] * 3}, tool="smallfile", scale=20, files_per_worker=files)
+        for workers, files, value in ((1, 160, 1.0), (6, 80, 5.0), (12, 80, 6.0), (24, 24, 6.1))
+    ]
+    summary = summarise(select(pd.concat(parts), tool="smallfile"), "files_per_s")
+    (sentence,) = saturation_sentences(summary)
+    assert sentence == (
+        "create, 4 GiB, disperse 12x(4+2), JBOD: by the means, saturated at 12 workers; the highest mean is at 24 "
+        "(files per worker differ along this curve: 160, 80, 24)."
+    )
+    one = summary.assign(n=[3, 3, 1, 3])
+    assert "insufficient n for a saturation point (1 at the point with the fewest)" in saturation_sentences(one)[0]
+
+
+def test_a_value_where_the_curve_still_rises_is_a_lower_bound(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 6): [5e6] * 3, ("disperse", "write", 12): [28e6] * 3})
+    (sentence,) = published_sentences(efficiency_of(samples), "MB/s per disk", 1e-6)
+    assert sentence.endswith("; still rising at 12 workers: a lower bound.")
 
 
 def test_published_numbers_stand_beside_measured_times_scale(large_samples: pd.DataFrame) -> None:

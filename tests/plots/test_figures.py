@@ -89,6 +89,14 @@ def test_by_workers_rings_the_saturation_point(large_samples: pd.DataFrame) -> N
     assert [np.asarray(ring.get_xdata()).tolist() for ring in rings] == [[12.0], [12.0]]
 
 
+def test_by_workers_rings_nothing_below_three_samples(large_samples: pd.DataFrame) -> None:
+    rows = select(large_samples[large_samples["sample"] < 3], tool="iozone")
+    figure = by_workers_figure(summarise(rows, "throughput_bytes_per_s"), TESTBED, title="F5", **MB)
+    assert not [line for line in figure.axes[0].get_lines() if line.get_markersize() == 12]
+    assert "no ring: none seen, or n below 3." in words(figure)
+    assert_inside_page(figure)
+
+
 def test_by_workers_names_many_series_in_a_key(make_samples: Make) -> None:
     parts = [
         make_samples({("disperse", "write", 12): [value]}, geometry=geometry, layout=geometry, cell_id=geometry)

@@ -50,13 +50,17 @@ def test_house_style_leaves_the_users_settings_alone() -> None:
 
 def test_footer_on_real_hardware_says_nothing_of_a_model() -> None:
     rows = pd.DataFrame({"n": [3, 5], "scale": 1, "file_size_bytes": 1 << 30, "nominal_file_size_bytes": 1 << 30})
+    rows["operations_limited"] = False
     footer = Provenance("night", "11.1", "f" * 64, testbed=False).footer(rows)
     assert footer == "night · GlusterFS 11.1 · n = 3 to 5 · manifest ffffffffffff"
 
 
 def test_footer_of_a_testbed_says_so() -> None:
     rows = pd.DataFrame({"n": [3], "scale": 200, "file_size_bytes": 20 << 20, "nominal_file_size_bytes": 4 << 30})
+    rows["operations_limited"] = False
     assert TESTBED.footer(rows).endswith("scale model 1:200 on one machine, 20 MiB stands for 4 GiB")
+    limited = rows.assign(operations_limited=True)
+    assert TESTBED.footer(limited).endswith("20 MiB stands for 4 GiB · disk operations/s assumed")
 
 
 @pytest.mark.parametrize("formats", ["pdf", "svg,gif", "", ","])
