@@ -29,6 +29,10 @@ COLUMNS = [
 ``quantity`` and ``value`` are in SI base units, named as in the tables (``throughput_bytes_per_s_per_disk``); ``unit``
 is the unit that the study wrote. ``type``, ``geometry``, ``backing`` and ``access`` describe the layout as the study
 states it, and are empty where it does not. ``source`` names the section and quotes the number.
+
+The sentences of supermicro-2017 do not name the client, and its figures show the native and the NFS one. ``access`` is
+native there by this project's reading: the numbers are those of the best configuration, and the guide finds NFS slower
+overall for large files.
 """
 
 

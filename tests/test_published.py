@@ -18,6 +18,7 @@ def test_each_number_is_quoted_in_its_source() -> None:
     factors = {"MB/s per drive": 1e-6, "files/s per drive": 1.0}
     for row in table.to_dict("records"):
         assert f"{row['value'] * factors[row['unit']]:g}" in row["source"]
+        assert row["source"].endswith("the sentence does not name the client")
 
 
 def test_an_unknown_study_has_no_numbers() -> None:

@@ -150,26 +150,27 @@ def saturation_sentences(summary: pd.DataFrame) -> list[str]:
                 f"by the means, saturated at {row['saturation_workers']:.0f} workers; the highest mean is at "
                 f"{row['best_workers']}"
             )
-        files = f" ({words})" if (words := files_per_worker_words(rows)) else ""
-        sentences.append(f"{_cell(row)}, {row['series']}: {text}{files}.")
+        files = files_per_worker(rows)
+        differ = f" (files per worker differ along this curve: {files})" if "," in files else ""
+        sentences.append(f"{_cell(row)}, {row['series']}: {text}{differ}.")
     return sentences
 
 
-def files_per_worker_words(summary: pd.DataFrame) -> str:
-    """Says that the number of files per worker changes along a curve over workers; empty where it does not.
+def files_per_worker(table: pd.DataFrame) -> str:
+    """The numbers of files per worker, from few workers to many: several where they change along a curve.
 
     Parameters
     ----------
-    summary : pandas.DataFrame
-        From `summarise`: the rows of one curve, or of several that were measured alike.
+    table : pandas.DataFrame
+        Samples, or a summary of them, with ``workers`` and ``files_per_worker``.
 
     Examples
     --------
-    >>> files_per_worker_words(pd.DataFrame({"workers": [1, 6, 24], "files_per_worker": [160, 80, 24]}))
-    'files per worker differ along this curve: 160, 80, 24'
+    >>> files_per_worker(pd.DataFrame({"workers": [24, 1, 6, 12], "files_per_worker": [24, 160, 80, 80]}))
+    '160, 80, 24'
     """
-    counts = list(dict.fromkeys(int(count) for count in summary.sort_values("workers")["files_per_worker"]))
-    return f"files per worker differ along this curve: {', '.join(map(str, counts))}" if len(counts) > 1 else ""
+    ordered = table.sort_values("workers", kind="stable")["files_per_worker"]
+    return ", ".join(dict.fromkeys(str(int(count)) for count in ordered))
 
 
 def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list[str]:
