@@ -6,7 +6,8 @@ The tree::
     ├── SpecError              exit 2, a specification file is wrong: file, line, key, what was expected
     ├── UsageError             exit 2, a command cannot do what it was asked
     ├── HostError              exit 1, a host could not be reached or is unfit: host
-    │   └── CommandError       exit 1, a command failed on a host: command, exit code, end of stderr
+    │   ├── CommandError       exit 1, a command failed on a host: command, exit code, end of stderr
+    │   └── VolumeError        exit 1, the pool or a volume of it is not what it should be
     ├── TestbedError           exit 1, the testbed cannot be started or taken down
     ├── WorkloadError          exit 1, a workload cannot be started as specified
     ├── ParseError             exit 1, a raw file is not what it should be: file, line, expected, found
@@ -111,6 +112,10 @@ class CommandError(HostError):
     command: str = ""
     returncode: int | None = None
     stderr: str = ""
+
+
+class VolumeError(HostError):
+    """The pool answers, but a volume of it is not what it should be."""
 
 
 class TestbedError(GlusterlabError):

@@ -14,7 +14,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, StoppedError, UsageError
+from glusterlab.errors import (
+    CommandError,
+    GlusterlabError,
+    HostError,
+    RawStoreError,
+    StoppedError,
+    UsageError,
+    VolumeError,
+)
 from glusterlab.hosts import facts, gluster, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
 from glusterlab.progress import Counts, Durations, Progress, RunSummary, Silent, describe_sample
@@ -27,12 +35,14 @@ from glusterlab.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
+    from glusterlab.spec import Layout
 
 RECONNECT_WITHIN_S = 300.0
 """A host that is lost in the middle of a run is waited for so long."""
 
 MAX_TROUBLE = 3
-"""So many samples in a row that the hosts, not the workload, made fail end the run: it would only fill the night."""
+"""So many samples of a layout in a row that the hosts, not the workload, made fail end the layout's turn in the round;
+when that is so of every layout the run ends: it would only fill the night."""
 
 _TROUBLE: frozenset[ReasonCode] = frozenset({"host-unreachable", "controller-error"})
 
@@ -122,7 +132,8 @@ class _Run:
         self.executions: dict[Key, list[Sample]] = {}
         self.allowed: dict[Key, int] = {}
         self.executed = 0
-        self.trouble = 0
+        self.trouble: Counter[Layout] = Counter()
+        self.skipped: set[Layout] = set()
         self.volume: Volume | None = None
         self.doubtful = False
         costs = estimate(plan, site.cluster).cells
@@ -214,11 +225,19 @@ class _Run:
             workdir.send_smallfile(self.site.pool, self.site.cluster, checkout)
 
     def _round(self, store: RawStore, number: int) -> None:
-        """Run a round: each sample once, then those that are not valid again, while they have attempts left."""
+        """Run a round: each sample once, then those that are not valid again, while they have attempts left.
+
+        A layout that is in trouble sits out the rest of the round, and gets one sample to show itself in the next.
+        """
+        self.skipped.clear()
         samples = [planned for planned in self.plan.samples if planned.round == number]
-        while pending := [planned for planned in samples if self._is_pending(planned)]:
+        while pending := [planned for planned in samples if self._has_its_turn(planned)]:
             for planned in pending:
-                self._sample(store, planned)
+                if self._has_its_turn(planned):
+                    self._sample(store, planned)
+
+    def _has_its_turn(self, planned: PlannedSample) -> bool:
+        return self._is_pending(planned) and planned.cell.layout not in self.skipped
 
     def _is_pending(self, planned: PlannedSample) -> bool:
         done = self.executions.get(_key(planned), [])
@@ -237,7 +256,8 @@ class _Run:
             except (StoppedError, RawStoreError):
                 raise
             except HostError as error:
-                code: ReasonCode = "controller-error" if isinstance(error, CommandError) else "host-unreachable"
+                answered = isinstance(error, CommandError | VolumeError)
+                code: ReasonCode = "controller-error" if answered else "host-unreachable"
                 reason = Reason(code=code, message=error.message, host=error.host)
                 sample = store_failure(self.site, planned.cell, writer, reason)
             except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
@@ -253,7 +273,7 @@ class _Run:
         self.site.progress.sample_ends(sample, planned, self._eta())
         message = describe_sample(sample, planned)
         self._log(message, wall_s=round(wall, 3), layout_s=round(ready - began, 3), sample=str(sample.sample))
-        self._after(sample)
+        self._after(sample, planned.cell.layout)
 
     def _set_up(self, cell: Cell) -> Volume:
         """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid.
@@ -280,26 +300,32 @@ class _Run:
         self.volume = wanted
         return wanted
 
-    def _after(self, sample: Sample) -> None:
+    def _after(self, sample: Sample, layout: Layout) -> None:
         """After a sample that is not valid the hosts are cleared and the layout is looked at again.
 
         A host that is gone is waited for first. What is left at work on a host would make every later sample invalid.
         """
         if sample.status == "valid":
-            self.trouble = 0
+            del self.trouble[layout]
             return
         self.doubtful = True
         codes = {reason.code for reason in sample.reasons}
-        self.trouble = self.trouble + 1 if codes & _TROUBLE and "tool-timeout" not in codes else 0
+        troubled = bool(codes & _TROUBLE) and "tool-timeout" not in codes
+        self.trouble[layout] = self.trouble[layout] + 1 if troubled else 0
         if "host-unreachable" in codes:
             self._wait_for_hosts()
         with suppress(GlusterlabError):
             workdir.end_processes(self.site.pool, self.site.cluster)
-        if self.trouble >= MAX_TROUBLE:
-            raise HostError(
-                f"{self.trouble} samples in a row failed for reasons outside the workload, last {sample.reasons[0]};"
-                " mend that, then run the same command again: it goes on where it stopped"
-            )
+        if self.trouble[layout] >= MAX_TROUBLE:
+            self._give_up(layout, sample.reasons[0])
+
+    def _give_up(self, layout: Layout, reason: Reason) -> None:
+        """Leave a layout out for the rest of the round, or end the run when all are in trouble."""
+        self.skipped.add(layout)
+        why = f"{self.trouble[layout]} samples in a row failed for reasons outside the workload, last {reason}"
+        if self.skipped.issuperset(cell.layout for cell in self.plan.cells):
+            raise HostError(f"{why}; mend that, then run the same command again: it goes on where it stopped")
+        self._say(f"layout {layout.name} is left out for the rest of this round: {why}")
 
     def _wait_for_hosts(self) -> None:
         end = time.monotonic() + RECONNECT_WITHIN_S

@@ -360,7 +360,33 @@ def test_trouble_that_does_not_end_ends_the_run(bench: Bench) -> None:
     bench.verdict = in_trouble
     with pytest.raises(HostError, match=r"3 samples in a row .*glusterd does not answer"):
         bench.run()
-    assert len(bench.samples) == 3
+    assert len(bench.samples) == 6
+
+
+def test_a_layout_in_trouble_leaves_the_others_their_turn(bench: Bench) -> None:
+    def refuse(host: str, text: str) -> Outcome | None:
+        return Outcome(b"", b"volume create: mirror: failed", 1) if "volume create mirror" in text else None
+
+    bench.transport.hooks.append(refuse)
+    summary = bench.run(changed(repeats=3, attempts=3))
+    assert (summary.valid, summary.exit_code) == (6, 1)
+    failed = [sample for sample in bench.samples if sample.status != "valid"]
+    assert {sample.reasons[0].code for sample in failed} == {"controller-error"}
+    assert [len([sample for sample in failed if sample.round == number]) for number in (1, 2, 3)] == [3, 1, 1]
+    assert "layout mirror is left out for the rest of this round" in (bench.store.path / "log.txt").read_text()
+    bench.transport.hooks.remove(refuse)
+    assert bench.run(changed(repeats=3, attempts=3)).exit_code == 0
+
+
+def test_a_volume_that_is_not_what_it_should_be_is_no_lost_host(bench: Bench) -> None:
+    def lose(host: str, text: str) -> Outcome | None:
+        return Outcome(b"", b"", 0) if "volume create mirror" in text else None
+
+    bench.transport.hooks.append(lose)
+    bench.run(changed(attempts=1, layouts=[{**CAMPAIGN["layouts"][0], "options": {}}, CAMPAIGN["layouts"][1]]))
+    reasons = [sample.reasons[0] for sample in bench.samples if sample.status != "valid"]
+    assert {reason.code for reason in reasons} == {"controller-error"}
+    assert "does not list it" in reasons[0].message
 
 
 def test_a_bug_in_one_sample_does_not_stop_the_others(bench: Bench) -> None:

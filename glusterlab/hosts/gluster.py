@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import HostError, ParseError
+from glusterlab.errors import ParseError, VolumeError
 from glusterlab.hosts import script
 from glusterlab.hosts.volumes import VolumeInfo, read_info, read_status
 
@@ -142,7 +142,7 @@ def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
     try:
         return read_info(ask(pool, server, "volume", "info", "--xml"))
     except ParseError as error:
-        raise HostError(str(error), host=server) from error
+        raise VolumeError(str(error), host=server) from error
 
 
 def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
@@ -184,13 +184,13 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         note(f"created volume {volume.name}: {volume.layout.type} {volume.layout.geometry}")
         known = volumes(pool, server)
         if volume.name not in known:
-            raise HostError(
+            raise VolumeError(
                 f"gluster created volume {volume.name} without complaint, but does not list it", host=server
             )
     found = volume.differences(known[volume.name])
     if found:
         advice = f"remove it with 'gluster volume delete {volume.name}' if it is in the way"
-        raise HostError(f"volume {volume.name} is not what was asked for: {'; '.join(found)}; {advice}", host=server)
+        raise VolumeError(f"volume {volume.name} is not what was asked for: {'; '.join(found)}; {advice}", host=server)
     if not known[volume.name].started:
         ask(pool, server, "volume", "start", volume.name)
         note(f"started volume {volume.name}")
@@ -217,14 +217,14 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
         try:
             status = read_status(ask(pool, server, "volume", "status", volume.name, "--xml"))
         except ParseError as error:
-            raise HostError(str(error), host=server) from error
+            raise VolumeError(str(error), host=server) from error
         offline = [f"{brick.host}:{brick.path}" for brick in status.bricks if not brick.online]
         if not offline and len(status.bricks) == len(volume.bricks):
             return
         if time.monotonic() > end:
             missing = len(volume.bricks) - len(status.bricks) + len(offline)
             names = f": {_few(tuple(offline))}" if offline else ": their servers do not answer glusterd"
-            raise HostError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
+            raise VolumeError(f"{missing} bricks of volume {volume.name} are offline{names}", host=server)
         if offline and not forced:
             ask(pool, server, "volume", "start", volume.name, "force")
             note(f"started {len(offline)} bricks of volume {volume.name} that were offline")
