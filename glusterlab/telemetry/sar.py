@@ -6,7 +6,8 @@ figure can use is converted: CPU, load, memory, I/O in all, and the host's own b
 
 The text has a block per activity, each opened by ``# hostname;interval;timestamp;...``. A restart of the host stands
 in a line of its own, and new blocks follow it. sadf counts in kB of 1,024 bytes, sectors of 512 bytes, percent and
-milliseconds; the table has bytes, fractions and seconds.
+milliseconds; the table has bytes, fractions and seconds. Memory in use is without buffers and page cache, as sysstat
+counts it from 11.7.4 on; the values of an older one are reduced by them.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ KB = 1024
 SECTOR = 512
 PERCENT = 0.01
 MILLISECOND = 1e-3
+
+SAME_TOTAL = 0.005
+"""Relative difference up to which memory used and free together count as all memory."""
 
 REQUIRED = frozenset({"cpu", "load", "memory"})
 """Activities without which a host's telemetry is not complete."""
@@ -416,6 +420,8 @@ def _block_tables(
     if activity.name == "cpu":
         # sadf calls the mean of all CPUs -1
         block = block[block["CPU"] == "-1"].assign(CPU="all")
+    if activity.name == "memory":
+        block = _without_caches(block)
     device = "" if activity.device is None else block[activity.device]
     for column, (metric, factor) in activity.metrics.items():
         if column not in block:
@@ -435,3 +441,23 @@ def _block_tables(
                 "value": block[column].astype("float64") * factor,
             }
         )
+
+
+def _without_caches(block: pd.DataFrame) -> pd.DataFrame:
+    """Memory in use without buffers and page cache: sysstat before 11.7.4 counts them in.
+
+    Such a host is known by a record whose used and free memory are all memory although there are caches. The total
+    follows from the used memory and its percentage, which is rounded; so the caches must be larger than what the
+    rounding leaves open. A host without such a record has next to no caches, and is left as it is.
+    """
+    import pandas as pd
+
+    names = ["kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"]
+    if not set(names) <= set(block) or not all(pd.api.types.is_numeric_dtype(block[name]) for name in names):
+        return block
+    share = block["%memused"].where(block["%memused"] > 0)
+    total = block["kbmemused"] / (share * PERCENT)
+    caches = block["kbbuffers"] + block["kbcached"]
+    is_all = (block["kbmemused"] + block["kbmemfree"] - total).abs() <= SAME_TOTAL * total
+    older = (is_all & (caches > (2 * SAME_TOTAL + 0.005 / share) * total)).groupby(block["host"]).transform("any")
+    return block.assign(kbmemused=block["kbmemused"] - caches.where(older, 0))

@@ -126,6 +126,28 @@ def test_older_columns(tmp_path: Path) -> None:
     assert values["network", "receive_bytes_per_s"] == 300
 
 
+MEMORY = "# hostname;interval;timestamp;kbmemfree;kbavail;kbmemused;%memused;kbbuffers;kbcached;kbdirty\n"
+
+
+def test_memory_in_use_is_without_caches_whatever_the_version(tmp_path: Path) -> None:
+    old, new, small = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "small.csv"
+    # 8,000,000 kB: 3,000,000 in use, and caches of 1,000,000 that sysstat before 11.7.4 counts as used
+    first = "h;2;100;7990000;7990000;10000;0.13;0;500;0\n"
+    old.write_text(MEMORY + first + "h;2;102;4000000;5000000;4000000;50.00;200000;800000;4\n")
+    new.write_text(MEMORY + first + "h;2;102;4000000;5000000;3000000;37.50;200000;800000;4\n")
+    # next to no caches: 0.12 % may be 0.115 %, so the total is known to 4 % only
+    small.write_text(MEMORY + "h;2;102;24608304;24610224;29592;0.12;0;12864;0\n")
+    frame = sar.parse({"old": old, "new": new, "small": small})
+    used = frame[frame["metric"] == "used_bytes"].set_index(["host", "time_s"])["value"] / 1024
+    assert used.to_dict() == {
+        ("old", 100.0): 9500.0,
+        ("old", 102.0): 3000000.0,
+        ("new", 100.0): 10000.0,
+        ("new", 102.0): 3000000.0,
+        ("small", 102.0): 29592.0,
+    }
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
