@@ -1,7 +1,7 @@
 """Tidy tables of a campaign, made from its raw files: samples, workers, telemetry.
 
-They are kept as Parquet in ``figures/<campaign>/tables/`` and made again when a raw file or the source that reads them
-changed, or when the kept ones are damaged. Nothing but raw/ is needed to make them.
+They are kept as Parquet in ``figures/<campaign>/tables/`` and made again when a raw file, the library, Python, pandas
+or pyarrow changed, or when the kept ones are damaged. Nothing but raw/ is needed to make them.
 """
 
 from __future__ import annotations
@@ -10,14 +10,17 @@ import hashlib
 import json
 import logging
 import os
+import platform
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from glusterlab import fingerprint
 from glusterlab.errors import DataError, ParseError, RawStoreError
 from glusterlab.manifest import MANIFEST, file_digest
 from glusterlab.raw import RawStore, Sample
@@ -100,7 +103,6 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
 """Columns of the tables: pandas dtype (``str`` holds text without missing values) and meaning with unit."""
 
 _FILES: tuple[TableName, ...] = ("samples", "workers", "telemetry")
-_SOURCES = ("tables.py", "units.py", "rawsample.py", "spec/cell.py", "telemetry/*.py", "workloads/*.py")
 _log = logging.getLogger(__name__)
 
 
@@ -398,15 +400,14 @@ def _read(folder: Path, key: str) -> Tables | None:
 
 
 def _key(raw: Path) -> str:
-    """Changes with the manifest, with any raw file's size or time, and with the source that reads them."""
+    """Changes with the manifest, any raw file's size or time, the library, and what writes and reads the tables."""
     digest = hashlib.sha256()
+    digest.update(fingerprint.folder_digest(fingerprint.LIBRARY).encode())
+    versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
+    digest.update(f"Python {platform.python_version()}, {', '.join(versions)}\n".encode())
     digest.update(file_digest(raw / MANIFEST).encode())
     for path in sorted(raw.rglob("*")):
         if path.is_file() and path.name not in {"log.txt", ".lock"}:
             state = path.stat()
             digest.update(f"{path.relative_to(raw)} {state.st_size} {state.st_mtime_ns}\n".encode())
-    here = Path(__file__).parent
-    for pattern in _SOURCES:
-        for path in sorted(here.glob(pattern)):
-            digest.update(path.read_bytes())
     return digest.hexdigest()

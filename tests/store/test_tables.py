@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from glusterlab import tables
+from glusterlab import fingerprint, tables
 from glusterlab.errors import DataError, ParseError
 from glusterlab.raw import RawStore
 
@@ -123,6 +123,28 @@ def test_the_cache_is_used_and_never_hides_a_change(campaign: Path, monkeypatch:
     assert len(tables.load(campaign).samples) == 7
     tables.load(campaign, cache=False)
     assert len(builds) == 6
+
+
+@pytest.mark.parametrize("what", ["library", "pandas"])
+def test_the_cache_ends_with_the_library_and_pandas(
+    campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    library = tmp_path / "library"
+    (library / "plots").mkdir(parents=True)
+    (library / "plots" / "style.py").write_text("A = 1")
+    monkeypatch.setattr(fingerprint, "LIBRARY", library)
+    builds: list[Path] = []
+    build = tables.build
+    monkeypatch.setattr(tables, "build", lambda raw: (builds.append(raw), build(raw))[1])
+    tables.load(campaign)
+    tables.load(campaign)
+    assert len(builds) == 1
+    if what == "library":
+        (library / "plots" / "style.py").write_text("A = 2")
+    else:
+        monkeypatch.setattr(tables.metadata, "version", lambda name: f"{name} of tomorrow")
+    tables.load(campaign)
+    assert len(builds) == 2
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(campaign: Path) -> None:
