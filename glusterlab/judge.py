@@ -66,11 +66,12 @@ class CommandRecord(_Record):
 
 
 class BrickHealth(_Record):
-    """One brick of the volume under test."""
+    """One brick of the volume under test; its process number is None where it has none, or was not kept."""
 
     host: str
     path: str
     online: bool
+    pid: int | None = None
 
 
 class DropCaches(_Record):
@@ -270,6 +271,7 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
         # what the runner could not read any more, after it had failed, is not one more thing that went wrong
         if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
             reasons.extend(_moment_reasons(folder, moment, servers, clients, cell.layout.bricks))
+    reasons.extend(_restarted(folder))
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
@@ -312,6 +314,22 @@ def _moment_reasons(
         message = f"the pool's health {moment} the workload is not known: {error.message}"
         return [Reason(code="controller-error", message=message)]
     return health_reasons(health, moment, servers, clients, bricks)
+
+
+def _restarted(folder: Path) -> list[Reason]:
+    """Bricks that have another process after the workload than before: between the two they were offline."""
+    try:
+        before, after = (
+            {(brick.host, brick.path): brick.pid for brick in read_record(Health, file).bricks}
+            for file in (folder / "gluster" / moment / "health.json" for moment in ("before", "after"))
+        )
+    except ParseError:
+        return []  # said where the pool's health is looked at
+    return [
+        Reason(code="brick-offline", message=f"{path} was restarted during the workload", host=host)
+        for (host, path), pid in after.items()
+        if None not in (pid, before.get((host, path))) and pid != before[host, path]
+    ]
 
 
 def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:

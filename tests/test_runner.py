@@ -168,6 +168,8 @@ def test_every_sample_is_run_stored_and_listed(bench: Bench) -> None:
         "log.txt",
     ):
         assert (sample.path / name).is_file(), name
+    health = json.loads((sample.path / "gluster/after/health.json").read_text())
+    assert [brick["pid"] for brick in health["bricks"]] == [1000, 1001]
     digests = Manifest.read(bench.store.path).digests
     files = [file for file in bench.store.path.rglob("*") if file.is_file()]
     listed = {file.relative_to(bench.store.path).as_posix(): file for file in files}

@@ -55,6 +55,8 @@ class FakeTransport:
         Servers whose glusterd the others do not reach.
     offline : set of str
         Bricks that are offline, as ``address:path``.
+    first_pid : int
+        Process number of a volume's first brick, the others follow it.
     heal_pending : int
         Entries that every server reports.
     strays : dict of str to list of str
@@ -78,6 +80,7 @@ class FakeTransport:
         self.down: set[str] = set()
         self.disconnected: set[str] = set()
         self.offline: set[str] = set()
+        self.first_pid = 1000
         self.heal_pending = 0
         self.strays: dict[str, list[str]] = {}
         self.volumes: dict[str, FakeVolume] = {}
@@ -274,8 +277,8 @@ class FakeTransport:
     def _status(self, volume: FakeVolume) -> str:
         nodes = "".join(
             f"<node><hostname>{brick.partition(':')[0]}</hostname><path>{escape(brick.partition(':')[2])}</path>"
-            f"<status>{int(volume.started and brick not in self.offline)}</status></node>"
-            for brick in volume.bricks
+            f"<status>{int(volume.started and brick not in self.offline)}</status><pid>{number}</pid></node>"
+            for number, brick in enumerate(volume.bricks, start=self.first_pid)
         )
         return (
             f"<cliOutput><opRet>0</opRet><volStatus><volumes><volume>{nodes}<tasks/></volume></volumes></volStatus>"

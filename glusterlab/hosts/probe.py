@@ -172,13 +172,12 @@ def _pool_state(
         if server in parts:
             problems.append(Reason(code="controller-error", message=error.message, host=server))
         return files, {}, [], False
-    online = {(server_name(cluster, brick.host), brick.path): brick.online for brick in status.bricks}
+    found = {(server_name(cluster, brick.host), brick.path): (brick.online, brick.pid) for brick in status.bricks}
     # A server whose glusterd does not answer is left out of the status: its bricks count as offline.
+    states = {(host.name, path): found.pop((host.name, path), (False, None)) for host, path in volume.bricks} | found
     bricks = [
-        BrickHealth(host=host.name, path=path, online=online.pop((host.name, path), False))
-        for host, path in volume.bricks
+        BrickHealth(host=host, path=path, online=online, pid=pid) for (host, path), (online, pid) in states.items()
     ]
-    bricks += [BrickHealth(host=host, path=path, online=state) for (host, path), state in online.items()]
     return files, peers, bricks, status.rebalancing
 
 

@@ -57,11 +57,12 @@ class VolumeInfo:
 
 @dataclass(frozen=True)
 class BrickStatus:
-    """One brick of `gluster volume status`."""
+    """One brick of `gluster volume status`; the process number is None where it has no process."""
 
     host: str
     path: str
     online: bool
+    pid: int | None = None
 
 
 @dataclass(frozen=True)
@@ -148,12 +149,19 @@ def read_status(text: bytes) -> VolumeStatus:
     """Bricks and tasks of `gluster volume status VOLUME --xml`."""
     root = read_xml(text)
     bricks = tuple(
-        BrickStatus(node.findtext("hostname") or "", node.findtext("path") or "", node.findtext("status") == "1")
+        BrickStatus(
+            node.findtext("hostname") or "", node.findtext("path") or "", node.findtext("status") == "1", _pid(node)
+        )
         for node in root.iter("node")
         if (node.findtext("path") or "").startswith("/")
     )
     rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in root.iter("task"))
     return VolumeStatus(bricks, rebalancing)
+
+
+def _pid(node: Element) -> int | None:
+    text = node.findtext("pid") or ""
+    return int(text) if text.isdecimal() and int(text) > 0 else None
 
 
 def server_name(cluster: Cluster, address: str) -> str:

@@ -68,7 +68,10 @@ def test_peers_are_known_by_name_or_address_and_the_asked_server_counts(cluster:
 
 def test_status_has_bricks_without_daemons_and_a_rebalance() -> None:
     status = read_status(STATUS)
-    assert [(brick.host, brick.online) for brick in status.bricks] == [("10.0.0.1", True), ("10.0.0.2", False)]
+    assert [(brick.host, brick.online, brick.pid) for brick in status.bricks] == [
+        ("10.0.0.1", True, 12),
+        ("10.0.0.2", False, None),
+    ]
     assert status.rebalancing
 
 

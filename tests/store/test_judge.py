@@ -62,6 +62,30 @@ def test_a_brick_that_died_in_the_window(folder: Path) -> None:
     assert _codes(folder) == ("invalid", [("brick-offline", None)])
 
 
+def test_a_brick_that_was_restarted_in_the_window(folder: Path) -> None:
+    for moment, pids in (("before", [11, 12]), ("after", [11, 99])):
+        path = folder / "gluster" / moment / "health.json"
+        bricks = json.loads(path.read_text())["bricks"]
+        _edit(path, bricks=[{**brick, "pid": pid} for brick, pid in zip(bricks, pids, strict=True)])
+    assert _codes(folder) == ("invalid", [("brick-offline", "server02")])
+    message = judge(folder, make_cell(), SERVERS, CLIENTS).reasons[0].message
+    assert message == "/bricks/b1 was restarted during the workload"
+
+
+@pytest.mark.parametrize("pid", [None, "absent"])
+def test_a_sample_without_process_numbers_is_judged_as_before(folder: Path, pid: str | None) -> None:
+    path = folder / "gluster" / "before" / "health.json"
+    bricks = [{key: value for key, value in brick.items() if key != "pid"} for brick in _bricks(path)]
+    _edit(path, bricks=bricks if pid == "absent" else [{**brick, "pid": None} for brick in bricks])
+    after = folder / "gluster" / "after" / "health.json"
+    _edit(after, bricks=[{**brick, "pid": 7} for brick in _bricks(after)])
+    assert _codes(folder) == ("valid", [])
+
+
+def _bricks(path: Path) -> list[dict[str, Any]]:
+    return list(json.loads(path.read_text())["bricks"])
+
+
 def test_clocks(folder: Path) -> None:
     path = folder / "gluster" / "before" / "health.json"
     offsets = json.loads(path.read_text())["clock_offset_s"]
