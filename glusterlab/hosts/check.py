@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from glusterlab.errors import GlusterlabError, HostError, ParseError
-from glusterlab.hosts import caches, facts, script
+from glusterlab.errors import GlusterlabError, HostError, ParseError, UsageError
+from glusterlab.hosts import caches, facts, script, workdir
 from glusterlab.hosts.probe import clock_offset
 from glusterlab.hosts.quoting import quote
 from glusterlab.hosts.volumes import read_info, read_peers
@@ -117,7 +117,8 @@ def check(cluster: Cluster, *, pool: Pool | None = None) -> list[Finding]:
     Returns
     -------
     list of Finding
-        Never empty. Hosts that cannot be reached are findings, not errors.
+        Never empty. Hosts that cannot be reached are findings, not errors; so is a run that has the cluster, and then
+        nothing else is looked at.
     """
     from glusterlab.hosts.connection import Pool
 
@@ -131,6 +132,13 @@ def check(cluster: Cluster, *, pool: Pool | None = None) -> list[Finding]:
                 )
                 for name, error in sorted(failed.items())
             ]
+        try:
+            workdir.refuse_if_owned(connections, cluster)
+        except UsageError as error:
+            # everything else, the drop of caches above all, would disturb what is being measured
+            return [Finding(None, "error", "in-use", error.message, "nothing else was looked at")]
+        except HostError as error:
+            return [Finding(error.host, "error", "answers", error.message, "look at that host by hand")]
         reports, problems = _ask_hosts(connections, cluster)
         pool_report = _ask_pool(connections, cluster)
     finally:

@@ -78,15 +78,10 @@ def claim(pool: Pool, cluster: Cluster, campaign: str) -> list[str]:
     HostError
         When a work directory cannot be made, or is there and not the suite's.
     """
-    server = cluster.servers[0].name
     own = Owner.this_process(campaign)
+    refuse_if_owned(pool, cluster, own)
+    server = cluster.servers[0].name
     path = f"{cluster.work_dir}/{_OWNER}"
-    looks = [f"[ ! -f {quote(path)} ] || {script.part('owner', 'cat', path)}", script.part("strays", "gl_strays")]
-    results = pool.run_everywhere(script.command(looks)).or_raise()
-    reports = {name: script.read_parts(result) for name, result in results.items()}
-    busy = sorted(name for name, parts in reports.items() if script.need(parts, "strays", name).data)
-    if "owner" in reports[server]:
-        _refuse_if_running(_read_owner(reports[server]["owner"].text), own, busy, f"{server}:{path}")
     marks = [
         "set -e",
         script.call("gl_mark_dir", cluster.work_dir, f"glusterlab work directory, campaign {campaign}"),
@@ -99,6 +94,33 @@ def claim(pool: Pool, cluster: Cluster, campaign: str) -> list[str]:
     return sorted(name for name, answer in answers.items() if script.read_parts(answer)["ended"].data)
 
 
+def refuse_if_owned(pool: Pool, cluster: Cluster, own: Owner | None = None) -> None:
+    """Refuse to go on when another run has the cluster; the hosts are only looked at.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    own : Owner, optional
+        The run that asks; None when none does.
+
+    Raises
+    ------
+    UsageError
+        When another run has the cluster.
+    HostError
+        When a host does not answer.
+    """
+    server = cluster.servers[0].name
+    path = f"{cluster.work_dir}/{_OWNER}"
+    looks = [f"[ ! -f {quote(path)} ] || {script.part('owner', 'cat', path)}", script.part("strays", "gl_strays")]
+    results = pool.run_everywhere(script.command(looks)).or_raise()
+    reports = {name: script.read_parts(result) for name, result in results.items()}
+    busy = sorted(name for name, parts in reports.items() if script.need(parts, "strays", name).data)
+    if "owner" in reports[server]:
+        _refuse_if_running(_read_owner(reports[server]["owner"].text), own, busy, f"{server}:{path}")
+
+
 def _read_owner(text: str) -> Owner | None:
     try:
         data = json.loads(text)
@@ -107,11 +129,11 @@ def _read_owner(text: str) -> Owner | None:
         return None
 
 
-def _refuse_if_running(owner: Owner | None, own: Owner, busy: list[str], where: str) -> None:
+def _refuse_if_running(owner: Owner | None, own: Owner | None, busy: list[str], where: str) -> None:
     if owner is None or owner == own:
         return
     who = f"campaign '{owner.campaign}', process {owner.pid} on {owner.controller}"
-    if owner.controller == own.controller:
+    if owner.controller == socket.gethostname():
         if owner.is_running:
             raise UsageError(f"the cluster is in use by {who}: wait for it, or end it, then run again")
     elif busy:

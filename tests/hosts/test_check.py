@@ -128,6 +128,22 @@ def test_clients_must_reach_each_other_and_share_the_directory(cluster: Cluster,
     assert ("c2", "error", "shared-dir") in found
 
 
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_cluster_that_a_run_has_is_left_alone(cluster: Cluster, fake: FakeTransport, elsewhere: bool) -> None:
+    workdir.claim(Pool(cluster.hosts, fake), cluster, "night")
+    if elsewhere:
+        text = '{"campaign": "night", "controller": "another-machine", "pid": 1, "started": "x"}'
+        fake.files["s1", "/var/tmp/glusterlab/owner.json"] = text
+        fake.strays = {"c1": ["iozone -i 0"]}
+    findings = look(cluster, fake)
+    assert wrong(findings) == {(None, "error", "in-use")}
+    assert "in use by campaign 'night'" in findings[0].message
+    assert not any("gl_drop_caches" in text or "gl_gluster" in text for _, text in fake.calls)
+    workdir.release(Pool(cluster.hosts, fake), cluster)
+    fake.strays = {}
+    assert "in-use" not in {code for _, _, code in wrong(look(cluster, fake))}
+
+
 def test_facts_are_read_into_units() -> None:
     text = (
         "hostname gl-s01\ncpus 8\nmemory_bytes 64000000000\ninterface_speed 10000\ninterface_mtu 9000\n"
