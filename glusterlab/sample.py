@@ -342,7 +342,7 @@ def _as_a_whole(script: str) -> str:
 
     The exit code is looked at on a line of its own: on the left of ``||`` the shell would ignore a ``set -e`` in it.
     """
-    return f"(\n{script}\n)\ncode=$?; [ $code -eq 0 ] || exit $code"
+    return f"( {script}\n)\ncode=$?; [ $code -eq 0 ] || exit $code"
 
 
 def _names(cluster: Cluster) -> tuple[list[str], list[str]]:
