@@ -69,6 +69,8 @@ class Figure:
         Numbers of the CSV, as the page shows them.
     notebook : str
         That made it; empty when not known.
+    earlier : bool
+        It is of an earlier run: from other raw files, another library or another notebook than those of now.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Figure:
     files: tuple[str, ...]
     table: Table
     notebook: str
+    earlier: bool = False
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,9 @@ class NotMeasured:
     reason: str
 
 
-def collect(folder: Path, made_by: Mapping[str, str]) -> tuple[list[Figure], list[NotMeasured]]:
+def collect(
+    folder: Path, made_by: Mapping[str, str], earlier: Collection[str] = ()
+) -> tuple[list[Figure], list[NotMeasured]]:
     """The figures in a folder, and those that were not measured, by number.
 
     Parameters
@@ -99,6 +104,8 @@ def collect(folder: Path, made_by: Mapping[str, str]) -> tuple[list[Figure], lis
     folder : pathlib.Path
     made_by : mapping of str to str
         Notebook that made a file, by the file's name.
+    earlier : collection of str
+        Names of files that are of an earlier run.
     """
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
@@ -127,6 +134,7 @@ def collect(folder: Path, made_by: Mapping[str, str]) -> tuple[list[Figure], lis
                 files=(*pictures, *([numbers.name] if numbers.is_file() else [])),
                 table=_table(numbers),
                 notebook=made_by.get(pictures[0], str(caption.get("notebook") or "")),
+                earlier=pictures[0] in earlier,
             )
         )
     return sorted(figures, key=lambda figure: (figure.number, figure.name)), sorted(missing, key=lambda m: m.number)
@@ -186,7 +194,13 @@ def shown(value: str) -> str:
 
 
 def write_index(
-    raw: Path, folder: Path, *, digest: str, made_by: Mapping[str, str], failed: Collection[str] = ()
+    raw: Path,
+    folder: Path,
+    *,
+    digest: str,
+    made_by: Mapping[str, str],
+    failed: Collection[str] = (),
+    earlier: Collection[str] = (),
 ) -> Path:
     """Write ``index.html`` into a figures folder.
 
@@ -202,6 +216,8 @@ def write_index(
         Notebook that made a file, by the file's name.
     failed : collection of str
         Notebooks that failed now: the page says that their figures are of an earlier run.
+    earlier : collection of str
+        Names of files that are of an earlier run: the page says so beside them.
 
     Returns
     -------
@@ -210,7 +226,7 @@ def write_index(
     """
     import jinja2
 
-    figures, missing = collect(folder, made_by)
+    figures, missing = collect(folder, made_by, earlier)
     campaign = _specification(raw / "campaign.yaml")
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),

@@ -6,6 +6,8 @@ only its text changed, nothing runs: the executed notebook is written anew aroun
 
 Each notebook runs in a process of its own, in a scratch view of the project in which only ``figures/<campaign>/`` is
 empty. So a notebook's outputs are known to be its own, and they are moved into place only when all of it succeeded.
+A run of all notebooks also removes what none of them makes any more; a run of some says on the page which figures are
+of an earlier run.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -31,7 +33,7 @@ from glusterlab.fingerprint import NotebookSource, Signatures, check_raw, enviro
 from glusterlab.manifest import MANIFEST, file_digest
 from glusterlab.notebook import Job, Result, kernel_environment
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of .reproduce.json; a file of another version is as none."""
 
 STATE = ".reproduce.json"
@@ -116,11 +118,24 @@ class ReproduceSummary:
 
 @dataclass
 class _State:
-    """What .reproduce.json holds: signatures of the raw files, and per notebook the key and digests of the outputs."""
+    """What .reproduce.json holds.
+
+    Attributes
+    ----------
+    raw : dict
+        Signatures of the raw files.
+    notebooks : dict
+        Per notebook the key and digests of the outputs.
+    index : str
+        Digest of the page.
+    noted : dict of str to list of str
+        What the page says of this state: notebooks that failed, figures of an earlier run.
+    """
 
     raw: Signatures = field(default_factory=dict)
     notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
     index: str = ""
+    noted: dict[str, list[str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> _State:
@@ -128,12 +143,12 @@ class _State:
             data = json.loads(path.read_text(encoding="utf-8"))
             if data["schema_version"] != SCHEMA_VERSION:
                 return cls()
-            return cls(data["raw"], data["notebooks"], data["index"])
+            return cls(data["raw"], data["notebooks"], data["index"], data["noted"])
         except (OSError, ValueError, KeyError, TypeError):
             return cls()
 
     def write(self, path: Path) -> None:
-        data = {"schema_version": SCHEMA_VERSION, "raw": self.raw, "notebooks": self.notebooks, "index": self.index}
+        data = {"schema_version": SCHEMA_VERSION, **vars(self)}
         _replace(path, json.dumps(data, indent=1, sort_keys=True).encode())
 
 
@@ -190,6 +205,7 @@ def reproduce(
     campaigns = _campaigns(raw_paths, project)
     paths = _notebooks(notebooks, project)
     run = _Run(project, paths, jobs or os.cpu_count() or 1, force, progress or (lambda _: None))
+    run.full = notebooks is None
     for raw in campaigns:
         run.campaign(raw)
     figures_dirs = tuple(project / "figures" / raw.name for raw in campaigns)
@@ -238,6 +254,7 @@ class _Run:
         self.notebooks = notebooks
         self.jobs = jobs
         self.force = force
+        self.full = False
         self.environment = environment_parts(project)
         self.ran: list[str] = []
         self.retold: list[str] = []
@@ -263,28 +280,59 @@ class _Run:
         if tasks:
             figures.mkdir(parents=True, exist_ok=True)
             self._run_all(tasks, state)
+        if not figures.is_dir():
+            return
+        failed = sorted({failure.notebook for failure in self.failed if failure.campaign == raw.name})
+        removed = self.full and self._remove_abandoned(figures, state, keep_figures=bool(failed))
+        noted = {"failed": failed, "earlier": self._earlier(raw, figures, state, digest)}
         index = figures / "index.html"
-        stale = not index.is_file() or file_digest(index) != state.index
-        if (tasks or stale) and figures.is_dir():
-            failed = [failure.notebook for failure in self.failed if failure.campaign == raw.name and failure.notebook]
-            self._write_index(raw, figures, state, digest, failed)
+        stale = not index.is_file() or file_digest(index) != state.index or noted != state.noted
+        if tasks or stale or removed:
+            state.noted = noted
+            self._write_index(raw, figures, state, digest)
             changed = True
-        if changed and figures.is_dir():
+        if changed:
             state.write(figures / STATE)
+
+    def _remove_abandoned(self, figures: Path, state: _State, *, keep_figures: bool) -> bool:
+        """Forget notebooks that are gone, and remove figures that no notebook makes; true when there were any."""
+        gone = state.notebooks.keys() - {path.stem for path in self.notebooks}
+        for name in gone:
+            del state.notebooks[name]
+            for suffix in (".ipynb", ".html"):
+                (figures / "notebooks" / f"{name}{suffix}").unlink(missing_ok=True)
+        if keep_figures:
+            return bool(gone)
+        kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
+        abandoned = [path for path in figures.glob("fig*.*") if path.is_file() and path.name not in kept]
+        for path in abandoned:
+            path.unlink()
+        return bool(gone or abandoned)
+
+    def _earlier(self, raw: Path, figures: Path, state: _State, digest: str) -> list[str]:
+        """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
+        current: set[str] = set()
+        for name, entry in state.notebooks.items():
+            with suppress(ReproduceError):
+                source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
+                if self._key(raw, source, digest) == entry["key"]:
+                    current.update(entry["outputs"])
+        return sorted(path.name for path in figures.glob("fig*.*") if path.name not in current)
+
+    def _key(self, raw: Path, source: NotebookSource, digest: str) -> str:
+        return key({**self.environment, "code": source.code, "parameters": self._parameters(raw), "raw": digest})
 
     def _plan(self, raw: Path, figures: Path, state: _State, digest: str) -> list[_Task]:
         tasks = []
         for path in self.notebooks:
             try:
                 source = NotebookSource.read(path)
-                parameters = self._parameters(raw)
-                source.refuse_unknown(parameters)
+                source.refuse_unknown(self._parameters(raw))
             except ReproduceError as error:
                 self._fail(Failure(raw.name, path.stem, str(error)), 0.0)
                 continue
-            parts = {**self.environment, "code": source.code, "parameters": parameters, "raw": digest}
             known = state.notebooks.get(path.stem, {})
-            wanted = key(parts)
+            wanted = self._key(raw, source, digest)
             same = not self.force and known.get("key") == wanted and _intact(figures, known["outputs"])
             if same and known["text"] == source.text:
                 self.unchanged.append(f"{raw.name}/{path.stem}")
@@ -375,13 +423,13 @@ class _Run:
         for process in processes:
             _stop(process)
 
-    def _write_index(self, raw: Path, figures: Path, state: _State, digest: str, failed: list[str]) -> None:
+    def _write_index(self, raw: Path, figures: Path, state: _State, digest: str) -> None:
         from glusterlab.gallery import write_index
 
         made_by = {
             output: name for name, entry in state.notebooks.items() for output in entry["outputs"] if "/" not in output
         }
-        index = write_index(raw, figures, digest=digest, made_by=made_by, failed=failed)
+        index = write_index(raw, figures, digest=digest, made_by=made_by, **state.noted)
         state.index = file_digest(index)
 
     def _fail(self, failure: Failure, seconds: float) -> None:

@@ -96,6 +96,14 @@ def test_page_says_which_notebooks_failed(folder: Path, tmp_path: Path) -> None:
     assert "Failed in the last run: 20-small-files" in path.read_text()
 
 
+def test_page_says_which_figures_are_of_an_earlier_run(folder: Path, tmp_path: Path) -> None:
+    assert [figure.earlier for figure in collect(folder, {}, ["fig14-by-file-size.png"])[0]] == [False, True]
+    raw = tmp_path / "raw" / "demo"
+    for earlier, count in (([], 0), (["fig14-by-file-size.png"], 1)):
+        page = write_index(raw, folder, digest="", made_by={}, earlier=earlier).read_text()
+        assert page.count("Of an earlier run") == count
+
+
 def test_damaged_files_do_not_stop_the_page(folder: Path, tmp_path: Path) -> None:
     (folder / "fig05-large-files.json").write_text("[1, 2")
     (folder / "fig05-large-files.csv").write_bytes(b"\xff\xfe\x00")

@@ -219,6 +219,55 @@ class TestWhatRuns:
         assert sorted(path.name for path in project.figures.glob("fig10*")) == ["fig10-tiny.json"]
         assert (project.figures / "fig20-tiny.svg").exists()
 
+    def test_what_no_notebook_makes_goes_when_all_run(self, project: Project) -> None:
+        project.run()
+        other = project.figures / "fig99-by-hand.svg"
+        other.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+        assert project.run(notebooks=["10"]).unchanged == BOTH[:1]
+        assert other.exists()
+        (project.root / "notebooks" / "20-second.ipynb").unlink()
+        assert project.run().unchanged == BOTH[:1]
+        assert sorted(path.name for path in project.figures.glob("fig*")) == ["fig10-tiny.csv", "fig10-tiny.svg"]
+        assert sorted(path.stem for path in (project.figures / "notebooks").iterdir()) == ["10-first"] * 2
+        assert "20-second" not in (project.figures / ".reproduce.json").read_text()
+        assert "tiny" in (project.figures / "index.html").read_text().lower()
+        assert "Figure 20" not in (project.figures / "index.html").read_text()
+
+    def test_figures_stay_when_anything_failed(self, project: Project) -> None:
+        project.run()
+        (project.root / "notebooks" / "20-second.ipynb").unlink()
+        project.write("10-first", parameters="campaign = 1")
+        assert project.run().exit_code == 1
+        assert (project.figures / "fig10-tiny.svg").exists()
+        assert (project.figures / "fig20-tiny.svg").exists()
+        assert not (project.figures / "notebooks" / "20-second.html").exists()
+
+    def test_page_tells_figures_of_an_earlier_run(self, project: Project) -> None:
+        project.run()
+        page = project.figures / "index.html"
+        assert "Of an earlier run" not in page.read_text()
+        project.write_raw("6\n")
+        project.run(notebooks=["20"])
+        first, second = (page.read_text().split(f'id="fig{number}-tiny"')[1] for number in (10, 20))
+        assert "Of an earlier run" in first.split("<article")[0]
+        assert "Of an earlier run" not in second
+        project.run()
+        assert "Of an earlier run" not in page.read_text()
+
+    def test_notebook_put_back_has_not_failed(self, project: Project) -> None:
+        project.run()
+        page = project.figures / "index.html"
+        good = page.read_bytes()
+        notebook = project.root / "notebooks" / "10-first.ipynb"
+        source = notebook.read_bytes()
+        project.write("10-first", parameters="campaign = 1")
+        project.run()
+        assert "Failed in the last run: 10-first" in page.read_text()
+        assert "Of an earlier run" in page.read_text()
+        notebook.write_bytes(source)
+        assert project.run().unchanged == BOTH
+        assert page.read_bytes() == good
+
     def test_selected_notebook(self, project: Project) -> None:
         assert project.run(notebooks=["20"]).ran == BOTH[1:]
         assert project.run(notebooks=["20-second.ipynb"]).unchanged == BOTH[1:]
