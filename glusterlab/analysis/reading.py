@@ -142,7 +142,7 @@ def saturation_sentences(summary: pd.DataFrame) -> list[str]:
         if row["points"] < 2:
             text = f"measured at {row['most_workers']} workers only, so there is no curve"
         elif row["n"] < MIN_SAMPLES:
-            text = f"{INSUFFICIENT} for a saturation point ({row['n']} at the point with the fewest)"
+            text = f"{INSUFFICIENT} for a saturation point, n = {row['n']} at its weakest point"
         elif row["still_rising"]:
             text = f"by the means, still rising at {row['most_workers']} workers, the most that were measured"
         else:

@@ -96,7 +96,7 @@ def test_a_curve_says_by_what_and_with_how_many_files_per_worker(make_samples: M
         "(files per worker differ along this curve: 160, 80, 24)."
     )
     one = summary.assign(n=[3, 3, 1, 3])
-    assert "insufficient n for a saturation point (1 at the point with the fewest)" in saturation_sentences(one)[0]
+    assert "insufficient n for a saturation point, n = 1 at its weakest point (files" in saturation_sentences(one)[0]
 
 
 def test_a_value_where_the_curve_still_rises_is_a_lower_bound(make_samples: Make) -> None:
