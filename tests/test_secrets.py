@@ -10,7 +10,8 @@ import pytest
 
 PROJECT = Path(__file__).parents[1]
 FOLDERS = [PROJECT / name for name in ("raw", "runbooks", "figures")]
-FILES = sorted(path for folder in FOLDERS for path in folder.rglob("*") if path.is_file())
+FOUND = [path for folder in FOLDERS for path in folder.rglob("*") if ".partial/" not in path.as_posix()]
+FILES = sorted(path for path in FOUND if path.is_file())
 
 SECRET = re.compile(
     rb"PRIVATE KEY"
