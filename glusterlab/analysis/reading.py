@@ -30,6 +30,17 @@ def short_number(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
+def worker_count(count: float) -> str:
+    """A number of workers in words.
+
+    Examples
+    --------
+    >>> worker_count(1), worker_count(24.0)
+    ('1 worker', '24 workers')
+    """
+    return f"{count:.0f} worker{'' if count == 1 else 's'}"
+
+
 def interval_text(low: float, high: float) -> str:
     """An interval for a table cell.
 
@@ -140,14 +151,14 @@ def saturation_sentences(summary: pd.DataFrame) -> list[str]:
     curves = [rows for _, rows in summary.groupby(GROUP, observed=True, sort=False)]
     for (_, row), rows in zip(saturation_points(summary).iterrows(), curves, strict=True):
         if row["points"] < 2:
-            text = f"measured at {row['most_workers']} workers only, so there is no curve"
+            text = f"measured at {worker_count(row['most_workers'])} only, so there is no curve"
         elif row["n"] < MIN_SAMPLES:
             text = f"{INSUFFICIENT} for a saturation point, n = {row['n']} at its weakest point"
         elif row["still_rising"]:
-            text = f"by the means, still rising at {row['most_workers']} workers, the most that were measured"
+            text = f"by the means, still rising at {worker_count(row['most_workers'])}, the most that were measured"
         else:
             text = (
-                f"by the means, saturated at {row['saturation_workers']:.0f} workers; the highest mean is at "
+                f"by the means, saturated at {worker_count(row['saturation_workers'])}; the highest mean is at "
                 f"{row['best_workers']}"
             )
         files = files_per_worker(rows)
@@ -194,7 +205,7 @@ def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list
         else:
             low, high = float(row["full_size_low"]) / guide, float(row["full_size_high"]) / guide
             ratio = f"ratio {full / guide:.2f} (95 % interval {low:.2f} to {high:.2f})"
-        rising = f"; still rising at {row['workers']} workers: a lower bound" if row["still_rising"] else ""
+        rising = f"; still rising at {worker_count(row['workers'])}: a lower bound" if row["still_rising"] else ""
         sentences.append(
             f"{_cell(row)}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, the guide "
             f"{short_number(guide * factor)}: {ratio}{rising}."
@@ -217,7 +228,7 @@ def limit_sentences(use: pd.DataFrame, best: pd.DataFrame) -> list[str]:
         rows = use[use["cell_id"].astype(str) == str(cell["cell_id"])].sort_values(
             "peak", ascending=False, kind="stable"
         )
-        what = f"{_cell(cell)}, {cell['series']}, {cell['workers']} workers"
+        what = f"{_cell(cell)}, {cell['series']}, {worker_count(cell['workers'])}"
         shares = [f"{row['subsystem']} {row['peak']:.0%} ({row['mean']:.0%})" for _, row in rows.iterrows()]
         if not shares:
             sentences.append(f"{what}: no telemetry in the measured part.")

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from glusterlab.analysis.reading import short_number
+from glusterlab.analysis.reading import short_number, worker_count
 from glusterlab.analysis.series import operation_rank, split_values
 from glusterlab.plots.style import GREY, INK, Provenance, house_style, interval_words, new_figure, row_style, scale_axis
 
@@ -20,8 +20,7 @@ def _value_text(row: pd.Series, factor: float) -> str:
     text = short_number(float(row["mean"]) * factor)
     if scale != 1:
         text += f"  (× {scale:g}: {short_number(float(row['full_size_mean']) * factor)})"
-    workers = int(row["workers"])
-    return f"{text}, {workers} worker{'' if workers == 1 else 's'}"
+    return f"{text}, {worker_count(int(row['workers']))}"
 
 
 def _draw_guide(axes: Axes, value: float, position: float) -> None:
