@@ -143,10 +143,20 @@ ACTIVITIES = (
 )
 """What is read of sadf's text, by version: older names stand beside newer ones."""
 
-_SADC = """\
+SADC_PLACES = (
+    "/usr/lib/sysstat/sadc",
+    "/usr/libexec/sysstat/sadc",
+    "/usr/lib64/sa/sadc",
+    "/usr/lib/sa/sadc",
+)
+"""Where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others."""
+
+_SADC = f"""\
 sadc=
-for place in /usr/lib/sysstat/sadc /usr/lib64/sa/sadc /usr/lib/sa/sadc; do [ -x "$place" ] && sadc=$place && break; done
-[ -n "$sadc" ] || { echo 'sadc not found: install sysstat on this host' >&2; exit 1; }
+for place in {" ".join(SADC_PLACES)}; do
+  [ -x "$place" ] && sadc=$place && break
+done
+[ -n "$sadc" ] || {{ echo 'sadc not found: install sysstat on this host' >&2; exit 1; }}
 """
 
 

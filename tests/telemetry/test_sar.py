@@ -229,8 +229,7 @@ def test_only_what_figures_use_is_converted() -> None:
 
 
 @pytest.mark.skipif(
-    shutil.which("sadf") is None
-    or not any(Path(place).exists() for place in ("/usr/lib/sysstat/sadc", "/usr/lib64/sa/sadc")),
+    shutil.which("sadf") is None or not any(Path(place).exists() for place in sar.SADC_PLACES),
     reason="needs sysstat on this machine",
 )
 def test_the_commands_on_this_machine(tmp_path: Path) -> None:
@@ -254,3 +253,23 @@ def test_the_commands_on_this_machine(tmp_path: Path) -> None:
     assert (used > 1e6).all()
     total = frame[frame["activity"] == "cpu"].groupby("time_s")["value"].sum()
     assert total.to_numpy() == pytest.approx(1, abs=0.01)
+
+
+def test_sadc_is_found_where_a_system_keeps_it(tmp_path: Path) -> None:
+    """Debian 13 moved it; a place that is not looked at leaves a whole campaign without telemetry."""
+    assert "/usr/libexec/sysstat/sadc" in sar.SADC_PLACES
+    found = []
+    for place in sar.SADC_PLACES:
+        own = tmp_path / place.strip("/")
+        own.parent.mkdir(parents=True)
+        own.write_text("#!/bin/sh\n")
+        own.chmod(0o755)
+        script = sar._SADC.replace("/usr/", f"{tmp_path}/usr/") + 'echo "$sadc"\n'
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+        found.append(done.stdout.strip().removeprefix(str(tmp_path)))
+        own.unlink()
+    assert found == list(sar.SADC_PLACES)
+    missing = sar._SADC.replace("/usr/", f"{tmp_path}/usr/")
+    done = subprocess.run(["sh", "-c", missing], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "install sysstat" in done.stderr
