@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
@@ -70,25 +70,18 @@ def unmount_below(folder: Path) -> None:
         run(["umount", "--lazy", point], check=False)
 
 
-def write_value(path: Path, text: str, *, missing_ok: bool = False) -> None:
+def write_value(path: Path, text: str) -> None:
     """Write one value to a kernel file (cgroup, sysctl).
 
     Raises
     ------
     TestbedError
-        When the kernel refuses it; with `missing_ok`, not when the file is absent.
+        When the file is absent or the kernel refuses the value.
     """
     try:
         with path.open("w", encoding="ascii") as stream:
             stream.write(text)
     except FileNotFoundError as error:
-        if not missing_ok:
-            raise TestbedError(f"the kernel does not offer {path}") from error
+        raise TestbedError(f"the kernel does not offer {path}") from error
     except OSError as error:
         raise TestbedError(f"the kernel refused '{text.strip()}' for {path}: {error.strerror}") from error
-
-
-def write_values(path: Path, lines: Iterable[str], *, missing_ok: bool = False) -> None:
-    """Write several values to a kernel file, each in a write of its own, as cgroup files want it."""
-    for line in lines:
-        write_value(path, line, missing_ok=missing_ok)
