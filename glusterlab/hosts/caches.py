@@ -6,14 +6,9 @@ for one: a redirection that no shell performed has fooled other tools for years.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from glusterlab.errors import HostError
 from glusterlab.hosts import script
 from glusterlab.judge import DropCaches
-
-if TYPE_CHECKING:
-    from glusterlab.hosts.connection import Pool
 
 DROP = script.part("drop", "gl_drop_caches")
 """The line of a script that drops the caches and reports what the kernel counted."""
@@ -36,23 +31,3 @@ def read_drop(report: script.Part, host: str) -> DropCaches:
     if len(words) != 3 or words[0] != "drop" or not (words[1] + words[2]).isdecimal():
         raise HostError(f"expected 'drop BEFORE AFTER' from /proc/vmstat, found {report.text[:80]!r}", host=host)
     return DropCaches(before=int(words[1]), after=int(words[2]))
-
-
-def drop_everywhere(pool: Pool, *, deadline_s: float = 300.0) -> tuple[dict[str, DropCaches], dict[str, HostError]]:
-    """Write out and drop the caches of all hosts at once.
-
-    Returns
-    -------
-    counts : dict of str to DropCaches
-        Of the hosts that answered; `DropCaches.after` must have risen by 2.
-    failed : dict of str to HostError
-    """
-    results = pool.run_everywhere(script.command([DROP], deadline_s=deadline_s))
-    counts: dict[str, DropCaches] = {}
-    failed = dict(results.failed)
-    for name, result in results.succeeded.items():
-        try:
-            counts[name] = read_drop(script.need(script.read_parts(result), "drop", name), name)
-        except HostError as error:
-            failed[name] = error
-    return counts, failed
