@@ -1,0 +1,305 @@
+"""A raw file as a reader gets it: unpacked, decoded, bounded, with its lines numbered.
+
+Raw files from elsewhere are hostile: sizes are bounded before anything is unpacked or decoded.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+from glusterlab.errors import ParseError
+from glusterlab.readers.records import Source
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MAX_BYTES = 64 << 20
+"""A result may have so many bytes, unpacked; telemetry is streamed and has no such bound."""
+
+MAX_LINE_BYTES = 1 << 20
+"""No tool writes longer lines of text; JSON and XML may."""
+
+MAX_DEPTH = 200
+"""Levels of XML and JSON: no tool nests deeper."""
+
+HEAD_BYTES = 1 << 20
+"""So much of a file is looked at to recognise its tool."""
+
+_XZ_MEMORY = 128 << 20
+_PACKED = {b"\xfd7zXZ\x00": "xz", b"\x1f\x8b": "gzip", b"BZh": "bzip2"}
+_BINARY = {
+    b"\x96\xd5": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
+    b"\xd5\x96": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
+    b"\x7fELF": "a program",
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"(\xb5/\xfd": "a zstd file; unpack it",
+    b"PAR1": "a Parquet file",
+    b"SQLite": "a database",
+    b"\x89PNG": "a picture",
+}
+_ESCAPES = re.compile("\x1b(?:\\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
+_TEXT_CONTROLS = re.compile("[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+
+
+PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
+"""What reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno."""
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open a raw file for reading, unpacked when it is xz, gzip or bzip2, which is known by its content.
+
+    Raises
+    ------
+    ParseError
+        When it cannot be opened. Damage of the packed data raises `PACKED_ERRORS` while reading.
+    """
+    if path.is_dir():
+        raise ParseError("expected a file, found a folder", file=path)
+    try:
+        plain = path.open("rb")
+        start = plain.peek(8)[:8]
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+    kind = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
+    if kind == "gzip":
+        return cast("IO[bytes]", gzip.GzipFile(fileobj=plain))
+    if kind == "bzip2":
+        return cast("IO[bytes]", bz2.BZ2File(plain))
+    return plain if kind is None else BufferedReader(_Xz(plain))
+
+
+class _Xz(RawIOBase):
+    """An xz file whose decoder may take bounded memory only: `lzma.LZMAFile` knows no such bound."""
+
+    def __init__(self, plain: IO[bytes]) -> None:
+        self._plain = plain
+        self._decoder = self._new()
+
+    @staticmethod
+    def _new() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._plain.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        while True:
+            rest = b""
+            if self._decoder.eof:
+                rest, self._decoder = self._decoder.unused_data, self._new()
+                rest = (rest or self._plain.read(1 << 16)).lstrip(b"\x00")
+                if not rest:
+                    return 0
+            elif self._decoder.needs_input:
+                rest = self._plain.read(1 << 16)
+                if not rest:
+                    raise EOFError("the file ends before its end marker")
+            unpacked = self._decoder.decompress(rest, max_length=len(view))
+            if unpacked:
+                view[: len(unpacked)] = unpacked
+                return len(unpacked)
+
+
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a raw file, unpacked.
+
+    Raises
+    ------
+    ParseError
+        When it cannot be read, is damaged, or is bigger than `limit` bytes.
+    """
+    with open_binary(path) as stream:
+        try:
+            data = stream.read(limit + 1)
+        except PACKED_ERRORS as error:
+            raise ParseError(f"expected a whole packed file, found damage: {error}", file=path) from error
+        except OSError as error:
+            raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
+    if len(data) > limit:
+        raise ParseError(f"expected at most {limit:,} bytes, found more", file=path)
+    return data
+
+
+def decode(data: bytes) -> str:
+    """Text of unknown encoding: UTF-8 and UTF-16 with or without a mark, else Latin-1, which any byte is."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    if data[1:40:2].count(0) > 10:
+        return data.decode("utf-16-le", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # a multi-byte character that a cut has halved is no sign of another encoding
+        if error.start >= len(data) - 3:
+            return data.decode("utf-8-sig", errors="replace")
+        return data.decode("latin-1")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A raw file in memory.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        As it was named; ``-`` is the standard input.
+    data : bytes
+        Unpacked.
+    """
+
+    path: Path
+    data: bytes
+
+    @classmethod
+    def open(cls, path: Path, limit: int = MAX_BYTES) -> Document:
+        """Read a file.
+
+        Raises
+        ------
+        ParseError
+            When it cannot be read, is empty, too big, binary, or has a line that no tool writes.
+        """
+        return cls(path, read_bytes(path, limit)).checked()
+
+    def checked(self) -> Document:
+        """Return this document when it can be text.
+
+        Raises
+        ------
+        ParseError
+            When it is empty or binary.
+        """
+        if not self.data.strip():
+            raise self.error("expected the output of a tool, found an empty file")
+        what = next((what for magic, what in _BINARY.items() if self.data.startswith(magic)), None)
+        if what is not None:
+            raise self.error(f"expected text, found {what}", 1)
+        if (place := _TEXT_CONTROLS.search(self.text)) is not None:
+            raise self.error(f"expected text, found binary data: {place[0]!r}", self.line_of(place.start()))
+        return self
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text; lines end in a line feed."""
+        return decode(self.data).replace("\r\n", "\n").replace("\r", "\n")
+
+    @cached_property
+    def head(self) -> str:
+        """The text's beginning, of `HEAD_BYTES` characters at most: to recognise the tool."""
+        return self.text[:HEAD_BYTES]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, without their ends and a terminal's colours; line n is ``lines[n - 1]``.
+
+        Raises
+        ------
+        ParseError
+            When a line is longer than `MAX_LINE_BYTES`.
+        """
+        lines = _ESCAPES.sub("", self.text).split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        for number, line in enumerate(lines, start=1):
+            if len(line) > MAX_LINE_BYTES:
+                raise self.error(
+                    f"expected lines of at most {MAX_LINE_BYTES:,} characters, found {len(line):,}", number
+                )
+        return lines
+
+    @property
+    def ends_in_a_line(self) -> bool:
+        """Whether the last line has its end; without it, it may have been cut."""
+        return self.text.endswith("\n")
+
+    def line_of(self, position: int) -> int:
+        """The line, from 1, of a place in `text`."""
+        return self.text.count("\n", 0, position) + 1
+
+    def source(self, line: int | None) -> Source:
+        """Where a record stands in this file."""
+        return Source(str(self.path), line)
+
+    def error(self, message: str, line: int | None = None) -> ParseError:
+        """A `ParseError` of this file."""
+        return ParseError(message, file=self.path, line=line)
+
+
+def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """JSON data; NaN and Infinity become None, as no tool means them as values.
+
+    Parameters
+    ----------
+    text : str
+    pairs : callable, optional
+        Makes the value of an object from its pairs, for tools that write a key twice.
+
+    Raises
+    ------
+    ParseError
+        When it is no JSON, is cut off, or nests too deep; with the line.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=lambda _: None)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip())
+        message = "expected whole JSON, found its end" if cut else f"expected JSON, found damage: {error.msg}"
+        raise ParseError(message, line=error.lineno) from error
+    except RecursionError as error:
+        raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more") from error
+    except ValueError as error:
+        raise ParseError(f"expected JSON, found a number of too many digits: {error}") from error
+
+
+def read_xml(text: bytes | str) -> Element:
+    """The root of an XML document without a document type declaration, and so without entities.
+
+    Raises
+    ------
+    ParseError
+        When it is no XML, nests too deep, or has a declaration; with the line.
+    """
+    guard = expat.ParserCreate()
+    guard.StartDoctypeDeclHandler = _refuse_doctype
+    depth = 0
+
+    def enter(*_: object) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > MAX_DEPTH:
+            raise ParseError(f"expected XML of at most {MAX_DEPTH} levels, found more")
+
+    def leave(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    guard.StartElementHandler, guard.EndElementHandler = enter, leave
+    try:
+        guard.Parse(text, True)
+        return ET.fromstring(text)  # noqa: S314 - the guard above has refused every DTD
+    except (expat.ExpatError, ET.ParseError) as error:
+        raise ParseError(f"expected XML, found damage: {error}", line=getattr(error, "lineno", None)) from error
+    except (ValueError, LookupError) as error:
+        raise ParseError(f"expected XML, found another encoding: {error}") from error
+
+
+def _refuse_doctype(*_: object) -> NoReturn:
+    raise ParseError("expected XML without a document type declaration, found one: no tool writes it")
