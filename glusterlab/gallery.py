@@ -241,6 +241,7 @@ def write_index(
         title=campaign.get("title") or raw.name,
         study=campaign.get("study") or "",
         description=campaign.get("description") or "",
+        imported=campaign.get("origin") == "imported",
         testbed=bool(_specification(raw / "cluster.yaml").get("testbed")),
         digest=digest[:12],
         figures=figures,

@@ -20,7 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
 from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest, list_files
-from glusterlab.rawfiles import SCHEMA_VERSION, dump_json, read_json, sync, write_atomically, write_error
+from glusterlab.rawfiles import (
+    SCHEMA_VERSION,
+    dump_json,
+    read_json,
+    sync,
+    sync_below,
+    write_atomically,
+    write_error,
+)
 from glusterlab.rawsample import Sample, SampleWriter, Window
 from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, Status, status_of
 from glusterlab.verify import Finding, read_cell, verify
@@ -44,6 +52,50 @@ __all__ = [
     "verify",
 ]
 
+
+def refuse_occupied(path: Path) -> None:
+    """Refuse a folder that holds more than what the manifest does not list.
+
+    Raises
+    ------
+    RawStoreError
+        When it does.
+    """
+    if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
+        raise RawStoreError(f"{path}: expected no such folder, found one with files in it", path=path)
+
+
+def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping[str, object]) -> None:
+    try:
+        (folder / "cells").mkdir(parents=True)
+    except OSError as error:
+        raise write_error(folder, error) from error
+    for name, text in specifications.items():
+        write_atomically(folder / name, text)
+    write_atomically(folder / "environment.json", dump_json({"schema_version": SCHEMA_VERSION, **environment}))
+
+
+def _appear(partial: Path, path: Path) -> None:
+    """Give a folder its name, and what lies there that the manifest does not list."""
+    try:
+        if path.exists():
+            for name in UNLISTED & {entry.name for entry in path.iterdir()}:
+                (path / name).replace(partial / name)
+            path.rmdir()
+        partial.rename(path)
+        sync(path.parent)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name not in UNLISTED:
+            entry.unlink()
+
+
 _SAMPLE_DIR = re.compile(r"sample-(\d{2,})")
 _PARTIAL_GLOB = "cells/*/.sample-*.partial"
 
@@ -56,11 +108,14 @@ class RawStore:
     path : pathlib.Path
     name : str
         Of the campaign, which is the folder's name.
+    appears_whole : bool
+        It is being made by `whole`: samples need not be listed and on the disk one by one.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.name = path.resolve().name
+        self.appears_whole = False
 
     @classmethod
     def create(
@@ -82,28 +137,60 @@ class RawStore:
         RawStoreError
             When the folder holds something, or cannot be written.
         """
-        if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
-            raise RawStoreError(f"{path}: expected no such folder, found one with files in it", path=path)
+        refuse_occupied(path)
         partial = path.with_name(f".{path.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
-        try:
-            (partial / "cells").mkdir(parents=True)
-        except OSError as error:
-            raise write_error(partial, error) from error
-        write_atomically(partial / "campaign.yaml", campaign_yaml)
-        write_atomically(partial / "cluster.yaml", cluster_yaml)
-        write_atomically(partial / "environment.json", dump_json({"schema_version": SCHEMA_VERSION, **environment}))
-        list_files(partial, [partial / name for name in ("campaign.yaml", "cluster.yaml", "environment.json")])
-        try:
-            if path.exists():
-                for name in UNLISTED & {entry.name for entry in path.iterdir()}:
-                    (path / name).replace(partial / name)
-                path.rmdir()
-            partial.rename(path)
-            sync(path.parent)
-        except OSError as error:
-            raise write_error(path, error) from error
+        _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
+        list_files(partial, [file for file in partial.iterdir() if file.is_file()])
+        _appear(partial, path)
         return cls(path)
+
+    @classmethod
+    @contextmanager
+    def whole(
+        cls, path: Path, *, specifications: Mapping[str, str], environment: Mapping[str, object]
+    ) -> Iterator[RawStore]:
+        """Make a campaign that appears with all of its samples at once or, after an error or a kill, not at all.
+
+        Parameters
+        ----------
+        path : pathlib.Path
+            As `create` takes it.
+        specifications : mapping of str to str
+            Texts of files by name: campaign.yaml, and what else lies beside it.
+        environment : mapping
+            As `create` takes it.
+
+        Yields
+        ------
+        RawStore
+            To be filled. The folder that it lies in is for whatever has to be on the same disk, and goes at the end.
+
+        Raises
+        ------
+        RawStoreError
+            When the folder holds something, cannot be written, or another process is making it.
+        """
+        refuse_occupied(path)
+        work = path.with_name(f".{path.name}.import")
+        try:
+            work.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(work, error) from error
+        with cls(work).lock():
+            try:
+                # what a killed one left
+                _empty(work)
+                store = cls(work / path.name)
+                store.appears_whole = True
+                _begin(store.path, specifications, environment)
+                yield store
+                list_files(store.path, [store.path])
+                sync_below(store.path)
+                refuse_occupied(path)
+                _appear(store.path, path)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
 
     @classmethod
     def open(cls, path: Path) -> RawStore:
@@ -128,7 +215,7 @@ class RawStore:
 
     @property
     def cluster_yaml(self) -> str:
-        """The text of the stored cluster.yaml."""
+        """The text of the stored cluster.yaml, which an imported campaign may not have."""
         return (self.path / "cluster.yaml").read_text()
 
     def environment(self) -> dict[str, Any]:
@@ -188,7 +275,7 @@ class RawStore:
             folder.mkdir(parents=True, exist_ok=True)
             if not (folder / "cell.json").exists():
                 stored = {"schema_version": SCHEMA_VERSION, "cell_id": cell.id, "cell": cell.model_dump(mode="json")}
-                write_atomically(folder / "cell.json", dump_json(stored))
+                write_atomically(folder / "cell.json", dump_json(stored), durable=not self.appears_whole)
             writer.folder.mkdir()
         except FileExistsError as error:
             message = f"{writer.folder}: is left from an interrupted run, or another run is at work"

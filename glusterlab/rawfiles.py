@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +101,10 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def sync_below(folder: Path) -> None:
+    """Wait until a folder and everything below it are on the disk."""
+    # in threads, because one journal commit then serves many files
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        list(pool.map(sync, [folder, *folder.rglob("*")]))

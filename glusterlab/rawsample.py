@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from glusterlab.errors import RawStoreError
 from glusterlab.manifest import list_files
-from glusterlab.rawfiles import SCHEMA_VERSION, dump_json, read_json, sync, write_atomically, write_error
+from glusterlab.rawfiles import SCHEMA_VERSION, dump_json, read_json, sync, sync_below, write_atomically, write_error
 from glusterlab.reasons import Reason, Status, status_of
 
 if TYPE_CHECKING:
     from glusterlab.raw import RawStore
     from glusterlab.spec.cell import Cell
+
+
+Origin = Literal["measured", "imported"]
+"""Whether the suite measured a sample itself, or took it from files of others."""
 
 
 class Window(BaseModel):
@@ -43,15 +47,17 @@ class Sample(BaseModel):
         Counts the executions of the cell, from 1.
     repeat, round, order, attempt : int
         Place in the plan; a repeat that did not come out valid may have several attempts.
+    origin : {"measured", "imported"}
+        An imported sample was measured by others: its conditions were not recorded.
     status : Status
     reasons : tuple of Reason
     window : Window or None
-        None when the command was never started.
+        None when the command was never started, and of an imported sample.
     phases : dict of str to float
         Seconds of each part of the work on this sample.
     exit_code : int or None
     disks : int
-        Disks in all bricks of the layout, the divisor of "per disk".
+        Disks in all bricks of the layout, the divisor of "per disk"; 0 where an import does not know it.
     servers, clients : tuple of str
     """
 
@@ -66,6 +72,7 @@ class Sample(BaseModel):
     round: int
     order: int
     attempt: int
+    origin: Origin = "measured"
     status: Status
     reasons: tuple[Reason, ...] = ()
     window: Window | None = None
@@ -92,6 +99,14 @@ class Sample(BaseModel):
             key = ".".join(str(part) for part in first["loc"])
             path = folder / "sample.json"
             raise RawStoreError(f"{path}: {key}: {first['msg']}; restore the file from a copy", path=path) from error
+
+
+def campaign_origin(path: Path) -> Origin:
+    """Whether the suite measured a campaign, or imported it, by its environment.json; without one it was measured."""
+    try:
+        return "imported" if read_json(path / "environment.json").get("origin") == "imported" else "measured"
+    except RawStoreError:
+        return "measured"
 
 
 class SampleWriter:
@@ -129,6 +144,38 @@ class SampleWriter:
         RawStoreError
             When the name leaves the folder, is there already, or the file cannot be written.
         """
+        path = self._new_file(name)
+        write_atomically(path, data, durable=False)
+        return path
+
+    def link(self, name: str, source: Path) -> Path:
+        """Give the sample a file that lies on the same disk already, as a second name of it where that is possible.
+
+        Parameters
+        ----------
+        name : str
+            As `write` takes it.
+        source : pathlib.Path
+            A file that nobody changes any more.
+
+        Raises
+        ------
+        RawStoreError
+            As `write`.
+        """
+        path = self._new_file(name)
+        try:
+            try:
+                os.link(source, path)
+            except OSError:
+                # not every file system has hard links, and none has any number of them for one file
+                shutil.copyfile(source, path)
+        except OSError as error:
+            raise write_error(path, error) from error
+        return path
+
+    def _new_file(self, name: str) -> Path:
+        """Path of a file of the sample that is not there yet, in a folder that is."""
         path = self.folder / name
         parts = Path(name).parts
         if not parts or Path(name).is_absolute() or any(part.startswith(".") for part in parts):
@@ -139,7 +186,6 @@ class SampleWriter:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise write_error(path, error) from error
-        write_atomically(path, data, durable=False)
         return path
 
     def log(self, host: str, command: str, start: float, end: float, exit_code: int | None) -> None:
@@ -158,6 +204,7 @@ class SampleWriter:
         disks: int,
         servers: Sequence[str],
         clients: Sequence[str],
+        origin: Origin = "measured",
     ) -> Sample:
         """Write log.txt and sample.json, make the sample exist, and list its files in the manifest.
 
@@ -177,6 +224,7 @@ class SampleWriter:
             cell_id=self.cell.id,
             sample=self.number,
             **self._place,
+            origin=origin,
             status=status,
             reasons=tuple(reasons),
             window=window,
@@ -186,22 +234,21 @@ class SampleWriter:
             servers=tuple(servers),
             clients=tuple(clients),
         )
+        durable = not self._store.appears_whole
         try:
-            self._sync_files()
-            write_atomically(self.folder / "sample.json", dump_json(sample.model_dump(mode="json")))
+            if durable:
+                sync_below(self.folder)
+            text = dump_json(sample.model_dump(mode="json"))
+            write_atomically(self.folder / "sample.json", text, durable=durable)
             self.folder.rename(target)
-            sync(target.parent)
+            if durable:
+                sync(target.parent)
         except OSError as error:
             raise write_error(target, error) from error
         self._finished = True
-        list_files(self._store.path, [target, target.parent / "cell.json"])
+        if durable:
+            list_files(self._store.path, [target, target.parent / "cell.json"])
         return sample
-
-    def _sync_files(self) -> None:
-        # in threads, because one journal commit then serves many files
-        paths = [self.folder, *self.folder.rglob("*")]
-        with ThreadPoolExecutor(max_workers=16) as pool:
-            list(pool.map(sync, paths))
 
     def abandon(self) -> None:
         """Remove the partial folder."""

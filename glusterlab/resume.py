@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from glusterlab.errors import SpecError
+from glusterlab.errors import SpecError, UsageError
 from glusterlab.manifest import MANIFEST, Manifest, file_digest
 from glusterlab.rawfiles import write_atomically
 from glusterlab.spec import build_plan, dump_yaml, load_campaign, load_cluster
@@ -45,9 +45,15 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
     ------
     SpecError
         When something was changed that the samples depend on; the message names each change.
+    UsageError
+        When that campaign was imported.
     """
     file = store.path / "campaign.yaml"
     old_campaign = load_campaign(file)
+    if old_campaign.origin == "imported":
+        raise UsageError(
+            f"{store.path}: is an imported campaign, whose results were measured elsewhere: give this one another name"
+        )
     old_cluster = load_cluster(store.path / "cluster.yaml")
     changes = [
         change

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from .raw import Sample
+    from .raw import RawStore, Sample
+    from .rawsample import Origin
     from .spec import Cell, Plan
 
 
@@ -46,11 +47,12 @@ class CellStatus:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """State of a campaign's folder: its cells, and how many cells cannot run."""
+    """State of a campaign's folder: its cells, how many cells cannot run, and whether others measured it."""
 
     campaign: str
     cells: tuple[CellStatus, ...]
     not_runnable: int
+    origin: Origin = "measured"
 
     @property
     def complete(self) -> bool:
@@ -89,6 +91,19 @@ def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple
     return tuple(found)
 
 
+def _imported(store: RawStore) -> tuple[CellStatus, ...]:
+    """State of each cell of an imported campaign: what is wanted is what the files hold."""
+    states: dict[str, Counter[str]] = {}
+    for sample in store.samples():
+        states.setdefault(sample.cell_id, Counter())[sample.status] += 1
+    found = []
+    for cell_id, cell in store.cells().items():
+        counts = states.get(cell_id, Counter())
+        wanted, valid = counts.total(), counts["valid"]
+        found.append(CellStatus(cell, wanted, valid, wanted - valid, counts["invalid"], counts["failed"]))
+    return tuple(found)
+
+
 def campaign_status(path: Path) -> CampaignStatus:
     """State of a campaign's folder.
 
@@ -102,6 +117,8 @@ def campaign_status(path: Path) -> CampaignStatus:
 
     store = RawStore.open(path)
     campaign = load_campaign(path / "campaign.yaml")
+    if campaign.origin == "imported":
+        return CampaignStatus(campaign.name, _imported(store), not_runnable=0, origin="imported")
     cluster = load_cluster(path / "cluster.yaml")
     has_smallfile = cluster.smallfile_checkout() is not None
     ran_smallfile = any(cell.tool == "smallfile" for cell in store.cells().values())

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from glusterlab.errors import ParseError, RawStoreError
+from glusterlab.imports.sample import judge as judge_imported
 from glusterlab.judge import judge
 from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest
 from glusterlab.rawfiles import SCHEMA_VERSION, read_json
-from glusterlab.rawsample import Sample
+from glusterlab.rawsample import Sample, campaign_origin
 from glusterlab.telemetry.sar import read_text
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ FindingCode = Literal[
     "reasons-differ",
     "leftover-partial",
 ]
+
+
+_OWN_DEPTH = 4
+"""``cells/<id>/sample-nn/<name>``: below that an imported sample holds the files of others."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +162,11 @@ def _manifest_findings(root: Path) -> Iterator[Finding]:
 
 
 def _json_findings(root: Path) -> Iterator[Finding]:
+    imported = campaign_origin(root) == "imported"
     for file in sorted(root.rglob("*.json")):
-        if any(part.endswith(".partial") for part in file.relative_to(root).parts):
+        parts = file.relative_to(root).parts
+        # what others called JSON may have text around it: its reader has judged it
+        if any(part.endswith(".partial") for part in parts) or (imported and len(parts) > _OWN_DEPTH):
             continue
         try:
             data = json.loads(file.read_bytes())
@@ -169,7 +177,7 @@ def _json_findings(root: Path) -> Iterator[Finding]:
         if isinstance(version, int) and version > SCHEMA_VERSION:
             message = f"expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
             yield Finding("newer-schema", _relative(root, file), message)
-    for file in sorted(root.glob("cells/*/sample-*/telemetry/*.xz")):
+    for file in () if imported else sorted(root.glob("cells/*/sample-*/telemetry/*.xz")):
         try:
             read_text(file)
         except ParseError as error:
@@ -199,7 +207,10 @@ def _sample_findings(root: Path, folder: Path, cell: Cell | None) -> Iterator[Fi
         yield Finding("invalid-sample", name, message)
     if cell is None:
         return
-    again = judge(folder, cell, sample.servers, sample.clients)
+    if sample.origin == "imported":
+        again = judge_imported(folder, cell)
+    else:
+        again = judge(folder, cell, sample.servers, sample.clients)
     if again.status != sample.status:
         why = "; ".join(str(reason) for reason in again.reasons[:3]) or "nothing is wrong with it"
         message = f"recorded as {sample.status}, the raw files say {again.status}: {why}"

@@ -162,7 +162,7 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
     Parameters
     ----------
     samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`.
+        From `glusterlab.analysis.series.select`. Those of a layout whose disks an import does not know are left out.
     quantity : str
         ``throughput_bytes_per_s`` or ``files_per_s``.
     published : pandas.DataFrame
@@ -174,7 +174,7 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
         With ``still_rising`` (bool): the curve over workers still rises at its right end, so the value is a lower bound
         of the layout's best.
     """
-    summary = summarise(samples, quantity)
+    summary = summarise(samples[samples["disks"] > 0], quantity)
     rising = saturation_points(summary)[[*GROUP, "still_rising"]]
     best = best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
     return with_published(with_full_size(per_disk(best)), published)

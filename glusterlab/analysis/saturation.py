@@ -292,7 +292,7 @@ def _subsystems(limits: Limits | None, operation: str, shared: bool) -> list[tup
         known = [("machine CPU (at least)", "machine", ("machine_cpu_busy_fraction",), 1.0)]
     if limits is not None:
         network = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
-        disks = limits.server_disks_read if operation == "read" else limits.server_disks_write
+        disks = limits.server_disks_read if operation.endswith("read") else limits.server_disks_write
         known += [
             ("server network", "server", network, limits.server_link),
             ("client network", "client", network, limits.client_link),

@@ -63,13 +63,17 @@ SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
 
 
 def layout_label(type_: str, geometry: str, backing: str) -> str:
-    """A layout as figures name it.
+    """A layout as figures name it; what is no GlusterFS volume has the name of what it lies on.
 
     Examples
     --------
     >>> layout_label("disperse", "12x(4+2)", "jbod")
     'disperse 12x(4+2), JBOD'
+    >>> layout_label("other", "1", "gpfs")
+    'gpfs'
     """
+    if type_ == "other":
+        return BACKING_LABELS.get(backing, backing)
     return f"{type_} {geometry}, {BACKING_LABELS.get(backing, backing)}"
 
 

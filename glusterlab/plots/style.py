@@ -134,6 +134,10 @@ def row_style(row: pd.Series) -> LayoutStyle:
     return layout_style(str(row["type"]), str(row["geometry"]), str(row["backing"]))
 
 
+IMPORTED = "imported, conditions not recorded"
+"""What figures say of a campaign that others measured."""
+
+
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """Where a figure's numbers come from, for its footer.
@@ -142,20 +146,23 @@ class Provenance:
     ----------
     campaign : str
     release : str
-        GlusterFS version, or several joined by ``", "``.
+        GlusterFS version, or several joined by ``", "``; empty where an import does not know it.
     digest : str
         SHA-256 of the campaign's MANIFEST.sha256, hexadecimal.
     testbed : bool
         True when the cluster is a scale model on one machine.
+    imported : bool
+        True when others measured it: its conditions were not recorded.
     """
 
     campaign: str
     release: str
     digest: str
     testbed: bool
+    imported: bool = False
 
     def footer(self, summary: pd.DataFrame) -> str:
-        """The footer line: campaign, release, n, digest, and on a testbed what stands for what.
+        """The footer line: campaign, release, n, digest, what an import lacks, and on a testbed what stands for what.
 
         Parameters
         ----------
@@ -175,7 +182,10 @@ class Provenance:
         """
         counts = sorted({int(count) for count in summary["n"]})
         n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
-        parts = [self.campaign, f"GlusterFS {self.release}", n, f"manifest {self.digest[:12]}"]
+        release = [f"GlusterFS {self.release}"] if self.release else []
+        parts = [self.campaign, *release, n, f"manifest {self.digest[:12]}"]
+        if self.imported:
+            parts.append(IMPORTED)
         if self.testbed:
             scales = " and ".join(f"1:{scale:g}" for scale in sorted({float(scale) for scale in summary["scale"]}))
             sizes = sorted(set(zip(summary["nominal_file_size_bytes"], summary["file_size_bytes"], strict=True)))

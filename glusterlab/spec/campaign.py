@@ -129,6 +129,9 @@ class Campaign(SpecModel):
 
     schema_version: Literal[1]
     name: Annotated[Name, Field(description="folder of the campaign below raw/")]
+    origin: Literal["imported"] | None = Field(
+        default=None, description="imported: made by `glusterlab import`; it cannot be run"
+    )
     study: Name
     title: Text | None = None
     description: Text | None = None
@@ -152,11 +155,11 @@ class Campaign(SpecModel):
 
     @model_validator(mode="after")
     def _vocabulary(self) -> Campaign:
-        from .matrix import count_points, expand_layouts
+        from .matrix import expand_layouts
 
-        self._check_tools()
-        if count_points(self) > MAX_CELLS:
-            raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count_points(self):,}")
+        # nothing is multiplied out of an imported campaign: its lists only say what there is
+        if self.origin != "imported":
+            self._check_what_can_run()
         known: dict[str, set[str]] = {
             "tool": {tool for workload in self.workloads for tool in workload.tool},
             "operation": {operation for workload in self.workloads for operation in workload.operations},
@@ -171,9 +174,16 @@ class Campaign(SpecModel):
                         raise problem(_unknown(key, value, values), "exclude", n, "where", key)
         return self
 
-    def _check_tools(self) -> None:
+    def _check_what_can_run(self) -> None:
         from ..workloads import WORKLOADS
+        from .matrix import count_points
 
+        for n, layout in enumerate(self.layouts):
+            if layout.type == "other":
+                raise problem(
+                    "expected distribute, replicate or disperse, found 'other', which only imported results have",
+                    *("layouts", n, "type"),
+                )
         operations = {name for workload in WORKLOADS.values() for name in workload.operations}
         for n, workload in enumerate(self.workloads):
             for tool in workload.tool:
@@ -182,6 +192,8 @@ class Campaign(SpecModel):
             for operation in workload.operations:
                 if operation not in operations:
                     raise problem(_unknown("operation", operation, operations), "workloads", n, "operations")
+        if count_points(self) > MAX_CELLS:
+            raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count_points(self):,}")
 
 
 def _unknown(kind: str, value: str, known: set[str]) -> str:

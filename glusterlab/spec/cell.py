@@ -13,11 +13,13 @@ from ..units import format_size
 from .cluster import ScaleModel
 from .fields import Count, Label, SpecModel
 
-LayoutType = Literal["distribute", "replicate", "disperse"]
+LayoutType = Literal["distribute", "replicate", "disperse", "other"]
+"""How a volume spreads its files; ``other`` is no GlusterFS volume, and only imported results have it."""
+
 Access = Literal["native", "nfs", "gfapi", "smb", "none"]
 
 _GEOMETRY = re.compile(r"^([1-9][0-9]{0,3})(?:x(?:([1-9][0-9]{0,2})|\(([1-9][0-9]?)\+([1-9][0-9]?)\)))?$")
-_EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)"}
+_EXAMPLES = {"distribute": "6", "replicate": "3x2", "disperse": "12x(4+2)", "other": "1"}
 
 
 Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
@@ -30,7 +32,7 @@ class Layout(SpecModel):
     ----------
     name : str
         A label; it is not part of a cell's identity.
-    type : {"distribute", "replicate", "disperse"}
+    type : {"distribute", "replicate", "disperse", "other"}
     subvolumes : int
         Over which files are distributed.
     replica : int
@@ -65,7 +67,7 @@ class Layout(SpecModel):
     @property
     def geometry(self) -> str:
         """As the field writes it: ``6``, ``3x2`` or ``12x(4+2)``."""
-        if self.type == "distribute":
+        if self.type in ("distribute", "other"):
             return str(self.subvolumes)
         if self.type == "replicate":
             return f"{self.subvolumes}x{self.replica}"
@@ -98,6 +100,8 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
         raise ValueError(form)
     subvolumes, replica, data, redundancy = (None if part is None else int(part) for part in match.groups())
     assert subvolumes is not None
+    if layout_type == "other" and text.strip() != "1":
+        raise ValueError(f"expected the geometry 1 for what is no GlusterFS volume, found {text!r}")
     if layout_type == "disperse":
         if data is None or redundancy is None:
             raise ValueError(form)
@@ -106,7 +110,7 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
         return {"subvolumes": subvolumes, "replica": 1, "data": data, "redundancy": redundancy}
     if data is not None:
         raise ValueError(form)
-    if layout_type == "distribute":
+    if layout_type in ("distribute", "other"):
         if replica not in (None, 1):
             raise ValueError(form)
         return {"subvolumes": subvolumes, "replica": 1, "data": 1, "redundancy": 0}

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from ..errors import SpecError
+from ..errors import SpecError, UsageError
 from .campaign import Campaign
 from .cell import Cell, Layout
 from .cluster import REAL_HARDWARE, Cluster, Host
@@ -109,7 +109,17 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) 
     -------
     Plan
         The same for the same campaign and cluster, whatever the order in the file.
+
+    Raises
+    ------
+    UsageError
+        When the campaign was imported.
     """
+    if campaign.origin == "imported":
+        raise UsageError(
+            f"campaign '{campaign.name}' was imported: its cells are those of the files, and nothing in it can be"
+            " planned or run; write a campaign.yaml of your own to measure"
+        )
     cells: list[Cell] = []
     not_runnable: list[tuple[Cell, str]] = []
     excluded: list[tuple[Cell, str]] = []

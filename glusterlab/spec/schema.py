@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from .campaign import Campaign
 from .cluster import Cluster
 from .fields import UNIT_KEY
 
-Kind = Literal["cluster", "campaign"]
+Kind = Literal["cluster", "campaign", "import"]
 
 
 def json_schema(kind: Kind) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``cluster.yaml`` or ``campaign.yaml``.
+    """The JSON Schema (draft 2020-12) of ``cluster.yaml``, ``campaign.yaml`` or the ``mapping.yaml`` of an import.
 
     Editors that speak the YAML language server take it with a first line such as
     ``# yaml-language-server: $schema=campaign.schema.json``.
 
     Parameters
     ----------
-    kind : {"cluster", "campaign"}
+    kind : {"cluster", "campaign", "import"}
     """
-    model = Cluster if kind == "cluster" else Campaign
-    schema = model.model_json_schema()
+    from ..imports.mapping import Mapping
+
+    models: dict[Kind, type[BaseModel]] = {"cluster": Cluster, "campaign": Campaign, "import": Mapping}
+    schema = models[kind].model_json_schema()
     if kind == "campaign":
         _name_tools(schema["$defs"])
     _tell_units(schema)

@@ -190,6 +190,8 @@ class WorkloadResult:
         Of the measured part.
     measured_s : float or None
         The part of the command's time that was measurement, as far as the tool tells; the rest is start-up.
+    worker_min_bytes_per_s, worker_max_bytes_per_s : float or None
+        Of the slowest and the fastest worker, where the tool says so itself.
     worker_results : tuple of WorkerResult
     problems : tuple of Reason
         Empty when the result can be trusted.
@@ -205,6 +207,8 @@ class WorkloadResult:
     worker_results: tuple[WorkerResult, ...] = ()
     problems: tuple[Reason, ...] = ()
     measured_s: float | None = None
+    worker_min_bytes_per_s: float | None = None
+    worker_max_bytes_per_s: float | None = None
 
 
 class Workload(Protocol):

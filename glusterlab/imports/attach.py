@@ -1,0 +1,132 @@
+"""Telemetry and gluster's output, put beside the samples that they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as ReadOnly
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from glusterlab.errors import ParseError
+from glusterlab.imports.assign import Assignment, Refusal, is_gluster
+from glusterlab.imports.mapping import Mapping
+from glusterlab.imports.results import PlannedResult
+from glusterlab.imports.sample import AttachedFile
+from glusterlab.imports.sources import SourceFile, shown
+from glusterlab.readers.document import PACKED_ERRORS, Document, open_binary
+from glusterlab.spec.cluster import Role
+from glusterlab.spec.fields import describe
+
+HEAD_BYTES = 1 << 16
+"""So much of a telemetry file is looked at before it is taken; all of it is read when the tables are made."""
+
+Attached = tuple[SourceFile, AttachedFile]
+
+_ABOUT_THE_FILE = frozenset({"host", "role", "timezone"})
+
+
+def attach(
+    mapping: Mapping, results: Sequence[PlannedResult], assignments: Sequence[Assignment]
+) -> tuple[list[list[Attached]], list[Refusal]]:
+    """For each result the files that are kept beside it.
+
+    Parameters
+    ----------
+    mapping : Mapping
+    results : sequence of PlannedResult
+        With their repeats.
+    assignments : sequence of Assignment
+        Of telemetry and of gluster's output.
+
+    Returns
+    -------
+    attached : list of lists of (SourceFile, AttachedFile)
+        In the order of the results.
+    refused : list of Refusal
+        Files that are no text, or that belong to no sample.
+    """
+    found: list[list[Attached]] = [[] for _ in results]
+    facts = [result.facts() for result in results]
+    refused: list[Refusal] = []
+    for assignment in assignments:
+        name = shown(assignment.file.name)
+        wanted = {field: value for field, value in assignment.said.items() if field not in _ABOUT_THE_FILE}
+        fitting = [n for n, known in enumerate(facts) if _fits(wanted, known)]
+        if not fitting:
+            said = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
+            refused.append(Refusal(name, f"expected a sample of {said}, which this file belongs to, found none"))
+            continue
+        try:
+            _check_text(assignment.file)
+        except ParseError as error:
+            refused.append(Refusal(name, error.message, error.line))
+            continue
+        for n in fitting:
+            found[n].append(_placed(mapping, assignment, [each.file for _, each in found[n]]))
+    return found, refused
+
+
+def _fits(wanted: ReadOnly[str, Any], known: ReadOnly[str, Any]) -> bool:
+    return all(known.get(field) == value for field, value in wanted.items() if field in known)
+
+
+def _check_text(file: SourceFile) -> None:
+    try:
+        with open_binary(file.path) as stream:
+            head = stream.read(HEAD_BYTES)
+    except PACKED_ERRORS as error:
+        raise ParseError(f"expected a whole packed file, found damage: {error}", file=file.path) from error
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror or error}", file=file.path) from error
+    Document(file.path, head).checked()
+
+
+def _placed(mapping: Mapping, assignment: Assignment, taken: Sequence[str]) -> Attached:
+    """Where a file goes: telemetry by its host, gluster's output by its name, each numbered where that is taken."""
+    source, said = assignment.file, assignment.said
+    original = PurePosixPath(source.name).name
+    if is_gluster(assignment):
+        stem, suffixes, folder = original, "", "gluster"
+    else:
+        stem, folder = said["host"], "telemetry"
+        suffixes = _suffixes(original)
+    number, name = 1, f"{folder}/{stem}{suffixes}"
+    while name in taken:
+        number += 1
+        name = f"{folder}/{number}-{stem}" if is_gluster(assignment) else f"{folder}/{stem}.{number}{suffixes}"
+    if is_gluster(assignment):
+        return source, AttachedFile(file=name, source=source.name)
+    role: Role = said.get("role") or ("client" if said["host"] in mapping.clients else "server")
+    zone = said.get("timezone", mapping.timezone)
+    return source, AttachedFile(file=name, source=source.name, host=said["host"], role=role, timezone=zone)
+
+
+def _suffixes(name: str) -> str:
+    """The last suffix, and the one before a packer's: ``.sar``, ``.csv.xz``.
+
+    Examples
+    --------
+    >>> _suffixes("s1.example.csv.xz"), _suffixes("s1.sar"), _suffixes("sar-s1")
+    ('.csv.xz', '.sar', '.txt')
+    """
+    path = PurePosixPath(name)
+    if path.suffix in (".xz", ".gz", ".bz2"):
+        return "".join(path.suffixes[-2:])
+    return path.suffix or ".txt"
+
+
+def roles(attached: Sequence[Attached], role: str) -> list[str]:
+    """Hosts of a role that the telemetry of a sample is of."""
+    return list(dict.fromkeys(str(each.host) for _, each in attached if each.role == role))
+
+
+def contradicting_roles(mapping: Mapping, assignments: Sequence[Assignment]) -> list[Refusal]:
+    """Telemetry of a host that stands under another role elsewhere."""
+    known = {**dict.fromkeys(mapping.servers, "server"), **dict.fromkeys(mapping.clients, "client")}
+    refused = []
+    for assignment in assignments:
+        role, host = assignment.said.get("role"), assignment.said.get("host")
+        if role is not None and host is not None and known.setdefault(host, role) != role:
+            message = f"host {describe(host)} is a {role} here, and a {known[host]} elsewhere"
+            refused.append(Refusal(shown(assignment.file.name), message))
+    return refused

@@ -1,0 +1,341 @@
+"""From the results in a file to cells of the matrix: what path, mapping and file say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from glusterlab.errors import ParseError
+from glusterlab.imports.assign import Assignment, Refusal
+from glusterlab.imports.mapping import Mapping
+from glusterlab.imports.sample import ResultKey, keyed, read_all, reasons_of
+from glusterlab.imports.sources import SourceFile, shown
+from glusterlab.reasons import Reason, Status, status_of
+from glusterlab.spec.cell import Cell, Layout
+from glusterlab.spec.cluster import REAL_HARDWARE
+from glusterlab.units import format_size
+
+if TYPE_CHECKING:
+    from glusterlab.readers.records import WorkloadRecord
+
+SAME_SIZE = 0.1
+"""Relative difference up to which two file sizes are one: "4GB" may be 4 GB or 4 GiB. What the file says counts."""
+
+
+@dataclass(frozen=True)
+class PlannedResult:
+    """One result that is to become a sample.
+
+    Attributes
+    ----------
+    file : SourceFile
+    cell : Cell
+    layout : str
+        The layout as paths and mapping name it.
+    key : ResultKey
+    label : str
+        The operation as printed.
+    line : int or None
+    tool, tool_version : str, str or None
+    said : dict
+        What path and mapping said, as JSON.
+    repeat : int or None
+        As it was said.
+    status : Status
+        By the tool's own output.
+    reasons : tuple of Reason
+    judged : bool
+        The file holds what a judgement needs.
+    accept_unjudged : bool
+    gluster_version : str or None
+    disks : int
+        0 where it is not known.
+    """
+
+    file: SourceFile
+    cell: Cell
+    layout: str
+    key: ResultKey
+    label: str
+    line: int | None
+    tool: str
+    tool_version: str | None
+    said: dict[str, Any]
+    repeat: int | None
+    status: Status
+    reasons: tuple[Reason, ...]
+    judged: bool
+    accept_unjudged: bool
+    gluster_version: str | None
+    disks: int
+
+    def facts(self) -> dict[str, Any]:
+        """What telemetry and gluster's files can be matched with, by field."""
+        cell = self.cell
+        return {
+            **{name: getattr(cell, name) for name in ("access", "operation", "workers", "files_per_worker")},
+            "layout": self.layout,
+            "tool": self.tool,
+            "file_size": cell.file_size_bytes,
+            "record_size": cell.record_size_bytes,
+            "options": cell.options,
+            "job": self.key.job,
+            "run": self.key.run,
+            "repeat": self.repeat,
+            "gluster_version": self.gluster_version,
+        }
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A result of a mapped file that is not imported, because the mapping is about others."""
+
+    file: str
+    result: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class FileResults:
+    """What the results of one file come to."""
+
+    results: tuple[PlannedResult, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+class _RefusedError(Exception):
+    """Something that the mapping and the file say does not go together."""
+
+
+def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]) -> FileResults:
+    """The results of one file.
+
+    Parameters
+    ----------
+    mapping : Mapping
+    assignments : sequence of Assignment
+        All of one file.
+    layouts : dict of str to Layout or str
+        By the names that the mapping uses; text says why there is no such layout.
+    """
+    from glusterlab.readers.document import Document
+
+    file = assignments[0].file
+    name = shown(file.name)
+    tools = {assignment.said["tool"] for assignment in assignments if "tool" in assignment.said}
+    try:
+        document = Document.open(file.path)
+        records, damage = read_all(document)
+    except ParseError as error:
+        return FileResults(refused=(Refusal(name, error.message, error.line),))
+    refused = [] if damage is None else [Refusal(name, damage.message, damage.line)]
+    found = keyed(records)
+    if not found:
+        if damage is None:
+            kinds = sorted({f"{record.tool}'s {record.kind}" for record in records})
+            refused.append(
+                Refusal(
+                    name, f"expected results of a workload, found {', '.join(kinds)}: map it under gluster or telemetry"
+                )
+            )
+        return FileResults(refused=tuple(refused))
+    wrong = sorted(tools - {record.tool for _, record in found})
+    if wrong:
+        refused.append(Refusal(name, f"the mapping says {wrong[0]}, the file is of {found[0][1].tool}"))
+        return FileResults(refused=tuple(refused))
+    results: list[PlannedResult] = []
+    left_out: dict[ResultKey, LeftOut] = {}
+    taken: set[ResultKey] = set()
+    for assignment in assignments:
+        try:
+            chosen, others = _select(assignment, found)
+        except _RefusedError as error:
+            refused.append(Refusal(name, str(error)))
+            continue
+        left_out |= {key: LeftOut(name, str(key), why) for key, why in others.items()}
+        for key, record in chosen:
+            try:
+                if key in taken:
+                    raise _RefusedError(f"two entries of the mapping are about its result of {key}")
+                results.append(_plan(mapping, assignment, key, record, layouts))
+            except _RefusedError as error:
+                refused.append(Refusal(name, f"{key}: {error}", record.source.line))
+            taken.add(key)
+    return FileResults(
+        tuple(results), tuple(entry for key, entry in left_out.items() if key not in taken), _merged(refused)
+    )
+
+
+def _merged(refused: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    """Refusals of a file; where all of its results lack the same, once."""
+    once: dict[str, Refusal] = {}
+    for refusal in refused:
+        message = refusal.message.split(": ", 1)[-1]
+        once.setdefault(message, refusal)
+    return tuple(once.values())
+
+
+Keyed = Sequence[tuple[ResultKey, "WorkloadRecord"]]
+
+
+def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey, str]]:
+    """The results of a file that an entry is about, and why the others are not.
+
+    Raises
+    ------
+    _RefusedError
+        When there are none, or they are of several hosts and the mapping names none of them.
+    """
+    chosen = list(found)
+    others: dict[ResultKey, str] = {}
+    for field in ("run", "operation", "job", "host"):
+        if field not in assignment.said:
+            continue
+        wanted = assignment.said[field]
+        fitting = [(key, record) for key, record in chosen if getattr(key, field) == wanted]
+        if not fitting:
+            there = ", ".join(dict.fromkeys(str(getattr(key, field) or "none") for key, _ in chosen))
+            raise _RefusedError(f"{assignment.who(field)} says {field} {wanted}, the file has {there}")
+        others |= {
+            key: f"{assignment.who(field)} says {field} {wanted}" for key, _ in chosen if getattr(key, field) != wanted
+        }
+        chosen = fitting
+    if "host" not in assignment.said:
+        chosen, hosts = _all_hosts_together(chosen)
+        others |= hosts
+    return chosen, others
+
+
+def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRecord]], dict[ResultKey, str]]:
+    """Results over all hosts; a tool that tells of each host besides is read without these.
+
+    Raises
+    ------
+    _RefusedError
+        When results of several hosts stand side by side: their sum was measured by nobody.
+    """
+    groups: dict[tuple[object, ...], list[tuple[ResultKey, WorkloadRecord]]] = {}
+    for key, record in chosen:
+        group = (key.run, key.operation, key.job, record.file_size_bytes, record.record_size_bytes)
+        groups.setdefault(group, []).append((key, record))
+    kept: list[tuple[ResultKey, WorkloadRecord]] = []
+    others: dict[ResultKey, str] = {}
+    for members in groups.values():
+        hosts = list(dict.fromkeys(key.host for key, _ in members))
+        if None in hosts:
+            kept += [member for member in members if member[0].host is None]
+            others |= {key: "of one host; that of all is imported" for key, _ in members if key.host is not None}
+        elif len(hosts) == 1:
+            kept += members
+        else:
+            raise _RefusedError(
+                f"results of {len(hosts)} hosts stand side by side ({hosts[0]}, {hosts[1]}, ...), and their sum was"
+                " measured by nobody: name one of them by host, or leave the file out"
+            )
+    return kept, others
+
+
+def _plan(
+    mapping: Mapping,
+    assignment: Assignment,
+    key: ResultKey,
+    record: WorkloadRecord,
+    layouts: dict[str, Layout | str],
+) -> PlannedResult:
+    said, defaults = assignment.said, mapping.defaults
+    name = said.get("layout", defaults.layout)
+    if name is None:
+        raise _RefusedError(
+            "which layout? Neither path nor mapping says it: write {layout} into the pattern, or say layout"
+        )
+    layout = layouts[name]
+    if isinstance(layout, str):
+        raise _RefusedError(layout)
+    accept = bool(said.get("accept_unjudged", defaults.accept_unjudged))
+    options = said.get("options", defaults.options) or ()
+    # jobs of one file are different workloads, even where sizes and workers agree
+    job = () if key.job is None else (f"--name={key.job}",)
+    try:
+        cell = Cell(
+            layout=layout,
+            access=said.get("access", defaults.access) or "native",
+            tool=record.tool,
+            operation=record.operation,
+            file_size_bytes=(size := _file_size(assignment, record, defaults.file_size)),
+            nominal_file_size_bytes=size,
+            record_size_bytes=_agreed(assignment, "record_size", record.record_size_bytes, defaults.record_size),
+            files_per_worker=_files_per_worker(assignment, record, defaults.files_per_worker),
+            workers=_workers(assignment, record, defaults.workers),
+            model=REAL_HARDWARE,
+            options=(*options, *job),
+        )
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        raise _RefusedError(f"{details['loc'][0]}: {details['msg'][:1].lower()}{details['msg'][1:]}") from error
+    reasons = reasons_of(record, accept_unjudged=accept)
+    return PlannedResult(
+        file=assignment.file,
+        cell=cell,
+        layout=name,
+        key=key,
+        label=record.label,
+        line=record.source.line,
+        tool=record.tool,
+        tool_version=record.tool_version,
+        said={field: list(value) if isinstance(value, tuple) else value for field, value in said.items()},
+        repeat=said.get("repeat"),
+        status=status_of(reasons),
+        reasons=reasons,
+        judged=record.valid is not None,
+        accept_unjudged=accept,
+        gluster_version=said.get("gluster_version", defaults.gluster_version),
+        disks=mapping.layout_facts(name).disks or 0,
+    )
+
+
+def _agreed(assignment: Assignment, field: str, found: int | None, default: int | None) -> int | None:
+    """What path, mapping and file say of a number together.
+
+    Raises
+    ------
+    _RefusedError
+        When they contradict each other.
+    """
+    wanted = assignment.said.get(field)
+    if wanted is None:
+        return default if found is None else found
+    if found is not None and found != wanted:
+        as_text = format_size if field.endswith("size") else str
+        raise _RefusedError(f"{assignment.who(field)} says {field} {as_text(wanted)}, the file {as_text(found)}")
+    return int(wanted)
+
+
+def _workers(assignment: Assignment, record: WorkloadRecord, default: int | None) -> int:
+    workers = _agreed(assignment, "workers", record.workers, default)
+    if workers is None:
+        raise _RefusedError(
+            "how many workers? The file does not say it: write {workers} into the pattern, or say workers"
+        )
+    return workers
+
+
+def _file_size(assignment: Assignment, record: WorkloadRecord, default: int | None) -> int:
+    found, wanted = record.file_size_bytes, assignment.said.get("file_size")
+    if found and wanted and abs(found / wanted - 1) <= SAME_SIZE:
+        return found
+    size = _agreed(assignment, "file_size", found or None, default)
+    if size is None:
+        raise _RefusedError(
+            "which file size? The file does not say it: write {file_size} into the pattern, or say file_size"
+        )
+    return size
+
+
+def _files_per_worker(assignment: Assignment, record: WorkloadRecord, default: int | None) -> int:
+    found = record.details.get("files_per_thread")
+    known = found if isinstance(found, int) and not isinstance(found, bool) else None
+    return _agreed(assignment, "files_per_worker", known, default) or 1
