@@ -1,7 +1,6 @@
-"""What `gluster --xml` says, read as data: peers, volumes, the state of bricks and of a rebalance.
+"""What `gluster --xml` says to the runner, read as data: peers, volumes, the state of bricks and of a rebalance.
 
-The output is taken for hostile, as everything that comes from elsewhere: a document type declaration, and with it any
-entity, is refused before the text is parsed.
+How gluster's XML is read stands in `glusterlab.readers.gluster_xml`, which makes records of the same output.
 """
 
 from __future__ import annotations
@@ -9,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, NoReturn
-from xml.etree import ElementTree as ET
-from xml.parsers import expat
+from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
+from glusterlab.readers import gluster_xml
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -83,21 +81,7 @@ def read_xml(text: bytes) -> Element:
     """
     if len(text) > MAX_XML_BYTES:
         raise ParseError(f"expected at most {MAX_XML_BYTES} bytes of gluster's XML, found {len(text)}")
-    guard = expat.ParserCreate()
-    guard.StartDoctypeDeclHandler = _refuse_doctype
-    try:
-        guard.Parse(text, True)
-        root = ET.fromstring(text)  # noqa: S314 - the guard above has refused every DTD
-    except (expat.ExpatError, ET.ParseError) as error:
-        raise ParseError(f"expected gluster's XML, found {text[:60]!r}: {error}") from error
-    if root.findtext("opRet") not in ("0", None):
-        why = root.findtext("opErrstr") or root.findtext("opErrno")
-        raise ParseError(f"gluster reports an error: {why}")
-    return root
-
-
-def _refuse_doctype(*_: object) -> NoReturn:
-    raise ParseError("expected gluster's XML, found a document type declaration, which gluster never writes")
+    return gluster_xml.read_output(text)
 
 
 def read_peers(text: bytes, cluster: Cluster, asked: str) -> dict[str, bool]:
@@ -134,13 +118,12 @@ def read_info(text: bytes) -> dict[str, VolumeInfo]:
         name = volume.findtext("name")
         if name is None:
             continue
-        options = {
-            option.findtext("name") or "": option.findtext("value") or ""
-            for option in volume.iterfind("options/option")
-        }
-        bricks = tuple(brick.findtext("name") or (brick.text or "") for brick in volume.iterfind("bricks/brick"))
         volumes[name] = VolumeInfo(
-            name, volume.findtext("typeStr") or "", volume.findtext("status") == "1", bricks, options
+            name,
+            volume.findtext("typeStr") or "",
+            volume.findtext("status") == "1",
+            tuple(brick for bricks in volume.iterfind("bricks") for brick in gluster_xml.brick_names(bricks)),
+            gluster_xml.options(volume),
         )
     return volumes
 
@@ -150,18 +133,15 @@ def read_status(text: bytes) -> VolumeStatus:
     root = read_xml(text)
     bricks = tuple(
         BrickStatus(
-            node.findtext("hostname") or "", node.findtext("path") or "", node.findtext("status") == "1", _pid(node)
+            node.findtext("hostname") or "",
+            node.findtext("path") or "",
+            node.findtext("status") == "1",
+            gluster_xml.pid(node),
         )
-        for node in root.iter("node")
-        if (node.findtext("path") or "").startswith("/")
+        for node in gluster_xml.brick_nodes(root)
     )
     rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in root.iter("task"))
     return VolumeStatus(bricks, rebalancing)
-
-
-def _pid(node: Element) -> int | None:
-    text = node.findtext("pid") or ""
-    return int(text) if text.isdecimal() and int(text) > 0 else None
 
 
 def server_name(cluster: Cluster, address: str) -> str:
