@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from glusterlab.errors import ParseError, WorkloadError
+from glusterlab.readers.document import Document
+from glusterlab.readers.smallfile_text import reports
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import Host, ScaleModel
 from glusterlab.workloads import Job
-from glusterlab.workloads.smallfile import Smallfile, parse_json, parse_text
+from glusterlab.workloads.smallfile import Smallfile
 
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
-SAMPLES = Path(__file__).parents[3] / "shared" / "samples" / "smallfile"
 SMALLFILE = Smallfile()
 
 
@@ -121,13 +122,13 @@ def test_prepare_makes_the_dataset_afresh_before_a_create() -> None:
 @pytest.mark.parametrize("operation", ["create", "read"])
 def test_runs_that_count(tmp_path: Path, operation: str) -> None:
     result = _parse(tmp_path, operation, make_cell(operation))
-    (text,) = parse_text((DATA / operation / "stdout.txt").read_text())
+    (text,) = reports(Document.open(DATA / operation / "stdout.txt"))
     assert result.problems == ()
     assert (result.tool_version, result.workers) == ("3.2", 2)
     assert result.files_per_s == pytest.approx(text.files_per_s, abs=1e-5)
     assert result.throughput_bytes_per_s == pytest.approx(text.mib_per_s * 2**20, abs=10)
     assert result.elapsed_s == pytest.approx(text.elapsed_s, abs=1e-3)
-    assert [worker.files for worker in result.worker_results] == [line.files for line in text.lines]
+    assert [worker.files for worker in result.worker_results] == [row.files for row in text.rows]
     assert [worker.host for worker in result.worker_results] == ["gl-c01", "gl-c02"]
 
 
@@ -164,14 +165,6 @@ def test_no_json_says_what_the_text_said(tmp_path: Path) -> None:
         SMALLFILE.parse(tmp_path, make_cell())
 
 
-def test_older_names_in_the_json() -> None:
-    data = json.loads((DATA / "read" / "output.json").read_text())
-    wanted = parse_json(json.dumps(data)).results.files_per_s
-    for stats in (data["results"], *data["results"]["host"].values()):
-        stats["files-per-sec"] = stats.pop("filesPerSec")
-    assert parse_json(json.dumps(data)).results.files_per_s == wanted
-
-
 def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
     data = json.loads((DATA / "read" / "output.json").read_text())
     data["results"]["thread"] = data["results"].pop("host")["gl-c01"]["thread"]
@@ -180,63 +173,17 @@ def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
     assert [(worker.worker, worker.host) for worker in result.worker_results] == [(1, None)]
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"results": 3}', "[" * 100_000, '{"params": {}, "results": {}}'])
-def test_damaged_json(text: str) -> None:
-    with pytest.raises(ParseError, match="expected smallfile's JSON"):
-        parse_json(text)
-
-
-# --- samples from public places
-
-
-def _sample(name: str) -> tuple[Any, Any]:
-    if not SAMPLES.is_dir():
-        pytest.skip("the samples of ../shared are not here")
-    expected = json.loads((SAMPLES / f"{name}.expect.json").read_text())["expected"]
-    return parse_text((SAMPLES / f"{name}.txt").read_text()), expected
-
-
-def _check(run: Any, expected: dict[str, Any]) -> None:
-    names = {
-        "MiB_per_sec": "mib_per_s",
-        "data_GiB": "data_gib",
-        "elapsed": "elapsed_s",
-        "files": "files",
-        "files_per_sec": "files_per_s",
-        "iops": "iops",
-        "operation": "operation",
-        "pct": "percent_done",
-        "pct_min": "percent_min",
-        "record_kB": "record_size_kb",
-        "threads": "threads",
-        "total_iops_line": "iops_line",
-    }
-    for key, value in expected.items():
-        if key in names:
-            assert getattr(run, names[key]) == value, key
-
-
-def test_published_log_of_two_runs() -> None:
-    runs, expected = _sample("smallfile-03")
-    assert len(runs) == 2
-    _check(runs[0], expected["run1"])
-    _check(runs[1], expected["run2"])
-
-
-def test_published_create() -> None:
-    (run,), expected = _sample("smallfile-04")
-    _check(run, expected)
-    line = run.lines[7]
-    assert (line.elapsed, line.files) == (expected["thread_07"]["elapsed"], expected["thread_07"]["files"])
-
-
-def test_published_cleanup_has_no_throughput() -> None:
-    (run,), expected = _sample("smallfile-07")
-    _check(run, expected)
-    assert {line.records for line in run.lines} == {expected["records"]}
-
-
-def test_every_sample_is_tested() -> None:
-    if not SAMPLES.is_dir():
-        pytest.skip("the samples of ../shared are not here")
-    assert {path.stem for path in SAMPLES.glob("*.txt")} == {"smallfile-03", "smallfile-04", "smallfile-07"}
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "found an empty file"),
+        ("[]", "found 0"),
+        ('{"results": 3, "params": {}}', "found 0"),
+        ('{"params": {"operation": "read"}, "results": {}}', "without"),
+        ('{"params": ' + "[" * 100_000, "levels|whole JSON"),
+    ],
+)
+def test_damaged_json(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "output.json").write_text(text)
+    with pytest.raises(ParseError, match=message):
+        SMALLFILE.parse(tmp_path, make_cell())
