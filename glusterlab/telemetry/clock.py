@@ -1,0 +1,174 @@
+"""Dates and times as sysstat prints them in any locale: twelve hours or twenty-four, with or without a time zone."""
+
+from __future__ import annotations
+
+import re
+from calendar import timegm
+from collections.abc import Sequence
+from datetime import date
+from functools import lru_cache
+
+from glusterlab.telemetry.sysstat import DEVICES
+
+# whatever stands between the digits: a text that was not UTF-8 has other signs than hours, minutes and seconds
+_TIME = re.compile(r"(\d{1,2})[^\d\s]{1,4}(\d{2})[^\d\s]{1,4}(\d{2})[^\d\s]{0,4}")
+_PART = re.compile(r"(\d{1,2})([시時时분分초秒])")
+_SECONDS = {"시": 3600, "時": 3600, "时": 3600, "분": 60, "分": 60, "초": 1, "秒": 1}
+_MORNING = frozenset({"am", "a.m.", "πμ", "π.μ.", "上午", "午前", "오전", "पूर्वाह्न", "ص", "vorm.", "sa", "pd", "e.b."})
+_EVENING = frozenset({"pm", "p.m.", "μμ", "μ.μ.", "下午", "午後", "오후", "अपराह्न", "م", "nachm.", "ch", "md", "e.d."})
+_ZONE = re.compile(r"[A-Z]{2,5}|[+-]\d{2}(?::?\d{2})?")
+
+MAX_TIME_WORDS = 5
+"""Words that a time may take: mark of the half day, hours, minutes, seconds, zone."""
+
+
+def is_time(word: str) -> bool:
+    """Whether a word is a whole time of day, or the hours of one that is written in three words."""
+    return _TIME.fullmatch(word) is not None or _PART.fullmatch(word) is not None
+
+
+def half_day(word: str) -> int | None:
+    """0 for the first half of a day, 12 for the second, None for another word."""
+    lower = word.lower()
+    return 0 if lower in _MORNING else 12 if lower in _EVENING else None
+
+
+@lru_cache(maxsize=1 << 17)
+def seconds_of(words: tuple[str, ...]) -> float | None:
+    """Seconds since midnight, or None when the words are no time.
+
+    Examples
+    --------
+    >>> seconds_of(("12:00:01", "AM"))
+    1.0
+    >>> seconds_of(("14时20分42秒",)) == 14 * 3600 + 20 * 60 + 42
+    True
+    >>> seconds_of(("01:00:00", "PM", "UTC"))
+    46800.0
+    """
+    total: int | None = None
+    half: int | None = None
+    for word in words:
+        if (whole := _TIME.fullmatch(word)) is not None:
+            hours, minutes, seconds = int(whole[1]), int(whole[2]), int(whole[3])
+            if total is not None or hours > 24 or minutes > 59 or seconds > 60:
+                return None
+            total = hours * 3600 + minutes * 60 + seconds
+        elif (part := _PART.fullmatch(word)) is not None:
+            total = (total or 0) + int(part[1]) * _SECONDS[part[2]]
+        elif (found := half_day(word)) is not None:
+            half = found
+        elif word in DEVICES or _ZONE.fullmatch(word) is None:
+            return None
+    if total is None:
+        return None
+    if half is not None:
+        if not 3600 <= total < 13 * 3600:
+            return None
+        total = total % 43_200 + half * 3600
+    return float(total)
+
+
+def time_words(words: Sequence[str]) -> int:
+    """How many words at the start of a header line are its time; 0 when it does not begin with a time.
+
+    The words after it are columns, so a zone and the mark of the half day belong to the time.
+    """
+    for count in range(min(MAX_TIME_WORDS, len(words) - 1), 0, -1):
+        if seconds_of(tuple(words[:count])) is not None:
+            return count
+    return 0
+
+
+_ISO = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})")
+_NUMBERS = re.compile(r"(\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{2})\.?")
+_EASTERN = re.compile(r"(\d{4})\s*[年년]\s*(\d{1,2})\s*[月월]\s*(\d{1,2})\s*[日일]")
+_DAY_MONTH_YEAR = re.compile(r"(\d{1,2})\.?[\s-]+([^\W\d_]{3,10})\.?,?[\s-]+(\d{4}|\d{2})\b")
+_MONTH_DAY_YEAR = re.compile(r"([^\W\d_]{3,10})\.?\s+(\d{1,2}),?\s+(\d{4})\b")
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            "jan january januar januari janvier enero ene gennaio gen janeiro янв января",
+            "feb february februar februari février fév febrero febbraio fevereiro fev фев февраля",
+            "mar march märz mär maart mars marzo março мар марта",
+            "apr april avril avr abril abr aprile апр апреля",
+            "may mai mei mayo maggio mag maio мая май",
+            "jun june juni juin junio giugno giu junho июн июня",
+            "jul july juli juillet julio luglio lug julho июл июля",
+            "aug august augustus août agosto ago авг августа",
+            "sep sept september septembre septiembre settembre set setembro сен сентября",
+            "oct october oktober okt octobre octubre ottobre ott outubro out окт октября",
+            "nov november novembre noviembre novembro ноя ноября",
+            "dec december dezember dez décembre déc diciembre dic dicembre dezembro декабря дек",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+
+
+def _epoch(year: int, month: int, day: int) -> float | None:
+    # two digits mean sysstat's own years, which began in the nineties
+    full = year if year >= 100 else year + (1900 if year >= 90 else 2000)
+    try:
+        return float(timegm(date(full, month, day).timetuple()))
+    except ValueError:
+        return None
+
+
+def date_of(text: str, day_first: bool) -> float | None:
+    """Epoch seconds of a banner's date, as if it were UTC; None when there is none.
+
+    Parameters
+    ----------
+    text : str
+        The banner behind the host's name.
+    day_first : bool
+        How 10/07/2008 is meant, when both numbers could be the month.
+
+    Examples
+    --------
+    >>> date_of("10/07/2008", day_first=True) == date_of("2008-07-10", day_first=False)
+    True
+    >>> date_of("Thursday 04 September 2014", False) == date_of("04.09.2014", True)
+    True
+    """
+    if (found := _ISO.search(text) or _EASTERN.search(text)) is not None:
+        return _epoch(int(found[1]), int(found[2]), int(found[3]))
+    if (found := _NUMBERS.search(text)) is not None:
+        first, second, year = int(found[1]), int(found[3]), int(found[4])
+        # dots are written by locales that begin with the day
+        day_first = (day_first or found[2] == "." or first > 12) and second <= 12
+        return _epoch(year, *((second, first) if day_first else (first, second)))
+    if (found := _DAY_MONTH_YEAR.search(text)) is not None and found[2].lower() in _MONTHS:
+        return _epoch(int(found[3]), _MONTHS[found[2].lower()], int(found[1]))
+    if (found := _MONTH_DAY_YEAR.search(text)) is not None and found[1].lower() in _MONTHS:
+        return _epoch(int(found[3]), _MONTHS[found[1].lower()], int(found[2]))
+    return None
+
+
+_AROUND = re.compile(r"(?m)^[ \t]*(\S+[ \t]+)?\d{1,2}[:.,時时시].*$")
+_COMMA = re.compile(r"(?<![\d.,])\d+,\d\d(?![\d.,])")
+
+
+def day_first(after: str) -> bool:
+    """How a date of two small numbers before this text is meant.
+
+    A decimal comma belongs to locales that begin with the day. The twelve-hour clock is American, unless a time zone
+    follows it, as in India. Without either it is the C locale of sysstat, which begins with the month.
+    """
+    lines = [found[0].split() for found in _AROUND.finditer(after)][:4]
+    if any(_COMMA.fullmatch(word) for words in lines for word in words[1:]):
+        return True
+    return any(_zoned(words) for words in lines)
+
+
+def _zoned(words: Sequence[str]) -> bool:
+    zones = [word for word in words[1:3] if _ZONE.fullmatch(word) and half_day(word) is None]
+    return any(zone not in DEVICES for zone in zones)
+
+
+def has_decimal_comma(after: str) -> bool:
+    """Whether numbers in these lines have a decimal comma."""
+    return any(_COMMA.fullmatch(word) for found in _AROUND.finditer(after) for word in found[0].split()[1:])

@@ -1,0 +1,341 @@
+"""Names and units of telemetry in tables: for every column of sysstat an SI metric whose name ends in its unit.
+
+sysstat counts in kB of 1,024 bytes, sectors of 512 bytes, MB of 2^20, percent and milliseconds. The tables have bytes,
+seconds, fractions of 1, events per second and counts. Old and new names of a column are the same metric.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from glusterlab.telemetry.blocks import Block
+
+KB = 1024.0
+MB = 1024.0 * 1024.0
+SECTOR = 512.0
+PERCENT = 0.01
+MILLISECOND = 1e-3
+KILOHERTZ = 1e3
+MEGAHERTZ = 1e6
+MINUTE = 1 / 60
+
+SAME_TOTAL = 0.005
+"""Relative difference up to which memory used and free together count as all memory."""
+
+
+def _each(text: str, ending: str, factor: float) -> dict[str, tuple[str, float]]:
+    pairs = (pair.partition("=") for pair in text.split())
+    return {column: (f"{name}{ending}", factor) for column, _, name in pairs}
+
+
+def _rates(text: str) -> dict[str, tuple[str, float]]:
+    pairs = (pair.partition("=") for pair in text.split())
+    return {f"{column}/s": (f"{name}_per_s", 1.0) for column, _, name in pairs}
+
+
+def _fractions(text: str) -> dict[str, tuple[str, float]]:
+    return _each(text, "_fraction", PERCENT)
+
+
+def _kilobytes(text: str) -> dict[str, tuple[str, float]]:
+    return _each(text, "_bytes", KB)
+
+
+def _counts(text: str) -> dict[str, tuple[str, float]]:
+    return _each(text, "_count", 1.0)
+
+
+_PRESSURE = {
+    f"%{share[0]}{what}{column}": (f"{what_name}_{share}{name}_fraction", PERCENT)
+    for what, what_name in (("cpu", "cpu"), ("io", "io"), ("mem", "memory"))
+    for share in ("some", "full")
+    for column, name in (("-10", "_10s"), ("-60", "_60s"), ("-300", "_300s"), ("", ""))
+}
+
+METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
+    "cpu": _fractions(
+        "%user=user %usr=user %nice=nice %system=system %sys=system %iowait=iowait %steal=steal %irq=irq %soft=softirq "
+        "%guest=guest %gnice=guest_nice %idle=idle"
+    ),
+    "processes": _rates("proc=created_processes cswch=context_switches"),
+    "process": _rates(
+        "minflt=minor_faults majflt=major_faults cminflt=children_minor_faults cmajflt=children_major_faults "
+        "nswap=swapped_pages"
+    )
+    | _fractions("%user=user %system=system %cuser=children_user %csystem=children_system"),
+    "interrupts": {"intr/s": ("interrupts_per_s", 1.0), "all": ("interrupts_per_s", 1.0)},
+    "swapping": _rates("pswpin=swapped_in_pages pswpout=swapped_out_pages"),
+    "paging": {
+        "pgpgin/s": ("paged_in_bytes_per_s", KB),
+        "pgpgout/s": ("paged_out_bytes_per_s", KB),
+        "%vmeff": ("reclaim_efficiency_fraction", PERCENT),
+    }
+    | _rates(
+        "fault=faults majflt=major_faults pgfree=freed_pages pgscank=kswapd_scanned_pages pgscand=scanned_pages "
+        "pgsteal=reclaimed_pages pgprom=promoted_pages pgdem=demoted_pages"
+    )
+    | _counts(
+        "activepg=active_pages inadtypg=inactive_dirty_pages inaclnpg=inactive_clean_pages inatarpg=inactive_target_pages"
+    ),
+    "io": {
+        "tps": ("transfers_per_s", 1.0),
+        "rtps": ("read_transfers_per_s", 1.0),
+        "wtps": ("write_transfers_per_s", 1.0),
+        "dtps": ("discard_transfers_per_s", 1.0),
+        "bread/s": ("read_bytes_per_s", SECTOR),
+        "bwrtn/s": ("write_bytes_per_s", SECTOR),
+        "bdscd/s": ("discard_bytes_per_s", SECTOR),
+    },
+    "memory": _kilobytes(
+        "kbmemfree=free kbavail=available kbmemused=used kbbuffers=buffers kbcached=cached kbcommit=committed "
+        "kbactive=active kbinact=inactive kbdirty=dirty kbshmem=shared kbanonpg=anonymous kbslab=slab "
+        "kbkstack=kernel_stack kbpgtbl=page_tables kbvmused=vmalloc kbmemshrd=shared kbswpfree=swap_free "
+        "kbswpused=swap_used kbswpcad=swap_cached"
+    )
+    | _fractions("%memused=used %commit=committed %swpused=swap_used %swpcad=swap_cached")
+    | _rates("frmpg=freed_pages shmpg=shared_pages bufpg=buffer_pages campg=cached_pages"),
+    "swap": _kilobytes("kbswpfree=free kbswpused=used kbswpcad=cached") | _fractions("%swpused=used %swpcad=cached"),
+    "hugepages": _kilobytes("kbhugfree=free kbhugused=used kbhugrsvd=reserved kbhugsurp=surplus")
+    | _fractions("%hugused=used"),
+    "kernel-tables": _counts(
+        "dentunusd=unused_dentries file-nr=files inode-nr=inodes pty-nr=terminals file-sz=files inode-sz=inodes "
+        "super-sz=superblocks dquot-sz=quotas rtsig-sz=signals"
+    )
+    | _fractions("%file-sz=files %super-sz=superblocks %dquot-sz=quotas %rtsig-sz=signals"),
+    "queue": {
+        "runq-sz": ("runnable", 1.0),
+        "plist-sz": ("processes_count", 1.0),
+        "ldavg-1": ("load_1min", 1.0),
+        "ldavg-5": ("load_5min", 1.0),
+        "ldavg-15": ("load_15min", 1.0),
+        "blocked": ("blocked_processes", 1.0),
+    },
+    "tty": _rates(
+        "rcvin=receive_interrupts xmtin=transmit_interrupts framerr=frame_errors prtyerr=parity_errors brk=breaks "
+        "ovrun=overruns"
+    ),
+    "disk": {
+        "tps": ("transfers_per_s", 1.0),
+        "rkB/s": ("read_bytes_per_s", KB),
+        "rd_sec/s": ("read_bytes_per_s", SECTOR),
+        "sect/s": ("transfer_bytes_per_s", SECTOR),
+        "wkB/s": ("write_bytes_per_s", KB),
+        "wr_sec/s": ("write_bytes_per_s", SECTOR),
+        "dkB/s": ("discard_bytes_per_s", KB),
+        "dc_sec/s": ("discard_bytes_per_s", SECTOR),
+        "areq-sz": ("request_bytes", KB),
+        "avgrq-sz": ("request_bytes", SECTOR),
+        "aqu-sz": ("queue_length", 1.0),
+        "avgqu-sz": ("queue_length", 1.0),
+        "await": ("await_s", MILLISECOND),
+        "svctm": ("service_time_s", MILLISECOND),
+        "%util": ("utilisation_fraction", PERCENT),
+    },
+    "network": {
+        "rxkB/s": ("receive_bytes_per_s", KB),
+        "rxbyt/s": ("receive_bytes_per_s", 1.0),
+        "txkB/s": ("transmit_bytes_per_s", KB),
+        "txbyt/s": ("transmit_bytes_per_s", 1.0),
+        "%ifutil": ("utilisation_fraction", PERCENT),
+    }
+    | _rates(
+        "rxpck=receive_packets txpck=transmit_packets rxcmp=receive_compressed_packets "
+        "txcmp=transmit_compressed_packets rxmcst=receive_multicast_packets"
+    ),
+    "network-errors": _rates(
+        "rxerr=receive_errors txerr=transmit_errors coll=collisions rxdrop=receive_drops txdrop=transmit_drops "
+        "txcarr=carrier_errors rxfram=frame_errors rxfifo=receive_fifo_errors txfifo=transmit_fifo_errors"
+    ),
+    "nfs": _rates("call=calls retrans=retransmissions read=reads write=writes access=accesses getatt=getattrs"),
+    "nfsd": _rates(
+        "scall=calls badcall=bad_calls packet=packets udp=udp_packets tcp=tcp_packets hit=cache_hits miss=cache_misses "
+        "sread=reads swrite=writes saccess=accesses sgetatt=getattrs"
+    ),
+    "sockets": _counts(
+        "totsck=sockets tcpsck=tcp_sockets udpsck=udp_sockets rawsck=raw_sockets ip-frag=ip_fragments "
+        "tcp-tw=tcp_time_wait_sockets"
+    ),
+    "sockets6": _counts("tcp6sck=tcp_sockets udp6sck=udp_sockets raw6sck=raw_sockets ip6-frag=ip_fragments"),
+    "ip": _rates(
+        "irec=received_datagrams fwddgm=forwarded_datagrams idel=delivered_datagrams orq=sent_datagrams "
+        "asmrq=reassembly_fragments asmok=reassembled_datagrams fragok=fragmented_datagrams fragcrt=created_fragments"
+    ),
+    "ip-errors": _rates(
+        "ihdrerr=header_errors iadrerr=address_errors iukwnpr=unknown_protocols idisc=receive_discards "
+        "odisc=send_discards onort=no_routes asmf=reassembly_failures fragf=fragmentation_failures"
+    ),
+    "ip6": _rates(
+        "irec6=received_datagrams fwddgm6=forwarded_datagrams idel6=delivered_datagrams orq6=sent_datagrams "
+        "asmrq6=reassembly_fragments asmok6=reassembled_datagrams imcpck6=received_multicasts omcpck6=sent_multicasts "
+        "fragok6=fragmented_datagrams fragcr6=created_fragments"
+    ),
+    "ip6-errors": _rates(
+        "ihdrer6=header_errors iadrer6=address_errors iukwnp6=unknown_protocols i2big6=too_big_errors "
+        "idisc6=receive_discards odisc6=send_discards inort6=receive_no_routes onort6=no_routes "
+        "asmf6=reassembly_failures fragf6=fragmentation_failures itrpck6=truncated_packets"
+    ),
+    "icmp": _rates(
+        "imsg=received_messages omsg=sent_messages iech=received_echos iechr=received_echo_replies oech=sent_echos "
+        "oechr=sent_echo_replies itm=received_timestamps itmr=received_timestamp_replies otm=sent_timestamps "
+        "otmr=sent_timestamp_replies iadrmk=received_mask_requests iadrmkr=received_mask_replies "
+        "oadrmk=sent_mask_requests oadrmkr=sent_mask_replies"
+    ),
+    "icmp-errors": _rates(
+        "ierr=receive_errors oerr=send_errors idstunr=received_unreachables odstunr=sent_unreachables "
+        "itmex=received_time_exceeded otmex=sent_time_exceeded iparmpb=received_parameter_problems "
+        "oparmpb=sent_parameter_problems isrcq=received_source_quenches osrcq=sent_source_quenches "
+        "iredir=received_redirects oredir=sent_redirects"
+    ),
+    "icmp6": _rates(
+        "imsg6=received_messages omsg6=sent_messages iech6=received_echos iechr6=received_echo_replies "
+        "oech6=sent_echos oechr6=sent_echo_replies igmbq6=received_group_queries igmbr6=received_group_reports "
+        "ogmbr6=sent_group_reports igmbrd6=received_group_reductions ogmbrd6=sent_group_reductions "
+        "irtsol6=received_router_solicits ortsol6=sent_router_solicits irtad6=received_router_advertisements "
+        "inbsol6=received_neighbour_solicits onbsol6=sent_neighbour_solicits "
+        "inbad6=received_neighbour_advertisements onbad6=sent_neighbour_advertisements"
+    ),
+    "icmp6-errors": _rates(
+        "ierr6=receive_errors idtunr6=received_unreachables odtunr6=sent_unreachables itmex6=received_time_exceeded "
+        "otmex6=sent_time_exceeded iprmpb6=received_parameter_problems oprmpb6=sent_parameter_problems "
+        "iredir6=received_redirects oredir6=sent_redirects ipck2b6=received_too_bigs opck2b6=sent_too_bigs"
+    ),
+    "tcp": _rates("active=active_opens passive=passive_opens iseg=received_segments oseg=sent_segments"),
+    "tcp-errors": _rates(
+        "atmptf=failed_attempts estres=resets retrseg=retransmitted_segments retrans=retransmitted_segments "
+        "isegerr=receive_errors orsts=sent_resets"
+    ),
+    "udp": _rates("idgm=received_datagrams odgm=sent_datagrams noport=no_port_datagrams idgmerr=receive_errors"),
+    "udp6": _rates("idgm6=received_datagrams odgm6=sent_datagrams noport6=no_port_datagrams idgmer6=receive_errors"),
+    "fc": {
+        "fch_rxf/s": ("receive_frames_per_s", 1.0),
+        "fch_txf/s": ("transmit_frames_per_s", 1.0),
+        "fch_rxw/s": ("receive_bytes_per_s", 4.0),
+        "fch_txw/s": ("transmit_bytes_per_s", 4.0),
+    },
+    "softnet": _rates("total=frames dropd=dropped_frames squeezd=squeezes rx_rps=steered_packets flw_lim=flow_limits")
+    | _counts("blg_len=backlog_packets"),
+    "cpu-frequency": {
+        "MHz": ("frequency_hz", MEGAHERTZ),
+        "wghMHz": ("weighted_frequency_hz", MEGAHERTZ),
+        "%MHz": ("frequency_fraction", PERCENT),
+    },
+    "fan": {"rpm": ("speed_per_s", MINUTE), "drpm": ("speed_over_minimum_per_s", MINUTE)},
+    "temperature": {"degC": ("temperature_celsius", 1.0), "%temp": ("temperature_fraction", PERCENT)},
+    "voltage": {"inV": ("input_volts", 1.0), "%in": ("input_fraction", PERCENT)},
+    "usb": {"maxpower": ("maximum_amperes", MILLISECOND)},
+    "battery": {
+        "%cap": ("capacity_fraction", PERCENT),
+        "cap/min": ("capacity_change_fraction_per_s", PERCENT * MINUTE),
+    },
+    "filesystem": _each("MBfsfree=free MBfsused=used", "_bytes", MB)
+    | _fractions("%fsused=used %ufsused=user_used %Iused=inodes_used")
+    | _counts("Ifree=free_inodes Iused=used_inodes"),
+    "psi": _PRESSURE,
+}
+"""By activity and column: metric, and the factor from sysstat's unit to the metric's."""
+
+TABLE_ACTIVITIES: Mapping[str, str] = {"queue": "load"}
+"""Activities whose name in tables is another than in records."""
+
+_CPU = re.compile(r"CPU(\d+)")
+_IRQ = re.compile(r"i(\d{3})/s")
+
+
+@lru_cache(maxsize=8192)
+def metric_of(activity: str, column: str) -> tuple[str, float]:
+    """The metric of a column, and the factor to its unit; columns that no version has get a name by their form.
+
+    Examples
+    --------
+    >>> metric_of("network", "rxkB/s")
+    ('receive_bytes_per_s', 1024.0)
+    >>> metric_of("interrupts", "CPU3")
+    ('cpu3_interrupts_per_s', 1.0)
+    >>> metric_of("other", "%new")
+    ('new_fraction', 0.01)
+    """
+    if (known := METRICS.get(activity, {}).get(column)) is not None:
+        return known
+    if (cpu := _CPU.fullmatch(column)) is not None:
+        return f"cpu{int(cpu[1])}_interrupts_per_s", 1.0
+    if (irq := _IRQ.fullmatch(column)) is not None:
+        return f"irq{int(irq[1])}_interrupts_per_s", 1.0
+    name = re.sub(r"\W+", "_", column.removesuffix("/s")).strip("_").lower() or "column"
+    if column.endswith("/s"):
+        return f"{name}_per_s", 1.0
+    return (f"{name}_fraction", PERCENT) if column.startswith("%") else (f"{name}_value", 1.0)
+
+
+@lru_cache(maxsize=1)
+def _activities() -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for activity, columns in METRICS.items():
+        for column in columns:
+            found[column] = (*found.get(column, ()), activity)
+    return found
+
+
+def activities_of(column: str) -> tuple[str, ...]:
+    """The activities that have a column."""
+    if _CPU.fullmatch(column) or _IRQ.fullmatch(column):
+        return ("interrupts",)
+    return _activities().get(column, ())
+
+
+def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64]]:
+    """The block's values in SI units, by metric.
+
+    Parameters
+    ----------
+    block : Block
+    older : bool
+        The host's sysstat counts caches as memory in use, which `counts_caches` tells.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray
+        Each as long as the block.
+    """
+    found = {}
+    for column, values in block.metrics.items():
+        name, factor = metric_of(block.activity, column)
+        # the number as it stands, where nothing is to be changed
+        found[name] = values if factor == 1.0 else values * factor
+    if older and block.activity == "memory" and counts_caches_columns(block):
+        used = block.metrics["kbmemused"] - (block.metrics["kbbuffers"] + block.metrics["kbcached"])
+        found["used_bytes"] = used * KB
+    return found
+
+
+def counts_caches_columns(block: Block) -> bool:
+    """Whether a block has the columns that show how memory in use is counted."""
+    return {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"} <= block.metrics.keys()
+
+
+def counts_caches(block: Block) -> bool:
+    """Whether the block shows that buffers and page cache count as memory in use: sysstat before 11.7.4 did that.
+
+    Such a host is known by a record whose used and free memory are all memory although there are caches. The total
+    follows from the used memory and its percentage, which is rounded; so the caches must be larger than what the
+    rounding leaves open. A host without such a record has next to no caches.
+    """
+    import numpy as np
+
+    if block.activity != "memory" or not counts_caches_columns(block):
+        return False
+    free, used, percent, buffers, cached = (
+        block.metrics[name] for name in ("kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached")
+    )
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(percent > 0, percent, np.nan)
+        total = used / (share * PERCENT)
+        caches = buffers + cached
+        is_all = np.abs(used + free - total) <= SAME_TOTAL * total
+        return bool((is_all & (caches > (2 * SAME_TOTAL + 0.005 / share) * total)).any())

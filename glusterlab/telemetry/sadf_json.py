@@ -1,0 +1,266 @@
+"""What ``sadf -j`` and ``sadf -p`` write: the same values under names of their own, or one value per line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from glusterlab.errors import ParseError
+from glusterlab.readers.document import MAX_BYTES
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
+from glusterlab.telemetry.metrics import activities_of
+from glusterlab.telemetry.sadf import Rows, time_of
+from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.telemetry.windows import windows
+
+_DEVICES = {
+    "cpu": "CPU",
+    "intr": "INTR",
+    "line": "TTY",
+    "disk-device": "DEV",
+    "iface": "IFACE",
+    "fchost": "FCHOST",
+    "filesystem": "FILESYSTEM",
+    "mountpoint": "MOUNTPOINT",
+    "bus_number": "BUS",
+}
+_NUMBERED = {
+    "cpu-frequency": "CPU",
+    "cpu-weighted-frequency": "CPU",
+    "fan-speed": "FAN",
+    "temperature": "TEMP",
+    "voltage-input": "IN",
+    "battery": "BAT",
+}
+_NAMES = {
+    "memory": {"inactive": "kbinact", "shared": "kbshmem"},
+    "interrupts": {"value": "intr/s"},
+    "cpu-frequency": {"frequency": "MHz"},
+    "cpu-weighted-frequency": {"weighted-frequency": "wghMHz"},
+    "temperature": {"percent-temp": "%temp"},
+    "voltage-input": {"percent-in": "%in"},
+    "battery": {"percent-capacity": "%cap", "variation": "cap/min"},
+    "paging": {"vmeff-percent": "%vmeff"},
+}
+_PRESSURE = {"psi-cpu": "cpu", "psi-io": "io", "psi-mem": "mem"}
+_GROUPS = frozenset({"network", "power-management", "psi"})
+_SWAP = frozenset({"kbswpfree", "kbswpused", "%swpused", "kbswpcad", "%swpcad"})
+_TEXTS = frozenset({"device", "status", "manufact", "product"})
+_PPC_NAMES = {"kbshared": "kbshmem"}
+_PPC_DEVICE = re.compile(r"(?:cpu|ttyS|BAT|bus|fan|temp|in)(\d+)")
+_HOST = re.compile(r'"nodename"\s*:\s*"((?:[^"\\]|\\.){0,255})"')
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+def column_of(table: str, name: str) -> str:
+    """sysstat's name of a column for its name in JSON.
+
+    Examples
+    --------
+    >>> column_of("cpu-load", "idle"), column_of("net-dev", "rxkB"), column_of("disk", "util-percent")
+    ('%idle', 'rxkB/s', '%util')
+    """
+    if (known := _NAMES.get(table, {}).get(name)) is not None:
+        return known
+    if table in _PRESSURE:
+        share, _, window = name.partition("_avg")
+        return f"%{share[:1]}{_PRESSURE[table]}" + (f"-{window}" if window else "")
+    if table in {"cpu-load", "cpu-load-all"}:
+        return f"%{name}"
+    if name.endswith("-percent"):
+        return f"%{name.removesuffix('-percent')}"
+    if table in {"memory", "hugepages"}:
+        return f"kb{name}"
+    # the same word, or the same with its unit
+    return f"{name}/s" if activities_of(f"{name}/s") and not activities_of(name) else name
+
+
+class JsonReader:
+    """Reads a file of ``sadf -j``, record by record.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    lines : bool
+        Blocks have lines, which is the file's first.
+    window_bytes : int
+    """
+
+    def __init__(self, chunk: Chunk, lines: bool, window_bytes: int = WINDOW_BYTES // 4) -> None:
+        self.chunk = chunk
+        self.numbers = lines
+        self.window_bytes = window_bytes
+
+    def blocks(self) -> Iterator[Block]:
+        """Blocks of whole records.
+
+        Raises
+        ------
+        ParseError
+            At the end, when the file is damaged or cut off.
+        """
+        rows, host, inside, rest = Rows(self.numbers), None, False, ""
+        damage: ParseError | None = None
+        decoder = json.JSONDecoder(parse_constant=lambda _: None)
+        texts = (part.decode("utf-8", "replace") for part in windows(self.chunk.path, size=self.window_bytes))
+        depth = 0
+        try:
+            for text in texts:
+                rest += text
+                at = 0
+                while True:
+                    if not inside:
+                        found = _STATISTICS.search(rest, at)
+                        if (named := _HOST.search(rest, at, found.start() if found else len(rest))) is not None:
+                            host = json.loads(f'"{named[1]}"', strict=False)
+                        if found is None:
+                            # a name may be halved by the window's border
+                            at = max(at, len(rest) - 1024)
+                            break
+                        at, inside = found.end(), True
+                    between = _BETWEEN.match(rest, at)
+                    at = between.end() if between else at
+                    if rest.startswith("]", at):
+                        at, inside = at + 1, False
+                        continue
+                    try:
+                        record, at = decoder.raw_decode(rest, at)
+                    except (json.JSONDecodeError, RecursionError):
+                        break
+                    except ValueError as error:
+                        raise ParseError(f"expected numbers, found one of too many digits: {error}") from error
+                    self._record(rows, host, record)
+                rest = rest[at:]
+                if len(rest) > MAX_BYTES:
+                    raise ParseError(f"expected records of at most {MAX_BYTES:,} bytes, found a bigger one")
+                yield from rows.blocks()
+                depth = _depth(depth, text)
+        except ParseError as error:
+            damage = error
+        yield from rows.blocks()
+        if damage is None and (inside or depth != 0):
+            damage = ParseError("expected whole JSON, found its end inside of a record or of the file")
+        if damage is not None:
+            raise ParseError(damage.message, file=self.chunk.path, line=damage.line)
+
+    def _record(self, rows: Rows, host: str | None, record: object) -> None:
+        if not isinstance(record, dict) or not isinstance(stamp := record.get("timestamp"), dict):
+            return
+        zone = stamp.get("tz")
+        # older versions say by a number whether the time is UTC
+        zone = ("UTC" if stamp.get("utc") == 1 else "") if zone is None else zone
+        when = time_of(f"{stamp.get('date')} {stamp.get('time')} {zone}".strip())
+        if when is None:
+            raise ParseError(f"expected a date and a time in timestamp, found {str(stamp)[:80]}")
+        for table, content in _tables(record):
+            items = content if isinstance(content, list) else [content]
+            for item in items:
+                if isinstance(item, dict):
+                    _item(rows, host, when, table, item)
+
+
+def _tables(record: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    for name, content in record.items():
+        if name in _GROUPS and isinstance(content, dict):
+            yield from content.items()
+        elif name not in {"timestamp", "network"}:
+            yield name, content
+
+
+def _item(rows: Rows, host: str | None, when: tuple[float, bool], table: str, item: dict[str, Any]) -> None:
+    fields: dict[str, str] = {}
+    for name, value in item.items():
+        if isinstance(value, dict):
+            # reads and writes of io are one level deeper
+            fields |= {column_of(table, inner): _text(number) for inner, number in value.items()}
+        elif name in _DEVICES:
+            fields[_DEVICES[name]] = str(value)
+        elif name == "number" and table in _NUMBERED:
+            fields[_NUMBERED[table]] = str(value)
+        elif name in {"idvendor", "idprod"}:
+            fields[name] = str(value)
+        elif name not in _TEXTS:
+            fields[column_of(table, name)] = _text(value)
+    swap = {name: value for name, value in fields.items() if table == "memory" and name in _SWAP}
+    for part in ({name: value for name, value in fields.items() if name not in swap}, swap):
+        header = header_of(tuple(part)) if part else None
+        if header is not None:
+            rows.add(header, host, when, list(part.values()), 1)
+
+
+def _text(value: object) -> str:
+    return "nan" if value is None else str(value)
+
+
+def _depth(depth: int, text: str) -> int:
+    """Open braces and brackets; names of devices that hold some would disturb it, and no kernel gives such."""
+    return depth + text.count("{") + text.count("[") - text.count("}") - text.count("]")
+
+
+class PpcReader:
+    """Reads a file of ``sadf -p``: host, interval, time, device, column and value in every line, between tabs."""
+
+    def __init__(self, chunk: Chunk, lines: bool, window_bytes: int = WINDOW_BYTES // 4) -> None:
+        self.chunk = chunk
+        self.numbers = lines
+        self.window_bytes = window_bytes
+
+    def blocks(self) -> Iterator[Block]:
+        """Blocks of one column each.
+
+        Raises
+        ------
+        ParseError
+            At the end, when lines are damaged or the file is cut off.
+        """
+        rows, line, last = Rows(self.numbers), self.chunk.line, ""
+        damage: ParseError | None = None
+        for window in windows(self.chunk.path, size=self.window_bytes):
+            texts = window.decode("utf-8", "replace").split("\n")
+            for at, text in enumerate(texts):
+                fields = text.split("\t")
+                if fields == [""] or (
+                    len(fields) > 3 and fields[1] == "-1" and fields[3].startswith(("LINUX-", "COM "))
+                ):
+                    continue
+                cut = at == len(texts) - 1 and len(fields[-1].rpartition(".")[2]) < 2
+                when = time_of(fields[2]) if len(fields) == 6 and not cut else None
+                if when is None:
+                    damage = damage or ParseError(
+                        f"expected six fields with a time, found {text[:60]!r}", file=self.chunk.path, line=line + at
+                    )
+                    continue
+                column = (
+                    "CPU" + fields[4][3:]
+                    if re.fullmatch(r"cpu\d+", fields[4])
+                    else _PPC_NAMES.get(fields[4], fields[4])
+                )
+                header, last = _ppc_header(fields[3], column, last)
+                try:
+                    if column not in {"status", "manufact", "product", "idvendor", "idprod"}:
+                        rows.add(header, fields[0] or None, when, [_ppc_device(fields[3]), fields[5]], line + at)
+                except ParseError as error:
+                    damage = damage or ParseError(error.message, file=self.chunk.path, line=line + at)
+            yield from rows.blocks()
+            line += len(texts) - 1
+        if damage is not None:
+            raise damage
+
+
+def _ppc_header(device: str, column: str, last: str) -> tuple[Header, str]:
+    """A table of one column; a column that several tables have belongs to the one of the line before."""
+    known = activities_of(column) or ("other",)
+    if column in {"tps", "majflt/s"}:
+        known = tuple(name for name in known if (name in {"io", "paging"}) is (device == "-")) or known
+    activity = last if last in known else "swap" if "swap" in known else known[0]
+    place = None if device == "-" else 0
+    return Header(("DEVICE", column), activity, column, place, frozenset({0})), activity
+
+
+def _ppc_device(device: str) -> str:
+    """The name that sar gives a device."""
+    found = _PPC_DEVICE.fullmatch(device)
+    return found[1] if found else device

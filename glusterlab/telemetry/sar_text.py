@@ -1,0 +1,363 @@
+"""The report of sar, column by column.
+
+sar prints a table as blocks between blank lines: a header with a time, and rows. A window of text is split there, rows
+under the same header are joined and parsed at once by pandas, which takes no Python work per line. What is not regular
+(banners, restarts, prompts, damage) goes to `glusterlab.telemetry.sar_lines`, block by block.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import ParseError
+from glusterlab.telemetry import clock
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Clock
+from glusterlab.telemetry.sar_lines import BACK_S, LOOK_AHEAD, LineReader, advance, is_whole, start_table
+from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.telemetry.windows import windows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+SMALL_BYTES = 2048
+"""Fewer bytes are read faster line by line."""
+
+_AVERAGE = re.compile(rb"[^\d\s][^\n:]{0,40}:|[^\d\s][^\n]{0,40}\xef\xbc\x9a")
+
+
+@dataclass
+class _Group:
+    """Blocks of a window under the same header."""
+
+    header: Header
+    time_words: int
+    heads: list[bytes] = field(default_factory=list)
+    rows: list[bytes] = field(default_factory=list)
+
+
+class _NotRegular(Exception):  # noqa: N818 - no error: the careful path reads it
+    pass
+
+
+class TextReader:
+    """Reads a chunk of sar's report.
+
+    Parameters
+    ----------
+    chunk : Chunk
+    averages : bool
+        Also yield printed averages.
+    lines : bool
+        Blocks know the lines of their rows; this reads line by line.
+    window_bytes : int
+    """
+
+    def __init__(self, chunk: Chunk, averages: bool, lines: bool, window_bytes: int = WINDOW_BYTES) -> None:
+        self.chunk = chunk
+        self.state = deepcopy(chunk.state)
+        self.averages = averages
+        self.numbers = lines
+        self.window_bytes = window_bytes
+        self.line = chunk.line
+        self.careful = LineReader(chunk.path, self.state, averages, lines)
+        self._heads: dict[bytes, tuple[Header, int]] = {}
+        self._width = 8
+        self._groups: dict[tuple[tuple[str, ...], int], _Group] = {}
+        self._by_head: dict[bytes, _Group] = {}
+        self._window = b""
+        # a window that does not begin behind a blank line goes on with the rows of the one before
+        self._goes_on = self.state.header is not None
+
+    def blocks(self) -> Iterator[Block]:
+        """Blocks of whole rows.
+
+        Raises
+        ------
+        ParseError
+            At the end, when some rows were damaged or the file is cut off.
+        """
+        cut: ParseError | None = None
+        try:
+            gap = b"\n" if self.numbers else b"\n\n"
+            for window in windows(self.chunk.path, self.chunk.start, self.chunk.end, self.window_bytes, gap):
+                self._window = window
+                whole = window
+                if not window.endswith(b"\n"):
+                    whole, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:]
+                    cut = self._cut(tail, whole)
+                    whole = whole if cut is not None else window + b"\n"
+                yield from self._line_by_line(whole) if self.numbers else self._columns(whole)
+                self.line += window.count(b"\n")
+                self._window = b""
+        except ParseError as error:
+            cut = error
+        if (damage := self.careful.damage or cut) is not None:
+            raise damage
+
+    def _cut(self, tail: bytes, whole: bytes) -> ParseError | None:
+        text = tail.decode("utf-8", "replace")
+        words = text.split()
+        average = _AVERAGE.match(tail) is not None
+        if not words or not (average or clock.is_time(words[0])):
+            return None
+        before = whole.rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+        header = header_of(tuple(words[clock.time_words(words) :]))
+        if header is None and is_whole(text, before):
+            return None
+        line = self.line + whole.count(b"\n")
+        message = f"expected the end of a row, found the file's: {text.strip()[-40:]!r} is cut off"
+        return ParseError(message, file=self.chunk.path, line=line)
+
+    def _line_by_line(self, window: bytes) -> Iterator[Block]:
+        text = window.decode("utf-8", "replace")
+        lines = text.split("\n")
+        for at, line in enumerate(lines):
+            ahead = "\n".join(lines[at + 1 : at + 40])[:LOOK_AHEAD] if "Linux" in line else ""
+            yield from self.careful.read([(self.line + at, line)], ahead)
+        yield from self.careful.flush()
+
+    def _columns(self, window: bytes) -> Iterator[Block]:
+        parts = window.split(b"\n\n")
+        if self._goes_on and self.careful.header is not None and parts[0][:1] not in {b"", b"\n"}:
+            group = self._group(self.careful.header, self.careful.time_words)
+            group.heads.append(b"")
+            group.rows.append(parts.pop(0).rstrip(b"\n"))
+        self._goes_on = not window.endswith(b"\n\n")
+        by_head, last = self._by_head, None
+        for part in parts:
+            end = part.find(b"\n")
+            group_or_none = by_head.get(part[self._width : end]) if end > 0 else None
+            if group_or_none is None:
+                if part.strip():
+                    if last is not None:
+                        self.careful.enter(last.header, last.time_words)
+                        last = None
+                    yield from self._other(part)
+                continue
+            last = group_or_none
+            last.heads.append(part[:end])
+            last.rows.append(part[end + 1 :])
+        if last is not None:
+            self.careful.enter(last.header, last.time_words)
+        yield from self._flush()
+
+    def _group(self, header: Header, time_words: int) -> _Group:
+        key = (header.columns, time_words)
+        if key not in self._groups:
+            self._groups[key] = _Group(header, time_words)
+        return self._groups[key]
+
+    def _other(self, part: bytes) -> Iterator[Block]:
+        """A block whose first line is no header that was seen in this window."""
+        part = part.strip(b"\n")
+        first, _, rows = part.partition(b"\n")
+        if not self.averages and _AVERAGE.match(first) is not None and b"Linux" not in first:
+            word = first.split(None, 1)[0]
+            if part.count(b"\n" + word) == part.count(b"\n"):
+                return
+        words = first.decode("utf-8", "replace").split()
+        count = clock.time_words(words)
+        header = header_of(tuple(words[count:])) if count else None
+        if header is not None and not first[:1].isspace() and (found := re.match(rb"(?:\S+\s+){%d}" % count, first)):
+            self._width = len(found[0].rstrip())
+            group = self._group(header, count)
+            self._by_head[first[self._width :]] = group
+            group.heads.append(first)
+            group.rows.append(rows)
+            self.careful.enter(header, count)
+            return
+        # what is not regular may change the date or the clocks: everything before it comes first
+        yield from self._flush()
+        yield from self._carefully(part)
+
+    def _carefully(self, part: bytes) -> Iterator[Block]:
+        ahead = ""
+        if b"Linux" in part:
+            at = self._window.find(part)
+            ahead = self._window[at + part.find(b"Linux") :][:LOOK_AHEAD].partition(b"\n")[2].decode("utf-8", "replace")
+        damage = self.careful.damage
+        lines = part.decode("utf-8", "replace").split("\n")
+        yield from self.careful.read(enumerate(lines), ahead)
+        yield from self.careful.flush()
+        if self.careful.damage is not damage:
+            self._place(part)
+
+    def _place(self, part: bytes) -> None:
+        """Give damage that was found in a part of the window its line in the file."""
+        damage = self.careful.damage
+        assert damage is not None
+        bad = part.split(b"\n")[damage.line or 0]
+        at = self._window.find(bad)
+        self.careful.damage = ParseError(
+            damage.message, file=self.chunk.path, line=self.line + self._window.count(b"\n", 0, max(0, at))
+        )
+
+    def _flush(self) -> Iterator[Block]:
+        groups = list(self._groups.values())
+        self._groups.clear()
+        self._by_head.clear()
+        header, words = self.careful.header, self.careful.time_words
+        for group in groups:
+            if sum(map(len, group.rows)) < SMALL_BYTES:
+                yield from self._group_by_lines(group)
+                continue
+            # both change the clocks, but only when they succeed
+            try:
+                blocks = self._group_by_columns(group)
+            except _NotRegular:
+                yield from self._group_by_lines(group)
+            else:
+                yield from blocks
+        self.careful.enter(header, words)
+
+    def _group_by_lines(self, group: _Group) -> Iterator[Block]:
+        self.careful.enter(group.header, group.time_words)
+        yield from self._carefully(
+            b"\n".join(line for pair in zip(group.heads, group.rows, strict=True) for line in pair)
+        )
+
+    def _group_by_columns(self, group: _Group) -> list[Block]:
+        import numpy as np
+
+        header = group.header
+        if header.texts:
+            raise _NotRegular
+        text, others = _rows(b"\n".join(row for row in group.rows if row))
+        if any(_AVERAGE.match(line) is None for line in others):
+            raise _NotRegular
+        frame = _parse(text, header, group.time_words, self.state.decimal)
+        times = _times(frame, group.time_words)
+        values = {name: frame[f"c{at}"].to_numpy() for name, at in header.metrics.items()}
+        if not all(bool(np.isfinite(column).all()) for column in values.values()):
+            raise _NotRegular
+        blocks = [
+            Block(
+                tool="sar",
+                host=self.state.host,
+                activity=header.activity,
+                device=None if header.device is None else _names(frame[f"c{header.device}"]),
+                time=self._dates(group, times) + (self.state.date or 0.0),
+                utc=False,
+                dated=self.state.date is not None,
+                metrics=values,
+            )
+        ]
+        if others and self.averages:
+            self.careful.enter(header, group.time_words)
+            blocks.extend(self._carefully(b"\n".join(others)))
+        return blocks
+
+    def _dates(self, group: _Group, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Seconds since the midnight before the banner's day."""
+        import numpy as np
+
+        clocks, mark = self.state.clocks, group.header.mark
+        if group.heads[0]:
+            start_table(clocks, mark, _head_time(group.heads[0], group.time_words))
+        place = clocks.setdefault(mark, Clock())
+        if not (np.diff(times) < -BACK_S).any():
+            first = advance(place, float(times[0]))
+            place.last = float(times[-1])
+            return times + (first - times[0])
+        days = np.empty(len(times))
+        at = 0
+        for head, rows in zip(group.heads, group.rows, strict=True):
+            if head and at:
+                place = start_table(clocks, mark, _head_time(head, group.time_words))
+            # averages are not among the rows that were parsed, and stand at the end of a block
+            count = sum(1 for line in rows.split(b"\n") if line and _AVERAGE.match(line) is None)
+            for row in range(at, at + count):
+                days[row] = advance(place, float(times[row])) - times[row]
+            at += count
+        return times + days
+
+
+def _head_time(head: bytes, time_words: int) -> float:
+    seconds = clock.seconds_of(tuple(head.decode("utf-8", "replace").split()[:time_words]))
+    if seconds is None:
+        raise _NotRegular
+    return seconds
+
+
+def _rows(text: bytes) -> tuple[bytes, list[bytes]]:
+    """Lines that begin with a digit, and the others."""
+    import numpy as np
+
+    text += b"\n"
+    data = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(data == 10)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    others = np.flatnonzero((data[starts] < 48) | (data[starts] > 57))
+    if not len(others):
+        return text, []
+    if len(others) * 4 > len(starts) + 40:
+        raise _NotRegular
+    kept, lines, at = [], [], 0
+    for index in others.tolist():
+        kept.append(text[at : starts[index]])
+        at = int(ends[index]) + 1
+        if line := text[int(starts[index]) : at - 1].strip():
+            lines.append(line)
+    kept.append(text[at:])
+    return b"".join(kept), lines
+
+
+def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Any:
+    import pandas as pd
+
+    times = [f"t{at}" for at in range(time_words)]
+    columns = [f"c{at}" for at in range(len(header.columns))]
+    types: dict[str, str] = dict.fromkeys(times, "category") | dict.fromkeys(columns, "float64")
+    if header.device is not None:
+        types[f"c{header.device}"] = "category"
+    try:
+        return pd.read_csv(
+            BytesIO(text),
+            sep=r"\s+",
+            header=None,
+            names=times + columns,
+            index_col=False,
+            dtype=types,
+            engine="c",
+            na_filter=False,
+            quoting=3,
+            decimal=decimal,
+            low_memory=False,
+            encoding_errors="replace",
+        )
+    except (ValueError, OverflowError, pd.errors.ParserError) as error:
+        raise _NotRegular from error
+
+
+def _names(column: Any) -> Any:
+    """Names of devices; pandas takes names that are all numbers as numbers."""
+    found = column.cat
+    if found.categories.dtype.kind in "iu":
+        return found.rename_categories([str(name) for name in found.categories]).array
+    if found.categories.dtype.kind == "f":
+        raise _NotRegular
+    return column.array
+
+
+def _times(frame: Any, time_words: int) -> NDArray[np.float64]:
+    import numpy as np
+
+    codes = frame["t0"].cat.codes.to_numpy().astype(np.int64)
+    words = [(str(word),) for word in frame["t0"].cat.categories]
+    for at in range(1, time_words):
+        more = frame[f"t{at}"].cat
+        names = [str(word) for word in more.categories]
+        codes = codes * len(names) + more.codes.to_numpy()
+        words = [(*first, name) for first in words for name in names]
+        found, codes = np.unique(codes, return_inverse=True)
+        words = [words[index] for index in found]
+    seconds = [clock.seconds_of(word) for word in words]
+    if any(value is None for value in seconds):
+        raise _NotRegular
+    return np.array(seconds, dtype=np.float64)[codes]

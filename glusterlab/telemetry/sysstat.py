@@ -1,0 +1,176 @@
+"""The tables of sysstat: which activity a header line belongs to, and which of its columns name a device.
+
+A table is recognised by its columns, because their order, their number and the place of the device's column changed
+from version to version; the marks here did not.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+DEVICES = frozenset(
+    {
+        "CPU",
+        "INTR",
+        "DEV",
+        "IFACE",
+        "TTY",
+        "FCHOST",
+        "FILESYSTEM",
+        "MOUNTPOINT",
+        "FAN",
+        "TEMP",
+        "IN",
+        "BAT",
+        "BUS",
+        "PID",
+    }
+)
+"""Columns that name the CPU, interface, ... of a row."""
+
+TEXTS = frozenset({"DEVICE", "status", "manufact", "product", "idvendor", "idprod"})
+"""Columns of text, or of numbers that count nothing; a row's text may hold blanks."""
+
+MARKS = {
+    "MHz": "cpu-frequency",
+    "%MHz": "cpu-frequency",
+    "wghMHz": "cpu-frequency",
+    "total/s": "softnet",
+    "intr/s": "interrupts",
+    "INTR": "interrupts",
+    "rpm": "fan",
+    "degC": "temperature",
+    "inV": "voltage",
+    "maxpower": "usb",
+    "%cap": "battery",
+    "minflt/s": "process",
+    "cminflt/s": "process",
+    "%idle": "cpu",
+    "proc/s": "processes",
+    "cswch/s": "processes",
+    "pswpin/s": "swapping",
+    "pgpgin/s": "paging",
+    "kbmemfree": "memory",
+    "frmpg/s": "memory",
+    "kbswpfree": "swap",
+    "kbhugfree": "hugepages",
+    "dentunusd": "kernel-tables",
+    "inode-sz": "kernel-tables",
+    "file-nr": "kernel-tables",
+    "file-sz": "kernel-tables",
+    "runq-sz": "queue",
+    "ldavg-1": "queue",
+    "rcvin/s": "tty",
+    "rxpck/s": "network",
+    "rxerr/s": "network-errors",
+    "DEV": "disk",
+    "bread/s": "io",
+    "scall/s": "nfsd",
+    "call/s": "nfs",
+    "totsck": "sockets",
+    "irec/s": "ip",
+    "ihdrerr/s": "ip-errors",
+    "imsg/s": "icmp",
+    "ierr/s": "icmp-errors",
+    "active/s": "tcp",
+    "atmptf/s": "tcp-errors",
+    "idgm/s": "udp",
+    "tcp6sck": "sockets6",
+    "irec6/s": "ip6",
+    "ihdrer6/s": "ip6-errors",
+    "imsg6/s": "icmp6",
+    "ierr6/s": "icmp6-errors",
+    "idgm6/s": "udp6",
+    "fch_rxf/s": "fc",
+    "MBfsfree": "filesystem",
+    "%scpu-10": "psi",
+    "%sio-10": "psi",
+    "%smem-10": "psi",
+}
+"""A column that only one table has, and the table's activity; the first that is found counts."""
+
+_IRQ = re.compile(r"i\d{3}/s")
+_NAME = re.compile(r"[%A-Za-z][\w%./*-]*")
+_LOOKS_LIKE_A_COLUMN = re.compile(r"%[A-Za-z][\w-]*|[A-Za-z][\w-]*/s|CPU\d*\*?")
+
+
+@dataclass(frozen=True)
+class Header:
+    """The columns of a table.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        After the time.
+    activity : str
+    mark : str
+        The table: an activity may have several.
+    device : int or None
+        Place of the column that names the device.
+    texts : frozenset of int
+        Places of other columns that are no metrics.
+    """
+
+    columns: tuple[str, ...]
+    activity: str
+    mark: str
+    device: int | None
+    texts: frozenset[int]
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """Place of every column of numbers, by its name."""
+        return {
+            name: place for place, name in enumerate(self.columns) if place != self.device and place not in self.texts
+        }
+
+
+def is_column(word: str) -> bool:
+    """Whether a word can only be the name of a column."""
+    return word in MARKS or word in DEVICES or _LOOKS_LIKE_A_COLUMN.fullmatch(word) is not None
+
+
+@lru_cache(maxsize=4096)
+def header_of(columns: tuple[str, ...]) -> Header | None:
+    """The table that has these columns, or None when they are no header.
+
+    Examples
+    --------
+    >>> header_of(("IFACE", "rxpck/s", "txpck/s")).activity
+    'network'
+    >>> header_of(("all", "0.00", "100.00")) is None
+    True
+    """
+    # pidstat has some of the same columns
+    if len(set(columns)) != len(columns) or "Command" in columns or not all(_NAME.fullmatch(name) for name in columns):
+        return None
+    found = set(columns)
+    mark = next((mark for mark in MARKS if mark in found), None)
+    if mark is None and any(_IRQ.fullmatch(name) for name in columns):
+        mark = "INTR"
+    if mark is None and not all(is_column(name) for name in columns):
+        return None
+    activity = MARKS.get(mark or "", "other")
+    # old process tables have a CPU column that counts, beside the PID
+    device = next((place for place, name in enumerate(columns) if name in DEVICES), None)
+    texts = frozenset(place for place, name in enumerate(columns) if name in TEXTS)
+    if len(columns) - (device is not None) - len(texts) < 1:
+        return None
+    return Header(columns, activity, mark or " ".join(columns), device, texts)
+
+
+def device_name(header: Header, fields: tuple[str, ...] | list[str]) -> str | None:
+    """How a row's device is called; USB devices of one bus are told apart by their ids."""
+    if header.device is None:
+        return None
+    name = fields[header.device]
+    if header.activity == "usb":
+        parts = [fields[header.columns.index(part)] for part in ("idvendor", "idprod") if part in header.columns]
+        return ":".join([name, *parts])
+    if header.activity == "cpu" or header.columns[header.device] == "CPU":
+        return "all" if name == "-1" else name
+    if header.columns[header.device] == "INTR" and name == "-1":
+        return "sum"
+    return name
