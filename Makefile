@@ -13,7 +13,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp-$(subst /,_,$(PYTHON))
 WORKERS ?= auto
 
-.PHONY: help setup reproduce test lint unit testbed notebooks lab lock clean
+FUZZ ?= 10000
+
+.PHONY: help setup reproduce test lint unit testbed fuzz notebooks lab lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +49,9 @@ unit: setup ## Unit tests, doctests and the notebooks' checked cells, in paralle
 
 testbed: setup ## The end-to-end test on a small real pool (needs root and Linux, is skipped elsewhere)
 	$(BIN)/pytest -m testbed tests
+
+fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in parallel
+	GLUSTERLAB_FUZZ=$(FUZZ) $(BIN)/pytest --numprocesses $(WORKERS) tests/fuzz
 
 notebooks: setup ## Run the notebooks in place, so that they hold their outputs on the reference campaign
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb

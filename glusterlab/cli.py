@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator
 from enum import StrEnum
 from io import TextIOWrapper
 from pathlib import Path
@@ -15,8 +14,21 @@ import typer
 from typer.core import TyperGroup
 
 from . import __version__
+from .arguments import (
+    CampaignArgument,
+    ClusterOption,
+    JsonOption,
+    PlaceArgument,
+    RawArgument,
+    RecordKind,
+    SchedulerOption,
+    complete_raw,
+    complete_tool,
+    complete_yaml,
+)
 from .errors import DataError, GlusterlabError, UsageError
 from .hosts.testbed.cli import app as testbed_app
+from .imports import cli as import_command
 
 if TYPE_CHECKING:
     from .spec import Campaign
@@ -51,8 +63,12 @@ class _Commands(TyperGroup):
         return result
 
 
-def _fail(message: str, code: int) -> NoReturn:
+def _complain(message: str) -> None:
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    _complain(message)
     raise typer.Exit(code) from None
 
 
@@ -92,50 +108,6 @@ app = typer.Typer(
 
 
 app.add_typer(testbed_app, name="testbed")
-
-
-def _complete_raw(incomplete: str) -> Iterator[str]:
-    """Campaign folders that the word under the cursor can become."""
-    typed = Path(incomplete)
-    folder = typed if incomplete.endswith("/") else typed.parent
-    for place in dict.fromkeys((folder, Path("raw"))):
-        if place.is_dir():
-            for path in sorted(place.iterdir()):
-                found = str(path)
-                if found.startswith(incomplete) and (path / "campaign.yaml").is_file():
-                    yield found
-
-
-def _complete_yaml(incomplete: str) -> Iterator[str]:
-    """YAML files, and the folders on the way to them."""
-    typed = Path(incomplete)
-    folder = typed if incomplete.endswith("/") else typed.parent
-    if folder.is_dir():
-        for path in sorted(folder.iterdir()):
-            found = str(path)
-            if found.startswith(incomplete) and not path.name.startswith("."):
-                if path.is_dir():
-                    yield f"{found}/"
-                elif path.suffix in (".yaml", ".yml"):
-                    yield found
-
-
-RawArgument = Annotated[
-    Path, typer.Argument(metavar="RAW", help="Folder of a campaign below raw/.", autocompletion=_complete_raw)
-]
-CampaignArgument = Annotated[
-    Path, typer.Argument(metavar="CAMPAIGN", help="A campaign.yaml.", autocompletion=_complete_yaml)
-]
-ClusterOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--cluster",
-        metavar="FILE",
-        help="A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
-        autocompletion=_complete_yaml,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
 
 
 def _version(wanted: bool) -> None:
@@ -183,7 +155,7 @@ def _require_cluster(campaign: Path, given: Path | None) -> Path:
     )
 )
 def check(
-    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=_complete_yaml)],
+    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=complete_yaml)],
     json: JsonOption = False,
 ) -> None:
     """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""
@@ -300,25 +272,73 @@ def verify(raw: RawArgument, json: JsonOption = False) -> None:
 
 
 @app.command(
-    epilog=_examples("glusterlab tables raw/first-light", "glusterlab tables raw/first-light --output /tmp/tables")
+    epilog=_examples(
+        "glusterlab parse iozone.log",
+        "glusterlab parse results/*.txt > results.jsonl",
+        "glusterlab parse --kind workload fio.json | jq '.operation, .throughput_bytes_per_s'",
+        "ssh server sar -A | glusterlab parse --tool sar --averages -",
+    )
+    + "\n\nA file that is no result, is cut off or damaged gives one line on stderr and exit code 1; what is whole in "
+    "it, and the other files, are still written."
+)
+def parse(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Raw files; - is the standard input.")],
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--tool",
+            metavar="TOOL",
+            help="Whose output it is: iozone, smallfile, fio, dd, iperf3, specsfs, gluster, sar, sadf; "
+            "default: recognised by content.",
+            autocompletion=complete_tool,
+        ),
+    ] = None,
+    averages: Annotated[
+        bool, typer.Option("--averages", help="Of sar's files also the averages that it printed.")
+    ] = False,
+    kind: Annotated[
+        list[RecordKind] | None, typer.Option("--kind", help="Only these records; may be given again.")
+    ] = None,
+) -> None:
+    """Read raw files of any supported tool and write JSON lines, one object per result."""
+    from .parsing import write_lines
+
+    kinds = [each.value for each in kind or ()]
+    if not write_lines(files, _write_line, _complain, tool=tool, averages=averages, kinds=kinds):
+        raise typer.Exit(1)
+
+
+def _write_line(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+@app.command(
+    epilog=_examples(
+        "glusterlab tables raw/first-light",
+        "glusterlab tables raw/first-light --output /tmp/tables",
+        "glusterlab tables s3://lab/raw/night --scheduler tcp://10.0.0.1:8786",
+    )
 )
 def tables(
-    raw: RawArgument,
+    raw: PlaceArgument,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="DIR", help="Folder for them; default: figures/<campaign>/tables."),
+        str | None,
+        typer.Option("--output", metavar="DIR", help="Folder or URL for them; default: figures/<campaign>/tables."),
     ] = None,
+    scheduler: SchedulerOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Make the Parquet tables of a campaign: samples, workers and telemetry."""
+    """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
     from . import report
-    from .tables import folder_of, write
+    from .storage import place
+    from .tables import folder_of, silent, write
 
-    folder = folder_of(raw) if output is None else output
-    made = write(raw, folder)
-    if not (folder / "samples.parquet").is_file():
-        raise DataError(f"{folder}: the tables were made, but cannot be kept there; name another folder by --output")
-    report.show_tables(made, folder, as_json=json)
+    folder = folder_of(raw) if output is None else place(output)
+    with report.bar("parsing samples") as progress:
+        made = write(raw, folder, scheduler=scheduler, progress=progress or silent)
+    if made is None:
+        raise DataError(f"{folder}: the tables cannot be kept there; name another folder by --output")
+    report.show_tables(made, str(folder), as_json=json)
 
 
 @app.command(
@@ -326,13 +346,16 @@ def tables(
         "glusterlab reproduce",
         "glusterlab reproduce raw/first-light --notebook 10-large-files",
         "glusterlab reproduce --force --jobs 4",
+        "glusterlab reproduce s3://lab/raw/night --output s3://lab/figures --scheduler tcp://10.0.0.1:8786",
     )
 )
 def reproduce(
     raw: Annotated[
-        list[Path] | None,
+        list[str] | None,
         typer.Argument(
-            metavar="[RAW]...", help="Folders of campaigns; default: all below raw/.", autocompletion=_complete_raw
+            metavar="[RAW]...",
+            help="Folders of campaigns, or their URLs; default: all below raw/.",
+            autocompletion=complete_raw,
         ),
     ] = None,
     notebook: Annotated[
@@ -342,6 +365,11 @@ def reproduce(
         int | None, typer.Option("--jobs", min=1, help="Notebooks at a time; default: one per processor.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Run also what did not change.")] = False,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="DIR", help="Folder or URL for a folder per campaign; default: figures."),
+    ] = None,
+    scheduler: SchedulerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make every figure and table again from the raw bytes; runs only what changed."""
@@ -350,7 +378,14 @@ def reproduce(
 
     with report.ReproduceDisplay() as display:
         summary = remake(
-            raw or (), project=_project(), notebooks=notebook or None, jobs=jobs, force=force, progress=display
+            raw or (),
+            project=_project(),
+            notebooks=notebook or None,
+            output=output,
+            jobs=jobs,
+            force=force,
+            scheduler=scheduler,
+            progress=display,
         )
     report.show_reproduce(summary, as_json=json)
     raise typer.Exit(summary.exit_code)
@@ -362,11 +397,15 @@ def _project() -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
 
 
+app.command("import", epilog=f"{_examples(*import_command.EXAMPLES)}\n\n{import_command.NOTES}")(import_command.import_)
+
+
 class SchemaKind(StrEnum):
     """Specification files that have a schema."""
 
     cluster = "cluster"
     campaign = "campaign"
+    imports = "import"
 
 
 @app.command(
@@ -376,7 +415,7 @@ class SchemaKind(StrEnum):
     )
 )
 def schema(kind: Annotated[SchemaKind, typer.Argument(help="Of which file.")]) -> None:
-    """JSON Schema of cluster.yaml or campaign.yaml, for editors."""
+    """JSON Schema of cluster.yaml, campaign.yaml or the mapping.yaml of an import, for editors."""
     from . import report
     from .spec import json_schema
 

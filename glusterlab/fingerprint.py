@@ -52,6 +52,17 @@ def folder_digest(folder: Path) -> str:
     return files_digest(folder, (path for path in found if _counts(path.relative_to(folder))))
 
 
+def library_digest() -> str:
+    """Digest of this library's source.
+
+    Raises
+    ------
+    RawStoreError
+        When a file cannot be read.
+    """
+    return folder_digest(LIBRARY)
+
+
 def _counts(path: Path) -> bool:
     return not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
@@ -154,18 +165,18 @@ def environment_parts(project: Path) -> dict[str, str]:
     """
     lock = project / "requirements.lock"
     return {
-        "library": folder_digest(LIBRARY),
+        "library": library_digest(),
         "lock": file_digest(lock) if lock.exists() else "",
         "published": folder_digest(project / "raw" / "published"),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
     }
 
 
-Signatures = dict[str, list[int]]
-"""Size and modification time (ns) of files when their digests were right, by path below the campaign's folder."""
+Signatures = dict[str, list[Any]]
+"""What files looked like when their digests were right (here size and modification time in ns), by path below."""
 
 
-def check_raw(raw: Path, known: Mapping[str, list[int]]) -> tuple[str, Signatures]:
+def check_raw(raw: Path, known: Mapping[str, list[Any]]) -> tuple[str, Signatures]:
     """Digest of a campaign's raw files, after a check that they are those of its manifest.
 
     A file is hashed when its size or modification time is not the known one, so a change of a file is noticed
@@ -175,14 +186,14 @@ def check_raw(raw: Path, known: Mapping[str, list[int]]) -> tuple[str, Signature
     ----------
     raw : pathlib.Path
         ``raw/<campaign>``.
-    known : mapping of str to [int, int]
+    known : mapping of str to list
         What this function returned before.
 
     Returns
     -------
     digest : str
         Digest of the manifest, which stands for every file that it lists.
-    signatures : dict of str to [int, int]
+    signatures : dict of str to list
 
     Raises
     ------

@@ -24,11 +24,15 @@ if TYPE_CHECKING:
     from .reproduce import ReproduceSummary
     from .spec import Campaign, Cell, Estimate, Plan
     from .status import CampaignStatus
-    from .tables import Tables
+    from .tables import Written
     from .verify import Finding as RawFinding
 
 SCHEMA_VERSION = 1
 """Version of what ``--json`` prints."""
+
+
+IMPORTED = "imported, judged by the tools' own output: the conditions of the measurement were not recorded"
+"""What is said once of a campaign that others measured."""
 
 
 def talk(message: str) -> None:
@@ -207,6 +211,7 @@ def show_status(status: CampaignStatus, *, as_json: bool) -> None:
             {
                 "schema_version": SCHEMA_VERSION,
                 "campaign": status.campaign,
+                "origin": status.origin,
                 "complete": status.complete,
                 "cells": cells,
                 "total": totals | {"not_runnable": status.not_runnable},
@@ -219,6 +224,10 @@ def show_status(status: CampaignStatus, *, as_json: bool) -> None:
         for cell in status.cells
     ]
     show_table(columns, rows, right=columns[1:], fold="cell")
+    if status.origin == "imported":
+        line = f"\n{status.campaign}: {totals['valid']} of {totals['wanted']} samples valid"
+        typer.echo(f"{line}, {totals['invalid']} invalid, {totals['failed']} failed; {IMPORTED}")
+        return
     line = f"\n{status.campaign}: {totals['valid']} of {totals['wanted']} samples valid, {totals['left']} left"
     if totals["spent"]:
         line += f", {totals['spent']} given up ('glusterlab run --retry' gives them new attempts)"
@@ -285,29 +294,42 @@ def show_run(summary: RunSummary, *, as_json: bool) -> None:
 
 def show_verify(raw: Path, findings: Sequence[RawFinding], *, as_json: bool) -> None:
     """What ``glusterlab verify`` found."""
+    from .rawsample import campaign_origin
+
+    origin = campaign_origin(raw)
     if as_json:
         emit_json(
-            {"schema_version": SCHEMA_VERSION, "raw": str(raw), "intact": not findings, "findings": list(findings)}
+            {
+                "schema_version": SCHEMA_VERSION,
+                "raw": str(raw),
+                "origin": origin,
+                "intact": not findings,
+                "findings": list(findings),
+            }
         )
         return
     for finding in findings:
         typer.echo(f"{finding.path}: {finding.code}: {finding.message}")
-    typer.echo(f"{raw}: {_count(len(findings), 'finding') if findings else 'intact'}")
+    told = f"; {IMPORTED}" if origin == "imported" else ""
+    typer.echo(f"{raw}: {_count(len(findings), 'finding') if findings else 'intact'}{told}")
 
 
-def show_tables(tables: Tables, folder: Path, *, as_json: bool) -> None:
+def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
     """What ``glusterlab tables`` made."""
-    frames = {"samples": tables.samples, "workers": tables.workers, "telemetry": tables.telemetry}
+    from .schemas import SCHEMAS
+
+    columns = {str(name): list(schema) for name, schema in SCHEMAS.items()}
     if as_json:
-        made = {name: {"rows": len(frame), "columns": list(frame.columns)} for name, frame in frames.items()}
-        emit_json({"schema_version": SCHEMA_VERSION, "folder": str(folder), "tables": made})
+        tables = {name: {"rows": made.rows[name], "columns": names} for name, names in columns.items()}
+        samples = {"made": made.made, "kept": made.kept}
+        emit_json({"schema_version": SCHEMA_VERSION, "folder": folder, "tables": tables, "samples": samples})
         return
     show_table(
         ("table", "rows", "columns"),
-        [(name, len(frame), len(frame.columns)) for name, frame in frames.items()],
+        [(name, f"{made.rows[name]:,}", len(names)) for name, names in columns.items()],
         right=("rows", "columns"),
     )
-    typer.echo(f"\nin {folder}")
+    typer.echo(f"\nin {folder}; {_count(made.made, 'sample')} parsed, {made.kept} unchanged")
 
 
 @contextmanager
@@ -413,5 +435,5 @@ def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
         talk(f"failed: {failure}")
     for folder in summary.figures_dirs:
         index = folder / "index.html"
-        if index.is_file():
+        if not isinstance(index, Path) or index.is_file():
             typer.echo(str(index))

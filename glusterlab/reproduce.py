@@ -4,45 +4,35 @@ A notebook runs when its code cells, its parameters, the raw files, ``raw/publis
 the Python version are others than when its outputs were made, or when one of these outputs is missing or changed. When
 only its text changed, nothing runs: the executed notebook is written anew around the outputs that it has.
 
-Each notebook runs in a process of its own, in a scratch view of the project in which only ``figures/<campaign>/`` is
-empty. So a notebook's outputs are known to be its own, and they are moved into place only when all of it succeeded.
-A run of all notebooks also removes what none of them makes any more; a run of some says on the page which figures are
-of an earlier run.
+Each notebook runs in a process of its own (`glusterlab.scratch`), here or on the workers of a Dask cluster, and its
+outputs are put into place only when all of it succeeded. A run of all notebooks also removes what none of them makes
+any more; a run of some says on the page which figures are of an earlier run. A campaign may lie elsewhere, named by a
+URL; so may the figures, of which this machine then keeps a mirror.
 """
 
 from __future__ import annotations
 
-import glob
-import json
 import os
-import shutil
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
+from glusterlab import scratch
 from glusterlab.errors import GlusterlabError, ReproduceError, UsageError
+from glusterlab.figurestate import STATE, State, drop, intact, put
 from glusterlab.fingerprint import NotebookSource, Signatures, check_raw, environment_parts, key
 from glusterlab.manifest import MANIFEST, file_digest
-from glusterlab.notebook import Job, Result, kernel_environment
+from glusterlab.storage import Remote, mirror, place, publish
 
-SCHEMA_VERSION = 2
-"""Version of .reproduce.json; a file of another version is as none."""
-
-STATE = ".reproduce.json"
-CELL_TIMEOUT = 600
-"""Seconds for one cell of a notebook."""
-NOTEBOOK_TIMEOUT = 1800
-"""Seconds for a whole notebook, its kernel's start included."""
-
-_PRIVATE = frozenset({"figures", "glusterlab", "build", "dist"})
+if TYPE_CHECKING:
+    from distributed import Client
 
 Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
 
@@ -108,7 +98,7 @@ class ReproduceSummary:
     retold: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     failed: tuple[Failure, ...] = ()
-    figures_dirs: tuple[Path, ...] = ()
+    figures_dirs: tuple[Path | Remote, ...] = ()
 
     @property
     def exit_code(self) -> int:
@@ -116,78 +106,69 @@ class ReproduceSummary:
         return 1 if self.failed else 0
 
 
-@dataclass
-class _State:
-    """What .reproduce.json holds.
+@dataclass(frozen=True)
+class _Campaign:
+    """A campaign, and where its figures go.
 
     Attributes
     ----------
-    raw : dict
-        Signatures of the raw files.
-    notebooks : dict
-        Per notebook the key and digests of the outputs.
-    index : str
-        Digest of the page.
-    noted : dict of str to list of str
-        What the page says of this state: notebooks that failed, figures of an earlier run.
+    raw : pathlib.Path or Remote
+    figures : pathlib.Path
+        ``figures/<campaign>``, or this machine's mirror of it.
+    tables : pathlib.Path or Remote
     """
 
-    raw: Signatures = field(default_factory=dict)
-    notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
-    index: str = ""
-    noted: dict[str, list[str]] = field(default_factory=dict)
+    raw: Path | Remote
+    figures: Path
+    tables: Path | Remote
 
-    @classmethod
-    def read(cls, path: Path) -> _State:
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-            if data["schema_version"] != SCHEMA_VERSION:
-                return cls()
-            return cls(data["raw"], data["notebooks"], data["index"], data["noted"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return cls()
-
-    def write(self, path: Path) -> None:
-        data = {"schema_version": SCHEMA_VERSION, **vars(self)}
-        _replace(path, json.dumps(data, indent=1, sort_keys=True).encode())
+    @property
+    def name(self) -> str:
+        return self.raw.name
 
 
 @dataclass(frozen=True)
 class _Task:
-    raw: Path
-    figures: Path
+    campaign: _Campaign
     source: NotebookSource
     key: str
     retell: bool
 
     @property
     def name(self) -> str:
-        return f"{self.raw.name}/{self.source.path.stem}"
+        return f"{self.campaign.name}/{self.source.path.stem}"
 
 
 def reproduce(
-    raw_paths: Sequence[Path] = (),
+    raw_paths: Sequence[Path | str] = (),
     *,
     project: Path,
     notebooks: Sequence[str] | None = None,
+    output: Path | str | None = None,
     jobs: int | None = None,
     force: bool = False,
+    scheduler: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> ReproduceSummary:
     """Run the notebooks of ``notebooks/`` on campaigns and write ``figures/<campaign>/``.
 
     Parameters
     ----------
-    raw_paths : sequence of pathlib.Path
-        Campaign folders; empty: every folder of ``raw/`` that has a manifest.
+    raw_paths : sequence of pathlib.Path or str
+        Campaign folders, or their URLs; empty: every folder of ``raw/`` that has a manifest.
     project : pathlib.Path
         The folder that holds ``notebooks/``, ``raw/`` and ``figures/``.
     notebooks : sequence of str, optional
         Names, such as ``10-large-files`` or ``10``; all by default.
+    output : pathlib.Path or str, optional
+        Folder or URL that gets a folder per campaign; by default the project's ``figures/``.
     jobs : int, optional
         Notebooks at a time; by default one per processor.
     force : bool
         Run also what did not change.
+    scheduler : str, optional
+        Address of a Dask scheduler: its workers make the tables and run the notebooks. They must reach the campaigns
+        and the output under the same paths or URLs.
     progress : callable, optional
         Called with a `Progress` from several threads, one call at a time.
 
@@ -199,33 +180,58 @@ def reproduce(
     Raises
     ------
     UsageError
-        When there is no such campaign or notebook, or none at all.
+        When there is no such campaign or notebook, or none at all; or the scheduler cannot be reached.
     """
     project = project.resolve()
     campaigns = _campaigns(raw_paths, project)
     paths = _notebooks(notebooks, project)
     run = _Run(project, paths, jobs or os.cpu_count() or 1, force, progress or (lambda _: None))
     run.full = notebooks is None
+    run.scheduler = scheduler
+    target = project / "figures" if output is None else place(output)
     for raw in campaigns:
-        run.campaign(raw)
-    figures_dirs = tuple(project / "figures" / raw.name for raw in campaigns)
+        with _figures_of(target / raw.name) as (figures, tables):
+            run.campaign(_Campaign(raw, figures, tables))
+    figures_dirs = tuple(target / raw.name for raw in campaigns)
     return ReproduceSummary(tuple(run.ran), tuple(run.retold), tuple(run.unchanged), tuple(run.failed), figures_dirs)
 
 
-def _campaigns(raw_paths: Sequence[Path], project: Path) -> list[Path]:
+def _campaigns(raw_paths: Sequence[Path | str], project: Path) -> list[Path | Remote]:
     if raw_paths:
-        for path in raw_paths:
-            if not (path / MANIFEST).is_file():
-                raise UsageError(f"{path} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light")
-        named = {path.resolve().name: path.resolve() for path in raw_paths}
-        if len(named) < len({path.resolve() for path in raw_paths}):
-            raise UsageError("two campaigns of one name would share a figures folder: reproduce them one at a time")
+        named: dict[str, Path | Remote] = {}
+        for text in raw_paths:
+            raw = place(text)
+            if isinstance(raw, Path):
+                if not (raw / MANIFEST).is_file():
+                    raise UsageError(
+                        f"{raw} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light"
+                    )
+                raw = raw.resolve()
+            if named.setdefault(raw.name, raw) != raw:
+                raise UsageError("two campaigns of one name would share a figures folder: reproduce them one at a time")
         return list(named.values())
     found = sorted(path.parent for path in (project / "raw").glob(f"*/{MANIFEST}"))
     found = [path for path in found if path.name != "published"]
     if not found:
         raise UsageError(f"no campaign in {project / 'raw'}: measure one with `glusterlab run`, or name its folder")
-    return found
+    return list(found)
+
+
+@contextmanager
+def _figures_of(target: Path | Remote) -> Iterator[tuple[Path, Path | Remote]]:
+    """Where figures are made, and where tables are kept: a remote folder is mirrored before and published after."""
+    if isinstance(target, Path):
+        yield target.absolute(), target.absolute() / "tables"
+        return
+    figures = target.cache()
+    listing = {name: word for name, word in target.listing().items() if not name.startswith("tables/")}
+    mirror(target, figures, listing, listing)
+    try:
+        yield figures, target / "tables"
+    finally:
+        made = [path.relative_to(figures).as_posix() for path in figures.rglob("*") if path.is_file()]
+        unpublished = ("tables/", ".mirror.json")
+        publish(target, figures, [name for name in made if not name.startswith(unpublished)])
 
 
 def _notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
@@ -255,6 +261,7 @@ class _Run:
         self.jobs = jobs
         self.force = force
         self.full = False
+        self.scheduler: str | None = None
         self.environment = environment_parts(project)
         self.ran: list[str] = []
         self.retold: list[str] = []
@@ -265,36 +272,46 @@ class _Run:
         self._processes: set[subprocess.Popen[bytes]] = set()
         self._stopping = False
 
-    def campaign(self, raw: Path) -> None:
+    def campaign(self, campaign: _Campaign) -> None:
         """Bring ``figures/<campaign>/`` up to date."""
-        figures = self.project / "figures" / raw.name
-        state = _State.read(figures / STATE)
+        figures = campaign.figures
+        state = State.read(figures / STATE)
         try:
-            digest, signatures = check_raw(raw, state.raw)
+            folder, digest, signatures = self._checked(campaign.raw, state.raw)
         except GlusterlabError as error:
-            self._fail(Failure(raw.name, "", str(error)), 0.0)
+            self._fail(Failure(campaign.name, "", str(error)), 0.0)
             return
         changed = signatures != state.raw
         state.raw = signatures
-        tasks = self._plan(raw, figures, state, digest)
+        tasks = self._plan(campaign, state, digest)
         if tasks:
             figures.mkdir(parents=True, exist_ok=True)
-            self._run_all(tasks, state)
+            self._run_all(campaign, tasks, state)
         if not figures.is_dir():
             return
-        failed = sorted({failure.notebook for failure in self.failed if failure.campaign == raw.name})
+        failed = sorted({failure.notebook for failure in self.failed if failure.campaign == campaign.name})
         removed = self.full and self._remove_abandoned(figures, state, keep_figures=bool(failed))
-        noted = {"failed": failed, "earlier": self._earlier(raw, figures, state, digest)}
+        noted = {"failed": failed, "earlier": self._earlier(campaign, state, digest)}
         index = figures / "index.html"
         stale = not index.is_file() or file_digest(index) != state.index or noted != state.noted
         if tasks or stale or removed:
             state.noted = noted
-            self._write_index(raw, figures, state, digest)
+            self._write_index(folder, figures, state, digest)
             changed = True
         if changed:
             state.write(figures / STATE)
 
-    def _remove_abandoned(self, figures: Path, state: _State, *, keep_figures: bool) -> bool:
+    def _checked(self, raw: Path | Remote, known: Signatures) -> tuple[Path, str, Signatures]:
+        """A folder of this machine with the campaign's small files, the digest of its manifest, and signatures."""
+        if isinstance(raw, Path):
+            return raw, *check_raw(raw, known)
+        from glusterlab.integrity import check_remote
+        from glusterlab.openraw import OpenCampaign
+
+        opened = OpenCampaign.open(raw)
+        return opened.store.path, *check_remote(raw, opened.store.path, opened.versions, known, self.scheduler)
+
+    def _remove_abandoned(self, figures: Path, state: State, *, keep_figures: bool) -> bool:
         """Forget notebooks that are gone, and remove figures that no notebook makes; true when there were any."""
         gone = state.notebooks.keys() - {path.stem for path in self.notebooks}
         for name in gone:
@@ -309,121 +326,139 @@ class _Run:
             path.unlink()
         return bool(gone or abandoned)
 
-    def _earlier(self, raw: Path, figures: Path, state: _State, digest: str) -> list[str]:
+    def _earlier(self, campaign: _Campaign, state: State, digest: str) -> list[str]:
         """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
         current: set[str] = set()
         for name, entry in state.notebooks.items():
             with suppress(ReproduceError):
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
-                if self._key(raw, source, digest) == entry["key"]:
+                if self._key(campaign, source, digest) == entry["key"]:
                     current.update(entry["outputs"])
-        return sorted(path.name for path in figures.glob("fig*.*") if path.name not in current)
+        return sorted(path.name for path in campaign.figures.glob("fig*.*") if path.name not in current)
 
-    def _key(self, raw: Path, source: NotebookSource, digest: str) -> str:
-        return key({**self.environment, "code": source.code, "parameters": self._parameters(raw), "raw": digest})
+    def _key(self, campaign: _Campaign, source: NotebookSource, digest: str) -> str:
+        parameters = self._parameters(campaign)
+        return key({**self.environment, "code": source.code, "parameters": parameters, "raw": digest})
 
-    def _plan(self, raw: Path, figures: Path, state: _State, digest: str) -> list[_Task]:
+    def _plan(self, campaign: _Campaign, state: State, digest: str) -> list[_Task]:
         tasks = []
         for path in self.notebooks:
             try:
                 source = NotebookSource.read(path)
-                source.refuse_unknown(self._parameters(raw))
+                source.refuse_unknown(self._parameters(campaign))
             except ReproduceError as error:
-                self._fail(Failure(raw.name, path.stem, str(error)), 0.0)
+                self._fail(Failure(campaign.name, path.stem, str(error)), 0.0)
                 continue
             known = state.notebooks.get(path.stem, {})
-            wanted = self._key(raw, source, digest)
-            same = not self.force and known.get("key") == wanted and _intact(figures, known["outputs"])
+            wanted = self._key(campaign, source, digest)
+            same = not self.force and known.get("key") == wanted and intact(campaign.figures, known["outputs"])
             if same and known["text"] == source.text:
-                self.unchanged.append(f"{raw.name}/{path.stem}")
-                self._tell(Progress(raw.name, path.stem, "unchanged"))
+                self.unchanged.append(f"{campaign.name}/{path.stem}")
+                self._tell(Progress(campaign.name, path.stem, "unchanged"))
             else:
-                tasks.append(_Task(raw, figures, source, wanted, retell=same))
+                tasks.append(_Task(campaign, source, wanted, retell=same))
         return tasks
 
-    def _parameters(self, raw: Path) -> dict[str, str]:
-        inside = raw.is_relative_to(self.project)
-        campaign = raw.relative_to(self.project).as_posix() if inside else str(raw)
-        return {"campaign": campaign, "figures": f"figures/{raw.name}"}
+    def _parameters(self, campaign: _Campaign) -> dict[str, str]:
+        raw = campaign.raw
+        inside = isinstance(raw, Path) and raw.is_relative_to(self.project)
+        where = raw.relative_to(self.project).as_posix() if isinstance(raw, Path) and inside else str(raw)
+        return {"campaign": where, "figures": f"figures/{raw.name}"}
 
-    def _run_all(self, tasks: list[_Task], state: _State) -> None:
-        pool = ThreadPoolExecutor(max_workers=min(self.jobs, len(tasks)))
+    def _run_all(self, campaign: _Campaign, tasks: list[_Task], state: State) -> None:
         try:
-            for future in [pool.submit(self._run_one, task, state) for task in tasks]:
-                future.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            self._stop_all()
-            raise
-        finally:
-            pool.shutdown()
+            files = scratch.shared_files(self.project)
+            if self.scheduler is not None or isinstance(campaign.tables, Remote):
+                # the workers' part of the tables is made before notebooks ask for them one by one
+                self._make_tables(campaign)
+        except GlusterlabError as error:
+            self._fail(Failure(campaign.name, "", str(error)), 0.0)
+            return
+        if isinstance(campaign.tables, Path):
+            campaign.tables.mkdir(parents=True, exist_ok=True)
+        with self._way() as execute:
+            pool = ThreadPoolExecutor(max_workers=min(self.jobs, len(tasks)))
+            try:
+                for future in [pool.submit(self._run_one, task, state, files, execute) for task in tasks]:
+                    future.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                self._stop_all()
+                raise
+            finally:
+                pool.shutdown()
 
-    def _run_one(self, task: _Task, state: _State) -> None:
-        campaign, notebook = task.raw.name, task.source.path.stem
+    def _make_tables(self, campaign: _Campaign) -> None:
+        from glusterlab.tables import write
+
+        write(campaign.raw, campaign.tables, scheduler=self.scheduler)
+
+    @contextmanager
+    def _way(self) -> Iterator[Callable[[scratch.NotebookRun], scratch.Made]]:
+        """How a notebook is executed: in a process of this machine, or by a worker."""
+        if self.scheduler is None:
+            yield partial(scratch.execute, watch=self._watch)
+            return
+        from glusterlab.schedule import connect
+
+        with connect(self.scheduler) as client:
+            self.jobs = max(self.jobs, len(client.nthreads()))
+            yield partial(_on_worker, client)
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> bool:
+        with self._lock:
+            self._processes.add(process)
+            return not self._stopping
+
+    def _run_one(
+        self,
+        task: _Task,
+        state: State,
+        files: Mapping[str, bytes],
+        execute: Callable[[scratch.NotebookRun], scratch.Made],
+    ) -> None:
+        campaign, notebook, figures = task.campaign.name, task.source.path.stem, task.campaign.figures
         self._tell(Progress(campaign, notebook, "started"))
         started = time.monotonic()
-        with _scratch(self.project, task.figures) as scratch:
-            job = Job(
-                source=str(task.source.path),
-                folder=str(scratch.executed),
-                parameters=self._parameters(task.raw),
-                cwd=str(scratch.view),
-                cell_timeout=CELL_TIMEOUT,
-                executed=str(task.figures / "notebooks" / task.source.path.name) if task.retell else None,
+        parameters = self._parameters(task.campaign)
+        executed = (figures / "notebooks" / task.source.path.name).read_bytes() if task.retell else None
+        made = execute(
+            scratch.NotebookRun(
+                name=notebook,
+                campaign=task.campaign.raw,
+                parameters=parameters,
+                figures=parameters["figures"],
+                tables=task.campaign.tables,
+                files=files,
+                executed=executed,
             )
-            result = self._process(job, scratch.kernel)
-            seconds = time.monotonic() - started
-            if result.error:
-                failure = Failure(campaign, notebook, result.error, result.cell, result.tag, result.traceback)
-                self._fail(failure, seconds)
-                return
-            with self._lock:
-                earlier = state.notebooks.get(notebook, {}).get("outputs", {})
-                outputs = _move(scratch.outputs(notebook), task.figures)
-                if task.retell:
-                    outputs = {**earlier, **outputs}
-                state.notebooks[notebook] = {"key": task.key, "text": task.source.text, "outputs": outputs}
-                _drop(task.figures, [*earlier, *outputs], state)
-                state.write(task.figures / STATE)
-                (self.retold if task.retell else self.ran).append(task.name)
+        )
+        result = made.result
+        seconds = time.monotonic() - started
+        if result.error:
+            self._fail(Failure(campaign, notebook, result.error, result.cell, result.tag, result.traceback), seconds)
+            return
+        with self._lock:
+            earlier = state.notebooks.get(notebook, {}).get("outputs", {})
+            outputs = put(made.outputs, figures)
+            if task.retell:
+                outputs = {**earlier, **outputs}
+            state.notebooks[notebook] = {"key": task.key, "text": task.source.text, "outputs": outputs}
+            drop(figures, [*earlier, *outputs], state)
+            state.write(figures / STATE)
+            (self.retold if task.retell else self.ran).append(task.name)
         self._tell(Progress(campaign, notebook, "retold" if task.retell else "ran", seconds))
-
-    def _process(self, job: Job, kernel: Path) -> Result:
-        command = [sys.executable, "-m", "glusterlab.notebook", str(job.write())]
-        log = Path(job.folder, "log.txt")
-        environment = kernel_environment(kernel)
-        with log.open("wb") as output:
-            with self._lock:
-                if self._stopping:
-                    return Result("stopped")
-                process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment
-                )
-                self._processes.add(process)
-            try:
-                process.wait(NOTEBOOK_TIMEOUT)
-            except subprocess.TimeoutExpired:
-                _stop(process)
-                return Result(f"not done within {NOTEBOOK_TIMEOUT} s, stopped")
-            finally:
-                with self._lock:
-                    self._processes.discard(process)
-        result = Result.read(Path(job.folder))
-        if result is not None:
-            return result
-        last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
-        return Result(f"its process ended with {process.returncode}: {last}")
 
     def _stop_all(self) -> None:
         with self._lock:
             self._stopping = True
-            processes = list(self._processes)
+            processes = [process for process in self._processes if process.poll() is None]
         for process in processes:
             process.terminate()
         for process in processes:
-            _stop(process)
+            scratch.stop(process)
 
-    def _write_index(self, raw: Path, figures: Path, state: _State, digest: str) -> None:
+    def _write_index(self, raw: Path, figures: Path, state: State, digest: str) -> None:
         from glusterlab.gallery import write_index
 
         made_by = {
@@ -442,94 +477,7 @@ class _Run:
             self._progress(event)
 
 
-def _intact(figures: Path, outputs: Mapping[str, str]) -> bool:
-    return all((figures / name).is_file() and file_digest(figures / name) == sha for name, sha in outputs.items())
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a notebook's process: nbclient takes its kernel down on SIGTERM, a kernel ends when its parent is gone."""
-    process.terminate()
-    try:
-        process.wait(10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-
-
-@dataclass(frozen=True)
-class _Scratch:
-    """Where one notebook runs.
-
-    Attributes
-    ----------
-    view : pathlib.Path
-        The project as the notebook sees it.
-    figures : pathlib.Path
-        The figures folder in it, private to this notebook.
-    executed : pathlib.Path
-        For the executed notebook.
-    kernel : pathlib.Path
-        For the kernel's specification.
-    """
-
-    view: Path
-    figures: Path
-    executed: Path
-    kernel: Path
-
-    def outputs(self, notebook: str) -> dict[str, Path]:
-        """What the notebook made, by the path below the figures folder."""
-        found = {
-            path.relative_to(self.figures).as_posix(): path
-            for path in sorted(self.figures.rglob("*"))
-            if path.is_file() and path.relative_to(self.figures).parts[0] != "tables"
-        }
-        for suffix in (".ipynb", ".html"):
-            found[f"notebooks/{notebook}{suffix}"] = self.executed / f"{notebook}{suffix}"
-        return found
-
-
-@contextmanager
-def _scratch(project: Path, figures: Path) -> Iterator[_Scratch]:
-    """A view of the project by links, with an empty figures folder that shares only the cache of tables."""
-    with tempfile.TemporaryDirectory(prefix="glusterlab-reproduce-", ignore_cleanup_errors=True) as folder:
-        root = Path(folder)
-        view = root / "project"
-        scratch = _Scratch(view, view / "figures" / figures.name, root / "executed", root / "kernel")
-        scratch.figures.mkdir(parents=True)
-        scratch.executed.mkdir()
-        for entry in project.iterdir():
-            if entry.name not in _PRIVATE and not entry.name.startswith("."):
-                (view / entry.name).symlink_to(entry)
-        tables = figures / "tables"
-        tables.mkdir(parents=True, exist_ok=True)
-        (scratch.figures / "tables").symlink_to(tables)
-        yield scratch
-
-
-def _move(made: Mapping[str, Path], figures: Path) -> dict[str, str]:
-    """Put a notebook's files into place, each by one rename, and return their digests; equal ones are left alone."""
-    outputs = {name: file_digest(path) for name, path in made.items()}
-    for name, path in made.items():
-        target = figures / name
-        if not target.is_file() or file_digest(target) != outputs[name]:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            partial = target.with_name(f".{target.name}.partial")
-            shutil.copyfile(path, partial)
-            partial.replace(target)
-    return outputs
-
-
-def _drop(figures: Path, names: Sequence[str], state: _State) -> None:
-    """Remove files of these names, whatever their suffix, that no notebook makes any more."""
-    kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
-    for stem in {name.rpartition(".")[0] for name in names}:
-        for path in figures.glob(f"{glob.escape(stem)}.*"):
-            if path.relative_to(figures).as_posix() not in kept:
-                path.unlink()
-
-
-def _replace(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_bytes(data)
-    partial.replace(path)
+def _on_worker(client: Client, run: scratch.NotebookRun) -> scratch.Made:
+    # impure: a run that is asked for again is to run again
+    made: scratch.Made = client.submit(scratch.execute, run, pure=False).result()
+    return made

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from glusterlab import published
 from glusterlab.errors import DataError
 from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.storage import is_url
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +47,8 @@ class Section:
         The campaign's samples, workers and telemetry.
     published : pandas.DataFrame
         Numbers that the study states, as `glusterlab.published.load` returns them.
-    cluster : Cluster
-        The cluster as it was measured.
+    cluster : Cluster or None
+        The cluster as it was measured; None where an import does not know it.
     provenance : Provenance
         For the footers.
     folder : pathlib.Path
@@ -58,7 +59,7 @@ class Section:
 
     tables: Tables
     published: pd.DataFrame
-    cluster: Cluster
+    cluster: Cluster | None
     provenance: Provenance
     folder: Path
     formats: tuple[str, ...]
@@ -132,7 +133,8 @@ class Section:
         if rows.empty:
             return f"The campaign has no {tool} samples of {label}."
         if (rows["status"].astype(str) == "valid").any():
-            return f"The campaign's {tool} samples of {label} do not have what this figure shows."
+            disks = "" if rows["disks"].any() else "; how many disks lie under them is not known"
+            return f"The campaign's {tool} samples of {label} do not have what this figure shows{disks}."
         counts = rows["status"].astype(str).value_counts().sort_index()
         found = ", ".join(f"{count} {status}" for status, count in counts.items())
         return f"The campaign has no valid {tool} sample of {label}: {found}."
@@ -149,10 +151,12 @@ class Section:
         -------
         dict of str to Limits
             By ``cell_id``. A backing of one disk per brick counts the speed of its disks, a RAID backing that of its
-            arrays.
+            arrays. Nothing without a cluster.
         """
         from glusterlab.analysis.saturation import Limits
 
+        if self.cluster is None:
+            return {}
         hardware = self.cluster.hardware
         found: dict[str, Limits] = {}
         for row in samples.drop_duplicates("cell_id").to_dict("records"):
@@ -210,9 +214,10 @@ def open_section(
     Parameters
     ----------
     campaign : str
-        The campaign's folder; a relative path is looked for in the current directory, then in the project.
+        The campaign's folder; a relative path is looked for in the current directory, then in the project. Or its URL.
     figures : str
-        Folder for the figures, relative to where the campaign was found; empty: ``figures/<campaign>``.
+        Folder for the figures, relative to where the campaign was found; empty: ``figures/<campaign>``. Its ``tables``
+        are used, or made.
     formats : str
         Comma-separated: any of svg, png, csv.
     study : str
@@ -226,26 +231,36 @@ def open_section(
         When a format is unknown.
     """
     from glusterlab import tables
+    from glusterlab.openraw import OpenCampaign
     from glusterlab.plots.style import Provenance, parse_formats
+    from glusterlab.rawsample import campaign_origin
     from glusterlab.spec.load import load_cluster
 
     chosen = parse_formats(formats)
-    base = _base(campaign)
-    raw = base / campaign
-    loaded = tables.load(raw)
-    cluster = load_cluster(raw / "cluster.yaml")
+    if is_url(campaign):
+        base, opened = project_root(Path.cwd()), OpenCampaign.open(campaign)
+        source, raw = opened.place, opened.store.path
+    else:
+        base = _base(campaign)
+        source = raw = base / campaign
+    folder = base / (figures or Path("figures", raw.name))
+    loaded = tables.load(source, folder / "tables")
+    imported = campaign_origin(raw) == "imported"
+    known = (raw / "cluster.yaml").is_file() or not imported
+    cluster = load_cluster(raw / "cluster.yaml") if known else None
     releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
     provenance = Provenance(
         campaign=raw.resolve().name,
-        release=", ".join(releases) or "unknown",
+        release=", ".join(releases) or ("" if imported else "unknown"),
         digest=file_digest(raw / MANIFEST),
-        testbed=cluster.is_testbed,
+        testbed=cluster is not None and cluster.is_testbed,
+        imported=imported,
     )
     return Section(
         tables=loaded,
         published=published.load(project_root(base) / "raw" / "published", study),
         cluster=cluster,
         provenance=provenance,
-        folder=base / (figures or Path("figures", raw.name)),
+        folder=folder,
         formats=chosen,
     )

@@ -1,7 +1,8 @@
 """Tidy tables of a campaign, made from its raw files: samples, workers, telemetry.
 
-They are kept as Parquet in ``figures/<campaign>/tables/`` and made again when a raw file, the library, Python, pandas
-or pyarrow changed, or when the kept ones are damaged. Nothing but raw/ is needed to make them.
+They are kept as Parquet in ``figures/<campaign>/tables/``: ``samples.parquet``, ``workers.parquet``, and a folder
+``telemetry/`` of files that any reader of Parquet takes as one table. A sample's part is made again when one of its raw
+files, the library, Python, pandas or pyarrow changed, or when what is kept is damaged. Nothing but raw/ is needed.
 """
 
 from __future__ import annotations
@@ -9,207 +10,130 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import platform
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
-from dataclasses import dataclass
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import metadata
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from glusterlab import fingerprint
-from glusterlab.errors import DataError, ParseError, RawStoreError
-from glusterlab.manifest import MANIFEST, file_digest
-from glusterlab.raw import RawStore, Sample
+from glusterlab import fingerprint, schedule
+from glusterlab.errors import RawStoreError
+from glusterlab.openraw import OpenCampaign
 from glusterlab.rawfiles import dump_json, write_atomically
+from glusterlab.schemas import SCHEMAS, arrow_schema, as_schema, validate
+from glusterlab.storage import Remote, mirror, place, publish
+from glusterlab.tableparts import Job, Part, SampleJob, work
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from glusterlab.spec.cell import Cell
+    from glusterlab.raw import Sample
 
-TableName = Literal["samples", "workers", "telemetry"]
+__all__ = ["SCHEMAS", "Tables", "Written", "folder_of", "gluster_versions", "load", "validate", "write"]
 
 PARALLEL_FROM = 24
 """From so many samples on, several processes parse them: their start costs about as much as so many samples."""
 
-SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
-    "samples": {
-        "campaign": ("str", "its name"),
-        "cell_id": ("str", "the same in every campaign"),
-        "slug": ("str", "the cell for people"),
-        "sample": ("int64", "execution of the cell, from 1"),
-        "repeat": ("int64", "from 1"),
-        "round": ("int64", "of the interleaved order, from 1"),
-        "order": ("int64", "place in the plan"),
-        "attempt": ("int64", "of the repeat, from 1"),
-        "status": ("str", "valid, invalid or failed; only valid samples are drawn"),
-        "reasons": ("str", "codes, separated by '; '"),
-        "layout": ("str", "its label"),
-        "type": ("str", "distribute, replicate or disperse"),
-        "geometry": ("str", "such as 12x(4+2)"),
-        "backing": ("str", "what the bricks lie on"),
-        "access": ("str", "native, ..."),
-        "tool": ("str", "iozone, smallfile"),
-        "operation": ("str", "write, read, create"),
-        "file_size_bytes": ("int64", "as written"),
-        "nominal_file_size_bytes": ("int64", "what a scaled file stands for"),
-        "record_size_bytes": ("float64", "NaN where it is left to the tool"),
-        "files_per_worker": ("int64", "files"),
-        "workers": ("int64", "over all clients"),
-        "scale": ("float64", "measured values times this stand for the real hardware"),
-        "operations_limited": ("bool", "operations of the disks are scaled as well"),
-        "disks": ("int64", "under the layout's bricks, the divisor of 'per disk'"),
-        "servers": ("int64", "hosts"),
-        "clients": ("int64", "hosts"),
-        "gluster_version": ("str", "of the servers; several are separated by ', '"),
-        "tool_version": ("str", "empty where there is no result"),
-        "start_s": ("float64", "epoch seconds of the command's start, on the controller"),
-        "end_s": ("float64", "epoch seconds of its end"),
-        "elapsed_s": ("float64", "seconds of the part that the tool measured"),
-        "throughput_bytes_per_s": ("float64", "bytes per second of all workers; NaN where there is no result"),
-        "files_per_s": ("float64", "files per second of all workers; NaN for large files"),
-        "worker_min_bytes_per_s": ("float64", "bytes per second of the slowest worker"),
-        "worker_max_bytes_per_s": ("float64", "bytes per second of the fastest worker"),
-    },
-    "workers": {
-        "campaign": ("str", "its name"),
-        "cell_id": ("str", "of the sample"),
-        "sample": ("int64", "execution of the cell"),
-        "worker": ("int64", "from 1"),
-        "host": ("str", "where it ran; empty where it is not known"),
-        "bytes": ("float64", "transferred until the measurement ended"),
-        "files": ("float64", "done until the measurement ended"),
-        "elapsed_s": ("float64", "seconds"),
-        "throughput_bytes_per_s": ("float64", "bytes per second"),
-        "files_per_s": ("float64", "files per second; NaN for large files"),
-    },
-    "telemetry": {
-        "campaign": ("category", "its name"),
-        "cell_id": ("category", "of the sample"),
-        "sample": ("int64", "execution of the cell"),
-        "host": ("category", "its name"),
-        "role": ("category", "server or client"),
-        "time_s": ("float64", "epoch seconds of the host, at the end of the interval"),
-        "activity": ("category", "cpu, load, memory, io, disk, network"),
-        "device": ("category", "block device or interface; 'all' CPUs; empty for the whole host"),
-        "metric": ("category", "its name ends in its unit; a fraction is of 1"),
-        "value": ("float64", "in the metric's unit"),
-    },
-}
-"""Columns of the tables: pandas dtype (``str`` holds text without missing values) and meaning with unit."""
+PARALLEL_BYTES = 8 << 20
+"""From so many bytes of them on, too."""
 
-_FILES: tuple[TableName, ...] = ("samples", "workers", "telemetry")
+_INDEX = "key.json"
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class Written:
+    """Tables as they are kept.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+    rows : dict of str to int
+        By table.
+    made, kept : int
+        Samples whose part was made now, and whose part was there.
+    """
+
+    folder: Path
+    rows: dict[str, int]
+    made: int
+    kept: int
+
+
+@dataclass(frozen=True)
 class Tables:
-    """The three tables of a campaign; `SCHEMAS` documents their columns."""
+    """The three tables of a campaign; `SCHEMAS` documents their columns.
 
-    samples: pd.DataFrame
-    workers: pd.DataFrame
-    telemetry: pd.DataFrame
-
-
-def validate(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
-    """Hold a table against its schema.
-
-    Parameters
+    Attributes
     ----------
-    frame : pandas.DataFrame
-    name : {"samples", "workers", "telemetry"}
-
-    Returns
-    -------
-    pandas.DataFrame
-        The same table.
-
-    Raises
-    ------
-    DataError
-        When columns are missing, too many, of another type, or text is missing.
+    folder : pathlib.Path
+        Where they are kept.
     """
-    schema = SCHEMAS[name]
-    if list(frame.columns) != list(schema):
-        missing = [column for column in schema if column not in frame]
-        more = [column for column in frame if column not in schema]
-        raise DataError(f"table {name}: expected the columns of its schema, found {missing} missing and {more} more")
-    for column, (dtype, _) in schema.items():
-        if str(frame[column].dtype) != dtype:
-            raise DataError(f"table {name}: expected {column} as {dtype}, found {frame[column].dtype}")
-        if dtype in {"str", "category"} and bool(frame[column].isna().any()):
-            raise DataError(f"table {name}: expected text in every row of {column}, found rows without")
-    return frame
+
+    folder: Path
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row per sample, whatever its status."""
+        return self._read("samples")
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker of every sample that has a result."""
+        return self._read("workers")
+
+    @cached_property
+    def telemetry(self) -> pd.DataFrame:
+        """All of the telemetry: of a large campaign more than memory holds, see `telemetry_of`."""
+        return self.telemetry_of()
+
+    def _read(self, name: Any) -> pd.DataFrame:
+        import pyarrow.parquet as pq
+
+        return as_schema(pq.read_table(self.folder / f"{name}.parquet").to_pandas(), name)
+
+    def telemetry_of(self, **chosen: Iterable[str | int]) -> pd.DataFrame:
+        """Rows of the telemetry table.
+
+        Parameters
+        ----------
+        **chosen
+            Values to keep, by column: ``activity=["cpu"], metric=["idle_fraction"]``. Only these are read.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Sorted by campaign, cell, sample, host, activity, device, metric and time.
+        """
+        import pyarrow.dataset as ds
+
+        names = [path.name for path in sorted((self.folder / "telemetry").glob("*.parquet"))]
+        paths = [str(self.folder / "telemetry" / name) for name in names]
+        schema = arrow_schema("telemetry")
+        dataset = ds.dataset(paths, schema=schema, format="parquet")
+        wanted = None
+        for column, values in chosen.items():
+            condition = ds.field(column).isin(list(values))
+            wanted = condition if wanted is None else wanted & condition
+        table = dataset.to_table(filter=wanted) if paths else schema.empty_table()
+        return as_schema(_sorted(table.unify_dictionaries().to_pandas()), "telemetry")
 
 
-def _as_schema(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
-    schema = SCHEMAS[name]
-    typed = frame.reindex(columns=list(schema)).astype({column: dtype for column, (dtype, _) in schema.items()})
-    return validate(typed, name)
-
-
-def build(raw: Path) -> Tables:
-    """Parse every sample of a campaign.
-
-    Parameters
-    ----------
-    raw : pathlib.Path
-        ``raw/<campaign>``.
-
-    Returns
-    -------
-    Tables
-        Rows of all samples, also of those that are not valid: their numbers are NaN where there is no result.
-
-    Raises
-    ------
-    RawStoreError
-        When the folder is no campaign, or a sample.json or cell.json is damaged.
-    ParseError
-        When a valid sample's raw file cannot be read.
-    """
+def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd
 
-    store = RawStore.open(raw)
-    cells = store.cells()
-    environment = store.environment()
-    samples = store.samples()
-    if unknown := sorted({sample.cell_id for sample in samples} - cells.keys()):
-        raise RawStoreError(f"{raw}: expected a cell.json for {unknown[0]}, found none", path=raw)
-    jobs = [(sample, cells[sample.cell_id], gluster_versions(environment, sample.servers)) for sample in samples]
-    if len(jobs) < PARALLEL_FROM or (os.cpu_count() or 1) < 2:
-        parts = [_sample_part(job) for job in jobs]
-    else:
-        # spawn: a notebook's kernel has threads, and a fork of those can hang
-        with ProcessPoolExecutor(min(os.cpu_count() or 1, 8), mp_context=get_context("spawn")) as pool:
-            parts = list(pool.map(_sample_part, jobs, chunksize=max(1, len(jobs) // 32)))
-    return Tables(
-        samples=_as_schema(pd.DataFrame([part.row for part in parts], columns=list(SCHEMAS["samples"])), "samples"),
-        workers=_as_schema(
-            pd.DataFrame([row for part in parts for row in part.workers], columns=list(SCHEMAS["workers"])), "workers"
-        ),
-        telemetry=_telemetry([part.telemetry for part in parts if part.telemetry is not None]),
-    )
-
-
-def _telemetry(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    if not frames:
-        return _as_schema(pd.DataFrame({column: [] for column in SCHEMAS["telemetry"]}), "telemetry")
-    columns: dict[str, Any] = {}
-    for column, (dtype, _) in SCHEMAS["telemetry"].items():
-        parts = [frame[column] for frame in frames]
-        # categories joined, because the text of millions of rows would take gigabytes
-        if dtype == "category":
-            columns[column] = pd.api.types.union_categoricals(parts, sort_categories=True)
-        else:
-            columns[column] = pd.concat(parts, ignore_index=True)
-    return validate(pd.DataFrame(columns), "telemetry")
+    order = [column for column in SCHEMAS["telemetry"] if column not in ("role", "time_s", "value")]
+    for column in frame.columns:
+        if isinstance(frame[column].dtype, pd.CategoricalDtype):
+            # in the order of the alphabet, so that sorting goes by codes
+            found = frame[column].cat.remove_unused_categories()
+            frame[column] = found.cat.reorder_categories(sorted(found.cat.categories))
+    return frame.sort_values([*order, "time_s"], ignore_index=True, kind="stable")
 
 
 def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> str:
@@ -225,94 +149,30 @@ def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> 
     return ", ".join(sorted(str(version) for version in found if version))
 
 
-@dataclass(frozen=True)
-class _Part:
-    row: dict[str, object]
-    workers: list[dict[str, object]]
-    telemetry: pd.DataFrame | None
+def folder_of(raw: Path | Remote | str) -> Path | Remote:
+    """Where the tables of a campaign are kept: ``figures/<campaign>/tables`` beside the folder ``raw``.
 
-
-def _sample_part(job: tuple[Sample, Cell, str]) -> _Part:
-    from glusterlab.workloads import WORKLOADS
-
-    sample, cell, version = job
-    nan = float("nan")
-    row: dict[str, object] = {
-        **{name: getattr(sample, name) for name in ("campaign", "cell_id", "sample", "repeat", "round", "order")},
-        "slug": cell.slug,
-        "attempt": sample.attempt,
-        "status": sample.status,
-        "reasons": "; ".join(dict.fromkeys(reason.code for reason in sample.reasons)),
-        "layout": cell.layout.name,
-        "type": cell.layout.type,
-        "geometry": cell.layout.geometry,
-        "backing": cell.layout.backing,
-        **{name: getattr(cell, name) for name in ("access", "tool", "operation", "file_size_bytes", "workers")},
-        "nominal_file_size_bytes": cell.nominal_file_size_bytes,
-        "record_size_bytes": nan if cell.record_size_bytes is None else float(cell.record_size_bytes),
-        "files_per_worker": cell.files_per_worker or 1,
-        "scale": float(cell.model.scale),
-        "operations_limited": cell.model.operations,
-        "disks": sample.disks,
-        "servers": len(sample.servers),
-        "clients": len(sample.clients),
-        "gluster_version": version,
-        "tool_version": "",
-        "start_s": nan if sample.window is None else sample.window.start,
-        "end_s": nan if sample.window is None else sample.window.end,
-    }
-    workers: list[dict[str, object]] = []
-    try:
-        result = WORKLOADS[cell.tool].parse(sample.path / "workload", cell)
-    except ParseError:
-        if sample.status == "valid":
-            raise
-    else:
-        each = [worker.throughput_bytes_per_s for worker in result.worker_results if worker.throughput_bytes_per_s]
-        row |= {
-            "tool_version": result.tool_version or "",
-            "elapsed_s": result.elapsed_s,
-            "throughput_bytes_per_s": result.throughput_bytes_per_s,
-            "files_per_s": result.files_per_s,
-            "worker_min_bytes_per_s": min(each, default=None),
-            "worker_max_bytes_per_s": max(each, default=None),
-        }
-        place = {"campaign": sample.campaign, "cell_id": sample.cell_id, "sample": sample.sample}
-        workers = [{**place, **vars(worker), "host": worker.host or ""} for worker in result.worker_results]
-    return _Part(row, workers, _sample_telemetry(sample))
-
-
-def _sample_telemetry(sample: Sample) -> pd.DataFrame | None:
-    from glusterlab.telemetry.sar import parse
-
-    files = {host: sample.path / "telemetry" / f"{host}.csv.xz" for host in (*sample.servers, *sample.clients)}
-    readable = {host: path for host, path in files.items() if path.exists()}
-    try:
-        frame = parse(readable)
-    except ParseError:
-        if sample.status == "valid":
-            raise
-        return None
-    if frame.empty:
-        return None
-    role = frame["host"].map({**dict.fromkeys(sample.clients, "client"), **dict.fromkeys(sample.servers, "server")})
-    placed = frame.assign(campaign=sample.campaign, cell_id=sample.cell_id, sample=sample.sample, role=role)
-    return _as_schema(placed, "telemetry")
-
-
-def folder_of(raw: Path) -> Path:
-    """Where the tables of a campaign are kept: ``figures/<campaign>/tables`` beside the folder ``raw``."""
-    path = raw.absolute()
+    Examples
+    --------
+    >>> str(folder_of("/lab/raw/night")), str(folder_of("s3://bucket/lab/raw/night"))
+    ('/lab/figures/night/tables', 's3://bucket/lab/figures/night/tables')
+    """
+    found = place(raw)
+    if isinstance(found, Remote):
+        return found.parent(2) / f"figures/{found.name}/tables"
+    path = found.absolute()
     return path.parent.parent / "figures" / path.name / "tables"
 
 
-def load(raw: Path, cache: bool = True) -> Tables:
+def load(raw: Path | Remote | str, folder: Path | Remote | None = None, cache: bool = True) -> Tables:
     """The tables of a campaign, from the kept ones where these are still right.
 
     Parameters
     ----------
-    raw : pathlib.Path
-        ``raw/<campaign>``.
+    raw : pathlib.Path, Remote or str
+        ``raw/<campaign>``, or its URL.
+    folder : pathlib.Path or Remote, optional
+        Where they are kept; by default `folder_of`.
     cache : bool
         False makes them anew and keeps nothing.
 
@@ -322,92 +182,270 @@ def load(raw: Path, cache: bool = True) -> Tables:
 
     Raises
     ------
-    RawStoreError, ParseError
-        As `build`.
+    RawStoreError
+        When the folder is no campaign, or a sample.json or cell.json is damaged.
+    ParseError
+        When a valid sample's raw file cannot be read.
+    DataError
+        When a URL cannot be reached.
     """
-    if not cache:
-        return build(raw)
-    return write(raw, folder_of(raw))
+    if cache:
+        written = write(raw, folder)
+        if written is not None:
+            return Tables(written.folder)
+    temporary = Path(tempfile.mkdtemp(prefix="glusterlab-tables-"))
+    made = Tables(temporary)
+    weakref.finalize(made, shutil.rmtree, temporary, ignore_errors=True)
+    _write(OpenCampaign.open(raw), temporary, None, silent)
+    return made
 
 
-def write(raw: Path, folder: Path) -> Tables:
-    """Bring the Parquet files of a campaign up to date, and return the tables.
+Progress = Callable[[int, int], None]
+"""Called with the number of samples done, and of all that are to be made."""
+
+
+def silent(done: int, of: int) -> None:
+    """Nobody looks."""
+
+
+def write(
+    raw: Path | Remote | str,
+    folder: Path | Remote | None = None,
+    *,
+    scheduler: str | None = None,
+    progress: Progress = silent,
+) -> Written | None:
+    """Bring the Parquet files of a campaign up to date.
 
     Parameters
     ----------
-    raw : pathlib.Path
-    folder : pathlib.Path
-        Made when it is not there; where it cannot be written, the tables are made and not kept.
+    raw : pathlib.Path, Remote or str
+        ``raw/<campaign>``, or its URL.
+    folder : pathlib.Path or Remote, optional
+        Made when it is not there; by default `folder_of`. A remote one is mirrored in this machine's cache.
+    scheduler : str, optional
+        Address of a Dask scheduler, whose workers reach `raw` under the same path or URL.
+    progress : callable
 
     Returns
     -------
-    Tables
+    Written or None
+        None where the folder cannot be written.
 
     Raises
     ------
-    RawStoreError, ParseError
-        As `build`.
+    RawStoreError, ParseError, DataError
+        As `load`.
+    UsageError
+        When the scheduler cannot be reached.
     """
+    campaign = OpenCampaign.open(raw)
+    target = folder_of(raw) if folder is None else folder
+    if isinstance(target, Path):
+        return _locked(campaign, target, scheduler, progress)
+    staged = target.cache()
+    listing = target.listing()
+    mirror(target, staged, listing, listing)
+    written = _locked(campaign, staged, scheduler, progress)
+    if written is not None:
+        publish(target, staged, _kept_files(staged))
+    return written
+
+
+def _locked(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written | None:
     from filelock import FileLock
 
-    RawStore.open(raw)
-    key = _key(raw)
-    if (kept := _read(folder, key)) is not None:
-        return kept
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # notebooks that run at once wait for the one that makes the tables
-        lock: Any = FileLock(folder / ".lock")
+        lock = FileLock(folder / ".lock")
         lock.acquire()
     except OSError as error:
         _log.warning("tables are not kept: %s: %s", folder, error.strerror)
-        lock = nullcontext()
-        return build(raw)
+        return None
     try:
-        kept = _read(folder, key)
-        if kept is None:
-            kept = build(raw)
-            _keep(kept, folder, key)
-        return kept
+        return _write(campaign, folder, scheduler, progress)
     finally:
         lock.release()
 
 
-def _keep(tables: Tables, folder: Path, key: str) -> None:
-    digests = {}
+@dataclass
+class _Building:
+    """A sample whose part is being made.
+
+    Attributes
+    ----------
+    waits : set of str
+        Tokens of jobs that are still to be done.
+    telemetry : dict of str to int
+        Parquet files that are written, and their sizes.
+    """
+
+    key: str
+    row: dict[str, object] | None = None
+    workers: tuple[dict[str, object], ...] = ()
+    rows: int = 0
+    opened: set[str] = field(default_factory=set)
+    closed: set[str] = field(default_factory=set)
+    telemetry: dict[str, int] = field(default_factory=dict)
+
+    def take(self, part: Part, folder: Path, name: str) -> None:
+        """Take in what a job made."""
+        self.opened.update(part.opens)
+        self.closed.update(part.closes)
+        if part.row is not None:
+            self.row, self.workers = part.row, part.workers
+        if part.parquet:
+            file = ".".join(word for word in (name, part.name, "parquet") if word)
+            write_atomically(folder / "telemetry" / file, part.parquet, durable=False)
+            self.telemetry[file] = len(part.parquet)
+            self.rows += part.rows
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing of the sample is still to come; jobs may end in any order."""
+        return self.row is not None and self.opened == self.closed
+
+    def as_json(self) -> str:
+        """The part as it is kept."""
+        kept = ("key", "row", "workers", "rows", "telemetry")
+        return json.dumps({name: getattr(self, name) for name in kept}, allow_nan=False)
+
+
+def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written:
+    base = _base_key()
+    everything = _digest(base, campaign.versions)
+    if (written := _unchanged(folder, everything)) is not None:
+        return written
+    for name in ("parts", "telemetry"):
+        (folder / name).mkdir(exist_ok=True)
+    samples = campaign.store.samples()
+    parts: dict[str, dict[str, Any]] = {}
+    building: dict[str, _Building] = {}
+    jobs: list[Job] = []
+    sizes = 0
+    for sample, job in zip(samples, _jobs(campaign, samples), strict=True):
+        name = _part_name(job.folder)
+        words = {file: campaign.versions[file] for file in (*job.files, f"cells/{sample.cell_id}/cell.json")}
+        key = _digest(base, {**words, "gluster": job.gluster_version, "campaign": sample.campaign})
+        kept = _kept_part(folder, name, key)
+        if kept is None:
+            jobs.append(job)
+            sizes += sum(job.files.values())
+            building[name] = _Building(key)
+        parts[name] = kept or {}
+    finished = 0
+    processes = None if len(jobs) >= PARALLEL_FROM or sizes >= PARALLEL_BYTES else 1
+    for part in schedule.run(jobs, work, scheduler=scheduler, processes=processes):
+        name = _part_name(part.sample)
+        state = building[name]
+        state.take(part, folder, name)
+        if state.done:
+            text = state.as_json()
+            write_atomically(folder / "parts" / f"{name}.json", text, durable=False)
+            parts[name] = json.loads(text)
+            finished += 1
+            progress(finished, len(jobs))
+    rows = {
+        "samples": _keep(folder, "samples", [part["row"] for part in parts.values()]),
+        "workers": _keep(folder, "workers", [row for part in parts.values() for row in part["workers"]]),
+        "telemetry": sum(part["rows"] for part in parts.values()),
+    }
+    _sweep(folder, parts)
+    digests = {name: _file_word(folder / f"{name}.parquet") for name in ("samples", "workers")}
+    telemetry = {file: size for part in parts.values() for file, size in part["telemetry"].items()}
+    index = {"key": everything, "rows": rows, "samples": len(parts), "sha256": digests, "telemetry": telemetry}
+    write_atomically(folder / _INDEX, dump_json(index), durable=False)
+    return Written(folder, rows, made=len(jobs), kept=len(parts) - len(jobs))
+
+
+def _jobs(campaign: OpenCampaign, samples: Sequence[Sample]) -> list[SampleJob]:
+    cells = campaign.store.cells()
+    environment = campaign.store.environment()
+    path = campaign.store.path
+    if unknown := sorted({sample.cell_id for sample in samples} - cells.keys()):
+        raise RawStoreError(f"{path}: expected a cell.json for {unknown[0]}, found none", path=path)
+    jobs = []
+    for sample in samples:
+        folder = f"cells/{sample.cell_id}/sample-{sample.sample:02d}"
+        files = {name: int(word.split()[0]) for name, word in campaign.by_sample.get(folder, {}).items()}
+        version = gluster_versions(environment, sample.servers)
+        jobs.append(SampleJob(campaign.place, sample, cells[sample.cell_id], version, files))
+    return jobs
+
+
+def _part_name(folder: str) -> str:
+    _, cell_id, sample = folder.split("/")
+    return f"{cell_id}.{sample}"
+
+
+def _base_key() -> str:
+    """What every part depends on: the library, and what writes and reads the tables."""
+    versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
+    return f"{fingerprint.library_digest()} Python {platform.python_version()}, {', '.join(versions)}"
+
+
+def _digest(base: str, words: Mapping[str, str]) -> str:
+    digest = hashlib.sha256(base.encode())
+    for name, word in sorted(words.items()):
+        digest.update(f"\n{name} {word}".encode())
+    return digest.hexdigest()
+
+
+def _file_word(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _unchanged(folder: Path, key: str) -> Written | None:
+    """What is kept, when it is of this key and whole."""
     try:
-        for name in _FILES:
-            path, temporary = folder / f"{name}.parquet", folder / f".{name}.parquet.tmp"
-            getattr(tables, name).to_parquet(temporary, index=False)
-            temporary.replace(path)
-            digests[name] = file_digest(path)
-        write_atomically(folder / "key.json", dump_json({"key": key, "sha256": digests}))
-    except (OSError, RawStoreError) as error:
-        _log.warning("tables are not kept: %s: %s", folder, error)
-
-
-def _read(folder: Path, key: str) -> Tables | None:
-    import pandas as pd
-
-    try:
-        kept = json.loads((folder / "key.json").read_bytes())
-        paths = {name: folder / f"{name}.parquet" for name in _FILES}
-        if kept["key"] != key or kept["sha256"] != {name: file_digest(path) for name, path in paths.items()}:
+        index = json.loads((folder / _INDEX).read_bytes())
+        if index["key"] != key or not _sizes_fit(folder, index["telemetry"]):
             return None
-        return Tables(**{name: validate(pd.read_parquet(path), name) for name, path in paths.items()})
-    except (OSError, ValueError, KeyError, TypeError, RawStoreError, DataError):
+        if any(_file_word(folder / f"{name}.parquet") != word for name, word in index["sha256"].items()):
+            return None
+        return Written(folder, index["rows"], made=0, kept=index["samples"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _key(raw: Path) -> str:
-    """Changes with the manifest, any raw file's size or time, the library, and what writes and reads the tables."""
-    digest = hashlib.sha256()
-    digest.update(fingerprint.folder_digest(fingerprint.LIBRARY).encode())
-    versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
-    digest.update(f"Python {platform.python_version()}, {', '.join(versions)}\n".encode())
-    digest.update(file_digest(raw / MANIFEST).encode())
-    for path in sorted(raw.rglob("*")):
-        if path.is_file() and path.name not in {"log.txt", ".lock"}:
-            state = path.stat()
-            digest.update(f"{path.relative_to(raw)} {state.st_size} {state.st_mtime_ns}\n".encode())
-    return digest.hexdigest()
+def _kept_part(folder: Path, name: str, key: str) -> dict[str, Any] | None:
+    try:
+        part: dict[str, Any] = json.loads((folder / "parts" / f"{name}.json").read_bytes())
+        return part if part["key"] == key and _sizes_fit(folder, part["telemetry"]) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _sizes_fit(folder: Path, files: Mapping[str, int]) -> bool:
+    return all((folder / "telemetry" / name).stat().st_size == size for name, size in files.items())
+
+
+def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist(list(rows), schema=arrow_schema(name))
+    path = folder / f"{name}.parquet"
+    temporary = path.with_name(f".{path.name}.tmp")
+    pq.write_table(table, temporary)
+    temporary.replace(path)
+    return int(table.num_rows)
+
+
+def _kept_files(folder: Path) -> list[str]:
+    return [
+        path.relative_to(folder).as_posix()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    ]
+
+
+def _sweep(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
+    """Remove files of samples that are gone, and of an earlier making of those that are there."""
+    kept = {folder / "telemetry" / file for part in parts.values() for file in part["telemetry"]}
+    kept |= {folder / "parts" / f"{name}.json" for name in parts}
+    for name in ("parts", "telemetry"):
+        for path in (folder / name).iterdir():
+            if path not in kept:
+                path.unlink()

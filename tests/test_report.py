@@ -123,18 +123,18 @@ def test_verify_has_one_line_per_finding(capsys: Captured) -> None:
 
 
 def test_tables_have_rows_columns_and_a_place(capsys: Captured) -> None:
-    import pandas as pd
+    from glusterlab.schemas import SCHEMAS
+    from glusterlab.tables import Written
 
-    from glusterlab.tables import Tables
-
-    frame = pd.DataFrame({"a": [1, 2]})
-    tables = Tables(samples=frame, workers=frame, telemetry=frame)
-    report.show_tables(tables, Path("figures/small/tables"), as_json=False)
+    made = Written(Path("x"), {"samples": 2, "workers": 12, "telemetry": 1234567}, made=2, kept=3)
+    report.show_tables(made, "figures/small/tables", as_json=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == ["samples", "2", "1"]
-    assert lines[-1] == "in figures/small/tables"
-    report.show_tables(tables, Path("x"), as_json=True)
-    assert read_json(capsys)["tables"]["telemetry"] == {"rows": 2, "columns": ["a"]}
+    assert lines[3].split() == ["telemetry", "1,234,567", str(len(SCHEMAS["telemetry"]))]
+    assert lines[-1] == "in figures/small/tables; 2 samples parsed, 3 unchanged"
+    report.show_tables(made, "x", as_json=True)
+    shown = read_json(capsys)
+    assert shown["tables"]["telemetry"] == {"rows": 1234567, "columns": list(SCHEMAS["telemetry"])}
+    assert shown["samples"] == {"made": 2, "kept": 3}
 
 
 def test_reproduce_names_what_failed_and_where_the_figures_are(tmp_path: Path, capsys: Captured) -> None:

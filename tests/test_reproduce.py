@@ -17,8 +17,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from glusterlab import fingerprint
-from glusterlab import reproduce as module
+from glusterlab import fingerprint, scratch
 from glusterlab.errors import UsageError
 from glusterlab.notebook import Job, Result, retell
 from glusterlab.reproduce import Progress, ReproduceSummary, reproduce
@@ -101,7 +100,7 @@ def project(tmp_path: Path) -> Project:
 def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run by `exec` in this process: enough where the question is what runs."""
 
-    def process(self: object, job: Job, kernel: Path) -> Result:
+    def process(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
         target = Path(job.folder, f"{job.name}.ipynb")
         if job.executed is None:
             cells = nbformat.read(job.source, as_version=4).cells
@@ -111,7 +110,7 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         target.with_suffix(".html").write_text("executed")
         return Result()
 
-    monkeypatch.setattr(module._Run, "_process", process)
+    monkeypatch.setattr(scratch, "process", process)
 
 
 BOTH = ("demo/10-first", "demo/20-second")
@@ -357,14 +356,14 @@ class TestKernel:
         ]
 
     def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "CELL_TIMEOUT", 1)
+        monkeypatch.setattr(scratch, "CELL_TIMEOUT", 1)
         project.write("10-first", code="import time; time.sleep(60)")
         (failure,) = project.run(notebooks=["10"]).failed
         assert failure.cell == 3
         assert "Timeout" in failure.error
 
     def test_notebook_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(module, "NOTEBOOK_TIMEOUT", 0.05)
+        monkeypatch.setattr(scratch, "NOTEBOOK_TIMEOUT", 0.05)
         (failure,) = project.run(notebooks=["10"]).failed
         assert "not done within" in failure.error
 

@@ -42,7 +42,7 @@ def project(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.Mon
     (raw / "cluster.yaml").write_text(CLUSTER)
     (raw / "MANIFEST.sha256").write_text("")
     loaded = SimpleNamespace(samples=large_samples, telemetry=pd.DataFrame())
-    monkeypatch.setattr(tables, "load", lambda _: loaded)
+    monkeypatch.setattr(tables, "load", lambda *_: loaded)
     return tmp_path
 
 

@@ -104,10 +104,11 @@ class _Xz(RawIOBase):
         while True:
             rest = b""
             if self._decoder.eof:
-                rest, self._decoder = self._decoder.unused_data, self._new()
-                rest = (rest or self._plain.read(1 << 16)).lstrip(b"\x00")
+                # another stream may follow, after zeros
+                rest = (self._decoder.unused_data or self._plain.read(1 << 16)).lstrip(b"\x00")
                 if not rest:
                     return 0
+                self._decoder = self._new()
             elif self._decoder.needs_input:
                 rest = self._plain.read(1 << 16)
                 if not rest:

@@ -54,7 +54,7 @@ def start(folder: Path) -> LoopbackSshd:
     (folder / "sshd_config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host_key\nPidFile {folder}/sshd.pid\n"
         f"AuthorizedKeysFile {folder}/authorized_keys\nStrictModes no\nPermitRootLogin yes\nUsePAM no\n"
-        "PasswordAuthentication no\nMaxStartups 100\n"
+        "PasswordAuthentication no\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
     )
     (folder / "ssh_config").write_text(
         f"Host alpha beta\n  HostName 127.0.0.1\n  Port {port}\n  IdentityFile {folder}/user_key\n"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import shutil
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ from .conftest import CLIENTS, SERVERS, add_sample, make_cell
 
 
 def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
-    made = tables.build(campaign)
+    made = tables.load(campaign, cache=False)
     samples = made.samples.set_index(["operation", "sample"])
     assert len(samples) == 6
     write = samples.loc[("write", 1)]
@@ -32,7 +34,7 @@ def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
 
 
 def test_workers_and_telemetry(campaign: Path) -> None:
-    made = tables.build(campaign)
+    made = tables.load(campaign, cache=False)
     assert made.workers.groupby("cell_id").size().to_dict() == {
         make_cell("write").id: 12,
         make_cell("read").id: 12,
@@ -65,7 +67,7 @@ def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None
             servers=SERVERS,
             clients=CLIENTS,
         )
-    made = tables.build(new_store.path)
+    made = tables.load(new_store.path, cache=False)
     row = made.samples.iloc[0]
     assert (row["status"], row["reasons"]) == ("failed", "host-unreachable")
     assert row[["start_s", "elapsed_s", "throughput_bytes_per_s"]].isna().all()
@@ -74,15 +76,15 @@ def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None
 
 
 def test_an_empty_campaign_has_empty_tables(new_store: RawStore) -> None:
-    made = tables.build(new_store.path)
+    made = tables.load(new_store.path, cache=False)
     for name in ("samples", "workers", "telemetry"):
         assert getattr(made, name).empty
 
 
 def test_parallel_and_serial_agree(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    serial = tables.build(campaign)
+    serial = tables.load(campaign, cache=False)
     monkeypatch.setattr(tables, "PARALLEL_FROM", 1)
-    parallel = tables.build(campaign)
+    parallel = tables.load(campaign, cache=False)
     for name in ("samples", "workers", "telemetry"):
         pd.testing.assert_frame_equal(getattr(serial, name), getattr(parallel, name))
 
@@ -90,61 +92,100 @@ def test_parallel_and_serial_agree(campaign: Path, monkeypatch: pytest.MonkeyPat
 def test_a_valid_sample_that_cannot_be_read_is_an_error(campaign: Path) -> None:
     (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
     with pytest.raises(ParseError, match="found 0"):
-        tables.build(campaign)
+        tables.load(campaign)
 
 
-def test_the_cache_is_used_and_never_hides_a_change(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    builds: list[Path] = []
-    build = tables.build
-    monkeypatch.setattr(tables, "build", lambda raw: (builds.append(raw), build(raw))[1])
+def _made(campaign: Path) -> int:
+    written = tables.write(campaign)
+    assert written is not None
+    return written.made
+
+
+def test_only_what_changed_is_made_again(campaign: Path) -> None:
+    assert _made(campaign) == 6
+    assert _made(campaign) == 0
     first = tables.load(campaign)
-    again = tables.load(campaign)
-    assert len(builds) == 1
-    for name in ("samples", "workers", "telemetry"):
-        pd.testing.assert_frame_equal(getattr(first, name), getattr(again, name))
-    folder = tables.folder_of(campaign)
-    assert folder == campaign.parents[1] / "figures" / "small" / "tables"
-
-    (folder / "samples.parquet").write_bytes(b"PAR1 damaged")
-    tables.load(campaign)
-    assert len(builds) == 2
-    (folder / "key.json").write_text("[]")
-    tables.load(campaign)
-    assert len(builds) == 3
+    before = first.samples
+    assert first.folder == tables.folder_of(campaign) == campaign.parents[1] / "figures" / "small" / "tables"
 
     path = campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt"
     text = path.read_text()
     line = next(line for line in text.splitlines() if "Children see" in line)
     path.write_text(text.replace(line, line[:-9] + "8" + line[-8:]))
-    tables.load(campaign)
-    assert len(builds) == 4
+    assert _made(campaign) == 1
+    changed = tables.load(campaign).samples
+    assert (changed["throughput_bytes_per_s"] != before["throughput_bytes_per_s"]).sum() == 1
 
     add_sample(RawStore.open(campaign), make_cell(), repeat=3)
+    assert _made(campaign) == 1
     assert len(tables.load(campaign).samples) == 7
-    tables.load(campaign, cache=False)
-    assert len(builds) == 6
+    fresh = tables.load(campaign, cache=False)
+    for name in ("samples", "workers", "telemetry"):
+        pd.testing.assert_frame_equal(getattr(tables.load(campaign), name), getattr(fresh, name))
+
+
+def test_a_sample_that_is_gone_leaves_nothing_behind(campaign: Path) -> None:
+    _made(campaign)
+    shutil.rmtree(campaign / "cells" / make_cell().id / "sample-02")
+    assert _made(campaign) == 0
+    loaded = tables.load(campaign)
+    assert len(loaded.samples) == 5
+    assert len(list((loaded.folder / "telemetry").iterdir())) == len(list((loaded.folder / "parts").iterdir())) == 5
+    assert len(loaded.telemetry.groupby(["cell_id", "sample"], observed=True)) == 5
+
+
+@pytest.mark.parametrize(
+    ("damaged", "again"),
+    [("samples.parquet", 0), ("key.json", 0), ("parts", 0), ("telemetry", 1)],
+)
+def test_what_is_kept_and_damaged_is_made_again(campaign: Path, damaged: str, again: int) -> None:
+    before = tables.load(campaign)
+    folder = before.folder
+    path = folder / damaged if damaged.endswith((".parquet", ".json")) else min((folder / damaged).iterdir())
+    path.write_bytes(b"PAR1 damaged")
+    assert _made(campaign) == again
+    after = tables.load(campaign)
+    for name in ("samples", "workers", "telemetry"):
+        pd.testing.assert_frame_equal(getattr(before, name), getattr(after, name))
+
+
+def test_a_making_that_was_stopped_goes_on(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def three(jobs: Iterable[Any], work: Any, **_: Any) -> Iterator[Any]:
+        for job in list(jobs)[:3]:
+            yield from work(job).results
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables.schedule, "run", three)
+        with pytest.raises(KeyboardInterrupt):
+            tables.write(campaign)
+    assert _made(campaign) == 3
+
+
+def test_telemetry_can_be_read_in_part(campaign: Path) -> None:
+    loaded = tables.load(campaign)
+    some = loaded.telemetry_of(activity=["memory"], metric=["used_bytes"], host=SERVERS)
+    whole = loaded.telemetry
+    wanted = whole[(whole["metric"] == "used_bytes") & whole["host"].isin(SERVERS)]
+    assert list(some["value"]) == list(wanted["value"])
+    assert set(some["activity"]) == {"memory"}
+    assert list(some["metric"].cat.categories) == ["used_bytes"]
 
 
 @pytest.mark.parametrize("what", ["library", "pandas"])
-def test_the_cache_ends_with_the_library_and_pandas(
+def test_the_tables_end_with_the_library_and_pandas(
     campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     library = tmp_path / "library"
     (library / "plots").mkdir(parents=True)
     (library / "plots" / "style.py").write_text("A = 1")
     monkeypatch.setattr(fingerprint, "LIBRARY", library)
-    builds: list[Path] = []
-    build = tables.build
-    monkeypatch.setattr(tables, "build", lambda raw: (builds.append(raw), build(raw))[1])
-    tables.load(campaign)
-    tables.load(campaign)
-    assert len(builds) == 1
+    assert [_made(campaign), _made(campaign)] == [6, 0]
     if what == "library":
         (library / "plots" / "style.py").write_text("A = 2")
     else:
         monkeypatch.setattr(tables.metadata, "version", lambda name: f"{name} of tomorrow")
-    tables.load(campaign)
-    assert len(builds) == 2
+    assert _made(campaign) == 6
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(campaign: Path) -> None:
@@ -153,15 +194,10 @@ def test_a_folder_that_cannot_be_written_is_no_error(campaign: Path) -> None:
 
 
 def test_validate_names_what_differs(campaign: Path) -> None:
-    frame = tables.build(campaign).samples
+    frame = tables.load(campaign).samples
     with pytest.raises(DataError, match=r"\['scale'\] missing and \['scalee'\] more"):
         tables.validate(frame.rename(columns={"scale": "scalee"}), "samples")
     with pytest.raises(DataError, match="expected workers as int64, found float64"):
         tables.validate(frame.astype({"workers": "float64"}), "samples")
     with pytest.raises(DataError, match="expected text in every row of status"):
         tables.validate(frame.assign(status=frame["status"].mask(frame.index == 0)), "samples")
-
-
-def test_key_json_is_readable(campaign: Path) -> None:
-    tables.load(campaign)
-    assert set(json.loads((tables.folder_of(campaign) / "key.json").read_text())) == {"key", "sha256"}

@@ -1,0 +1,71 @@
+"""A campaign opened for reading, wherever it lies: its small files here, and a word for the state of each file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from glusterlab.raw import RawStore
+from glusterlab.storage import Remote, mirror, place
+
+_UNREAD = frozenset({"log.txt", ".lock", ".mirror.json"})
+
+
+@dataclass(frozen=True)
+class OpenCampaign:
+    """A campaign's folder, here or elsewhere, with what tells a change of any of its files.
+
+    Attributes
+    ----------
+    place : pathlib.Path or Remote
+    store : RawStore
+        Its small files, on this machine.
+    versions : dict of str to str
+        Each file below it, and a word that changes with its content.
+    """
+
+    place: Path | Remote
+    store: RawStore
+    versions: dict[str, str]
+
+    @classmethod
+    def open(cls, raw: Path | Remote | str) -> OpenCampaign:
+        """Open a campaign's folder; one elsewhere has its small files mirrored.
+
+        Raises
+        ------
+        RawStoreError
+            When it is no campaign.
+        DataError
+            When it cannot be reached.
+        """
+        remote = place(raw)
+        if isinstance(remote, Path):
+            return cls(remote, RawStore.open(remote), _local_versions(remote))
+        versions = {name: word for name, word in remote.listing().items() if Path(name).name not in _UNREAD}
+        small = [name for name in versions if not name.startswith("cells/") or name.endswith(_SMALL)]
+        mirror(remote, remote.cache(), versions, small)
+        return cls(remote, RawStore.open(remote.cache()), versions)
+
+    @cached_property
+    def by_sample(self) -> dict[str, dict[str, str]]:
+        """The files of each sample's folder."""
+        found: dict[str, dict[str, str]] = {}
+        for name, word in self.versions.items():
+            parts = name.split("/")
+            if len(parts) > 3 and parts[0] == "cells" and parts[2].startswith("sample-"):
+                found.setdefault("/".join(parts[:3]), {})[name] = word
+        return found
+
+
+_SMALL = ("/cell.json", "/sample.json")
+
+
+def _local_versions(path: Path) -> dict[str, str]:
+    found = {}
+    for file in sorted(path.rglob("*")):
+        if file.name not in _UNREAD and file.is_file():
+            state = file.stat()
+            found[file.relative_to(path).as_posix()] = f"{state.st_size} {state.st_mtime_ns}"
+    return found

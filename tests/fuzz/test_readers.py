@@ -1,0 +1,152 @@
+"""Hostile input: whatever a file holds, a reader returns records or says what is wrong; it never calls damage valid.
+
+A short run is part of `make test`; `make fuzz` gives every format 10,000 cases (GLUSTERLAB_FUZZ names another number).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import resource
+import signal
+import warnings
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from glusterlab.errors import GlusterlabError
+from glusterlab.parsing import parse
+from glusterlab.readers.records import Record, WorkerRecord, WorkloadRecord
+
+from . import mutations
+
+DATA = Path(__file__).parents[1] / "data"
+SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
+CASES = int(os.environ.get("GLUSTERLAB_FUZZ", "150"))
+MAX_SEED_BYTES = 40_000
+HANG_S = 5
+GROWTH_BYTES = 600 << 20
+RATES = ("throughput_bytes_per_s", "operations_per_s", "files_per_s", "latency_mean_s")
+
+
+def _seeds() -> dict[str, list[bytes]]:
+    found: dict[str, list[bytes]] = defaultdict(list)
+    for root in (DATA, SAMPLES):
+        for path in sorted(root.glob("*/**/*")):
+            tool = path.relative_to(root).parts[0].replace("sfs", "specsfs").replace("specspecsfs", "specsfs")
+            if path.is_file() and not path.name.endswith((".expect.json", ".md", ".py")):
+                data = path.read_bytes()
+                if 0 < len(data) <= MAX_SEED_BYTES:
+                    kind = "json" if data.lstrip()[:1] in (b"{", b"[") else "xml" if b"<?xml" in data[:100] else "text"
+                    found[f"{tool}-{kind}"].append(data)
+    return dict(sorted(found.items()))
+
+
+SEEDS = _seeds()
+
+
+class Hang(BaseException):
+    """A reader took too long; no handler of the library may catch it."""
+
+
+@contextmanager
+def no_hang() -> Iterator[None]:
+    def ring(*_: object) -> None:
+        raise Hang(f"a file took more than {HANG_S} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, HANG_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def read(path: Path, data: bytes) -> list[Record]:
+    """What the file gives, until its end or the first error that the library means."""
+    path.write_bytes(data)
+    records: list[Record] = []
+    with no_hang(), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # what came before the error stays in the list
+        with suppress(GlusterlabError):
+            records.extend(parse(path))
+    return records
+
+
+def check(record: Record) -> None:
+    """No record says what no tool can have measured."""
+    record.to_json()
+    if not isinstance(record, (WorkloadRecord, WorkerRecord)):
+        return
+    values = {name: getattr(record, name) for name in RATES if hasattr(record, name)}
+    for name, value in values.items():
+        assert value is None or (math.isfinite(value) and value >= 0), f"{name} is {value}"
+    if record.valid:
+        assert not record.reasons
+        assert any(value for value in values.values()), f"valid, and nothing was measured: {record}"
+    if record.valid is False:
+        assert record.reasons
+        assert all(value != 0 for name, value in values.items() if name != "latency_mean_s"), "a failure is never 0"
+
+
+def facts(record: Record) -> tuple[Any, ...] | None:
+    """What a valid result says, whatever its place in the file."""
+    if isinstance(record, WorkloadRecord) and record.valid:
+        return (record.operation, record.job, record.workers, *(getattr(record, name) for name in RATES))
+    return None
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzz") / "case"
+
+
+LIMITS = settings(
+    max_examples=CASES,
+    deadline=None,
+    database=None,
+    derandomize="GLUSTERLAB_FUZZ" not in os.environ,
+    suppress_health_check=list(HealthCheck),
+    phases=[Phase.generate, Phase.shrink],
+)
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_damage_is_never_a_traceback_a_hang_or_a_wrong_result(name: str, place: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    @LIMITS
+    @given(st.data())
+    def case(data: st.DataObject) -> None:
+        seed = SEEDS[name][data.draw(st.integers(0, len(SEEDS[name]) - 1))]
+        for _ in range(data.draw(st.integers(1, 3))):
+            seed = mutations.ALL[data.draw(st.integers(0, len(mutations.ALL) - 1))](seed, data.draw)
+        for record in read(place, seed):
+            check(record)
+
+    case()
+    growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert growth < GROWTH_BYTES
+
+
+@pytest.mark.parametrize("name", SEEDS)
+def test_a_cut_or_doubled_file_has_no_valid_result_of_its_own(name: str, place: Path) -> None:
+    @LIMITS
+    @given(st.data())
+    def case(data: st.DataObject) -> None:
+        seed = SEEDS[name][data.draw(st.integers(0, len(SEEDS[name]) - 1))]
+        original = {facts(record) for record in read(place, seed)}
+        harmless = mutations.HARMLESS[data.draw(st.integers(0, len(mutations.HARMLESS) - 1))]
+        for record in read(place, harmless(seed, data.draw)):
+            check(record)
+            assert facts(record) is None or facts(record) in original
+
+    case()

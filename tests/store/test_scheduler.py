@@ -1,0 +1,117 @@
+"""Beyond one machine: the same tables and figures from the workers of a Dask cluster, also when one of them dies."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glusterlab import tables
+from glusterlab.errors import ParseError, UsageError
+from glusterlab.raw import RawStore
+
+from . import dask_cluster
+from .conftest import add_sample, make_cell
+from .dask_cluster import DaskCluster
+
+# the client's own threads may still be closing connections when a test ends
+pytestmark = pytest.mark.filterwarnings("default::ResourceWarning", "default::pytest.PytestUnraisableExceptionWarning")
+
+
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
+    with dask_cluster.cluster(tmp_path_factory.mktemp("dask")) as running:
+        yield running
+
+
+def _bytes(folder: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".")
+    }
+
+
+def test_tables_are_the_same_as_of_this_machine(campaign: Path, tmp_path: Path, dask: DaskCluster) -> None:
+    here = tables.write(campaign, tmp_path / "here")
+    there = tables.write(campaign, tmp_path / "there", scheduler=dask.address)
+    assert here is not None
+    assert there is not None
+    assert here.made == there.made == 6
+    assert _bytes(tmp_path / "here") == _bytes(tmp_path / "there")
+
+
+def test_an_error_of_a_worker_is_the_one_of_this_machine(campaign: Path, dask: DaskCluster) -> None:
+    (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
+    with pytest.raises(ParseError, match=r"stdout\.txt"):
+        tables.write(campaign, scheduler=dask.address)
+
+
+def test_a_worker_that_dies_costs_its_jobs_and_not_the_rest(campaign: Path, tmp_path: Path) -> None:
+    store = RawStore.open(campaign)
+    for repeat in range(3, 20):
+        add_sample(store, make_cell(), repeat)
+    here = tables.write(campaign, tmp_path / "here")
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    with dask_cluster.cluster(folder) as running:
+
+        def kill(done: int, of: int) -> None:
+            if done == 2:
+                running.workers[0].send_signal(signal.SIGKILL)
+
+        there = tables.write(campaign, tmp_path / "there", scheduler=running.address, progress=kill)
+        assert running.workers[0].wait(10) == -signal.SIGKILL
+        assert running.workers[1].poll() is None
+    assert here is not None
+    assert there is not None
+    assert there.rows == here.rows
+    assert _bytes(tmp_path / "here") == _bytes(tmp_path / "there")
+
+
+def test_an_address_without_a_scheduler_is_refused(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glusterlab.schedule._CONNECT_S", 1)
+    with pytest.raises(UsageError, match="nothing answers there"):
+        tables.write(campaign, scheduler="tcp://127.0.0.1:9")
+
+
+def test_a_worker_with_another_library_is_refused(
+    campaign: Path, dask: DaskCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("glusterlab.fingerprint.LIBRARY", campaign)
+    with pytest.raises(UsageError, match=r"expected this glusterlab on worker tcp://.*found another one"):
+        tables.write(campaign, scheduler=dask.address)
+
+
+def test_a_scheduler_without_workers_is_refused(campaign: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    with dask_cluster.cluster(folder, workers=0) as running, pytest.raises(UsageError, match="expected workers"):
+        tables.write(campaign, scheduler=running.address)
+
+
+def test_notebooks_run_on_workers(tmp_path: Path, dask: DaskCluster, campaign: Path) -> None:
+    from glusterlab.reproduce import reproduce
+
+    project = Path(__file__).parents[2]
+    copy = tmp_path / "project"
+    copy.mkdir()
+    for name in ("notebooks", "runbooks"):
+        shutil.copytree(project / name, copy / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    (copy / "raw").mkdir()
+    shutil.copytree(project / "raw" / "published", copy / "raw" / "published")
+    subprocess.run(["cp", "-r", str(project / "raw" / "first-light"), str(copy / "raw" / "first-light")], check=True)
+    here = reproduce(project=copy, notebooks=["10"], output=tmp_path / "here")
+    there = reproduce(project=copy, notebooks=["10"], output=tmp_path / "there", scheduler=dask.address)
+    assert here.failed == there.failed == ()
+    assert here.ran == there.ran == ("first-light/10-large-files",)
+    figures = [
+        {name: data for name, data in _bytes(folder / "first-light").items() if name.endswith((".csv", ".svg", ".png"))}
+        for folder in (tmp_path / "here", tmp_path / "there")
+    ]
+    assert figures[0] == figures[1]
+    assert any(name.endswith(".svg") for name in figures[0])
