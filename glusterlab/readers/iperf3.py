@@ -1,20 +1,292 @@
-"""Reader of iperf3's output."""
+"""Reader of iperf3's JSON: one document or several, a stream of events, TCP, SCTP and UDP, both directions.
+
+What the senders and what the receivers counted are two results. Data flow from the client to the server, with
+``--reverse`` the other way, with ``--bidir`` both ways. A side that knows nothing of the other prints 0 bytes for it:
+that is no result. What a server said to its client repeats the client's own report and is left out.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
+from glusterlab.errors import ParseError
 from glusterlab.readers.document import Document
-from glusterlab.readers.records import Record
+from glusterlab.readers.records import Details, Operation, Record, WorkerRecord, WorkloadRecord
+from glusterlab.readers.wrapping import json_values, number, whole
+from glusterlab.reasons import Reason
 
 TOOL = "iperf3"
 
+_SURE = re.compile(r'"version"\s*:\s*"iperf 3')
+_LIKELY = re.compile(r'"(?:sum_sent|sum_received)"\s*:\s*\{')
+_SUMS: tuple[tuple[str, Operation, bool], ...] = (
+    ("sum_sent", "send", False),
+    ("sum_received", "receive", False),
+    ("sum_sent_bidir_reverse", "send", True),
+    ("sum_received_bidir_reverse", "receive", True),
+)
+_SLACK = 0.05
+_LEAST_TIME = 0.9
+
 
 def recognise(document: Document) -> float:
-    """Not written yet."""
-    return 0.0
+    """0.95 for the version that stands in every document, 0.8 for its sums."""
+    if _SURE.search(document.head) is not None:
+        return 0.95
+    return 0.8 if _LIKELY.search(document.head) is not None else 0.0
 
 
 def read(document: Document) -> Iterator[Record]:
-    """Not written yet."""
-    raise document.error("not written yet")
+    """Each direction of each run, as sent and as received, followed by its streams.
+
+    Raises
+    ------
+    ParseError
+        When a document is cut off or damaged, or none is there, after those that are whole.
+    """
+    run = 0
+    for line, report in _reports(document):
+        run += 1
+        yield from _records(document, _Run(report, line, run))
+    if run == 0:
+        raise document.error("expected a JSON document of iperf3 (iperf3 -J), found none", 1)
+
+
+def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The documents, and those that a stream of events makes."""
+    stream: dict[str, Any] = {}
+    since = 1
+    try:
+        for line, value in _objects(document.text):
+            event = value.get("event")
+            if event == "start":
+                if stream:
+                    yield since, stream
+                stream, since = {}, line
+            if isinstance(event, str):
+                stream[event] = value.get("data")
+            elif isinstance(value.get("start"), dict) and not {"end", "intervals", "error"}.isdisjoint(value):
+                yield line, value
+    except ParseError as error:
+        if _ended(stream):
+            yield since, stream
+        raise document.error(error.message, error.line) from error
+    if stream:
+        if not _ended(stream):
+            raise document.error("expected iperf3's event 'end', found the end of the file", since)
+        yield since, stream
+
+
+def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, value in json_values(text):
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                yield line, inner
+
+
+def _ended(stream: dict[str, Any]) -> bool:
+    return "start" in stream and not {"end", "error"}.isdisjoint(stream)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One document."""
+
+    report: dict[str, Any]
+    line: int
+    number: int
+
+    def part(self, *names: str) -> dict[str, Any]:
+        """An object in the document; empty where it is not there."""
+        found: Any = self.report
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def version(self) -> str | None:
+        """Without the tool's name."""
+        version = self.part("start").get("version")
+        return version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None
+
+    @property
+    def reverse(self) -> bool:
+        """Whether the server sends."""
+        return bool(self.part("start", "test_start").get("reverse"))
+
+    @property
+    def sums(self) -> dict[str, tuple[dict[str, Any], Operation, bool]]:
+        """The sums that say something, by their name: with what they are of, and whether of bidir's other way."""
+        end = self.part("end")
+        found = {name: (end[name], op, back) for name, op, back in _SUMS if isinstance(end.get(name), dict)}
+        for back in (False, True):
+            way = [name for name, one in found.items() if one[2] is back]
+            heard = [name for name in way if whole(found[name][0].get("bytes"))]
+            for name in way:
+                if heard and name not in heard:
+                    del found[name]
+            # UDP of old versions has one sum of both
+            name = "sum_bidir_reverse" if back else "sum"
+            if not way and isinstance(end.get(name), dict):
+                receives = end[name].get("sender") is False if "sender" in end[name] else self.reverse
+                found[name] = (end[name], "receive" if receives else "send", back)
+        return found
+
+    @property
+    def streams(self) -> list[dict[str, Any]]:
+        """The streams at the end, in their order."""
+        streams = self.part("end").get("streams")
+        return [stream for stream in streams if isinstance(stream, dict)] if isinstance(streams, list) else []
+
+    @property
+    def workers(self) -> int | None:
+        """Streams in one direction."""
+        return whole(self.part("start", "test_start").get("num_streams")) or None
+
+    @property
+    def error(self) -> str | None:
+        """What it says went wrong."""
+        error = self.report.get("error")
+        return None if error in (None, "") else str(error)[:200]
+
+
+def _records(document: Document, run: _Run) -> Iterator[Record]:
+    sums = run.sums
+    if not sums:
+        if run.error is None:
+            raise document.error("expected iperf3's sums at its end, found none: was it ended early?", run.line)
+        sums = {"": ({}, "receive" if run.reverse else "send", False)}
+    udp_taken: set[bool] = set()
+    for name, (counts, operation, back) in sums.items():
+        yield _workload(document, run, name, counts, operation, back)
+        yield from _workers(document, run, operation, back, back not in udp_taken)
+        udp_taken.add(back)
+
+
+def _workload(
+    document: Document, run: _Run, name: str, counts: dict[str, Any], operation: Operation, back: bool
+) -> WorkloadRecord:
+    start = run.part("start", "test_start")
+    title = run.report.get("title") or run.part("start").get("title")
+    reasons = tuple(_faults(run, counts))
+    unknown = () if start else (Reason(code="tool-incomplete", message="cannot be judged: no parameters of the test"),)
+    return WorkloadRecord(
+        tool=TOOL,
+        tool_version=run.version,
+        source=document.source(run.line),
+        run=run.number,
+        job=title[:200] if isinstance(title, str) else None,
+        operation=operation,
+        label=name or operation,
+        workers=run.workers,
+        record_size_bytes=whole(start.get("blksize")) or None,
+        throughput_bytes_per_s=_rate(counts),
+        elapsed_s=number(counts.get("seconds")) or None,
+        valid=False if reasons else (None if unknown else True),
+        reasons=reasons or unknown,
+        details=_details(run, counts, back),
+    )
+
+
+def _rate(counts: dict[str, Any]) -> float | None:
+    bits = number(counts.get("bits_per_second"))
+    return bits / 8 if bits else None
+
+
+def _faults(run: _Run, counts: dict[str, Any]) -> Iterator[Reason]:
+    if run.error is not None:
+        yield Reason(code="tool-failed", message=f"iperf3 said: {run.error}")
+    bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
+    if not bits or not done or not seconds:
+        yield Reason(code="tool-incomplete", message="nothing was transferred, or not all of it was counted")
+    elif abs(done * 8 / seconds - bits) > _SLACK * bits:
+        yield Reason(code="tool-incomplete", message=f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s")
+    start = run.part("start", "test_start")
+    wanted = number(start.get("duration"))
+    limited = bool(number(start.get("bytes"))) or bool(number(start.get("blocks")))
+    if wanted and seconds and not limited and seconds < _LEAST_TIME * wanted:
+        yield Reason(code="tool-incomplete", message=f"expected {wanted:g} s, found {seconds:g} s")
+    ways = 2 if any(back for _, _, back in run.sums.values()) else 1
+    if run.workers is not None and run.streams and len(run.streams) != ways * run.workers:
+        message = f"expected {ways * run.workers} streams, found {len(run.streams)}"
+        yield Reason(code="tool-incomplete", message=message)
+
+
+def _details(run: _Run, counts: dict[str, Any], back: bool) -> Details:
+    start = run.part("start")
+    test = run.part("start", "test_start")
+    cpu = run.part("end", "cpu_utilization_percent")
+    connected = start.get("connected")
+    first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
+    server = "accepted_connection" in start
+    remote = run.part("start", "accepted_connection" if server else "connecting_to").get("host")
+    to_client = run.reverse is not back
+    found: Details = {
+        "side": "server" if server else "client",
+        "direction": "server to client" if to_client else "client to server",
+        "protocol": _word(test.get("protocol")),
+        "local_host": _word(first.get("local_host")),
+        "remote_host": _word(remote) or _word(first.get("remote_host")),
+        "bytes": whole(counts.get("bytes")),
+        **_traffic(counts),
+        "duration_s": number(test.get("duration")),
+        "omit_s": number(test.get("omit")) or None,
+        "target_bits_per_s": number(test.get("target_bitrate", start.get("target_bitrate"))) or None,
+        "tcp_mss_bytes": whole(start.get("tcp_mss") or start.get("tcp_mss_default")),
+        "start_time_epoch_s": whole(run.part("start", "timestamp").get("timesecs")),
+        "sender_congestion": _word(run.part("end").get("sender_tcp_congestion")),
+        "receiver_congestion": _word(run.part("end").get("receiver_tcp_congestion")),
+    }
+    found |= {f"cpu_{name}_percent": number(cpu.get(name)) for name in cpu if re.fullmatch("[a-z_]{1,40}", str(name))}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _traffic(counts: dict[str, Any]) -> Details:
+    jitter = number(counts.get("jitter_ms"))
+    found: Details = {
+        "retransmits": whole(counts.get("retransmits")),
+        "jitter_s": None if jitter is None else jitter / 1000,
+        "packets": whole(counts.get("packets")),
+        "lost_packets": whole(counts.get("lost_packets")),
+        "lost_percent": number(counts.get("lost_percent")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _word(value: object) -> str | None:
+    return value[:200] if isinstance(value, str) and value else None
+
+
+def _workers(document: Document, run: _Run, operation: Operation, back: bool, first: bool) -> Iterator[WorkerRecord]:
+    """The streams of one direction; those of UDP, which have one count for both sides, only once."""
+    both_ways = any(other for _, _, other in run.sums.values())
+    side = "sender" if operation == "send" else "receiver"
+    worker = 0
+    for stream in run.streams:
+        counts = stream.get(side)
+        if not isinstance(counts, dict):
+            counts = stream.get("udp") if first else None
+        if not isinstance(counts, dict) or (both_ways and (counts.get("sender") is False) is not back):
+            continue
+        worker += 1
+        done = whole(counts.get("bytes"))
+        valid = bool(done) and run.error is None
+        lost = Reason(code="tool-incomplete", message=run.error or "nothing was transferred")
+        yield WorkerRecord(
+            tool=TOOL,
+            tool_version=run.version,
+            source=document.source(run.line),
+            run=run.number,
+            operation=operation,
+            label=str(counts.get("socket", worker))[:20],
+            worker=worker,
+            throughput_bytes_per_s=_rate(counts),
+            elapsed_s=number(counts.get("seconds")) or None,
+            bytes=done,
+            valid=valid,
+            reasons=() if valid else (lost,),
+            details=_traffic(counts),
+        )
