@@ -123,6 +123,7 @@ def test_prepare_makes_the_dataset_afresh_before_a_create() -> None:
 def test_runs_that_count(tmp_path: Path, operation: str) -> None:
     result = _parse(tmp_path, operation, make_cell(operation))
     (text,) = reports(Document.open(DATA / operation / "stdout.txt"))
+    assert text.mib_per_s is not None
     assert result.problems == ()
     assert (result.tool_version, result.workers) == ("3.2", 2)
     assert result.files_per_s == pytest.approx(text.files_per_s, abs=1e-5)
