@@ -19,7 +19,7 @@ from glusterlab.readers.records import Operation
 from glusterlab.spec.campaign import Geometry, OptionName, OptionValue
 from glusterlab.spec.cell import Access, Layout, LayoutType, parse_geometry
 from glusterlab.spec.cluster import HOST_FORM, LocalPath, Role
-from glusterlab.spec.fields import Count, Label, Name, Size, SpecModel, Text, describe, problem, suggest
+from glusterlab.spec.fields import AxisSchema, Count, Label, Name, Size, SpecModel, Text, describe, problem, suggest
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 ACCESSES: tuple[str, ...] = get_args(Access)
@@ -278,7 +278,9 @@ class Mapping(SpecModel):
         default={}, description="other words in paths, by field: {operation: {seqwrite: write}, file_size: {4g: 4 GiB}}"
     )
     patterns: Annotated[
-        tuple[Annotated[Results, BeforeValidator(_entry), _OrText()], ...], BeforeValidator(_entries)
+        tuple[Annotated[Results, BeforeValidator(_entry), _OrText()], ...],
+        BeforeValidator(_entries),
+        AxisSchema(),
     ] = Field(default=(), description="files with results; the first pattern that fits a path counts")
     files: tuple[Results, ...] = Field(default=(), description="single files with results; they go before patterns")
     telemetry: tuple[Annotated[TelemetryFiles, BeforeValidator(_entry), _OrText()], ...] = ()

@@ -19,6 +19,7 @@ from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.units import format_size
 
 if TYPE_CHECKING:
+    from glusterlab.readers.document import Document
     from glusterlab.readers.records import WorkloadRecord
 
 SAME_SIZE = 0.1
@@ -126,12 +127,13 @@ def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: d
 
     file = assignments[0].file
     name = shown(file.name)
-    tools = {assignment.said["tool"] for assignment in assignments if "tool" in assignment.said}
     try:
         document = Document.open(file.path)
-        records, damage = read_all(document)
+        records, damage = read_all(document, _tool(document, assignments, mapping.defaults.tool))
     except ParseError as error:
         return FileResults(refused=(Refusal(name, error.message, error.line),))
+    except _RefusedError as error:
+        return FileResults(refused=(Refusal(name, str(error)),))
     refused = [] if damage is None else [Refusal(name, damage.message, damage.line)]
     found = keyed(records)
     if not found:
@@ -142,10 +144,6 @@ def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: d
                     name, f"expected results of a workload, found {', '.join(kinds)}: map it under gluster or telemetry"
                 )
             )
-        return FileResults(refused=tuple(refused))
-    wrong = sorted(tools - {record.tool for _, record in found})
-    if wrong:
-        refused.append(Refusal(name, f"the mapping says {wrong[0]}, the file is of {found[0][1].tool}"))
         return FileResults(refused=tuple(refused))
     results: list[PlannedResult] = []
     left_out: dict[ResultKey, LeftOut] = {}
@@ -168,6 +166,33 @@ def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: d
     return FileResults(
         tuple(results), tuple(entry for key, entry in left_out.items() if key not in taken), _merged(refused)
     )
+
+
+def _tool(document: Document, assignments: Sequence[Assignment], default: str | None) -> str:
+    """Whose output a file is, by its content and by what is said of it.
+
+    Raises
+    ------
+    ParseError
+        When nobody knows.
+    _RefusedError
+        When the two contradict each other.
+    """
+    from glusterlab import readers
+
+    wanted = {assignment.said["tool"]: assignment for assignment in assignments if "tool" in assignment.said}
+    try:
+        found = readers.recognise(document).TOOL
+    except ParseError:
+        # a file that somebody has cut to a few lines may have no mark of its tool
+        known = next(iter(wanted), default)
+        if known is None:
+            raise
+        return known
+    for tool, assignment in wanted.items():
+        if tool != found:
+            raise _RefusedError(f"{assignment.who('tool')} says tool {tool}, the file is of {found}")
+    return found
 
 
 def _merged(refused: Iterable[Refusal]) -> tuple[Refusal, ...]:

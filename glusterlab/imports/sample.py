@@ -7,6 +7,7 @@ it is this sample. The tool's own output is the only evidence: the pool's health
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -150,9 +151,6 @@ def read_all(document: Document, tool: str | None = None) -> tuple[tuple[Record,
     return tuple(found), None
 
 
-_read_again = lru_cache(maxsize=2)(read_all)
-
-
 def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     """The workload results among records, each with its key."""
     from glusterlab.readers.records import WorkloadRecord
@@ -167,25 +165,45 @@ def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     return found
 
 
-def _workers_of(key: ResultKey, records: Sequence[Record]) -> list[WorkerRecord]:
-    """Rows of the workers of one result; none where the file has several results that they could belong to."""
-    from glusterlab.readers.records import WorkerRecord
+Place = tuple[int, str, str | None]
+"""Run, operation and job."""
 
-    rivals = [
-        other
-        for other, _ in keyed(records)
-        if (other.run, other.operation, other.job) == (key.run, key.operation, key.job)
-        and (key.host is None or other.host in (None, key.host))
-    ]
-    if len(rivals) > 1 and not (key.host is not None and len({other.host for other in rivals}) == len(rivals)):
-        return []
-    return [
-        record
-        for record in records
-        if isinstance(record, WorkerRecord)
-        and (record.run, record.operation, record.job) == (key.run, key.operation, key.job)
-        and (key.host is None or record.host == key.host)
-    ]
+
+@dataclass(frozen=True)
+class _Content:
+    """What a file holds: each result by its key, and by run, operation and job the results and their workers."""
+
+    results: dict[ResultKey, WorkloadRecord]
+    keys: dict[Place, list[ResultKey]]
+    workers: dict[Place, list[WorkerRecord]]
+    damage: ParseError | None
+
+    @classmethod
+    def of(cls, document: Document, tool: str) -> _Content:
+        from glusterlab.readers.records import WorkerRecord
+
+        records, damage = read_all(document, tool)
+        found = cls(dict(keyed(records)), {}, {}, damage)
+        for key in found.results:
+            found.keys.setdefault((key.run, key.operation, key.job), []).append(key)
+        for record in records:
+            if isinstance(record, WorkerRecord):
+                found.workers.setdefault((record.run, record.operation, record.job), []).append(record)
+        return found
+
+    def workers_of(self, key: ResultKey) -> list[WorkerRecord]:
+        """Rows of the workers of one result; none where the file has several results that they could belong to."""
+        place = (key.run, key.operation, key.job)
+        workers = self.workers.get(place, [])
+        if len(self.keys[place]) == 1:
+            return workers
+        rivals = [other for other in self.keys[place] if other.host == key.host]
+        if key.host is None or len(rivals) > 1:
+            return []
+        return [worker for worker in workers if worker.host == key.host]
+
+
+_content_again = lru_cache(maxsize=2)(_Content.of)
 
 
 def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[WorkerRecord]]:
@@ -207,13 +225,13 @@ def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[Worker
     path = folder / imported.file
     # named without its folder, so that the same file of the next sample is the same document
     document = Document(Path(imported.file), read_bytes(path)).checked()
-    read = _read_again if len(document.data) <= _REMEMBERED_BYTES else read_all
-    records, error = read(document, imported.tool)
-    for key, record in keyed(records):
-        if key == imported.result:
-            return imported, record, _workers_of(key, records)
-    if error is not None:
-        raise ParseError(error.message, file=path, line=error.line)
+    read = _content_again if len(document.data) <= _REMEMBERED_BYTES else _Content.of
+    content = read(document, imported.tool)
+    record = content.results.get(imported.result)
+    if record is not None:
+        return imported, record, content.workers_of(imported.result)
+    if content.damage is not None:
+        raise ParseError(content.damage.message, file=path, line=content.damage.line)
     raise ParseError(f"expected a result of {imported.result}, found none", file=path)
 
 

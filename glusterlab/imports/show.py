@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.imports.sources import shown
-from glusterlab.report import SCHEMA_VERSION, emit_json, show_table, talk
+from glusterlab.report import IMPORTED, SCHEMA_VERSION, emit_json, show_table, talk
 
 if TYPE_CHECKING:
     from glusterlab.imports.plan import ImportPlan
@@ -62,9 +62,7 @@ def show_import(
     files = len({sample.result.file.name for sample in plan.samples})
     if samples is not None:
         talk(f"{path}: imported {many} from {_count(files, 'file')}: {states}")
-        talk(
-            "how they were measured (caches, bricks, clocks) was not recorded: each is judged by its tool's own output"
-        )
+        talk(f"{path.name}: {IMPORTED} (caches, bricks, clocks)")
     elif plan.samples:
         talk(f"nothing was written; {path} would get {many} from {_count(files, 'file')}: {states}")
     else:

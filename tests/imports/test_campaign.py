@@ -1,0 +1,386 @@
+"""What an import writes: a campaign like a measured one, all of it or nothing, and what other commands say of it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner, Result
+
+from glusterlab import cli
+from glusterlab.errors import ParseError, RawStoreError, UsageError
+from glusterlab.imports import judge, read_sample
+from glusterlab.imports.sources import list_sources
+from glusterlab.raw import RawStore, verify
+from glusterlab.resume import agree_on_specifications
+from glusterlab.spec import build_plan, json_schema, load_campaign, load_cluster, load_yaml
+from glusterlab.status import campaign_status
+
+from .conftest import Put, line, run, run_json
+from .test_plan import PATTERN, write_map
+
+CLUSTER = """\
+schema_version: 1
+name: pool
+servers: [{name: s1}, {name: s2}]
+clients: [{name: c1}]
+hardware:
+  {disks_per_server: 12, disk_write: 205 MB/s, disk_read: 212 MB/s, server_link: 20 Gbit/s, client_link: 10 Gbit/s}
+backings: {jbod: {bricks: [/bricks/d01], kind: jbod}}
+"""
+MAP = """\
+study: supermicro-2017
+title: Old results
+layouts: {a: {type: disperse, geometry: 2x(4+2), backing: jbod, disks: 24}}
+defaults: {gluster_version: '3.7.9'}
+servers: [s1]
+patterns: '{layout}/{workers}w/{operation}.txt'
+telemetry: ['{layout}/{workers}w/{host}.sar']
+"""
+
+
+def command(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "200", "TERM": "dumb"})
+
+
+@pytest.fixture
+def mine(project: Path, put: Put) -> Path:
+    """An imported campaign of two cells, one with two repeats, one of them failed, and telemetry of one host."""
+    put("a/4w/write.txt", line("write", rate=100.5), line("write", run=2, rate=99.5))
+    put("a/4w/read.txt", line("read", valid="no"))
+    put("a/4w/s1.sar", "Linux 6.1 (s1)")
+    put("notes.md", "by hand")
+    result = run(*write_map(project, MAP))
+    assert result.exit_code == 0, result.output
+    return project / "raw" / "mine"
+
+
+def test_the_folder_is_that_of_a_campaign(mine: Path) -> None:
+    assert sorted(path.name for path in mine.iterdir()) == [
+        "MANIFEST.sha256",
+        "campaign.yaml",
+        "cells",
+        "environment.json",
+        "import.yaml",
+        "log.txt",
+    ]
+    assert verify(mine) == []
+    store = RawStore.open(mine)
+    samples = store.samples()
+    assert [(sample.status, sample.repeat, sample.sample, sample.origin) for sample in samples] == [
+        ("invalid", 1, 1, "imported"),
+        ("valid", 1, 1, "imported"),
+        ("valid", 2, 2, "imported"),
+    ]
+    assert {(sample.disks, sample.window, sample.servers, sample.campaign) for sample in samples} == {
+        (24, None, ("s1",), "mine")
+    }
+    files = sorted(
+        path.relative_to(samples[0].path).as_posix() for path in samples[0].path.rglob("*") if path.is_file()
+    )
+    assert files == ["import.json", "log.txt", "sample.json", "telemetry/s1.sar", "workload/read.txt"]
+    assert not (mine.parent / ".mine.import").exists()
+
+
+def test_the_specifications_load_and_say_what_it_is(mine: Path) -> None:
+    campaign = load_campaign(mine / "campaign.yaml")
+    assert (campaign.name, campaign.origin, campaign.study, campaign.repeats) == (
+        "mine",
+        "imported",
+        "supermicro-2017",
+        2,
+    )
+    assert campaign.workloads[0].operations == ("read", "write")
+    environment = json.loads((mine / "environment.json").read_text())
+    assert environment["origin"] == "imported"
+    assert environment["source"] == "results"
+    assert environment["gluster_version"] == "3.7.9"
+    assert environment["tools"] == {"tally": ["1.0"]}
+    mapping, _ = load_yaml(mine / "import.yaml")
+    assert mapping["patterns"] == [{"pattern": "{layout}/{workers}w/{operation}.txt"}]
+
+
+def test_originals_are_the_same_bytes(project: Path, mine: Path) -> None:
+    for sample in RawStore.open(mine).samples():
+        imported = json.loads((sample.path / "import.json").read_text())
+        original = project / "results" / imported["source"]
+        assert (sample.path / imported["file"]).read_bytes() == original.read_bytes()
+
+
+def test_a_sample_is_read_as_its_own_result(mine: Path) -> None:
+    store = RawStore.open(mine)
+    cells = store.cells()
+    rates = {
+        (sample.cell_id.split("-")[1], sample.repeat): read_sample(
+            sample.path, cells[sample.cell_id]
+        ).throughput_bytes_per_s
+        for sample in store.samples()
+    }
+    assert rates == {("read", 1): 100.0, ("write", 1): 100.5, ("write", 2): 99.5}
+
+
+def test_status_and_verify_say_that_it_was_imported(mine: Path) -> None:
+    status = campaign_status(mine)
+    assert (status.origin, status.complete, status.total("valid"), status.total("wanted")) == ("imported", False, 2, 3)
+    shown = command("status", "raw/mine")
+    assert shown.exit_code == 1
+    assert "2 of 3 samples valid, 1 invalid, 0 failed; imported, judged by the tools' own output" in shown.stdout
+    assert json.loads(command("status", "raw/mine", "--json").stdout)["origin"] == "imported"
+    assert "intact; imported" in command("verify", "raw/mine").stdout
+    assert json.loads(command("verify", "raw/mine", "--json").stdout)["origin"] == "imported"
+
+
+def test_a_changed_original_is_found(mine: Path) -> None:
+    (file,) = mine.glob("cells/tally-read-*/sample-01/workload/read.txt")
+    file.unlink()
+    file.write_text(line("read"))
+    codes = {finding.code for finding in verify(mine)}
+    assert codes == {"changed-file", "status-differs"}
+
+
+def test_what_is_damaged_is_a_reason_and_never_an_error(mine: Path) -> None:
+    sample = RawStore.open(mine).samples()[0]
+    cell = RawStore.open(mine).cell(sample.cell_id)
+    for text in ("", "no result", line("append"), "tally\0"):
+        (sample.path / "workload" / "read.txt").unlink()
+        (sample.path / "workload" / "read.txt").write_text(text)
+        assert judge(sample.path, cell).status == "failed"
+    imported = sample.path / "import.json"
+    record = json.loads(imported.read_text())
+    imported.write_text(json.dumps(record | {"file": "../../../../../../secret"}))
+    assert "expected a file of the sample" in judge(sample.path, cell).reasons[0].message
+    imported.write_text("{")
+    assert judge(sample.path, cell).status == "failed"
+    imported.unlink()
+    with pytest.raises(ParseError, match="cannot be read"):
+        read_sample(sample.path, cell)
+
+
+def test_an_import_is_never_run_or_planned(project: Path, mine: Path) -> None:
+    campaign = load_campaign(mine / "campaign.yaml")
+    with pytest.raises(UsageError, match="was imported"):
+        build_plan(campaign, None, smallfile=False)
+    (project / "cluster.yaml").write_text(CLUSTER)
+    for name in ("run", "plan"):
+        result = command(name, "raw/mine/campaign.yaml", "--cluster", "cluster.yaml")
+        assert result.exit_code == 2
+        assert "campaign 'mine' was imported" in result.stderr
+    with pytest.raises(UsageError, match="give this one another name"):
+        agree_on_specifications(RawStore.open(mine), campaign, load_cluster(project / "cluster.yaml"))
+
+
+def test_a_name_is_never_taken_twice(mine: Path) -> None:
+    before = (mine / "MANIFEST.sha256").read_bytes()
+    result = run(*PATTERN)
+    assert result.exit_code == 2
+    assert "raw/mine: is a campaign already" in result.stderr
+    assert (mine / "MANIFEST.sha256").read_bytes() == before
+
+
+def test_refused_files_keep_the_others_out_unless_that_is_asked_for(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    put("x/4w/read.txt", line("read"), line("read", run=2), "cut")
+    result = run(*PATTERN)
+    assert result.exit_code == 1
+    assert "refused: x/4w/read.txt:3: expected a whole line, found a cut" in result.stderr
+    assert "--skip-bad" in result.stderr
+    assert not (project / "raw" / "mine").exists()
+    result = run(*PATTERN, "--skip-bad")
+    assert result.exit_code == 0
+    assert "refused: x/4w/read.txt:3" in result.stderr
+    # what is whole before the cut counts
+    assert len(RawStore.open(project / "raw" / "mine").samples()) == 3
+    assert verify(project / "raw" / "mine") == []
+
+
+def test_a_dry_run_writes_nothing(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    result = run(*PATTERN, "--dry-run")
+    assert result.exit_code == 0
+    assert "x/4w/write.txt  write, run 1  tally-write-1mib-other-1-x-native-w4-" in result.stdout
+    assert sorted(path.name for path in project.iterdir()) == ["results"]
+
+
+def test_json_tells_what_was_written(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    found = run_json(*PATTERN)
+    assert found["written"] is True
+    assert found["path"] == "raw/mine"
+    assert (project / "raw" / "mine" / "MANIFEST.sha256").is_file()
+
+
+def test_one_original_takes_its_space_once(project: Path, put: Put) -> None:
+    put("x.txt", *(line(record=1 << n) for n in range(9, 20)))
+    assert run("--pattern", "{layout}.txt").exit_code == 0
+    copies = list((project / "raw" / "mine").glob("cells/*/sample-01/workload/x.txt"))
+    assert len(copies) == 11
+    assert {copy.stat().st_nlink for copy in copies} == {11}
+    assert (project / "results" / "x.txt").stat().st_nlink == 1
+
+
+def test_originals_may_be_packed_and_called_json(project: Path, put: Put) -> None:
+    put("x/a.json", "Welcome to the machine", line())
+    (project / "results" / "x" / "b.txt.xz").write_bytes(lzma.compress(line().encode()))
+    assert run("--pattern", "{layout}/*").exit_code == 0
+    assert verify(project / "raw" / "mine") == []
+
+
+def test_cluster_and_volume_info(project: Path, put: Put) -> None:
+    (project / "cluster.yaml").write_text(CLUSTER)
+    put("a/write.txt", line())
+    put(
+        "a/info.txt",
+        "Volume Name: gv0",
+        "Type: Distributed-Disperse",
+        "Volume ID: 2a1f9d4e-7a1c-4f0e-9a55-000000000001",
+        "Status: Started",
+        "Number of Bricks: 2 x (4 + 2) = 12",
+        "Transport-type: tcp",
+        "Bricks:",
+        *(f"Brick{n}: s{1 + n % 2}:/bricks/d{n:02d}/b" for n in range(1, 13)),
+    )
+    text = (
+        "cluster: cluster.yaml\nlayouts: {a: {backing: jbod}}\n"
+        "patterns: '{layout}/{operation}.txt'\ngluster: ['{layout}/info.txt']\n"
+    )
+    result = run(*write_map(project, text))
+    assert result.exit_code == 0, result.stderr
+    mine = project / "raw" / "mine"
+    assert load_cluster(mine / "cluster.yaml").name == "pool"
+    assert "cluster: cluster.yaml" in (mine / "import.yaml").read_text()
+    (sample,) = RawStore.open(mine).samples()
+    assert RawStore.open(mine).cell(sample.cell_id).layout.geometry == "2x(4+2)"
+    assert (sample.servers, sample.clients) == (("s1", "s2"), ("c1",))
+    assert (sample.path / "gluster" / "info.txt").is_file()
+    shutil.rmtree(mine)
+    contradiction = text.replace("{backing: jbod}", "{type: replicate, geometry: 3x2, backing: jbod}")
+    result = run(*write_map(project, contradiction))
+    assert "is replicate 3x2 by the mapping, and disperse 2x(4+2) by its volume info" in result.stderr
+
+
+def test_files_of_one_host_do_not_overwrite_each_other(project: Path, put: Put) -> None:
+    put("x/write.txt", line())
+    put("x/s1.cpu.csv", "s1;2;1795170000")
+    put("x/s1.disk.csv", "s1;2;1795170000")
+    text = (
+        "patterns: '{layout}/{operation}.txt'\n"
+        "telemetry: [{pattern: '{layout}/{host}.cpu.csv'}, {pattern: '{layout}/{host}.disk.csv', timezone: UTC}]\n"
+    )
+    assert run(*write_map(project, text)).exit_code == 0
+    (sample,) = RawStore.open(project / "raw" / "mine").samples()
+    assert sorted(path.name for path in (sample.path / "telemetry").iterdir()) == ["s1.2.csv", "s1.csv"]
+    telemetry = json.loads((sample.path / "import.json").read_text())["telemetry"]
+    assert [(each["file"], each["host"], each["role"], each["timezone"]) for each in telemetry] == [
+        ("telemetry/s1.csv", "s1", "server", None),
+        ("telemetry/s1.2.csv", "s1", "server", "UTC"),
+    ]
+
+
+def test_a_file_that_changes_meanwhile_is_noticed(project: Path, put: Put) -> None:
+    path = put("a.txt", line())
+    (source,), _ = list_sources(project / "results")
+    path.write_text(line(rate=5.0))
+    with pytest.raises(RawStoreError, match="was changed while it was imported"):
+        source.copy(project / "copy")
+    path.unlink()
+    path.symlink_to("/etc/passwd")
+    with pytest.raises(RawStoreError, match="cannot be copied"):
+        source.copy(project / "copy-2")
+
+
+def test_two_imports_at_once_do_not_mix(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    environment: dict[str, Any] = {"origin": "imported"}
+    with RawStore.whole(project / "raw" / "mine", specifications={"campaign.yaml": ""}, environment=environment):
+        result = run(*PATTERN)
+        assert result.exit_code == 1
+        assert "is in use by process" in result.stderr
+    assert (project / "raw" / "mine" / "campaign.yaml").is_file()
+
+
+def test_an_error_in_the_middle_leaves_nothing(project: Path, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
+    put("x/4w/write.txt", line())
+    put("x/4w/read.txt", line("read"))
+
+    def full(*_: object, **__: object) -> None:
+        raise RawStoreError("the disk is full")
+
+    monkeypatch.setattr("glusterlab.imports.campaign.judge", full)
+    result = run(*PATTERN)
+    assert result.exit_code == 1
+    assert list((project / "raw").iterdir()) == []
+
+
+SLOW = """
+import sys, time
+from glusterlab.imports import campaign
+from glusterlab import cli, readers
+sys.path.insert(0, {tests!r})
+from imports.conftest import Tally
+readers.READERS["tally"] = Tally()
+write = campaign._write_sample
+def slowly(*arguments):
+    found = write(*arguments)
+    print("one", flush=True)
+    time.sleep(60)
+    return found
+campaign._write_sample = slowly
+cli.main()
+"""
+
+
+def test_a_kill_leaves_nothing_half_and_the_next_import_cleans_up(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    put("x/4w/read.txt", line("read"))
+    script = SLOW.format(tests=str(Path(__file__).parents[1]))
+    arguments = ["import", "results", "--as", "mine", *PATTERN]
+    process = subprocess.Popen([sys.executable, "-c", script, *arguments], stdout=subprocess.PIPE, cwd=project)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"one\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert not (project / "raw" / "mine").exists()
+    assert [path.name for path in (project / "raw").iterdir()] == [".mine.import"]
+    assert run(*PATTERN).exit_code == 0
+    assert [path.name for path in (project / "raw").iterdir()] == ["mine"]
+    assert verify(project / "raw" / "mine") == []
+
+
+def test_the_same_folder_makes_the_same_cells(project: Path, mine: Path) -> None:
+    def digests(path: Path) -> dict[str, str]:
+        files = [
+            file for file in path.rglob("*") if file.is_file() and file.parent != path and file.name != "sample.json"
+        ]
+        return {file.relative_to(path).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+    assert run("--as", "again", "--map", "mapping.yaml").exit_code == 0
+    assert digests(project / "raw" / "again") == digests(mine)
+
+
+def test_many_results_are_imported_in_seconds(project: Path, put: Put) -> None:
+    put("x.txt", *(line("write", record=512 * n, size=1 << 30) for n in range(1, 1001)))
+    start = time.monotonic()
+    assert run("--pattern", "{layout}.txt").exit_code == 0
+    assert time.monotonic() - start < 30
+    assert load_campaign(project / "raw" / "mine" / "campaign.yaml").repeats == 1
+
+
+def test_the_schema_is_that_of_the_loader(project: Path) -> None:
+    schema = json_schema("import")
+    validator = jsonschema.Draft202012Validator(schema)
+    (project / "mapping.yaml").write_text("schema_version: 1\n" + MAP)
+    good, _ = load_yaml(project / "mapping.yaml")
+    assert [error.message for error in validator.iter_errors(good)] == []
+    assert not validator.is_valid(good | {"pattern": "x"})
+    assert command("schema", "import").exit_code == 0
