@@ -372,7 +372,8 @@ class Mapping(SpecModel):
 @lru_cache
 def _adapter(field: str) -> TypeAdapter[Any]:
     """Reads one field as the models above do."""
-    return TypeAdapter(TelemetryFiles.model_fields[field].annotation)
+    annotation: Any = TelemetryFiles.model_fields[field].annotation
+    return TypeAdapter(annotation)
 
 
 def _whole(text: str) -> bool:

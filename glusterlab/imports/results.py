@@ -26,6 +26,10 @@ SAME_SIZE = 0.1
 """Relative difference up to which two file sizes are one: "4GB" may be 4 GB or 4 GiB. What the file says counts."""
 
 
+_CHOOSING = ("run", "operation", "job", "host", "workers", "file_size", "record_size", "files_per_worker")
+"""What is said of these chooses among the results of a file."""
+
+
 @dataclass(frozen=True)
 class PlannedResult:
     """One result that is to become a sample.
@@ -210,6 +214,8 @@ Keyed = Sequence[tuple[ResultKey, "WorkloadRecord"]]
 def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey, str]]:
     """The results of a file that an entry is about, and why the others are not.
 
+    What path and mapping say chooses among the results; a file without a result that fits contradicts them.
+
     Raises
     ------
     _RefusedError
@@ -217,22 +223,48 @@ def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey
     """
     chosen = list(found)
     others: dict[ResultKey, str] = {}
-    for field in ("run", "operation", "job", "host"):
+    for field in _CHOOSING:
         if field not in assignment.said:
             continue
         wanted = assignment.said[field]
-        fitting = [(key, record) for key, record in chosen if getattr(key, field) == wanted]
+        values = {key: _value(field, key, record) for key, record in chosen}
+        fitting = [(key, record) for key, record in chosen if _fits(field, wanted, values[key])]
+        says = f"{assignment.who(field)} says {field} {_words(field, wanted)}"
         if not fitting:
-            there = ", ".join(dict.fromkeys(str(getattr(key, field) or "none") for key, _ in chosen))
-            raise _RefusedError(f"{assignment.who(field)} says {field} {wanted}, the file has {there}")
-        others |= {
-            key: f"{assignment.who(field)} says {field} {wanted}" for key, _ in chosen if getattr(key, field) != wanted
-        }
+            there = ", ".join(dict.fromkeys(_words(field, value) for value in values.values()))
+            raise _RefusedError(f"{says}, the file has {there}")
+        others |= {key: says for key, _ in chosen if not _fits(field, wanted, values[key])}
         chosen = fitting
     if "host" not in assignment.said:
         chosen, hosts = _all_hosts_together(chosen)
         others |= hosts
     return chosen, others
+
+
+def _value(field: str, key: ResultKey, record: WorkloadRecord) -> Any:
+    """What a file says of a field; None where it does not."""
+    if field in ("run", "operation", "job", "host"):
+        return getattr(key, field)
+    if field == "files_per_worker":
+        found = record.details.get("files_per_thread")
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if field == "workers":
+        return record.workers
+    return getattr(record, f"{field}_bytes") or None
+
+
+def _fits(field: str, wanted: Any, found: Any) -> bool:
+    if field not in ("run", "operation", "job", "host") and found is None:
+        return True
+    if field == "file_size":
+        return bool(abs(found / wanted - 1) <= SAME_SIZE)
+    return bool(found == wanted)
+
+
+def _words(field: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    return format_size(value) if field.endswith("size") else str(value)
 
 
 def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRecord]], dict[ResultKey, str]]:
@@ -245,7 +277,8 @@ def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRe
     """
     groups: dict[tuple[object, ...], list[tuple[ResultKey, WorkloadRecord]]] = {}
     for key, record in chosen:
-        group = (key.run, key.operation, key.job, record.file_size_bytes, record.record_size_bytes)
+        # whatever the run: a reader may count each host's report as a run
+        group = (key.operation, key.job, record.file_size_bytes, record.record_size_bytes)
         groups.setdefault(group, []).append((key, record))
     kept: list[tuple[ResultKey, WorkloadRecord]] = []
     others: dict[ResultKey, str] = {}
@@ -284,17 +317,33 @@ def _plan(
     options = said.get("options", defaults.options) or ()
     # jobs of one file are different workloads, even where sizes and workers agree
     job = () if key.job is None else (f"--name={key.job}",)
+
+    def known(field: str) -> int | None:
+        # the file's own word, then that of path and mapping: where both speak they agree, or it would not be chosen
+        found: int | None = _value(field, key, record)
+        wanted: int | None = said.get(field, getattr(defaults, field))
+        return wanted if found is None else found
+
+    size, workers = known("file_size"), known("workers")
+    if workers is None:
+        raise _RefusedError(
+            "how many workers? The file does not say it: write {workers} into the pattern, or say workers"
+        )
+    if size is None:
+        raise _RefusedError(
+            "which file size? The file does not say it: write {file_size} into the pattern, or say file_size"
+        )
     try:
         cell = Cell(
             layout=layout,
             access=said.get("access", defaults.access) or "native",
             tool=record.tool,
             operation=record.operation,
-            file_size_bytes=(size := _file_size(assignment, record, defaults.file_size)),
+            file_size_bytes=size,
             nominal_file_size_bytes=size,
-            record_size_bytes=_agreed(assignment, "record_size", record.record_size_bytes, defaults.record_size),
-            files_per_worker=_files_per_worker(assignment, record, defaults.files_per_worker),
-            workers=_workers(assignment, record, defaults.workers),
+            record_size_bytes=known("record_size"),
+            files_per_worker=known("files_per_worker") or 1,
+            workers=workers,
             model=REAL_HARDWARE,
             options=(*options, *job),
         )
@@ -320,47 +369,3 @@ def _plan(
         gluster_version=said.get("gluster_version", defaults.gluster_version),
         disks=mapping.layout_facts(name).disks or 0,
     )
-
-
-def _agreed(assignment: Assignment, field: str, found: int | None, default: int | None) -> int | None:
-    """What path, mapping and file say of a number together.
-
-    Raises
-    ------
-    _RefusedError
-        When they contradict each other.
-    """
-    wanted = assignment.said.get(field)
-    if wanted is None:
-        return default if found is None else found
-    if found is not None and found != wanted:
-        as_text = format_size if field.endswith("size") else str
-        raise _RefusedError(f"{assignment.who(field)} says {field} {as_text(wanted)}, the file {as_text(found)}")
-    return int(wanted)
-
-
-def _workers(assignment: Assignment, record: WorkloadRecord, default: int | None) -> int:
-    workers = _agreed(assignment, "workers", record.workers, default)
-    if workers is None:
-        raise _RefusedError(
-            "how many workers? The file does not say it: write {workers} into the pattern, or say workers"
-        )
-    return workers
-
-
-def _file_size(assignment: Assignment, record: WorkloadRecord, default: int | None) -> int:
-    found, wanted = record.file_size_bytes, assignment.said.get("file_size")
-    if found and wanted and abs(found / wanted - 1) <= SAME_SIZE:
-        return found
-    size = _agreed(assignment, "file_size", found or None, default)
-    if size is None:
-        raise _RefusedError(
-            "which file size? The file does not say it: write {file_size} into the pattern, or say file_size"
-        )
-    return size
-
-
-def _files_per_worker(assignment: Assignment, record: WorkloadRecord, default: int | None) -> int:
-    found = record.details.get("files_per_thread")
-    known = found if isinstance(found, int) and not isinstance(found, bool) else None
-    return _agreed(assignment, "files_per_worker", known, default) or 1

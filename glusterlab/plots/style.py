@@ -41,6 +41,8 @@ PNG_DPI = 130
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
+_CHARACTER_IN, _MARK_IN = 0.058, 0.45
+"""Widths in a key: of a letter on average, and of a mark with the room around it."""
 
 _RC: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -247,7 +249,8 @@ def new_figure(
     axes : numpy.ndarray of Axes, shape (rows, columns)
     """
     lines = list(subtitle)
-    head = _TITLE_IN + _LINE_IN * len(lines) + (_LINE_IN + 0.08) * bool(key)
+    columns_of_key, rows_of_key = _key_grid(key or [])
+    head = _TITLE_IN + _LINE_IN * len(lines) + (_LINE_IN * rows_of_key + 0.08) * bool(key)
     height = head + panels_height + _FOOTER_IN
     room = ConstrainedLayoutEngine(rect=(0.0, _FOOTER_IN / height, 1.0, panels_height / height))
     figure = Figure(figsize=(WIDTH_IN, height), layout=room)
@@ -263,13 +266,28 @@ def new_figure(
             handles=key,
             loc="upper left",
             borderaxespad=0,
-            bbox_to_anchor=(0.012, 1 - (head - _LINE_IN - 0.06) / height),
-            ncols=len(key),
+            bbox_to_anchor=(0.012, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height),
+            ncols=columns_of_key,
             columnspacing=1.6,
             handletextpad=0.6,
             borderpad=0.0,
         )
     return figure, axes
+
+
+def _key_grid(key: Sequence[Line2D]) -> tuple[int, int]:
+    """Columns and rows of a key, so that names of this length stay within the figure.
+
+    Examples
+    --------
+    >>> _key_grid([Line2D([], [], label="replicate 3x2, RAID 6")] * 4)
+    (4, 1)
+    >>> _key_grid([Line2D([], [], label="xfs, 128 KiB records")] * 13)
+    (4, 4)
+    """
+    longest = max((len(str(line.get_label())) for line in key), default=0)
+    columns = max(1, min(len(key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
+    return columns, -(-len(key) // columns)
 
 
 def layout_key(summary: pd.DataFrame) -> list[Line2D]:

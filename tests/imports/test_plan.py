@@ -66,7 +66,7 @@ def test_without_a_layout_there_is_no_cell(put: Put) -> None:
 @pytest.mark.parametrize(
     ("path", "content", "message"),
     [
-        ("x/8w/write.txt", line(), "the path says workers 8, the file 4"),
+        ("x/8w/write.txt", line(), "the path says workers 8, the file has 4"),
         ("x/4w/read.txt", line(), "the path says operation read, the file has write"),
         ("x/4w/write.txt", "no result\n", "expected the output of"),
         ("x/4w/write.txt", "", "found an empty file"),
@@ -88,7 +88,7 @@ def test_the_label_4gb_fits_a_file_of_4_gib(put: Put) -> None:
     put("x/5GB.txt", line(size=4 << 30))
     found = plan("--pattern", "{layout}/{file_size}.txt")
     assert ["4gib" in sample["cell"] for sample in found["samples"]] == [True]
-    assert "the path says file_size 5 GB, the file 4 GiB" in found["refused"][0]["message"]
+    assert "the path says file_size 5 GB, the file has 4 GiB" in found["refused"][0]["message"]
 
 
 def test_words_of_ones_own_are_translated(project: Path, put: Put) -> None:
@@ -132,6 +132,20 @@ def test_an_operation_in_the_path_leaves_the_others_out_and_says_so(put: Put) ->
     ]
 
 
+def test_what_is_said_chooses_among_the_results_of_a_file(put: Put) -> None:
+    put("x/4w-4k.txt", *(line(workers=workers, record=record) for workers in (2, 4) for record in (4096, 8192)))
+    found = run_json("--dry-run", "--pattern", "{layout}/{workers}w-{record_size}.txt", "--default", "layout=x")
+    assert found["samples"] == []
+    put("x/4w-4KiB.txt", *(line(workers=workers, record=record) for workers in (2, 4) for record in (4096, 8192)))
+    found = plan("--pattern", "{layout}/{workers}w-{record_size}.txt", "--skip-bad")
+    assert [(sample["line"], sample["file"]) for sample in found["samples"]] == [(3, "x/4w-4KiB.txt")]
+    assert sorted(each["reason"] for each in found["left_out"]) == [
+        "the path says record_size 4 KiB",
+        "the path says workers 4",
+        "the path says workers 4",
+    ]
+
+
 def test_repeats_are_numbered_as_people_count(put: Put) -> None:
     for n in (1, 2, 10):
         put(f"x/run-{n}.txt", line(rate=float(n)))
@@ -154,7 +168,7 @@ def test_two_files_of_one_repeat_are_refused(put: Put) -> None:
 
 
 def test_results_of_several_hosts_are_never_summed(project: Path, put: Put) -> None:
-    put("x/pdsh.txt", line(host="c1"), line(host="c2"))
+    put("x/pdsh.txt", line(host="c1"), line(host="c2", run=2))
     found = plan("--pattern", "{layout}/*.txt")
     assert found["samples"] == []
     assert "measured by nobody" in found["refused"][0]["message"]
