@@ -75,10 +75,7 @@ class _Batches:
             names = np.array([self.names["device"].code(str(name)) for name in block.device.categories], dtype=np.int32)
             device = names[block.device.codes]
         metrics = np.array([self.names["metric"].code(name) for name in values], dtype=np.int16)
-        if block.dated:
-            time = block.time if block.utc else block.time - self.offset_s
-        else:
-            time = np.full(rows, np.nan)
+        time = block.time - (0.0 if block.utc else self.offset_s if block.dated else np.nan)
         part = _Part(
             self.names["host"].code(str(self.constants.get("host", block.host or ""))),
             self.names["activity"].code(TABLE_ACTIVITIES.get(block.activity, block.activity)),

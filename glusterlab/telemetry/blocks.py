@@ -15,7 +15,7 @@ Tool = Literal["sar", "sadf"]
 Kind = Literal["sar", "csv", "ppc", "json"]
 """How a file is laid out: the report of sar, or what ``sadf -d``, ``sadf -p`` and ``sadf -j`` write."""
 
-WINDOW_BYTES = 12 << 20
+WINDOW_BYTES = 24 << 20
 """So much text is in memory at once."""
 
 CHUNK_BYTES = 64 << 20

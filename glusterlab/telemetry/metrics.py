@@ -82,7 +82,8 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
         "pgsteal=reclaimed_pages pgprom=promoted_pages pgdem=demoted_pages"
     )
     | _counts(
-        "activepg=active_pages inadtypg=inactive_dirty_pages inaclnpg=inactive_clean_pages inatarpg=inactive_target_pages"
+        "activepg=active_pages inadtypg=inactive_dirty_pages inaclnpg=inactive_clean_pages "
+        "inatarpg=inactive_target_pages"
     ),
     "io": {
         "tps": ("transfers_per_s", 1.0),

@@ -24,7 +24,7 @@ from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import check_text, is_plain
 
 _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
-_CSV_EVENT = re.compile(r"(?m)^[^;\n]{1,255};-1;[^;\n]{1,40};LINUX-RESTART")
+_CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
 _JSON = re.compile(r'\A\s*\{\s*"sysstat"\s*:\s*\{')
 _PPC = re.compile(r"(?m)^\S{1,255}\t-?\d+\t[^\t\n]{5,40}\t[^\t\n]{1,255}\t[^\t\n]{1,64}\t-?\d[^\t\n]*$")
 _TIMED = re.compile(r"(?m)^\W{0,8}(?:[^\d\s]{1,12}\s+)?\d{1,2}[^\d\s]{1,4}.*$")
@@ -36,7 +36,7 @@ def _kind(head: bytes) -> Kind | None:
     text = decode(head).replace("\r\n", "\n")
     if _JSON.match(text):
         return "json"
-    if _CSV.search(text) or _CSV_EVENT.search(text):
+    if _CSV.search(text) or _CSV_ROW.search(text):
         return "csv"
     for count, found in enumerate(_TIMED.finditer(text)):
         words = found[0].split()
@@ -51,11 +51,11 @@ def _kind(head: bytes) -> Kind | None:
 
 
 def recognise(head: bytes) -> Tool | None:
-    """Which tool of sysstat wrote a file, by its first unpacked bytes; None for another one's.
+    r"""Which tool of sysstat wrote a file, by its first unpacked bytes; None for another one's.
 
     Examples
     --------
-    >>> recognise(b"12:00:00 CPU %user %idle\\n12:00:01 all 1.00 99.00\\n")
+    >>> recognise(b"12:00:00 CPU %user %idle\n12:00:01 all 1.00 99.00\n")
     'sar'
     """
     kind = _kind(head[:HEAD_BYTES])

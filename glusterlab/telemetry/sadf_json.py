@@ -56,7 +56,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 
 
 def column_of(table: str, name: str) -> str:
-    """sysstat's name of a column for its name in JSON.
+    """The name that sar gives a column, for its name in JSON.
 
     Examples
     --------
@@ -93,6 +93,11 @@ class JsonReader:
         self.chunk = chunk
         self.numbers = lines
         self.window_bytes = window_bytes
+        self._rows = Rows(lines)
+        self._decoder = json.JSONDecoder(parse_constant=lambda _: None)
+        self._host: str | None = None
+        self._inside = False
+        self._text = ""
 
     def blocks(self) -> Iterator[Block]:
         """Blocks of whole records.
@@ -102,49 +107,55 @@ class JsonReader:
         ParseError
             At the end, when the file is damaged or cut off.
         """
-        rows, host, inside, rest = Rows(self.numbers), None, False, ""
         damage: ParseError | None = None
-        decoder = json.JSONDecoder(parse_constant=lambda _: None)
-        texts = (part.decode("utf-8", "replace") for part in windows(self.chunk.path, size=self.window_bytes))
         depth = 0
         try:
-            for text in texts:
-                rest += text
-                at = 0
-                while True:
-                    if not inside:
-                        found = _STATISTICS.search(rest, at)
-                        if (named := _HOST.search(rest, at, found.start() if found else len(rest))) is not None:
-                            host = json.loads(f'"{named[1]}"', strict=False)
-                        if found is None:
-                            # a name may be halved by the window's border
-                            at = max(at, len(rest) - 1024)
-                            break
-                        at, inside = found.end(), True
-                    between = _BETWEEN.match(rest, at)
-                    at = between.end() if between else at
-                    if rest.startswith("]", at):
-                        at, inside = at + 1, False
-                        continue
-                    try:
-                        record, at = decoder.raw_decode(rest, at)
-                    except (json.JSONDecodeError, RecursionError):
-                        break
-                    except ValueError as error:
-                        raise ParseError(f"expected numbers, found one of too many digits: {error}") from error
-                    self._record(rows, host, record)
-                rest = rest[at:]
-                if len(rest) > MAX_BYTES:
-                    raise ParseError(f"expected records of at most {MAX_BYTES:,} bytes, found a bigger one")
-                yield from rows.blocks()
+            for window in windows(self.chunk.path, size=self.window_bytes):
+                text = window.decode("utf-8", "replace")
+                self._text += text
                 depth = _depth(depth, text)
+                self._take()
+                yield from self._rows.blocks()
         except ParseError as error:
             damage = error
-        yield from rows.blocks()
-        if damage is None and (inside or depth != 0):
+        yield from self._rows.blocks()
+        if damage is None and (self._inside or depth != 0):
             damage = ParseError("expected whole JSON, found its end inside of a record or of the file")
         if damage is not None:
             raise ParseError(damage.message, file=self.chunk.path, line=damage.line)
+
+    def _take(self) -> None:
+        """Take whole records from the start of the text, and keep the rest of it."""
+        at = 0
+        while True:
+            if not self._inside:
+                at, self._inside = self._enter(at)
+                if not self._inside:
+                    break
+            between = _BETWEEN.match(self._text, at)
+            at = between.end() if between else at
+            if self._text.startswith("]", at):
+                at, self._inside = at + 1, False
+                continue
+            try:
+                record, at = self._decoder.raw_decode(self._text, at)
+            except (json.JSONDecodeError, RecursionError):
+                break
+            except ValueError as error:
+                raise ParseError(f"expected numbers, found one of too many digits: {error}") from error
+            self._record(self._rows, self._host, record)
+        self._text = self._text[at:]
+        if len(self._text) > MAX_BYTES:
+            raise ParseError(f"expected records of at most {MAX_BYTES:,} bytes, found a bigger one")
+
+    def _enter(self, at: int) -> tuple[int, bool]:
+        """The place of the next record, and whether there is one: records stand in a host's statistics."""
+        found = _STATISTICS.search(self._text, at)
+        end = found.start() if found else len(self._text)
+        if (named := _HOST.search(self._text, at, end)) is not None:
+            self._host = str(json.loads(f'"{named[1]}"', strict=False))
+        # a name may be halved by the window's border
+        return (found.end(), True) if found else (max(at, end - 1024), False)
 
     def _record(self, rows: Rows, host: str | None, record: object) -> None:
         if not isinstance(record, dict) or not isinstance(stamp := record.get("timestamp"), dict):

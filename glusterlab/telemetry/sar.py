@@ -1,13 +1,13 @@
-"""sar on every host: commands to start, stop and convert it, and a parser of ``sadf -d -U``.
+"""sar on every host: commands to start, stop and convert it, and what a campaign keeps of its text.
 
 sadc writes its binary file on the host, and that host's own sadf turns it into text under ``LC_ALL=C``, with epoch
 seconds: one version of sysstat may not read another's file, and other locales change digits and dates. Only what a
 figure can use is converted: CPU, load, memory, I/O in all, and the host's own block devices and interface.
 
 The text has a block per activity, each opened by ``# hostname;interval;timestamp;...``. A restart of the host stands
-in a line of its own, and new blocks follow it. sadf counts in kB of 1,024 bytes, sectors of 512 bytes, percent and
-milliseconds; the table has bytes, fractions and seconds. Memory in use is without buffers and page cache, as sysstat
-counts it from 11.7.4 on; the values of an older one are reduced by them.
+in a line of its own, and new blocks follow it. `glusterlab.telemetry.reading` reads it, and
+`glusterlab.telemetry.metrics` brings it to SI units. Memory in use is without buffers and page cache, as sysstat counts
+it from 11.7.4 on; the values of an older one are reduced by them.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from __future__ import annotations
 import lzma
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.hosts.quoting import join, quote
+from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, metric_of, normalise
+from glusterlab.telemetry.reading import read
 from glusterlab.workloads.base import HostCommand
 
 if TYPE_CHECKING:
@@ -34,114 +35,29 @@ MAX_TEXT_BYTES = 64 << 20
 
 MAX_DECODER_BYTES = 128 << 20
 
-KB = 1024
-SECTOR = 512
-PERCENT = 0.01
-MILLISECOND = 1e-3
-
-SAME_TOTAL = 0.005
-"""Relative difference up to which memory used and free together count as all memory."""
+MARKS = {
+    "cpu": "%iowait",
+    "load": "ldavg-1",
+    "memory": "kbmemfree",
+    "io": "bread/s",
+    "disk": "await",
+    "network": "rxpck/s",
+}
+"""A column by which an activity's block is known."""
 
 REQUIRED = frozenset({"cpu", "load", "memory"})
 """Activities without which a host's telemetry is not complete."""
 
 
-@dataclass(frozen=True)
-class Activity:
-    """How one block of sadf's text becomes metrics.
-
-    Attributes
-    ----------
-    name : str
-    mark : str
-        The column by which the block is known.
-    device : str or None
-        The column that names the CPU, device or interface.
-    metrics : dict of str to (str, float)
-        Column of sadf, and the metric with the factor to its SI unit.
-    """
-
-    name: str
-    mark: str
-    device: str | None
-    metrics: Mapping[str, tuple[str, float]]
-
-
-ACTIVITIES = (
-    Activity(
-        "cpu",
-        "%iowait",
-        "CPU",
-        {
-            "%user": ("user_fraction", PERCENT),
-            "%nice": ("nice_fraction", PERCENT),
-            "%system": ("system_fraction", PERCENT),
-            "%iowait": ("iowait_fraction", PERCENT),
-            "%steal": ("steal_fraction", PERCENT),
-            "%idle": ("idle_fraction", PERCENT),
-        },
-    ),
-    Activity(
-        "load",
-        "ldavg-1",
-        None,
-        {"runq-sz": ("runnable", 1), "ldavg-1": ("load_1min", 1), "blocked": ("blocked_processes", 1)},
-    ),
-    Activity(
-        "memory",
-        "kbmemfree",
-        None,
-        {
-            "kbmemfree": ("free_bytes", KB),
-            "kbavail": ("available_bytes", KB),
-            "kbmemused": ("used_bytes", KB),
-            "kbbuffers": ("buffers_bytes", KB),
-            "kbcached": ("cached_bytes", KB),
-            "kbdirty": ("dirty_bytes", KB),
-        },
-    ),
-    Activity(
-        "io",
-        "bread/s",
-        None,
-        {
-            "tps": ("transfers_per_s", 1),
-            "bread/s": ("read_bytes_per_s", SECTOR),
-            "bwrtn/s": ("write_bytes_per_s", SECTOR),
-        },
-    ),
-    Activity(
-        "disk",
-        "await",
-        "DEV",
-        {
-            "tps": ("transfers_per_s", 1),
-            "rkB/s": ("read_bytes_per_s", KB),
-            "rd_sec/s": ("read_bytes_per_s", SECTOR),
-            "wkB/s": ("write_bytes_per_s", KB),
-            "wr_sec/s": ("write_bytes_per_s", SECTOR),
-            "aqu-sz": ("queue_length", 1),
-            "avgqu-sz": ("queue_length", 1),
-            "await": ("await_s", MILLISECOND),
-            "%util": ("utilisation_fraction", PERCENT),
-        },
-    ),
-    Activity(
-        "network",
-        "rxpck/s",
-        "IFACE",
-        {
-            "rxpck/s": ("receive_packets_per_s", 1),
-            "txpck/s": ("transmit_packets_per_s", 1),
-            "rxkB/s": ("receive_bytes_per_s", KB),
-            "rxbyt/s": ("receive_bytes_per_s", 1),
-            "txkB/s": ("transmit_bytes_per_s", KB),
-            "txbyt/s": ("transmit_bytes_per_s", 1),
-            "%ifutil": ("utilisation_fraction", PERCENT),
-        },
-    ),
-)
-"""What is read of sadf's text, by version: older names stand beside newer ones."""
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "cpu": ("%user", "%nice", "%system", "%iowait", "%steal", "%idle"),
+    "queue": ("runq-sz", "ldavg-1", "blocked"),
+    "memory": ("kbmemfree", "kbavail", "kbmemused", "kbbuffers", "kbcached", "kbdirty"),
+    "io": ("tps", "bread/s", "bwrtn/s"),
+    "disk": ("tps", "rkB/s", "rd_sec/s", "wkB/s", "wr_sec/s", "aqu-sz", "avgqu-sz", "await", "%util"),
+    "network": ("rxpck/s", "txpck/s", "rxkB/s", "rxbyt/s", "txkB/s", "txbyt/s", "%ifutil"),
+}
+"""What a measured campaign's figures can use, by activity: older names stand beside newer ones."""
 
 SADC_PLACES = (
     "/usr/lib/sysstat/sadc",
@@ -292,9 +208,9 @@ def _lines(text: str, path: Path) -> Iterator[_Line]:
             yield _Line(number, line, header)
 
 
-def _activity(header: str) -> Activity | None:
+def _activity(header: str) -> str | None:
     columns = header.split(";")
-    return next((activity for activity in ACTIVITIES if activity.mark in columns), None)
+    return next((activity for activity, mark in MARKS.items() if mark in columns), None)
 
 
 @dataclass(frozen=True)
@@ -348,7 +264,7 @@ def coverage(path: Path) -> Coverage:
     """
     intervals: dict[float, float] = {}
     restarts: list[float] = []
-    kinds: dict[str, Activity | None] = {}
+    kinds: dict[str, str | None] = {}
     for line in _lines(read_text(path), path):
         fields = line.text.split(";", 3)
         try:
@@ -361,7 +277,7 @@ def coverage(path: Path) -> Coverage:
         if line.header not in kinds:
             kinds[line.header] = _activity(line.header)
         intervals[time] = interval
-    missing = REQUIRED - {activity.name for activity in kinds.values() if activity is not None}
+    missing = REQUIRED - set(kinds.values())
     if missing or not intervals:
         raise ParseError(f"expected records of {', '.join(sorted(missing or REQUIRED))}, found none", file=path)
     first = min(intervals)
@@ -396,17 +312,7 @@ def parse(files: Mapping[str, Path]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    blocks: dict[str, list[str]] = {}
-    for host, path in files.items():
-        for line in _lines(read_text(path), path):
-            if line.header is not None:
-                blocks.setdefault(line.header, []).append(f"{host};{line.text}")
-    tables = [
-        table
-        for header, lines in blocks.items()
-        if (activity := _activity(header)) is not None
-        for table in _block_tables(header, lines, activity, files)
-    ]
+    tables = [table for host, path in files.items() for table in _tables(host, path)]
     columns = ["host", "time_s", "activity", "device", "metric", "value"]
     if not tables:
         empty = pd.DataFrame({name: pd.Series(dtype="object") for name in columns})
@@ -415,59 +321,25 @@ def parse(files: Mapping[str, Path]) -> pd.DataFrame:
     return table.sort_values(["host", "activity", "device", "metric", "time_s"], ignore_index=True)[columns]
 
 
-def _block_tables(
-    header: str, lines: list[str], activity: Activity, files: Mapping[str, Path]
-) -> Iterator[pd.DataFrame]:
+def _tables(host: str, path: Path) -> Iterator[pd.DataFrame]:
     import pandas as pd
 
-    columns = ["host", *header.split(";")]
-    names = {"host": str, "hostname": str}
-    if activity.device is not None:
-        names[activity.device] = str
-    block = pd.read_csv(
-        StringIO("\n".join(lines)), sep=";", header=None, names=columns, dtype=names, keep_default_na=False, quoting=3
-    )
-    if activity.name == "cpu":
-        # sadf calls the mean of all CPUs -1
-        block = block[block["CPU"] == "-1"].assign(CPU="all")
-    if activity.name == "memory":
-        block = _without_caches(block)
-    device = "" if activity.device is None else block[activity.device]
-    for column, (metric, factor) in activity.metrics.items():
-        if column not in block:
-            continue
-        for name in ("timestamp", column):
-            if not pd.api.types.is_numeric_dtype(block[name]):
-                wrong = block[pd.to_numeric(block[name], errors="coerce").isna()].iloc[0]
-                message = f"expected numbers in {name}, found {wrong[name]!r}; was it converted without LC_ALL=C?"
-                raise ParseError(message, file=files[wrong["host"]])
-        yield pd.DataFrame(
-            {
-                "host": block["host"],
-                "time_s": block["timestamp"].astype("float64"),
-                "activity": activity.name,
-                "device": device,
-                "metric": metric,
-                "value": block[column].astype("float64") * factor,
-            }
-        )
-
-
-def _without_caches(block: pd.DataFrame) -> pd.DataFrame:
-    """Memory in use without buffers and page cache: sysstat before 11.7.4 counts them in.
-
-    Such a host is known by a record whose used and free memory are all memory although there are caches. The total
-    follows from the used memory and its percentage, which is rounded; so the caches must be larger than what the
-    rounding leaves open. A host without such a record has next to no caches, and is left as it is.
-    """
-    import pandas as pd
-
-    names = ["kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"]
-    if not set(names) <= set(block) or not all(pd.api.types.is_numeric_dtype(block[name]) for name in names):
-        return block
-    share = block["%memused"].where(block["%memused"] > 0)
-    total = block["kbmemused"] / (share * PERCENT)
-    caches = block["kbbuffers"] + block["kbcached"]
-    is_all = (block["kbmemused"] + block["kbmemfree"] - total).abs() <= SAME_TOTAL * total
-    older = (is_all & (caches > (2 * SAME_TOTAL + 0.005 / share) * total)).groupby(block["host"]).transform("any")
-    return block.assign(kbmemused=block["kbmemused"] - caches.where(older, 0))
+    blocks = [block for block in read(path) if block.activity in COLUMNS]
+    older = any(counts_caches(block) for block in blocks)
+    for block in blocks:
+        wanted = {metric_of(block.activity, column)[0] for column in COLUMNS[block.activity]}
+        device = "" if block.device is None else pd.Series(block.device).astype("str")
+        # of CPUs only the mean of all
+        rows = slice(None) if block.activity != "cpu" or block.device is None else (block.device == "all")
+        for metric, values in normalise(block, older).items():
+            if metric in wanted:
+                yield pd.DataFrame(
+                    {
+                        "host": host,
+                        "time_s": block.time,
+                        "activity": TABLE_ACTIVITIES.get(block.activity, block.activity),
+                        "device": device,
+                        "metric": metric,
+                        "value": values,
+                    }
+                )[rows]

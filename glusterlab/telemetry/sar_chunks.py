@@ -29,6 +29,10 @@ MOST_STEPS = 200_000
 """A file whose time goes back more often is not divided: it is no regular report, or very many short ones."""
 
 
+_TIME_MASK = int.from_bytes(b"\xf0\xf0\xff\xf0\xf0\xff\xf0\xf0", "little")
+_TIME_FORM = int.from_bytes(b"00:00:00", "little")
+
+
 class _NotRegularError(Exception):
     pass
 
@@ -49,28 +53,26 @@ class _Scan:
         text = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(text == 10)
         starts = np.concatenate(([0], ends[:-1] + 1))
-        timed, seconds = _times(text, starts, ends)
+        rows, seconds = _times(data, text, starts, ends)
         # headers are behind blank lines; the window's first line may be one as well
         blank = starts == ends
-        headers = np.concatenate(([True], blank[:-1]))
-        rows = np.flatnonzero(timed)
-        order = seconds[rows]
+        headers = np.flatnonzero(blank[:-1]) + 1
         back = np.empty(len(rows), dtype=bool)
-        back[1:] = order[1:] < order[:-1] - BACK_S
+        back[1:] = seconds[1:] < seconds[:-1] - BACK_S
         if len(rows):
-            back[0] = self.last is not None and order[0] < self.last - BACK_S
+            back[0] = self.last is not None and seconds[0] < self.last - BACK_S
         banners = np.flatnonzero(text[starts] == ord("L"))
         events = np.union1d(banners, rows[back])
         self.steps += len(events)
         if self.steps > MOST_STEPS:
             raise _NotRegularError
-        places = np.flatnonzero(headers & timed)
+        places = np.intersect1d(np.concatenate(([0], headers)), rows, assume_unique=True)
         for event in events.tolist():
             self._event(data, int(starts[event]), _header_before(data, starts, ends, places, event), following)
         if len(places):
             self._enter(data[int(starts[places[-1]]) : int(ends[places[-1]])])
         if len(rows):
-            self.last = float(order[-1])
+            self.last = float(seconds[-1])
         return len(ends)
 
     def _enter(self, line: bytes) -> None:
@@ -109,28 +111,34 @@ class _Scan:
 
 
 def _times(
-    text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which lines begin with HH:MM:SS, and their seconds, to the minute."""
+    data: bytes, text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Lines that begin with HH:MM:SS, and their seconds, to the minute."""
     import numpy as np
 
     first = text[starts]
-    timed = (first >= 48) & (first <= 57) & (ends - starts > 11)
+    timed = (first >= 48) & (first <= 57)
     if not (timed | (starts == ends) | (first > 57)).all():
         raise _NotRegularError
-    seconds = np.zeros(len(starts))
-    at = starts[timed]
-    digits = text[at[:, None] + np.array([1, 3, 4])] - 48
-    if not ((digits < 10).all() and (text[at + 2] == 58).all() and (text[at + 5] == 58).all()):
+    rows = np.flatnonzero(timed)
+    if not len(rows):
+        return rows, np.empty(0)
+    if int((ends[rows] - starts[rows]).min()) < 12:
         raise _NotRegularError
-    if not (text[at + 8] == 32).all():
+    at = starts[rows]
+    # eight bytes at any place, as one number: most lines have the time of the line before
+    words = np.ndarray(len(data) - 7, dtype="<u8", buffer=data, strides=(1,))[at]
+    if ((words & _TIME_MASK) != _TIME_FORM).any() or (text[at + 8] != 32).any():
         raise _NotRegularError
-    digits = digits.astype(np.float64)
-    hours = (text[at] - 48) * 10.0 + digits[:, 0]
-    half = (text[at + 10] == ord("M")) & ((text[at + 9] == ord("A")) | (text[at + 9] == ord("P")))
-    hours = np.where(half, hours % 12 + 12 * (text[at + 9] == ord("P")), hours)
-    seconds[timed] = hours * 3600 + digits[:, 1] * 600 + digits[:, 2] * 60
-    return timed, seconds
+    changes = np.concatenate(([0], np.flatnonzero(words[1:] != words[:-1]) + 1))
+    digits = text[at[changes][:, None] + np.array([0, 1, 3, 4])].astype(np.float64) - 48
+    hours, minutes = digits[:, 0] * 10 + digits[:, 1], digits[:, 2] * 10 + digits[:, 3]
+    half = text[at[changes] + 9]
+    if (text[at[0] + 10] == ord("M")) and half[0] in b"AP":
+        # noon and midnight change the half of the day without a change of the eight bytes only twelve hours apart
+        hours = hours % 12 + 12 * (half == ord("P"))
+    seconds = (hours * 60 + minutes) * 60
+    return rows, np.repeat(seconds, np.diff(np.append(changes, len(rows))))
 
 
 def _header_before(

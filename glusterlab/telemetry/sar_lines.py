@@ -156,7 +156,7 @@ class LineReader:
                 advance(self.state.clocks.setdefault(self.header.mark, Clock()), seconds)
             # never one block, and so never an average, across a restart
             yield from self.flush()
-        elif "COM" in words[1 : self.time_words + 2] and "COM" == (fields[0] if fields else ""):
+        elif fields[:1] == ["COM"]:
             return
         elif self.header is None:
             self._damaged("expected a header such as '12:00:00 CPU %user', found a row", place)

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Clock
-from glusterlab.telemetry.sar_lines import BACK_S, LOOK_AHEAD, LineReader, advance, is_whole, start_table
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Clock, State
+from glusterlab.telemetry.sar_lines import BACK_S, LOOK_AHEAD, LineReader, advance, banner_of, is_whole, start_table
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import windows
 
@@ -37,8 +37,24 @@ class _Group:
 
     header: Header
     time_words: int
+    decimal: str
     heads: list[bytes] = field(default_factory=list)
     rows: list[bytes] = field(default_factory=list)
+    states: list[tuple[int, State]] = field(default_factory=list)
+    """What holds from a block on: banners change it."""
+
+    def take(self, state: State, head: bytes, rows: bytes) -> None:
+        """Add a block."""
+        if not self.states or self.states[-1][1] is not state:
+            self.states.append((len(self.rows), state))
+        self.heads.append(head)
+        self.rows.append(rows)
+
+    def spans(self) -> Iterator[tuple[State, int, int]]:
+        """Blocks under the same banner: state, first block, and the one behind the last."""
+        ends = [start for start, _ in self.states[1:]] + [len(self.rows)]
+        for (start, state), end in zip(self.states, ends, strict=True):
+            yield state, start, end
 
 
 class _NotRegular(Exception):  # noqa: N818 - no error: the careful path reads it
@@ -60,19 +76,18 @@ class TextReader:
 
     def __init__(self, chunk: Chunk, averages: bool, lines: bool, window_bytes: int = WINDOW_BYTES) -> None:
         self.chunk = chunk
-        self.state = deepcopy(chunk.state)
         self.averages = averages
         self.numbers = lines
         self.window_bytes = window_bytes
         self.line = chunk.line
-        self.careful = LineReader(chunk.path, self.state, averages, lines)
-        self._heads: dict[bytes, tuple[Header, int]] = {}
+        self.careful = LineReader(chunk.path, deepcopy(chunk.state), averages, lines)
         self._width = 8
-        self._groups: dict[tuple[tuple[str, ...], int], _Group] = {}
+        self._groups: dict[tuple[tuple[str, ...], int, str], _Group] = {}
         self._by_head: dict[bytes, _Group] = {}
         self._window = b""
+        self._at = 0
         # a window that does not begin behind a blank line goes on with the rows of the one before
-        self._goes_on = self.state.header is not None
+        self._goes_on = chunk.state.header is not None
 
     def blocks(self) -> Iterator[Block]:
         """Blocks of whole rows.
@@ -124,33 +139,37 @@ class TextReader:
 
     def _columns(self, window: bytes) -> Iterator[Block]:
         parts = window.split(b"\n\n")
+        by_head, last, state = self._by_head, None, self.careful.state
+        self._at = known = 0
         if self._goes_on and self.careful.header is not None and parts[0][:1] not in {b"", b"\n"}:
             group = self._group(self.careful.header, self.careful.time_words)
-            group.heads.append(b"")
-            group.rows.append(parts.pop(0).rstrip(b"\n"))
+            group.take(state, b"", parts[0].rstrip(b"\n"))
+            self._at, known = len(parts[0]) + 2, 1
         self._goes_on = not window.endswith(b"\n\n")
-        by_head, last = self._by_head, None
-        for part in parts:
+        for index in range(known, len(parts)):
+            part = parts[index]
             end = part.find(b"\n")
-            group_or_none = by_head.get(part[self._width : end]) if end > 0 else None
-            if group_or_none is None:
-                if part.strip():
-                    if last is not None:
-                        self.careful.enter(last.header, last.time_words)
-                        last = None
-                    yield from self._other(part)
-                continue
-            last = group_or_none
-            last.heads.append(part[:end])
-            last.rows.append(part[end + 1 :])
+            found = by_head.get(part[self._width : end]) if end > 0 else None
+            if found is not None:
+                last = found
+                last.heads.append(part[:end])
+                last.rows.append(part[end + 1 :])
+            elif part.strip():
+                if last is not None:
+                    self.careful.enter(last.header, last.time_words)
+                    last = None
+                self._at += sum(map(len, parts[known:index])) + 2 * (index - known)
+                known = index
+                yield from self._other(part)
         if last is not None:
             self.careful.enter(last.header, last.time_words)
         yield from self._flush()
 
     def _group(self, header: Header, time_words: int) -> _Group:
-        key = (header.columns, time_words)
+        decimal = self.careful.state.decimal
+        key = (header.columns, time_words, decimal)
         if key not in self._groups:
-            self._groups[key] = _Group(header, time_words)
+            self._groups[key] = _Group(header, time_words, decimal)
         return self._groups[key]
 
     def _other(self, part: bytes) -> Iterator[Block]:
@@ -168,19 +187,34 @@ class TextReader:
             self._width = len(found[0].rstrip())
             group = self._group(header, count)
             self._by_head[first[self._width :]] = group
-            group.heads.append(first)
-            group.rows.append(rows)
+            group.take(self.careful.state, first, rows)
             self.careful.enter(header, count)
+            return
+        if not rows and not self.averages and self._banner(first):
             return
         # what is not regular may change the date or the clocks: everything before it comes first
         yield from self._flush()
         yield from self._carefully(part)
 
+    def _banner(self, line: bytes) -> bool:
+        """Take over a banner: what was gathered keeps the state that held for it."""
+        start = self._at + len(line)
+        ahead = self._window[start : start + LOOK_AHEAD]
+        state = State()
+        if b"Linux" not in line or not banner_of(
+            state, line.decode("utf-8", "replace"), ahead.decode("utf-8", "replace")
+        ):
+            return False
+        self.careful.state = state
+        self.careful.enter(None, 1)
+        self._by_head.clear()
+        return True
+
     def _carefully(self, part: bytes) -> Iterator[Block]:
         ahead = ""
         if b"Linux" in part:
-            at = self._window.find(part)
-            ahead = self._window[at + part.find(b"Linux") :][:LOOK_AHEAD].partition(b"\n")[2].decode("utf-8", "replace")
+            start = self._at + part.find(b"Linux")
+            ahead = self._window[start : start + LOOK_AHEAD].partition(b"\n")[2].decode("utf-8", "replace")
         damage = self.careful.damage
         lines = part.decode("utf-8", "replace").split("\n")
         yield from self.careful.read(enumerate(lines), ahead)
@@ -202,110 +236,131 @@ class TextReader:
         groups = list(self._groups.values())
         self._groups.clear()
         self._by_head.clear()
-        header, words = self.careful.header, self.careful.time_words
+        state, header, words = self.careful.state, self.careful.header, self.careful.time_words
         for group in groups:
             if sum(map(len, group.rows)) < SMALL_BYTES:
                 yield from self._group_by_lines(group)
                 continue
-            # both change the clocks, but only when they succeed
             try:
                 blocks = self._group_by_columns(group)
             except _NotRegular:
                 yield from self._group_by_lines(group)
             else:
                 yield from blocks
+        self.careful.state = state
         self.careful.enter(header, words)
 
     def _group_by_lines(self, group: _Group) -> Iterator[Block]:
-        self.careful.enter(group.header, group.time_words)
-        yield from self._carefully(
-            b"\n".join(line for pair in zip(group.heads, group.rows, strict=True) for line in pair)
-        )
+        for state, start, end in group.spans():
+            self.careful.state = state
+            self.careful.enter(group.header, group.time_words)
+            pairs = zip(group.heads[start:end], group.rows[start:end], strict=True)
+            yield from self._carefully(b"\n".join(line for pair in pairs for line in pair))
 
     def _group_by_columns(self, group: _Group) -> list[Block]:
+        """Blocks of a group, one per banner; changes clocks only when all of the group is regular."""
         import numpy as np
 
         header = group.header
         if header.texts:
             raise _NotRegular
-        text, others = _rows(b"\n".join(row for row in group.rows if row))
-        if any(_AVERAGE.match(line) is None for line in others):
-            raise _NotRegular
-        frame = _parse(text, header, group.time_words, self.state.decimal)
+        text, starts, others = _rows(b"\n".join(group.rows))
+        frame = _parse(text, header, group.time_words, group.decimal)
         times = _times(frame, group.time_words)
+        device = None if header.device is None else _names(frame[f"c{header.device}"])
         values = {name: frame[f"c{at}"].to_numpy() for name, at in header.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
             raise _NotRegular
-        blocks = [
-            Block(
-                tool="sar",
-                host=self.state.host,
-                activity=header.activity,
-                device=None if header.device is None else _names(frame[f"c{header.device}"]),
-                time=self._dates(group, times) + (self.state.date or 0.0),
-                utc=False,
-                dated=self.state.date is not None,
-                metrics=values,
+        offsets = np.cumsum([0] + [len(rows) + 1 for rows in group.rows])
+        firsts = np.searchsorted(starts, offsets)
+        blocks = []
+        for state, start, end in group.spans():
+            rows = slice(int(firsts[start]), int(firsts[end]))
+            if rows.start == rows.stop:
+                continue
+            local = _dates(group, state, start, times[rows], firsts[start : end + 1] - rows.start)
+            blocks.append(
+                Block(
+                    tool="sar",
+                    host=state.host,
+                    activity=header.activity,
+                    device=None if device is None else device[rows],
+                    time=local + (state.date or 0.0),
+                    utc=False,
+                    dated=state.date is not None,
+                    metrics={name: column[rows] for name, column in values.items()},
+                )
             )
-        ]
-        if others and self.averages:
+        if self.averages and others:
             self.careful.enter(header, group.time_words)
             blocks.extend(self._carefully(b"\n".join(others)))
         return blocks
 
-    def _dates(self, group: _Group, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Seconds since the midnight before the banner's day."""
-        import numpy as np
 
-        clocks, mark = self.state.clocks, group.header.mark
-        if group.heads[0]:
-            start_table(clocks, mark, _head_time(group.heads[0], group.time_words))
-        place = clocks.setdefault(mark, Clock())
-        if not (np.diff(times) < -BACK_S).any():
-            first = advance(place, float(times[0]))
-            place.last = float(times[-1])
-            return times + (first - times[0])
-        days = np.empty(len(times))
-        at = 0
-        for head, rows in zip(group.heads, group.rows, strict=True):
-            if head and at:
-                place = start_table(clocks, mark, _head_time(head, group.time_words))
-            # averages are not among the rows that were parsed, and stand at the end of a block
-            count = sum(1 for line in rows.split(b"\n") if line and _AVERAGE.match(line) is None)
-            for row in range(at, at + count):
-                days[row] = advance(place, float(times[row])) - times[row]
-            at += count
-        return times + days
+def _dates(
+    group: _Group, state: State, start: int, times: NDArray[np.float64], firsts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Seconds since the midnight before the banner's day, of the rows of blocks under one banner.
+
+    Parameters
+    ----------
+    group : _Group
+    state : State
+    start : int
+        The first of these blocks.
+    times : numpy.ndarray
+        Seconds since midnight.
+    firsts : numpy.ndarray
+        First row of every block, and the one behind the last.
+    """
+    import numpy as np
+
+    clocks, mark = state.clocks, group.header.mark
+    _start(group, start, clocks)
+    place = clocks.setdefault(mark, Clock())
+    if not (np.diff(times) < -BACK_S).any():
+        first = advance(place, float(times[0]))
+        place.last = float(times[-1])
+        local = times + (first - times[0])
+        return local
+    local = np.empty(len(times))
+    for block in range(len(firsts) - 1):
+        if block:
+            _start(group, start + block, clocks)
+        for row in range(int(firsts[block]), int(firsts[block + 1])):
+            local[row] = advance(place, float(times[row]))
+    return local
 
 
-def _head_time(head: bytes, time_words: int) -> float:
-    seconds = clock.seconds_of(tuple(head.decode("utf-8", "replace").split()[:time_words]))
-    if seconds is None:
-        raise _NotRegular
-    return seconds
+def _start(group: _Group, block: int, clocks: dict[str, Clock]) -> None:
+    words = tuple(group.heads[block].decode("utf-8", "replace").split()[: group.time_words])
+    # the head of averages has no time
+    if (seconds := clock.seconds_of(words)) is not None:
+        start_table(clocks, group.header.mark, seconds)
 
 
-def _rows(text: bytes) -> tuple[bytes, list[bytes]]:
-    """Lines that begin with a digit, and the others."""
+def _rows(text: bytes) -> tuple[bytes, NDArray[np.int64], list[bytes]]:
+    """Lines that begin with a digit, where each of them was, and the others, which are averages."""
     import numpy as np
 
     text += b"\n"
     data = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(data == 10)
     starts = np.concatenate(([0], ends[:-1] + 1))
-    others = np.flatnonzero((data[starts] < 48) | (data[starts] > 57))
+    first = data[starts]
+    others = np.flatnonzero((first < 48) | (first > 57))
     if not len(others):
-        return text, []
-    if len(others) * 4 > len(starts) + 40:
-        raise _NotRegular
+        return text, starts, []
     kept, lines, at = [], [], 0
     for index in others.tolist():
         kept.append(text[at : starts[index]])
         at = int(ends[index]) + 1
         if line := text[int(starts[index]) : at - 1].strip():
+            if _AVERAGE.match(line) is None:
+                raise _NotRegular
             lines.append(line)
     kept.append(text[at:])
-    return b"".join(kept), lines
+    return b"".join(kept), np.delete(starts, others), lines
 
 
 def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Any:
@@ -349,7 +404,7 @@ def _times(frame: Any, time_words: int) -> NDArray[np.float64]:
     import numpy as np
 
     codes = frame["t0"].cat.codes.to_numpy().astype(np.int64)
-    words = [(str(word),) for word in frame["t0"].cat.categories]
+    words: list[tuple[str, ...]] = [(str(word),) for word in frame["t0"].cat.categories]
     for at in range(1, time_words):
         more = frame[f"t{at}"].cat
         names = [str(word) for word in more.categories]
@@ -360,4 +415,5 @@ def _times(frame: Any, time_words: int) -> NDArray[np.float64]:
     seconds = [clock.seconds_of(word) for word in words]
     if any(value is None for value in seconds):
         raise _NotRegular
-    return np.array(seconds, dtype=np.float64)[codes]
+    found_seconds: NDArray[np.float64] = np.array(seconds, dtype=np.float64)
+    return found_seconds[codes]
