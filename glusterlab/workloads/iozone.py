@@ -9,14 +9,15 @@ deadline. Without cluster mode a full disk and a killed worker give a complete r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.hosts.quoting import join, quote
+from glusterlab.readers.iozone_judge import adds_up, idle_workers
+from glusterlab.readers.iozone_log import parse_text
+from glusterlab.readers.iozone_runs import Run, Section
 from glusterlab.reasons import Reason
 from glusterlab.units import IOZONE_KB
 from glusterlab.workloads.base import HostCommand, Job, WorkerResult, WorkloadResult, read_text
@@ -29,211 +30,6 @@ TESTS = {"write": "initial writers", "read": "readers"}
 """The operation in the suite's words, and the label of IOzone's report."""
 
 _NUMBERS = {"write": "0", "read": "1"}
-_FLOAT = r"(?P<value>-?[0-9]+(?:\.[0-9]+)?|-?nan|-?inf)"
-_UNIT = r"(?P<unit>[kK]B(?:ytes)?/sec|ops/sec)"
-_SECTION = re.compile(
-    rf"(?P<who>Children|Parent) sees? throughput for\s+(?P<count>\d+)\s+(?P<test>\S.*?)\s*=\s*{_FLOAT} {_UNIT}"
-)
-_EXTREME = re.compile(rf"(?P<which>Min|Max|Avg) throughput per (?:process|thread)\s*=\s*{_FLOAT} {_UNIT}")
-_MIN_XFER = re.compile(rf"Min xfer\s*=\s*{_FLOAT} (?P<unit>[kK]B|ops)")
-_CHILD = re.compile(
-    r"Child\[(?P<child>\d+)\] xfer count\s*=\s*(?P<xfer>[0-9.]+|-?nan|-?inf) (?P<xfer_unit>[kK]B|ops), "
-    rf"Throughput\s*=\s*{_FLOAT} {_UNIT}"
-)
-_HOST_PREFIX = re.compile(r"^(?P<host>[A-Za-z0-9][A-Za-z0-9.-]*): +(?=\S)")
-_ERRORS = re.compile(
-    r"No space left on device|Error (?:writing|reading) block|Can not open|write failed|rror", re.ASCII
-)
-
-
-@dataclass(frozen=True)
-class Child:
-    """One worker's line, as printed: `xfer` in kB of 1,024 bytes or operations, `throughput` in those per second."""
-
-    number: int
-    xfer: float
-    throughput: float
-
-
-@dataclass
-class Section:
-    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations.
-
-    Attributes
-    ----------
-    test : str
-        IOzone's label, such as ``initial writers``.
-    count : int
-        Workers that the label speaks of.
-    children : float
-        Sum over the workers.
-    parent : float or None
-        None in cluster mode, where IOzone does not print it.
-    minimum, maximum, average, min_xfer : float or None
-    unit : {"kB/s", "ops/s"}
-    workers : list of Child
-        Only with ``-C``.
-    host : str or None
-        A ``host:`` in front of the lines, as parallel shells print.
-    """
-
-    test: str
-    count: int
-    children: float
-    unit: str
-    host: str | None = None
-    parent: float | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-    average: float | None = None
-    min_xfer: float | None = None
-    workers: list[Child] = field(default_factory=list)
-
-
-@dataclass
-class Run:
-    """One run of IOzone's throughput mode, as printed.
-
-    Attributes
-    ----------
-    version, command_line : str or None
-    cluster : bool
-        Network distribution mode.
-    ops : bool
-        ``-O``: everything in operations per second.
-    processes : int or None
-        From the line ``Throughput test with ...``.
-    file_size_kb, record_size_kb : int or None
-        In kB of 1,024 bytes.
-    complete : bool
-        The last line was printed.
-    sections : list of Section
-        In their order.
-    complaints : list of str
-        Lines that look like errors.
-    """
-
-    version: str | None = None
-    command_line: str | None = None
-    cluster: bool = False
-    ops: bool = False
-    processes: int | None = None
-    file_size_kb: int | None = None
-    record_size_kb: int | None = None
-    complete: bool = False
-    sections: list[Section] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-
-    def section(self, test: str) -> Section | None:
-        """The only section of that label, None when there is none."""
-        found = [section for section in self.sections if section.test == test]
-        if len(found) > 1:
-            raise ParseError(f"expected one report of {test}, found {len(found)}")
-        return found[0] if found else None
-
-
-_BANNER: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("version", re.compile(r"Version \$Revision: ([0-9.]+) \$")),
-    ("command_line", re.compile(r"Command line used: (.*\S)")),
-    ("file_size_kb", re.compile(r"File size set to (\d+) [kK]B")),
-    ("record_size_kb", re.compile(r"Record Size (\d+) [kK]B")),
-    ("processes", re.compile(r"Throughput test with (\d+) (?:process|thread)")),
-    (
-        "record_size_kb",
-        re.compile(r"Each (?:process|thread) writes a \d+ [kK]byte file in (\d+) [kK]byte records", re.IGNORECASE),
-    ),
-)
-
-
-def parse_text(text: str) -> list[Run]:
-    """Read IOzone's throughput reports from a text.
-
-    Quote marks in front of lines are dropped. A new run starts at the tool's banner, and at a report whose label the
-    run has already (two runs pasted together), unless the lines name different hosts.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    list of Run
-        Empty when there is neither a banner nor a report in the text.
-
-    Raises
-    ------
-    ParseError
-        When a number in a report is not a number.
-    """
-    runs: list[Run] = []
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = re.sub(r"^(?:>+ ?)+", "", raw).strip()
-        if not line:
-            continue
-        host = None
-        if (prefix := _HOST_PREFIX.match(line)) and _is_report(line[prefix.end() :]):
-            host, line = prefix["host"], line[prefix.end() :]
-        if line.startswith("Iozone: Performance Test of File I/O") or (not runs and _is_report(line)):
-            runs.append(Run())
-        if runs:
-            _take(runs, line, host, number)
-    return runs
-
-
-def _is_report(line: str) -> bool:
-    return any(pattern.match(line) for pattern in (_SECTION, _EXTREME, _MIN_XFER, _CHILD))
-
-
-def _take(runs: list[Run], line: str, host: str | None, number: int) -> None:
-    run = runs[-1]
-    if section := _SECTION.match(line):
-        _take_section(runs, section, host, number)
-    elif run.sections and (extreme := _EXTREME.match(line)):
-        name = {"Min": "minimum", "Max": "maximum", "Avg": "average"}[extreme["which"]]
-        setattr(run.sections[-1], name, _number(extreme["value"], number))
-    elif run.sections and (xfer := _MIN_XFER.match(line)):
-        run.sections[-1].min_xfer = _number(xfer["value"], number)
-    elif run.sections and (child := _CHILD.match(line)):
-        values = Child(int(child["child"]), _number(child["xfer"], number), _number(child["value"], number))
-        run.sections[-1].workers.append(values)
-    elif line == "iozone test complete.":
-        run.complete = True
-    else:
-        _take_banner(run, line)
-
-
-def _take_section(runs: list[Run], match: re.Match[str], host: str | None, number: int) -> None:
-    run, test, value = runs[-1], match["test"], _number(match["value"], number)
-    if match["who"] == "Parent":
-        if run.sections and run.sections[-1].test == test:
-            run.sections[-1].parent = value
-        return
-    if any(section.test == test and section.host == host for section in run.sections):
-        run = Run()
-        runs.append(run)
-    unit = "ops/s" if match["unit"] == "ops/sec" else "kB/s"
-    run.sections.append(Section(test=test, count=int(match["count"]), children=value, unit=unit, host=host))
-
-
-def _take_banner(run: Run, line: str) -> None:
-    if line == "Network distribution mode enabled.":
-        run.cluster = True
-    elif line.startswith("OPS Mode."):
-        run.ops = True
-    for name, pattern in _BANNER:
-        if match := pattern.search(line):
-            value: str | int = match[1] if name in {"version", "command_line"} else int(match[1])
-            setattr(run, name, value)
-            return
-    if _ERRORS.search(line) and len(run.complaints) < 20:
-        run.complaints.append(line[:200])
-
-
-def _number(text: str, line: int) -> float:
-    value = float(text)
-    if not 0 <= value < float("inf"):
-        raise ParseError(f"expected a number of at least 0, found {text}", line=line)
-    return value
 
 
 class Iozone:
@@ -344,11 +140,11 @@ def _the_report(runs: list[Run], operation: str) -> tuple[Run, Section]:
     if run.version is None or run.command_line is None:
         raise ParseError(f"expected IOzone's banner with its version and command line, found none{said}")
     section = run.section(TESTS[operation])
-    if section is None:
+    if section is None or section.children is None:
         raise ParseError(f"expected a report of {TESTS[operation]}, found none{said}")
     if not run.complete:
         raise ParseError(f"expected 'iozone test complete.' at the end, found none{said}")
-    if run.ops or section.unit == "ops/s":
+    if section.unit == "ops/s":
         raise ParseError("expected rates in kB/sec, found ops/sec (the option -O)")
     return run, section
 
@@ -369,7 +165,7 @@ def _result(run: Run, section: Section, cell: Cell, hosts: list[str]) -> Workloa
         status = "ok" if rate and size else "no data"
         workers.append(WorkerResult(child.number + 1, host, rate, None, size, 1, elapsed, status))
     elapsed_s = max((worker.elapsed_s for worker in workers if worker.elapsed_s), default=None)
-    rate = section.children * IOZONE_KB
+    rate = (section.children or 0.0) * IOZONE_KB
     return WorkloadResult(
         tool=Iozone.tool,
         tool_version=run.version,
@@ -392,7 +188,7 @@ def _problems(run: Run, section: Section, cell: Cell) -> Iterator[Reason]:
     if section.count != cell.workers or numbers != set(range(cell.workers)) or len(section.workers) != cell.workers:
         found = f"a report of {section.count} with lines of {len(section.workers)}"
         yield incomplete(f"expected {cell.workers} workers, found {found}")
-    idle = sorted(child.number for child in section.workers if not child.throughput or not child.xfer)
+    idle = idle_workers(section)
     if section.children == 0:
         yield Reason(code="tool-failed", message="no worker transferred anything" + _said(run))
     elif idle or section.minimum == 0 or section.min_xfer == 0:
@@ -400,9 +196,7 @@ def _problems(run: Run, section: Section, cell: Cell) -> Iterator[Reason]:
         yield incomplete(f"{names} transferred nothing" + _said(run))
     if section.minimum is None or section.min_xfer is None:
         yield incomplete("the report lacks its minimum or Min xfer line")
-    if section.workers and abs(sum(child.throughput for child in section.workers) - section.children) > max(
-        1.0, 1e-4 * section.children
-    ):
+    if not adds_up(section):
         yield incomplete("the lines of the workers do not add up to the reported sum")
     for name, told, wanted in (
         ("file size", run.file_size_kb, cell.file_size_bytes),
