@@ -205,7 +205,8 @@ def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseErr
         limit = piece.start_of_line(span.start, damage.line - 1)
     whole = next((child for child in reversed(span.children) if child <= limit), None)
     place = piece.line(max(span.start, end - 1)) if span.end is None else piece.line(max(limit, span.start))
-    told = ParseError(f"fio's report: {damage.message}; run fio again or get the whole file", line=place)
+    what = damage.message if span.end is not None else "expected its end, found the end of the file"
+    told = ParseError(f"fio's report: {what}; run fio again or get the whole file", line=place)
     for closing in ("]}", "}") if whole is not None else ():
         try:
             data = _lenient_json(piece.text[span.start : whole] + closing)

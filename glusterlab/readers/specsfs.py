@@ -92,7 +92,6 @@ _BARE = re.compile(
     r"^(?:[\w.-]+:)?[ \t>]*(?:\d+(?:\.\d+)?[ \t]+){15}(?:" + "|".join(WORKLOADS) + r")(?:[ \t]|$)", re.MULTILINE
 )
 _VERSION = re.compile(r"SPEC(?:storage|sfs)?[^\n]{0,80}\$Revision:\s*([\w.]{1,32})\s*\$", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _START = re.compile(r"<run(?=[\s>])")
 
 
@@ -232,8 +231,7 @@ def _point(line: str, columns: list[_Column], *, last: bool) -> _Point | None:
 
 
 def _read_xml(document: Document) -> Iterator[WorkloadRecord]:
-    # a run that someone has commented out is none
-    text = _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), document.text)
+    text = _without_comments(document.text)
     damage = _xml_damage(document, text)
     run, end, counted, line = 0, 0, 0, 1
     while (start := _START.search(text, end)) is not None:
@@ -253,6 +251,16 @@ def _read_xml(document: Document) -> Iterator[WorkloadRecord]:
         raise damage
     if run == 0:
         raise document.error("expected a <run> in the summary of SPEC SFS, found none: the run failed or was ended", 1)
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks for comments: a run that someone has commented out is none."""
+    parts: list[str] = []
+    place = 0
+    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts.extend((text[place:start], re.sub(r"[^\n]", " ", text[start : end + 3])))
+        place = end + 3
+    return "".join([*parts, text[place:]])
 
 
 def _xml_damage(document: Document, text: str) -> ParseError | None:
