@@ -13,12 +13,9 @@ from glusterlab.imports.mapping import Mapping
 from glusterlab.imports.results import PlannedResult
 from glusterlab.imports.sample import AttachedFile
 from glusterlab.imports.sources import SourceFile, shown
-from glusterlab.readers.document import PACKED_ERRORS, Document, open_binary
+from glusterlab.imports.volumes import read_volumes
 from glusterlab.spec.cluster import Role
 from glusterlab.spec.fields import describe
-
-HEAD_BYTES = 1 << 16
-"""So much of a telemetry file is looked at before it is taken; all of it is read when the tables are made."""
 
 Attached = tuple[SourceFile, AttachedFile]
 
@@ -43,7 +40,7 @@ def attach(
     attached : list of lists of (SourceFile, AttachedFile)
         In the order of the results.
     refused : list of Refusal
-        Files that are no text, or that belong to no sample.
+        Files that cannot be read, or that belong to no sample.
     """
     found: list[list[Attached]] = [[] for _ in results]
     facts = [result.facts() for result in results]
@@ -57,7 +54,7 @@ def attach(
             refused.append(Refusal(name, f"expected a sample of {said}, which this file belongs to, found none"))
             continue
         try:
-            _check_text(assignment.file)
+            _check(assignment)
         except ParseError as error:
             refused.append(Refusal(name, error.message, error.line))
             continue
@@ -70,15 +67,21 @@ def _fits(wanted: ReadOnly[str, Any], known: ReadOnly[str, Any]) -> bool:
     return all(known.get(field) == value for field, value in wanted.items() if field in known)
 
 
-def _check_text(file: SourceFile) -> None:
-    try:
-        with open_binary(file.path) as stream:
-            head = stream.read(HEAD_BYTES)
-    except PACKED_ERRORS as error:
-        raise ParseError(f"expected a whole packed file, found damage: {error}", file=file.path) from error
-    except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror or error}", file=file.path) from error
-    Document(file.path, head).checked()
+def _check(assignment: Assignment) -> None:
+    """Read a whole file, so that what is imported can be made into tables.
+
+    Raises
+    ------
+    ParseError
+        When it is no telemetry, or no output of gluster, or is damaged.
+    """
+    if is_gluster(assignment):
+        read_volumes(assignment)
+        return
+    from glusterlab.telemetry.reading import read
+
+    for _ in read(assignment.file.path):
+        pass
 
 
 def _placed(mapping: Mapping, assignment: Assignment, taken: Sequence[str]) -> Attached:

@@ -102,3 +102,19 @@ def run_json(*arguments: str) -> dict[str, object]:
     found = json.loads(run(*arguments, "--json").stdout)
     assert isinstance(found, dict)
     return found
+
+
+SAR = """\
+Linux 6.1.0 (s1) \t2024-03-01 \t_x86_64_\t(2 CPU)
+
+10:00:00        CPU     %user     %nice   %system   %iowait    %steal     %idle
+10:00:02        all      1.00      0.00      2.00      0.00      0.00     97.00
+10:00:04        all     11.00      0.00      2.00      0.00      0.00     87.00
+"""
+"""A report of sar, hand-made after the documented format."""
+
+SADF = """\
+# hostname;interval;timestamp;CPU;%user;%nice;%system;%iowait;%steal;%idle
+s1;2;1709287202;-1;1.00;0.00;2.00;0.00;0.00;97.00
+"""
+"""The same by sadf -d -U."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import math
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
 
-from glusterlab import cli
+from glusterlab import cli, tables
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.imports import judge, read_sample
 from glusterlab.imports.sources import list_sources
@@ -26,7 +27,7 @@ from glusterlab.resume import agree_on_specifications
 from glusterlab.spec import build_plan, json_schema, load_campaign, load_cluster, load_yaml
 from glusterlab.status import campaign_status
 
-from .conftest import Put, line, run, run_json
+from .conftest import SADF, SAR, Put, line, run, run_json
 from .test_plan import PATTERN, write_map
 
 CLUSTER = """\
@@ -58,7 +59,7 @@ def mine(project: Path, put: Put) -> Path:
     """An imported campaign of two cells, one with two repeats, one of them failed, and telemetry of one host."""
     put("a/4w/write.txt", line("write", rate=100.5), line("write", run=2, rate=99.5))
     put("a/4w/read.txt", line("read", valid="no"))
-    put("a/4w/s1.sar", "Linux 6.1 (s1)")
+    put("a/4w/s1.sar", SAR)
     put("notes.md", "by hand")
     result = run(*write_map(project, MAP))
     assert result.exit_code == 0, result.output
@@ -270,8 +271,8 @@ def test_cluster_and_volume_info(project: Path, put: Put) -> None:
 
 def test_files_of_one_host_do_not_overwrite_each_other(project: Path, put: Put) -> None:
     put("x/write.txt", line())
-    put("x/s1.cpu.csv", "s1;2;1795170000")
-    put("x/s1.disk.csv", "s1;2;1795170000")
+    put("x/s1.cpu.csv", SADF)
+    put("x/s1.disk.csv", SADF)
     text = (
         "patterns: '{layout}/{operation}.txt'\n"
         "telemetry: [{pattern: '{layout}/{host}.cpu.csv'}, {pattern: '{layout}/{host}.disk.csv', timezone: UTC}]\n"
@@ -384,3 +385,34 @@ def test_the_schema_is_that_of_the_loader(project: Path) -> None:
     assert [error.message for error in validator.iter_errors(good)] == []
     assert not validator.is_valid(good | {"pattern": "x"})
     assert command("schema", "import").exit_code == 0
+
+
+def test_telemetry_and_release_are_in_the_tables(project: Path, put: Put) -> None:
+    put("x/write.txt", line())
+    put("x/s1.sar", SAR)
+    text = (
+        "servers: [s2]\ntimezone: Europe/Berlin\ndefaults: {gluster_version: '3.7.9'}\n"
+        "patterns: '{layout}/{operation}.txt'\ntelemetry: ['{layout}/{host}.sar']\n"
+    )
+    assert run(*write_map(project, text)).exit_code == 0
+    made = tables.load(project / "raw" / "mine")
+    (sample,) = made.samples.to_dict("records")
+    assert (sample["origin"], sample["disks"], sample["gluster_version"]) == ("imported", 0, "3.7.9")
+    assert math.isnan(sample["start_s"])
+    user = made.telemetry[made.telemetry["metric"] == "user_fraction"]
+    assert user["value"].tolist() == pytest.approx([0.01, 0.11])
+    # ten o'clock of Berlin's winter is nine of UTC
+    assert user["time_s"].tolist() == [1709283602.0, 1709283604.0]
+    assert set(user["host"]) == {"s1"}
+    assert set(user["role"]) == {"server"}
+
+
+def test_telemetry_that_cannot_be_read_is_refused(project: Path, put: Put) -> None:
+    put("x/write.txt", line())
+    put("x/s1.sar", "no telemetry")
+    mapping = write_map(project, "patterns: '{layout}/{operation}.txt'\ntelemetry: ['{layout}/{host}.sar']\n")
+    result = run(*mapping)
+    assert result.exit_code == 1
+    assert "refused: x/s1.sar:1: expected a report of sar" in result.stderr
+    assert run(*mapping, "--skip-bad").exit_code == 0
+    assert not list((project / "raw").glob("mine/cells/*/*/telemetry"))

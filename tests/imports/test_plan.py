@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from .conftest import Put, line, run, run_json
+from .conftest import SAR, Put, line, run, run_json
 
 PATTERN = ("--pattern", "{layout}/{workers}w/{operation}.txt")
 
@@ -246,9 +246,9 @@ def test_entries_of_one_file_and_of_single_files(project: Path, put: Put) -> Non
 def test_telemetry_goes_to_the_samples_that_it_fits(project: Path, put: Put) -> None:
     put("x/4w/write.txt", line("write"))
     put("x/8w/write.txt", line("write", workers=8))
-    put("x/4w/s1.sar", "Linux 6.1 (s1)")
-    put("x/4w/c1.sar", "Linux 6.1 (c1)")
-    put("x/99w/s1.sar", "Linux 6.1 (s1)")
+    put("x/4w/s1.sar", SAR)
+    put("x/4w/c1.sar", SAR)
+    put("x/99w/s1.sar", SAR)
     mapping = write_map(
         project,
         "clients: [c1]\n"
