@@ -9,7 +9,7 @@ from pathlib import Path
 from glusterlab.raw import RawStore
 from glusterlab.storage import Remote, mirror, place
 
-_UNREAD = frozenset({"log.txt", ".lock", ".mirror.json"})
+_SMALL = ("/cell.json", "/sample.json")
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class OpenCampaign:
         remote = place(raw)
         if isinstance(remote, Path):
             return cls(remote, RawStore.open(remote), _local_versions(remote))
-        versions = {name: word for name, word in remote.listing().items() if Path(name).name not in _UNREAD}
+        versions = {name: word for name, word in remote.listing().items() if _counts(name)}
         small = [name for name in versions if not name.startswith("cells/") or name.endswith(_SMALL)]
         mirror(remote, remote.cache(), versions, small)
         return cls(remote, RawStore.open(remote.cache()), versions)
@@ -59,13 +59,16 @@ class OpenCampaign:
         return found
 
 
-_SMALL = ("/cell.json", "/sample.json")
+def _counts(name: str) -> bool:
+    """Whether a file is the campaign's: not its log, which grows while it is read, nor what is hidden or unfinished."""
+    return name != "log.txt" and not any(part.startswith(".") for part in name.split("/"))
 
 
 def _local_versions(path: Path) -> dict[str, str]:
     found = {}
     for file in sorted(path.rglob("*")):
-        if file.name not in _UNREAD and file.is_file():
+        name = file.relative_to(path).as_posix()
+        if _counts(name) and file.is_file():
             state = file.stat()
-            found[file.relative_to(path).as_posix()] = f"{state.st_size} {state.st_mtime_ns}"
+            found[name] = f"{state.st_size} {state.st_mtime_ns}"
     return found

@@ -112,12 +112,17 @@ def _in_processes(waiting: deque[JobT], work: Work[JobT, ResultT], count: int) -
 
 def _on_dask(waiting: deque[JobT], work: Work[JobT, ResultT], address: str) -> Iterator[ResultT]:
     with connect(address) as client:
-        from distributed import as_completed
+        from distributed import KilledWorker, as_completed
 
         # impure: a key made from the job's content would find the result of a file as it was before
-        pending = as_completed(client.submit(work, job, pure=False) for job in waiting)
+        pending = as_completed([client.submit(work, job, pure=False) for job in waiting], loop=client.loop)
         for future in pending:
-            outcome = future.result()
+            try:
+                outcome = future.result()
+            except KilledWorker as error:
+                raise GlusterlabError(
+                    f"--scheduler {address}: a job killed every worker that took it: {error}"
+                ) from error
             for job in outcome.more:
                 pending.add(client.submit(work, job, pure=False))
             future.release()

@@ -12,12 +12,12 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from glusterlab.errors import DataError, UsageError
+from glusterlab.errors import DataError, GlusterlabError, UsageError
 from glusterlab.rawfiles import write_atomically
 
 _VERSION_KEYS = (
@@ -105,11 +105,10 @@ class Remote:
         except ImportError as error:
             raise UsageError(f"{self.url}: URLs need fsspec: pip install 'glusterlab[remote]'") from error
         try:
-            system, path = url_to_fs(self.url)
+            with _told(f"{self.url}: cannot be reached"):
+                system, path = url_to_fs(self.url)
         except (ImportError, ValueError) as error:
             raise UsageError(f"{self.url}: {error}") from error
-        except OSError as error:
-            raise DataError(f"{self.url}: cannot be reached: {error}") from error
         return system, str(path)
 
     def listing(self) -> dict[str, str]:
@@ -123,12 +122,9 @@ class Remote:
         system, root = self._open()
         # another process may have written since this one last looked
         system.invalidate_cache()
-        try:
-            found: Mapping[str, Mapping[str, Any]] = system.find(root, detail=True)
-        except FileNotFoundError:
-            return {}
-        except OSError as error:
-            raise DataError(f"{self.url}: cannot be listed: {error}") from error
+        found: Mapping[str, Mapping[str, Any]] = {}
+        with _told(f"{self.url}: cannot be listed"), suppress(FileNotFoundError):
+            found = system.find(root, detail=True)
         return {
             PurePosixPath(path).relative_to(PurePosixPath(system._strip_protocol(root))).as_posix(): _version(entry)
             for path, entry in found.items()
@@ -151,10 +147,8 @@ class Remote:
         for parent in {target.parent for target in targets}:
             parent.mkdir(parents=True, exist_ok=True)
         partial = [target.with_name(f".{target.name}.partial") for target in targets]
-        try:
+        with _told(f"{self.url}: {wanted[0]} or another of {len(wanted)} files cannot be read"):
             system.get([f"{root}/{name}" for name in wanted], [str(path) for path in partial])
-        except OSError as error:
-            raise DataError(f"{self.url}: {wanted[0]} or one of {len(wanted)} files cannot be read: {error}") from error
         for path, target in zip(partial, targets, strict=True):
             path.replace(target)
 
@@ -169,22 +163,16 @@ class Remote:
         system, root = self._open()
         for name in sorted(names):
             target = f"{root}/{name}"
-            try:
+            with _told(f"{self.url}: {name} cannot be written"):
                 system.makedirs(target.rpartition("/")[0], exist_ok=True)
                 system.put_file(str(folder / name), target)
-            except OSError as error:
-                raise DataError(f"{self.url}: {name} cannot be written: {error}") from error
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files; one that is not there is no error."""
         system, root = self._open()
         for name in sorted(names):
-            try:
+            with _told(f"{self.url}: {name} cannot be removed"), suppress(FileNotFoundError):
                 system.rm_file(f"{root}/{name}")
-            except FileNotFoundError:
-                continue
-            except OSError as error:
-                raise DataError(f"{self.url}: {name} cannot be removed: {error}") from error
 
     def cache(self) -> Path:
         """The folder of this machine's cache that mirrors this one; its last part has the same name."""
@@ -294,6 +282,17 @@ def fetched(place: Path | Remote, names: Iterable[str]) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Turns what a file system raises into one sentence: each has errors of its own, and not all are OSErrors."""
+    try:
+        yield
+    except (ImportError, ValueError, GlusterlabError):
+        raise
+    except Exception as error:
+        raise DataError(f"{what}: {error or type(error).__name__}") from error
 
 
 def _version(entry: Mapping[str, Any]) -> str:

@@ -30,12 +30,13 @@ pytestmark = [
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The beginning of URLs of the server's whole file system."""
     running = sshd.start(tmp_path_factory.mktemp("sshd"))
-    fsspec.config.conf["sftp"] = {"key_filename": str(running.folder / "user_key")}
-    try:
+    key = str(running.folder / "user_key")
+    with pytest.MonkeyPatch.context() as patch:
+        # for this process, which has read the environment already, and for those that it starts
+        patch.setitem(fsspec.config.conf, "sftp", {"key_filename": key})
+        patch.setenv("FSSPEC_SFTP_KEY_FILENAME", key)
         yield f"sftp://{getpass.getuser()}@127.0.0.1:{running.port}"
-    finally:
-        fsspec.config.conf.pop("sftp", None)
-        running.stop()
+    running.stop()
 
 
 @pytest.fixture(autouse=True)
