@@ -55,7 +55,7 @@ def import_(
     path = campaign_path(raw, name)
     found = load_mapping(mapping, tuple(pattern or ()), _pairs(default or []))
     with report.bar("reading files") as progress:
-        plan = plan_import(folder, found, progress)
+        plan = plan_import(folder, found, progress, raw_root=raw)
     fit = bool(plan.samples) and (skip_bad or not plan.refused)
     samples = None
     if fit and not dry_run:

@@ -61,7 +61,13 @@ class ImportPlan:
         return len({sample.result.cell.id for sample in self.samples})
 
 
-def plan_import(folder: Path, mapping: Mapping, progress: Callable[[int, int], None] | None = None) -> ImportPlan:
+def plan_import(
+    folder: Path,
+    mapping: Mapping,
+    progress: Callable[[int, int], None] | None = None,
+    *,
+    raw_root: Path | None = None,
+) -> ImportPlan:
     """Look at every file of a folder and read those that are mapped; nothing is written.
 
     Parameters
@@ -70,13 +76,15 @@ def plan_import(folder: Path, mapping: Mapping, progress: Callable[[int, int], N
     mapping : Mapping
     progress : callable, optional
         Called with the number of files read, and of all.
+    raw_root : pathlib.Path, optional
+        Where campaigns are kept: nothing below it is imported.
 
     Raises
     ------
     UsageError
         When the folder cannot be read, or its results are of several GlusterFS releases.
     """
-    files, others = list_sources(folder)
+    files, others = list_sources(folder, without=raw_root)
     assigned, unmapped, refused = assign(mapping, files)
     layouts, unread = resolve_layouts(mapping, assigned)
     refused += unread
@@ -164,7 +172,6 @@ def _notes(samples: Sequence[PlannedImport]) -> list[str]:
     ]
     unjudged = sum(sample.result.status == "valid" and not sample.result.judged for sample in samples)
     if unjudged:
-        notes.append(
-            f"{unjudged} results are taken as they are by accept_unjudged, where their files allow no judgement"
-        )
+        told = f"{unjudged} of {len(samples)} samples"
+        notes.append(f"{told}: valid by accept_unjudged, though their files do not hold what a judgement needs")
     return notes

@@ -89,12 +89,14 @@ def natural(name: str) -> list[list[tuple[int, int, str]]]:
     ]
 
 
-def list_sources(folder: Path) -> tuple[list[SourceFile], list[tuple[str, str]]]:
+def list_sources(folder: Path, without: Path | None = None) -> tuple[list[SourceFile], list[tuple[str, str]]]:
     """Files below a folder, and what is there besides.
 
     Parameters
     ----------
     folder : pathlib.Path
+    without : pathlib.Path, optional
+        A folder below it that is passed over.
 
     Returns
     -------
@@ -113,6 +115,7 @@ def list_sources(folder: Path) -> tuple[list[SourceFile], list[tuple[str, str]]]
     files: list[SourceFile] = []
     others: list[tuple[str, str]] = []
     waiting = [""]
+    left = None if without is None else without.resolve()
     while waiting:
         prefix = waiting.pop()
         for entry in _entries(folder, prefix, others):
@@ -122,7 +125,8 @@ def list_sources(folder: Path) -> tuple[list[SourceFile], list[tuple[str, str]]]
             if entry.is_symlink():
                 others.append((shown(name), "a symbolic link, and links are not followed: put a copy in its place"))
             elif entry.is_dir(follow_symlinks=False):
-                waiting.append(f"{name}/")
+                if (folder / name).resolve() != left:
+                    waiting.append(f"{name}/")
             elif not entry.is_file(follow_symlinks=False):
                 others.append((shown(name), "no regular file"))
             elif (why := _unfit(name)) is not None:

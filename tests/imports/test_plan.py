@@ -205,7 +205,7 @@ def test_what_cannot_be_judged_is_not_valid_unless_that_is_accepted(put: Put) ->
     assert states == ["invalid", "invalid"]
     found = plan("--pattern", "{layout}/*.txt", "--default", "accept_unjudged=true")
     assert [sample["status"] for sample in found["samples"]] == ["valid", "invalid"]
-    assert "1 results are taken as they are by accept_unjudged" in found["notes"][-1]
+    assert "1 of 2 samples: valid by accept_unjudged" in found["notes"][-1]
 
 
 def test_releases_are_not_mixed(put: Put) -> None:
@@ -292,6 +292,16 @@ def test_hostile_folders(project: Path, put: Put) -> None:
         "y": "a symbolic link",
     }
     assert "append\\n.txt" in run("--dry-run", *PATTERN).stderr
+
+
+def test_campaigns_that_lie_below_are_passed_over(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    assert run(*PATTERN, "--raw", "results/raw").exit_code == 0
+    found = run_json(
+        "--dry-run", "--pattern", "**/{operation}.txt", "--default", "layout=x", "--raw", "results/raw", "--as", "b"
+    )
+    assert [sample["file"] for sample in found["samples"]] == ["x/4w/write.txt"]
+    assert found["unmapped"] == []
 
 
 def test_nothing_to_import(project: Path) -> None:
