@@ -28,7 +28,7 @@ _SHAPE = re.compile(
     re.MULTILINE,
 )
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]+)?) ?([kKMGTPE]?)")
-_SLACK = 0.08
+_LEAST_SLACK = 1e-3
 
 
 def recognise(document: Document) -> float:
@@ -128,20 +128,36 @@ def _faults(copy: Copy) -> Iterator[Reason]:
         even = copy.bytes % copy.written[0] == 0
         if not even and not (command is not None and command.converts):
             yield short(f"{copy.bytes} bytes are not {copy.written[0]} records of one size")
-    if (printed := _printed(copy)) is not None and copy.bytes and copy.seconds:
-        found = copy.bytes / copy.seconds
-        if not any(abs(found - one) <= _SLACK * one for one in printed):
-            yield short(f"{copy.bytes} bytes in {copy.seconds:g} s are not {copy.rate}")
+    if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes, copy.seconds, copy):
+        yield short(f"{copy.bytes} bytes in {copy.time} s are not {copy.rate}")
 
 
-def _printed(copy: Copy) -> tuple[float, float] | None:
-    """The printed rate, in powers of 1,000 and of 1,024; None where rounding leaves nothing of it."""
+def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
+    """Whether bytes by seconds is the printed rate, in powers of 1,000 or 1,024, as far as both are rounded."""
     match = None if copy.rate is None else _PRINTED.match(copy.rate)
     value = None if match is None else number(match[1])
-    if match is None or not value:
-        return None
+    if match is None or value is None or copy.time is None:
+        return False
     power = " KMGTPE".index(match[2].upper() or " ")
-    return value * 1000.0**power, value * 1024.0**power
+    # few decimals are not rounded ones: GNU drops zeros at the end
+    rounding = _last_place(copy.time) / seconds if _last_place(copy.time) < 0.01 else _LEAST_SLACK
+    for unit in (1000.0**power, 1024.0**power):
+        slack = 1.5 * _last_place(match[1]) * unit + rounding * (done / seconds)
+        if abs(done / seconds - value * unit) <= slack:
+            return True
+    return False
+
+
+def _last_place(text: str) -> float:
+    """What the last digit of a number counts.
+
+    Examples
+    --------
+    >>> _last_place("113"), _last_place("9,5"), _last_place("3.65e-05")
+    (1.0, 0.1, 1e-07)
+    """
+    mantissa, _, exponent = text.lower().replace(",", ".").partition("e")
+    return float(f"1e{int(exponent or 0) - len(mantissa.partition('.')[2])}")
 
 
 def _gaps(copy: Copy) -> Iterator[str]:

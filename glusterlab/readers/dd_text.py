@@ -25,7 +25,7 @@ _COUNTS = re.compile(r"(?:\^C)?[^0-9+:=/]{0,24}([0-9]{1,18})\+([0-9]{1,18}) ?[^0
 _BYTES = re.compile(rf"(?:\^C)?(?P<bytes>[0-9]{{1,18}}) ?{_WORD}{{1,12}}(?!{_WORD})(?P<rest>.*)$")
 _SIZES = re.compile(r"^ ?[(（][^()（）]{1,60}[)）]")
 _RATE = re.compile(
-    rf"(?<![0-9.,+-])(?P<seconds>{_NUMBER}) ?{_WORD}{{1,16}}[.,;，、]? ?"
+    rf"^[^0-9]{{0,60}}(?<![.,+-])(?P<seconds>{_NUMBER}) ?{_WORD}{{1,16}}[.,;，、]? ?"
     rf"(?P<open>[(]?)(?P<rate>(?:{_NUMBER}|Infinity|inf) ?{_WORD}{{0,9}} ?/ ?{_WORD}{{1,4}})(?P<shut>[)]?)$"
 )
 COPIED = re.compile(r"(?:\^C)?[0-9]{1,18} bytes?\b[^\n]{0,80}\b(?:copied|transferred)\b[^\n]{0,60}/ ?s")
@@ -38,6 +38,7 @@ _AFTER = re.compile(r".{0,20}\b(?:clos|fsync|fdatasync)")
 _REAL = re.compile(r"real ?(?:(?P<minutes>[0-9]{1,9})m ?)?(?P<seconds>[0-9]{1,9}(?:[.,][0-9]{1,9})?)s?$")
 _MARK = re.compile(rf"{IN.pattern}|{_OUT.pattern}|{COPIED.pattern}")
 _MAX_LINE = 400
+_MAX_COMMANDS = 100
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Copy:
         Whole and partial records.
     bytes : int or None
     seconds : float or None
-    rate : str or None
+    time, rate : str or None
         As printed.
     errors, warnings : list of str
     interrupted : bool
@@ -71,6 +72,7 @@ class Copy:
     written: tuple[int, int] | None = None
     bytes: int | None = None
     seconds: float | None = None
+    time: str | None = None
     rate: str | None = None
     errors: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -93,7 +95,10 @@ class _Reader:
         """Take one line; `following` is the next one that is not empty."""
         if found := commands(line):
             self._end()
-            self.queue = found if self.used or not self.queue else [*self.queue, *found]
+            if self.used:
+                self.queue = []
+            self.queue.extend(found)
+            del self.queue[:-_MAX_COMMANDS]
             self.used = False
         elif len(line) > _MAX_LINE:
             return
@@ -145,7 +150,7 @@ class _Reader:
 
     def _bytes(self, place: int, line: str) -> None:
         match = _BYTES.match(line)
-        rate = None if match is None else _RATE.search(_SIZES.sub("", match["rest"]))
+        rate = None if match is None else _RATE.match(_SIZES.sub("", match["rest"]))
         if match is None or rate is None or bool(rate["open"]) != bool(rate["shut"]):
             return
         copy = self.open
@@ -154,7 +159,8 @@ class _Reader:
                 return
             copy = Copy(place)
             self.loose.append(copy)
-        copy.bytes, copy.seconds, copy.rate = whole(match["bytes"]), number(rate["seconds"]), rate["rate"]
+        copy.bytes, copy.seconds = whole(match["bytes"]), number(rate["seconds"])
+        copy.time, copy.rate = rate["seconds"], rate["rate"]
 
     def _end(self) -> None:
         """No more lines belong to the open run, or to lines of bytes alone."""

@@ -142,6 +142,17 @@ class _Run:
         return [stream for stream in streams if isinstance(stream, dict)] if isinstance(streams, list) else []
 
     @property
+    def both_ways(self) -> bool:
+        """Whether data flow in both directions at once."""
+        return any(back for _, _, back in self.sums.values())
+
+    def of(self, operation: Operation, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
+        """The counts of the streams of one direction as one side has them, or those of `kind` of both sides."""
+        side = kind or ("sender" if operation == "send" else "receiver")
+        counts = [stream[side] for stream in self.streams if isinstance(stream.get(side), dict)]
+        return [one for one in counts if not self.both_ways or (one.get("sender") is False) is back]
+
+    @property
     def workers(self) -> int | None:
         """Streams in one direction."""
         return whole(self.part("start", "test_start").get("num_streams")) or None
@@ -171,7 +182,7 @@ def _workload(
 ) -> WorkloadRecord:
     start = run.part("start", "test_start")
     title = run.report.get("title") or run.part("start").get("title")
-    reasons = tuple(_faults(run, counts))
+    reasons = (*_faults(run, counts), *_lost_streams(run, counts, operation, back))
     unknown = () if start else (Reason(code="tool-incomplete", message="cannot be judged: no parameters of the test"),)
     return WorkloadRecord(
         tool=TOOL,
@@ -209,10 +220,18 @@ def _faults(run: _Run, counts: dict[str, Any]) -> Iterator[Reason]:
     limited = bool(number(start.get("bytes"))) or bool(number(start.get("blocks")))
     if wanted and seconds and not limited and seconds < _LEAST_TIME * wanted:
         yield Reason(code="tool-incomplete", message=f"expected {wanted:g} s, found {seconds:g} s")
-    ways = 2 if any(back for _, _, back in run.sums.values()) else 1
+
+
+def _lost_streams(run: _Run, counts: dict[str, Any], operation: Operation, back: bool) -> Iterator[Reason]:
+    """Where the streams are not those of the sum."""
+    ways = 2 if run.both_ways else 1
     if run.workers is not None and run.streams and len(run.streams) != ways * run.workers:
         message = f"expected {ways * run.workers} streams, found {len(run.streams)}"
         yield Reason(code="tool-incomplete", message=message)
+    done = [whole(stream.get("bytes")) or 0 for stream in run.of(operation, back)]
+    total = whole(counts.get("bytes"))
+    if done and total and sum(done) != total:
+        yield Reason(code="tool-incomplete", message=f"expected {sum(done)} bytes as in the streams, found {total}")
 
 
 def _details(run: _Run, counts: dict[str, Any], back: bool) -> Details:
@@ -262,16 +281,8 @@ def _word(value: object) -> str | None:
 
 def _workers(document: Document, run: _Run, operation: Operation, back: bool, first: bool) -> Iterator[WorkerRecord]:
     """The streams of one direction; those of UDP, which have one count for both sides, only once."""
-    both_ways = any(other for _, _, other in run.sums.values())
-    side = "sender" if operation == "send" else "receiver"
-    worker = 0
-    for stream in run.streams:
-        counts = stream.get(side)
-        if not isinstance(counts, dict):
-            counts = stream.get("udp") if first else None
-        if not isinstance(counts, dict) or (both_ways and (counts.get("sender") is False) is not back):
-            continue
-        worker += 1
+    streams = run.of(operation, back) or (run.of(operation, back, "udp") if first else [])
+    for worker, counts in enumerate(streams, start=1):
         done = whole(counts.get("bytes"))
         valid = bool(done) and run.error is None
         lost = Reason(code="tool-incomplete", message=run.error or "nothing was transferred")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 
@@ -43,13 +42,13 @@ def read(document: Document) -> Iterator[Record]:
     """
     found: list[Report] = []
     errors: list[ParseError] = []
+    printed: set[tuple[object, ...]] = set()
     for source in (smallfile_text.reports, smallfile_json.documents):
         try:
-            for report in source(document):
-                if not any(_is_same(report, other) for other in found):
-                    found.append(report)
+            found.extend(report for report in source(document) if _identity(report) not in printed)
         except ParseError as error:
             errors.append(error)
+        printed = {_identity(report) for report in found}
     runs: dict[str | None, int] = {}
     for report in sorted(found, key=lambda report: report.line or 0):
         runs[report.prefix] = runs.get(report.prefix, 0) + 1
@@ -60,14 +59,11 @@ def read(document: Document) -> Iterator[Record]:
         raise document.error("expected a report of smallfile, found none", 1)
 
 
-def _is_same(repeat: Report, other: Report) -> bool:
-    # only JSON repeats what was printed; it has no record size and more digits
-    if other.record_size_kb is None or repeat.record_size_kb is not None:
-        return False
-    pairs = ((repeat.elapsed_s, other.elapsed_s, 0.0006), (repeat.files_per_s, other.files_per_s, 1e-5))
-    return (repeat.operation, repeat.files, repeat.threads) == (other.operation, other.files, other.threads) and all(
-        one is not None and two is not None and math.isclose(one, two, abs_tol=slack) for one, two, slack in pairs
-    )
+def _identity(report: Report) -> tuple[object, ...]:
+    """What tells a run from others, in as many digits as are printed: JSON has more."""
+    rate = None if report.too_quick or report.files_per_s is None else f"{report.files_per_s:.6f}"
+    elapsed = None if report.elapsed_s is None else f"{report.elapsed_s:.3f}"
+    return report.operation, report.files, report.threads, rate, elapsed
 
 
 def judge(report: Report) -> tuple[bool | None, tuple[Reason, ...]]:

@@ -54,7 +54,10 @@ OPERATIONS: dict[str, Operation] = {
 }
 """smallfile's names of operations, and the suite's."""
 
-_TOLERANCE = 0.01
+DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrite", "read", "swift-get", "swift-put"})
+"""Those that read or write records."""
+
+_TOLERANCE = 1e-4
 
 
 @dataclass
@@ -215,6 +218,7 @@ def contradictions(report: Report) -> Iterator[Reason]:
         percent = 100.0 * files / (report.files_per_thread * len(rows))
         if abs(percent - report.percent_done) > 0.0101:
             yield _wrong("a percentage of files of", f"{percent:.2f}", f"{report.percent_done:.2f}")
+    yield from _wrong_records(report)
     if all(row.completed for row in rows):
         yield from _wrong_rates(report)
 
@@ -223,19 +227,39 @@ def _wrong(what: str, wanted: object, found: object) -> Reason:
     return Reason(code="tool-incomplete", message=f"expected {what} {wanted}, found {found}")
 
 
+def _wrong_records(report: Report) -> Iterator[Reason]:
+    """Where the operation and its records, or records and rates, are of different runs."""
+    if any(row.records is None for row in report.rows):
+        return
+    records = sum(row.records or 0 for row in report.rows)
+    moves = report.operation in DATA_OPERATIONS
+    if records and not moves:
+        yield _wrong(f"no records of {report.operation}:", 0, records)
+    if not records and any((report.iops, report.mib_per_s, report.data_gib)):
+        yield _wrong("a rate of", "0 records", "one")
+    if not records and moves and report.files and report.file_size_kb and report.distribution != "random exponential":
+        yield _wrong("records in", report.operation, "none")
+
+
 def _wrong_rates(report: Report) -> Iterator[Reason]:
     rows = report.rows
     longest = max(row.elapsed_s or 0 for row in rows)
     if report.elapsed_s is not None and abs(longest - report.elapsed_s) > 0.0011:
         yield _wrong("the longest thread's time of", f"{longest:.3f} s", f"{report.elapsed_s:.3f} s")
+    # older versions print threads' times in microseconds
+    slack = _TOLERANCE + 1e-6 / min(row.elapsed_s or longest for row in rows)
     pairs = [("files/s", report.files_per_s, [row.files or 0 for row in rows])]
     if all(row.records is not None for row in rows):
         pairs.append(("IOPS", report.iops, [row.records or 0 for row in rows]))
     for what, printed, counts in pairs:
         total = sum(counts) / longest
         summed = math.fsum(count / (row.elapsed_s or longest) for count, row in zip(counts, rows, strict=True))
-        if printed is not None and not any(math.isclose(printed, one, rel_tol=_TOLERANCE) for one in (total, summed)):
+        if printed is not None and not any(math.isclose(printed, one, rel_tol=slack) for one in (total, summed)):
             yield _wrong(f"{what} of", f"{summed:.1f}", f"{printed:.1f}")
+    rates = [row.mib_per_s for row in rows if row.mib_per_s is not None]
+    fits = report.mib_per_s is None or math.isclose(report.mib_per_s, math.fsum(rates), rel_tol=_TOLERANCE)
+    if len(rates) == len(rows) and not fits:
+        yield _wrong("MiB/s of", f"{math.fsum(rates):.1f}", f"{report.mib_per_s:.1f}")
     if report.mib_per_s is not None and report.iops is not None and report.record_kb is not None:
         rate = report.iops * report.record_kb / 1024
         unbound = report.iops * (report.record_size_kb or report.file_size_kb or 0) / 1024
@@ -246,10 +270,14 @@ def _wrong_rates(report: Report) -> Iterator[Reason]:
 def gaps(report: Report) -> Iterator[Reason]:
     """What a judgement needs and the report does not hold."""
     missing = []
+    if report.files_per_thread is None:
+        missing.append("the parameters of the test")
     if report.percent_done is None:
         missing.append("the percentage of files")
     if report.files_per_s is None and not report.too_quick:
         missing.append("the rate of files")
+    if report.mib_per_s is None and report.moved_records and not report.too_quick:
+        missing.append("the rate of data")
     if not report.rows:
         missing.append("the threads")
     elif report.threads is not None and len(report.rows) < report.threads:

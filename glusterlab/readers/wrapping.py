@@ -13,7 +13,7 @@ from glusterlab.readers.document import MAX_DEPTH
 
 _QUOTE = re.compile(r"(?:[>|]+ ?)+")
 _HOST = re.compile(r"\s*\[?([A-Za-z0-9][A-Za-z0-9._-]{0,253})\]?:(?: |$)(.*)", re.DOTALL)
-_OBJECT = re.compile(r"(?:^[ \t]*|(?<=[}\]]))([{\[])(?=\s*(?:[\"{}\[\]]|$))", re.MULTILINE)
+_OBJECT = re.compile(r"(?:^[ \t]*|(?<=[}\]]))(?=(?:\[\s*)?\{(?:\s*[\"}]|\s*\Z)|\[\s*\Z)", re.MULTILINE)
 _BARE = re.compile(r"(:[ \t]*)-?(?:nan|inf|infinity)\b(?=[ \t]*[,}\]\n]|[ \t]*$)", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|[.,][0-9]+")
 _MAX_DIGITS = 18
@@ -63,9 +63,10 @@ def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, lis
 
 
 def json_values(text: str) -> Iterator[tuple[int, Any]]:
-    """The JSON objects and lists in a text, with the line, from 1, on which each starts.
+    """The JSON objects and lists of objects in a text, with the line, from 1, on which each starts.
 
-    Text between them is passed over. NaN and Infinity, however they are written, are None.
+    Text between them is passed over; one starts at the beginning of a line or right after another. NaN and Infinity,
+    however they are written, are None.
 
     Raises
     ------
@@ -76,14 +77,10 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     position, line, counted = 0, 1, 0
     while (start := _OBJECT.search(text, position)) is not None:
-        line, counted = line + text.count("\n", counted, start.start(1)), start.start(1)
+        line, counted = line + text.count("\n", counted, start.end()), start.end()
         try:
-            value, position = decoder.raw_decode(text, start.start(1))
+            value, position = decoder.raw_decode(text, start.end())
         except json.JSONDecodeError as error:
-            # brackets of ordinary text, such as [ok], are no JSON: nothing of them could be read
-            if text[start.end() : error.pos].strip('[{ \t\n"') == "" and error.pos < len(text.rstrip()):
-                position = max(error.pos, start.end())
-                continue
             cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
             found = "its end" if cut else f"damage: {error.msg}"
             raise ParseError(f"expected whole JSON, found {found}", line=error.lineno) from error

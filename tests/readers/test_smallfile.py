@@ -264,12 +264,18 @@ def test_json_that_lost_a_host_cannot_be_judged() -> None:
     ],
 )
 def test_every_operation(operation: str) -> None:
-    (run,) = runs(MIDDLE.replace("operation : create", f"operation : {operation}"))
-    assert (run.operation, run.label, run.valid) == (operation, operation, True)
+    text = MIDDLE.replace("operation : create", f"operation : {operation}")
+    moves = operation in ("append", "overwrite", "swift-get", "swift-put")
+    (run,) = runs(text)
+    assert (run.operation, run.label, run.valid) == (operation, operation, moves)
+    lines = text.replace("records = 100", "records = 0").replace("total IOPS = 200", "total IOPS = 0").splitlines()
+    (run,) = runs("\n".join(lines[:-2]).replace("total data =     0.012 GiB\n", "") + "\n")
+    assert (run.valid, run.files_per_s, run.throughput_bytes_per_s) == (not moves, 8000, None)
 
 
 def test_an_operation_with_another_name_here() -> None:
     (run,) = runs(MIDDLE.replace("operation : create", "operation : truncate-overwrite"))
+    assert run.valid is True
     assert (run.operation, run.label) == ("overwrite", "truncate-overwrite")
 
 
@@ -314,11 +320,14 @@ def test_hosts_in_front_of_mixed_lines() -> None:
 
 
 def test_an_operation_that_only_the_command_names() -> None:
-    text = "$ ./smallfile_cli.py --top /x --operation read\n" + "".join(MIDDLE.splitlines(keepends=True)[4:])
-    (run,) = runs(text)
+    lines = MIDDLE.splitlines(keepends=True)
+    (run,) = runs("$ ./smallfile_cli.py --top /x --operation read\n" + "".join(lines[3:]))
     assert (run.operation, run.tool_version, run.valid) == ("read", None, True)
+    (run,) = runs("$ ./smallfile_cli.py --top /x --operation read\n" + "".join(lines[7:]))
+    assert (run.operation, run.workers, run.valid) == ("read", 2, None)
+    assert "not in the file: the parameters" in messages(run)
     with pytest.raises(ParseError, match="operation"):
-        runs("".join(MIDDLE.splitlines(keepends=True)[4:]))
+        runs("".join(lines[3:]))
 
 
 @pytest.mark.parametrize(
