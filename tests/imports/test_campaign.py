@@ -416,3 +416,14 @@ def test_telemetry_that_cannot_be_read_is_refused(project: Path, put: Put) -> No
     assert "refused: x/s1.sar:1: expected a report of sar" in result.stderr
     assert run(*mapping, "--skip-bad").exit_code == 0
     assert not list((project / "raw").glob("mine/cells/*/*/telemetry"))
+
+
+def test_what_is_no_volume_cannot_be_measured(project: Path) -> None:
+    (project / "campaign.yaml").write_text(
+        "schema_version: 1\nname: x\nstudy: none\nseed: 1\nworkers: 1\n"
+        "layouts: [{name: a, type: other, geometry: 1, backing: xfs}]\n"
+        "workloads: [{tool: iozone, operations: write, file_size: 1 MiB}]\n"
+    )
+    result = command("plan", "campaign.yaml")
+    assert result.exit_code == 2
+    assert "found 'other', which only imported results have" in result.stderr
