@@ -53,9 +53,7 @@ def test_text_full_of_brackets(piece: str) -> None:
 
 
 def test_numbers() -> None:
-    assert [number(value) for value in ("1e3", "1_0", "０", "", ".5", "5.", float("nan"), 10**400, None, [])] == [
-        *(1000, None, None, None, 0.5, 5, None, None, None, None)
-    ]
-    assert [whole(value) for value in ("7", "７", "-7", 7.0, 7.5, 10**19, True, None)] == [
-        *(7, None, None, 7, None, None, None, None)
-    ]
+    values: list[object] = ["1e3", "1_0", "０", "", ".5", "5.", float("nan"), 10**400, None, []]
+    assert [number(value) for value in values] == [1000, None, None, None, 0.5, 5, None, None, None, None]
+    values = ["7", "７", "-7", 7.0, 7.5, 10**19, True, None]
+    assert [whole(value) for value in values] == [7, None, None, 7, None, None, None, None]
