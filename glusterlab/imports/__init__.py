@@ -1,7 +1,5 @@
-"""Results that others measured become a campaign: a mapping says which part of the matrix each of their files is."""
+"""Results that others measured become a campaign: a mapping says which part of the matrix each of their files is.
 
-from __future__ import annotations
-
-from glusterlab.imports.sample import judge, read_sample
-
-__all__ = ["judge", "read_sample"]
+Nothing is imported here, because the command line loads this package at every start. `glusterlab.imports.sample` reads and
+judges a sample; `glusterlab.imports.plan` and `glusterlab.imports.campaign` make a campaign.
+"""

@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 
 from glusterlab import cli, tables
 from glusterlab.errors import ParseError, RawStoreError, UsageError
-from glusterlab.imports import judge, read_sample
+from glusterlab.imports.sample import judge, read_sample
 from glusterlab.imports.sources import list_sources
 from glusterlab.raw import RawStore, verify
 from glusterlab.resume import agree_on_specifications
