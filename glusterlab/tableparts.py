@@ -7,7 +7,7 @@ and jobs for what is too big to be done at once; nothing is written here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from glusterlab.raw import Sample
     from glusterlab.spec.cell import Cell
     from glusterlab.telemetry.blocks import Chunk
+    from glusterlab.workloads.base import WorkloadResult
 
 BIG_BYTES = 2 << 20
 """A telemetry file of more bytes than this is a job, or several, of its own."""
@@ -29,6 +30,9 @@ BIG_BYTES = 2 << 20
 CHUNK_BYTES = 24 << 20
 """Text that one job reads at once: so much that starting it costs little, so little that memory stays small."""
 
+
+Files = Mapping[Path, "Iterable[Path | Chunk]"]
+"""Telemetry files, and what of each is to be read: the path itself for all of it."""
 
 GROUP_ROWS = 1 << 18
 """Rows that are gathered before they are written: the telemetry of many hosts makes one group."""
@@ -75,12 +79,15 @@ class TelemetryJob:
         None stands for all of the file.
     number : int
         Of the chunk, from 0.
+    zone : str or None
+        Time zone of a file that tells local time; None takes it for UTC.
     """
 
     owner: SampleJob
     name: str
     chunk: Chunk | None = None
     number: int = 0
+    zone: str | None = None
 
     @property
     def token(self) -> str:
@@ -138,7 +145,7 @@ def work(job: Job) -> Outcome[Job, Part]:
         path = root / job.name
         if job.chunk is None:
             return _whole_file(job, path)
-        parquet, rows = _parquet(job.owner, {path: [job.chunk]})
+        parquet, rows = _parquet(job.owner, {path: [job.chunk]}, {path.name: job.zone})
         return Outcome((_file_part(job, parquet, rows),))
 
 
@@ -148,9 +155,10 @@ def _sample(job: SampleJob) -> Outcome[Job, Part]:
     wanted = [name for name in job.files if name not in big]
     with fetched(job.place, wanted) as root:
         row, workers = _rows(job, root / job.folder)
+        zones = _zones(job.sample, root / job.folder)
         small = {root / name: [root / name] for name in telemetry if name not in big}
-        parquet, rows = _parquet(job, small)
-    more = tuple(TelemetryJob(job, name) for name in big)
+        parquet, rows = _parquet(job, small, zones)
+    more = tuple(TelemetryJob(job, name, zone=zones.get(Path(name).name)) for name in big)
     part = Part(
         job.folder,
         opens=tuple(each.token for each in more),
@@ -167,7 +175,7 @@ def _whole_file(job: TelemetryJob, path: Path) -> Outcome[Job, Part]:
     from glusterlab.telemetry.reading import chunks
 
     try:
-        parts = [TelemetryJob(job.owner, job.name, chunk, n) for n, chunk in enumerate(chunks(path, CHUNK_BYTES))]
+        parts = [replace(job, chunk=chunk, number=n) for n, chunk in enumerate(chunks(path, CHUNK_BYTES))]
     except ParseError:
         if job.owner.sample.status == "valid":
             raise
@@ -178,7 +186,7 @@ def _whole_file(job: TelemetryJob, path: Path) -> Outcome[Job, Part]:
     made = []
     for part in parts:
         assert part.chunk is not None
-        parquet, rows = _parquet(job.owner, {path: [part.chunk]})
+        parquet, rows = _parquet(job.owner, {path: [part.chunk]}, {path.name: job.zone})
         made.append(_file_part(part, parquet, rows))
     opened = Part(job.owner.folder, opens=tuple(part.token for part in parts), closes=(job.token,))
     return Outcome((opened, *made))
@@ -190,8 +198,6 @@ def _file_part(job: TelemetryJob, parquet: bytes, rows: int) -> Part:
 
 
 def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:
-    from glusterlab.workloads import WORKLOADS
-
     sample, cell = job.sample, job.cell
     row: dict[str, object] = {
         **{name: getattr(sample, name) for name in ("campaign", "cell_id", "sample", "repeat", "round", "order")},
@@ -199,7 +205,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "attempt": sample.attempt,
         "status": sample.status,
         "reasons": "; ".join(dict.fromkeys(reason.code for reason in sample.reasons)),
-        "origin": "measured",
+        "origin": sample.origin,
         "layout": cell.layout.name,
         "type": cell.layout.type,
         "geometry": cell.layout.geometry,
@@ -219,7 +225,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "end_s": None if sample.window is None else sample.window.end,
     }
     try:
-        result = WORKLOADS[cell.tool].parse(folder / "workload", cell)
+        result = _result(sample, cell, folder)
     except ParseError:
         if sample.status == "valid":
             raise
@@ -230,11 +236,32 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "elapsed_s": result.elapsed_s,
         "throughput_bytes_per_s": result.throughput_bytes_per_s,
         "files_per_s": result.files_per_s,
-        "worker_min_bytes_per_s": min(each, default=None),
-        "worker_max_bytes_per_s": max(each, default=None),
+        "operations_per_s": result.operations_per_s,
+        "worker_min_bytes_per_s": min(each, default=result.worker_min_bytes_per_s),
+        "worker_max_bytes_per_s": max(each, default=result.worker_max_bytes_per_s),
     }
     place = {"campaign": sample.campaign, "cell_id": sample.cell_id, "sample": sample.sample}
     return row, [{**place, **vars(worker), "host": worker.host or ""} for worker in result.worker_results]
+
+
+def _result(sample: Sample, cell: Cell, folder: Path) -> WorkloadResult:
+    if sample.origin == "imported":
+        from glusterlab.imports.sample import read_sample
+
+        return read_sample(folder, cell)
+    from glusterlab.workloads import WORKLOADS
+
+    return WORKLOADS[cell.tool].parse(folder / "workload", cell)
+
+
+def _zones(sample: Sample, folder: Path) -> dict[str, str]:
+    """Time zones of telemetry files that tell local time, as an import's mapping gave them, by the file's name."""
+    if sample.origin != "imported":
+        return {}
+    from glusterlab.imports.sample import read_import
+
+    files = read_import(folder).telemetry
+    return {Path(file.file).name: file.timezone for file in files if file.timezone is not None}
 
 
 def _hosts(job: SampleJob) -> dict[str, tuple[str, str]]:
@@ -255,12 +282,12 @@ def _hosts(job: SampleJob) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _parquet(job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]]) -> tuple[bytes, int]:
+def _parquet(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> tuple[bytes, int]:
     """Telemetry of files, or of parts of them, as one Parquet file in memory, and its number of rows."""
     import pyarrow.parquet as pq
 
     sink, writer, rows = BytesIO(), None, 0
-    for table in _batches(job, files):
+    for table in _batches(job, files, zones):
         if writer is None:
             # time stamps and texts come again and again; values do not, and a dictionary of them costs time
             repeated = [name for name in table.column_names if name != "value"]
@@ -274,12 +301,12 @@ def _parquet(job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]]) -> tu
     return sink.getvalue(), rows
 
 
-def _batches(job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]]) -> Iterator[pa.Table]:
+def _batches(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
     """The telemetry as tables of at least `GROUP_ROWS` rows, but for the last."""
     import pyarrow as pa
 
     waiting: list[pa.Table] = []
-    for table in _tables(job, files):
+    for table in _tables(job, files, zones):
         waiting.append(table)
         if sum(each.num_rows for each in waiting) >= GROUP_ROWS:
             yield pa.concat_tables(waiting).unify_dictionaries().combine_chunks()
@@ -288,7 +315,7 @@ def _batches(job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]]) -> It
         yield pa.concat_tables(waiting).unify_dictionaries().combine_chunks()
 
 
-def _tables(job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]]) -> Iterator[pa.Table]:
+def _tables(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
     from glusterlab.telemetry.arrow import arrow_batches
 
     hosts = {Path(name).name: place for name, place in _hosts(job).items()}
@@ -303,7 +330,7 @@ def _tables(job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]]) -> Ite
         }
         try:
             for source in sources:
-                yield from arrow_batches(source, constants)
+                yield from arrow_batches(source, constants, zones.get(path.name))
         except ParseError:
             if job.sample.status == "valid":
                 raise

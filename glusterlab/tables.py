@@ -108,7 +108,7 @@ class Tables:
         Returns
         -------
         pandas.DataFrame
-            Sorted by campaign, cell, sample, host, activity, device, metric and time.
+            Sorted by campaign, cell, sample, host, activity, device and metric; by time as the files are.
         """
         import pyarrow.dataset as ds
 
@@ -125,25 +125,36 @@ class Tables:
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows by all columns that say what a value is, and within these as their files have them: by time."""
+    import numpy as np
     import pandas as pd
 
-    order = [column for column in SCHEMAS["telemetry"] if column not in ("role", "time_s", "value")]
-    for column in frame.columns:
+    key = np.zeros(len(frame), dtype=np.int64)
+    for column in ("campaign", "cell_id", "sample", "host", "activity", "device", "metric"):
         if isinstance(frame[column].dtype, pd.CategoricalDtype):
-            # in the order of the alphabet, so that sorting goes by codes
-            found = frame[column].cat.remove_unused_categories()
-            frame[column] = found.cat.reorder_categories(sorted(found.cat.categories))
-    return frame.sort_values([*order, "time_s"], ignore_index=True, kind="stable")
+            used = frame[column].cat.remove_unused_categories()
+            frame[column] = used.cat.reorder_categories(sorted(used.cat.categories))
+            codes, count = frame[column].cat.codes.to_numpy(), len(used.cat.categories)
+        else:
+            codes, found = pd.factorize(frame[column], sort=True)
+            count = len(found)
+        key = key * max(count, 1) + codes
+    # files are in such order but for their hosts and activities, which a stable sort of runs makes use of
+    return frame.take(np.argsort(key, kind="stable")).reset_index(drop=True)
 
 
 def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> str:
     """The GlusterFS versions of servers by an environment.json, separated by ``, ``; empty when not recorded.
+
+    An import has one version for all of it, if any.
 
     Examples
     --------
     >>> gluster_versions({"hosts": {"s1": {"tools": {"gluster": "10.3"}}, "c1": {"tools": {}}}}, ["s1"])
     '10.3'
     """
+    if environment.get("origin") == "imported":
+        return str(environment.get("gluster_version") or "")
     hosts = environment.get("hosts", {})
     found = {hosts.get(server, {}).get("tools", {}).get("gluster") for server in servers}
     return ", ".join(sorted(str(version) for version in found if version))

@@ -14,11 +14,11 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from glusterlab import __version__, cli, spec
+from glusterlab import __version__, arguments, cli, spec
 from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ("testbed", "check", "plan", "run", "status", "verify", "tables", "reproduce", "schema")
+COMMANDS = ["testbed", "check", "plan", "run", "status", "verify", "parse", "import", "tables", "reproduce", "schema"]
 
 CLUSTER = """\
 schema_version: 1
@@ -282,11 +282,11 @@ def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None
         (folder / "raw" / name).mkdir(parents=True)
         (folder / "raw" / name / "campaign.yaml").touch()
     (folder / "raw" / "published").mkdir()
-    assert list(cli._complete_raw("")) == ["raw/first-light", "raw/second"]
-    assert list(cli._complete_raw("raw/s")) == ["raw/second"]
-    assert list(cli._complete_raw("nowhere/")) == []
-    assert list(cli._complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
-    assert list(cli._complete_yaml("ca")) == ["campaign.yaml"]
+    assert list(arguments.complete_raw("")) == ["raw/first-light", "raw/second"]
+    assert list(arguments.complete_raw("raw/s")) == ["raw/second"]
+    assert list(arguments.complete_raw("nowhere/")) == []
+    assert list(arguments.complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
+    assert list(arguments.complete_yaml("ca")) == ["campaign.yaml"]
 
 
 def test_the_shell_gets_completions(folder: Path) -> None:

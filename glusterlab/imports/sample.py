@@ -303,6 +303,7 @@ def read_sample(folder: Path, cell: Cell) -> WorkloadResult:
         workers=record.workers or cell.workers,
         throughput_bytes_per_s=record.throughput_bytes_per_s,
         files_per_s=record.files_per_s,
+        operations_per_s=record.operations_per_s,
         elapsed_s=record.elapsed_s,
         worker_min_bytes_per_s=record.worker_min_bytes_per_s,
         worker_max_bytes_per_s=record.worker_max_bytes_per_s,

@@ -74,11 +74,13 @@ def open_binary(path: Path) -> IO[bytes]:
     except OSError as error:
         raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
     kind = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
-    if kind == "gzip":
-        return cast("IO[bytes]", gzip.GzipFile(fileobj=plain))
-    if kind == "bzip2":
-        return cast("IO[bytes]", bz2.BZ2File(plain))
-    return plain if kind is None else BufferedReader(_Xz(plain))
+    if kind is None:
+        return plain
+    if kind == "xz":
+        return BufferedReader(_Xz(plain))
+    plain.close()
+    # these close only a file that they opened themselves
+    return cast("IO[bytes]", gzip.open(path) if kind == "gzip" else bz2.open(path))
 
 
 class _Xz(RawIOBase):

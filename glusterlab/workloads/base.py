@@ -184,7 +184,7 @@ class WorkloadResult:
     operation : str
         In the suite's words: write, read, create, ...
     workers : int
-    throughput_bytes_per_s, files_per_s : float or None
+    throughput_bytes_per_s, files_per_s, operations_per_s : float or None
         Of all workers together; None where the tool does not tell.
     elapsed_s : float or None
         Of the measured part.
@@ -209,6 +209,7 @@ class WorkloadResult:
     measured_s: float | None = None
     worker_min_bytes_per_s: float | None = None
     worker_max_bytes_per_s: float | None = None
+    operations_per_s: float | None = None
 
 
 class Workload(Protocol):

@@ -100,7 +100,7 @@ def check(record: Record) -> None:
 def facts(record: Record) -> tuple[Any, ...] | None:
     """What a valid result says, whatever its place in the file."""
     if isinstance(record, WorkloadRecord) and record.valid:
-        return (record.operation, record.job, record.workers, *(getattr(record, name) for name in RATES))
+        return (record.operation, record.job, *(getattr(record, name) for name in RATES))
     return None
 
 
