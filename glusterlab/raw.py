@@ -29,9 +29,8 @@ from glusterlab.rawfiles import (
     write_atomically,
     write_error,
 )
-from glusterlab.rawsample import Sample, SampleWriter, Window
+from glusterlab.rawsample import Sample, SampleWriter, Window, read_cell
 from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, Status, status_of
-from glusterlab.verify import Finding, read_cell, verify
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = [
     "FAILED_CODES",
     "SCHEMA_VERSION",
-    "Finding",
     "RawStore",
     "Reason",
     "ReasonCode",
@@ -49,7 +47,6 @@ __all__ = [
     "Window",
     "dump_json",
     "status_of",
-    "verify",
 ]
 
 

@@ -109,6 +109,25 @@ def campaign_origin(path: Path) -> Origin:
         return "measured"
 
 
+def read_cell(path: Path) -> Cell:
+    """Read a cell.json.
+
+    Raises
+    ------
+    RawStoreError
+        When it is absent, damaged, or of a newer schema.
+    """
+    from pydantic import ValidationError
+
+    from glusterlab.spec.cell import Cell
+
+    data = read_json(path)
+    try:
+        return Cell.model_validate_json(json.dumps(data["cell"]))
+    except (KeyError, ValidationError) as error:
+        raise RawStoreError(f"{path}: expected a cell, found: {error}", path=path) from error
+
+
 class SampleWriter:
     """Writes one sample; a context manager that removes the partial folder when the sample was not finished."""
 

@@ -292,7 +292,7 @@ def _told(what: str) -> Iterator[None]:
     except (ImportError, ValueError, GlusterlabError):
         raise
     except Exception as error:
-        raise DataError(f"{what}: {error or type(error).__name__}") from error
+        raise DataError(f"{what}: {str(error) or type(error).__name__}") from error
 
 
 def _version(entry: Mapping[str, Any]) -> str:

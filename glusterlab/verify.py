@@ -12,8 +12,8 @@ from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.imports.sample import judge as judge_imported
 from glusterlab.judge import judge
 from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest
-from glusterlab.rawfiles import SCHEMA_VERSION, read_json
-from glusterlab.rawsample import Sample, campaign_origin
+from glusterlab.rawfiles import SCHEMA_VERSION
+from glusterlab.rawsample import Sample, campaign_origin, read_cell
 from glusterlab.telemetry.sar import read_text
 
 if TYPE_CHECKING:
@@ -92,25 +92,6 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
         if progress is not None:
             progress(number, len(samples))
     return sorted(set(findings), key=lambda finding: (finding.path, finding.code, finding.message))
-
-
-def read_cell(path: Path) -> Cell:
-    """Read a cell.json.
-
-    Raises
-    ------
-    RawStoreError
-        When it is absent, damaged, or of a newer schema.
-    """
-    from pydantic import ValidationError
-
-    from glusterlab.spec.cell import Cell
-
-    data = read_json(path)
-    try:
-        return Cell.model_validate_json(json.dumps(data["cell"]))
-    except (KeyError, ValidationError) as error:
-        raise RawStoreError(f"{path}: expected a cell, found: {error}", path=path) from error
 
 
 def _relative(root: Path, path: Path) -> str:

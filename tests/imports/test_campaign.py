@@ -22,10 +22,11 @@ from glusterlab import cli, tables
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.imports.sample import judge, read_sample
 from glusterlab.imports.sources import list_sources
-from glusterlab.raw import RawStore, verify
+from glusterlab.raw import RawStore
 from glusterlab.resume import agree_on_specifications
 from glusterlab.spec import build_plan, json_schema, load_campaign, load_cluster, load_yaml
 from glusterlab.status import campaign_status
+from glusterlab.verify import verify
 
 from .conftest import SADF, SAR, Put, line, run, run_json
 from .test_plan import PATTERN, write_map

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from glusterlab.raw import RawStore, verify
+from glusterlab.raw import RawStore
+from glusterlab.verify import verify
 
 from .conftest import SAR, Put, line, run
 

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from glusterlab import cli, tables
-from glusterlab.raw import verify
 from glusterlab.reproduce import reproduce
 from glusterlab.units import IOZONE_KB
+from glusterlab.verify import verify
 
 PROJECT = Path(__file__).parents[2]
 SAMPLES = PROJECT.parent / "shared" / "samples" / "iozone"

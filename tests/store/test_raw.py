@@ -19,8 +19,9 @@ import pytest
 
 from glusterlab.errors import RawStoreError
 from glusterlab.manifest import MANIFEST, Manifest
-from glusterlab.raw import RawStore, Reason, Sample, Window, dump_json, verify
+from glusterlab.raw import RawStore, Reason, Sample, Window, dump_json
 from glusterlab.rawfiles import read_json, write_atomically
+from glusterlab.verify import verify
 
 from .conftest import add_sample, fill, make_cell, make_store
 

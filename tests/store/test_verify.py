@@ -10,8 +10,8 @@ import pytest
 
 from glusterlab.errors import RawStoreError
 from glusterlab.manifest import MANIFEST, Manifest, file_digest
-from glusterlab.raw import verify
 from glusterlab.rawfiles import dump_json
+from glusterlab.verify import verify
 
 from .conftest import make_cell
 
