@@ -119,7 +119,8 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
         "blocked": ("blocked_processes", 1.0),
     },
     "tty": _rates(
-        "rcvin=receive_interrupts xmtin=transmit_interrupts framerr=frame_errors prtyerr=parity_errors brk=breaks "
+        "rcvin=receive_interrupts xmtin=transmit_interrupts txmtin=transmit_interrupts framerr=frame_errors "
+        "prtyerr=parity_errors brk=breaks "
         "ovrun=overruns"
     ),
     "disk": {

@@ -265,6 +265,9 @@ class CsvReader:
     def _tables(self, fields: list[str]) -> list[tuple[Header, list[str]]]:
         assert self.header is not None
         names = self.header.split(";")
+        if names[3:4] == ["TTY"] and len(fields) == 2 * len(names) - 5:
+            # sysstat before 11.5 repeats the number of the line before every value
+            fields = [*fields[:4], *fields[4::2]]
         columns = columns_of(names, len(fields))
         if columns is None or len(columns) != len(fields) - 3:
             raise ParseError(f"expected {len(names)} fields, found {len(fields)}")

@@ -12,7 +12,7 @@ from glusterlab.readers.document import MAX_BYTES
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
 from glusterlab.telemetry.metrics import activities_of
 from glusterlab.telemetry.sadf import Rows, time_of
-from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.telemetry.sysstat import TEXTS, Header, header_of
 from glusterlab.telemetry.windows import windows
 
 _DEVICES = {
@@ -251,7 +251,7 @@ class PpcReader:
                 )
                 header, last = _ppc_header(fields[3], column, last)
                 try:
-                    if column not in {"status", "manufact", "product", "idvendor", "idprod"}:
+                    if column not in TEXTS:
                         rows.add(header, fields[0] or None, when, [_ppc_device(fields[3]), fields[5]], line + at)
                 except ParseError as error:
                     damage = damage or ParseError(error.message, file=self.chunk.path, line=line + at)
@@ -266,7 +266,7 @@ def _ppc_header(device: str, column: str, last: str) -> tuple[Header, str]:
     known = activities_of(column) or ("other",)
     if column in {"tps", "majflt/s"}:
         known = tuple(name for name in known if (name in {"io", "paging"}) is (device == "-")) or known
-    activity = last if last in known else "swap" if "swap" in known else known[0]
+    activity = "swap" if "swap" in known else last if last in known else known[0]
     place = None if device == "-" else 0
     return Header(("DEVICE", column), activity, column, place, frozenset({0})), activity
 

@@ -9,6 +9,12 @@ from glusterlab.errors import ParseError
 from glusterlab.telemetry.metrics import activities_of
 from glusterlab.telemetry.sysstat import DEVICES, Header, header_of
 
+MOST_STEPS = 20_000
+"""So often a table may be tried: rows of sadf need about one try for each table."""
+
+Row = tuple[Header, list[str]]
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 
 
@@ -50,7 +56,7 @@ class WideHeader:
         parts.extend(_single(columns))
         return cls(tuple(parts))
 
-    def split(self, fields: list[str]) -> list[tuple[Header, list[str]]]:
+    def split(self, fields: list[str]) -> list[Row]:
         """The rows of every table in a horizontal row, without host, interval and time.
 
         Raises
@@ -58,23 +64,73 @@ class WideHeader:
         ParseError
             When the row does not fit the header.
         """
-        found: list[tuple[Header, list[str]]] = []
-        at = 0
-        for index, part in enumerate(self.parts):
-            rest = sum(len(later.columns) for later in self.parts[index + 1 :] if not later.many)
-            if not part.many:
-                at = _take(found, part.columns, fields, at)
-                continue
-            seen: set[str] = set()
-            columns = part.columns
-            if columns[-1] == "CPU*":
-                columns = _interrupts(fields, at, rest)
-            while len(fields) - at - rest >= len(columns) and _is_item(columns, fields, at, seen):
-                seen.add(fields[at])
-                at = _take(found, columns, fields, at)
-        if at != len(fields):
-            raise ParseError(f"expected a row of {at + 3} fields, found {len(fields) + 3}; convert it without -h")
-        return found
+        rows = _Solver(self.parts, fields).solve()
+        if rows is None:
+            raise ParseError(
+                f"expected a row that fits its header, found {len(fields) + 3} fields; convert it without -h"
+            )
+        return rows
+
+
+class _Solver:
+    """Divides a row among tables: how many devices a table has is nowhere said, but all fields must be used up."""
+
+    def __init__(self, parts: tuple[_Part, ...], fields: list[str]) -> None:
+        self.parts = parts
+        self.fields = fields
+        self.steps = 0
+
+    def solve(self, index: int = 0, at: int = 0, interfaces: tuple[str, ...] | None = None) -> list[Row] | None:
+        """Rows from a table and a field on, or None when these do not fit; both tables of interfaces name the same."""
+        self.steps += 1
+        if index == len(self.parts):
+            return [] if at == len(self.fields) else None
+        if self.steps > MOST_STEPS:
+            return None
+        columns = self.parts[index].columns
+        if not self.parts[index].many:
+            rest = self.solve(index + 1, at + len(columns), interfaces) if self._fits(columns, at) else None
+            return None if rest is None else [*self._rows(columns, at, 1), *rest]
+        if columns[-1] == "CPU*":
+            columns = _interrupts(self.fields, at)
+        most = self._most(columns, at)
+        for count in range(most, -1, -1):
+            names = tuple(self.fields[at : at + count * len(columns) : len(columns)])
+            if columns[0] == "IFACE":
+                if interfaces is not None and names != interfaces:
+                    continue
+                rest = self.solve(index + 1, at + count * len(columns), names)
+            else:
+                rest = self.solve(index + 1, at + count * len(columns), interfaces)
+            if rest is not None:
+                return [*self._rows(columns, at, count), *rest]
+        return None
+
+    def _fits(self, columns: tuple[str, ...], at: int) -> bool:
+        numbers = self.fields[at + (columns[0] in DEVICES) : at + len(columns)]
+        return at + len(columns) <= len(self.fields) and all(map(_NUMBER.fullmatch, numbers))
+
+    def _most(self, columns: tuple[str, ...], at: int) -> int:
+        """How many rows of a table there can be at most."""
+        seen: set[str] = set()
+        count = 0
+        texts = "BUS" in columns or "BAT" in columns or "DEVICE" in columns
+        while at + len(columns) <= len(self.fields) and _is_name(columns, self.fields[at], seen):
+            if not texts and not self._fits(columns, at):
+                break
+            # a file system is named once for each of its mounts
+            if columns[0] != "FILESYSTEM":
+                seen.add(self.fields[at])
+            at += len(columns)
+            count += 1
+        return count
+
+    def _rows(self, columns: tuple[str, ...], at: int, count: int) -> list[Row]:
+        table = header_of(columns) if count else None
+        if table is None:
+            return []
+        size = len(columns)
+        return [(table, self.fields[at + row * size : at + (row + 1) * size]) for row in range(count)]
 
 
 def _single(columns: list[str]) -> list[_Part]:
@@ -84,38 +140,26 @@ def _single(columns: list[str]) -> list[_Part]:
     kinds: set[str] = set()
     for name in columns:
         own = set(activities_of(name))
-        if table and not (kinds & own or not own):
+        # memory and swap share names: sysstat before 9 had them in one table
+        if table and (name in DEVICES or name == "kbswpfree" or (own and kinds and not kinds & own)):
             parts.append(_Part(tuple(table), False))
             table, kinds = [], set()
+        own = {"swap"} if name == "kbswpfree" else own
         kinds = (kinds & own) if kinds and own else (kinds or own)
         table.append(name)
     return [*parts, _Part(tuple(table), False)] if table else parts
 
 
-def _interrupts(fields: list[str], at: int, rest: int) -> tuple[str, ...]:
+def _interrupts(fields: list[str], at: int) -> tuple[str, ...]:
     count = 0
-    while at + 1 + count < len(fields) - rest and _DECIMAL.fullmatch(fields[at + 1 + count]):
+    while at + 1 + count < len(fields) and _DECIMAL.fullmatch(fields[at + 1 + count]):
         count += 1
     return ("INTR", "all", *(f"CPU{cpu}" for cpu in range(max(0, count - 1))))
 
 
-def _is_item(columns: tuple[str, ...], fields: list[str], at: int, seen: set[str]) -> bool:
-    name = fields[at]
+def _is_name(columns: tuple[str, ...], name: str, seen: set[str]) -> bool:
     if name in seen or _DECIMAL.fullmatch(name):
         return False
     if columns[0] == "CPU":
-        return name in {"-1", "all"} or (name.isdecimal() and (not seen or seen <= {"-1", "all"} or len(name) < 6))
-    if columns[0] in {"DEV", "IFACE"}:
-        return not name.isdecimal()
-    return True
-
-
-def _take(found: list[tuple[Header, list[str]]], columns: tuple[str, ...], fields: list[str], at: int) -> int:
-    table = header_of(columns)
-    end = at + len(columns)
-    if end > len(fields):
-        raise ParseError(f"expected more than {len(fields) + 3} fields")
-    if table is None:
-        raise ParseError(f"expected columns of sysstat, found {';'.join(columns)[:80]!r}")
-    found.append((table, fields[at:end]))
-    return end
+        return name in {"-1", "all"} or (name.isdecimal() and len(name) < 6)
+    return not (columns[0] in {"DEV", "IFACE"} and name.isdecimal())

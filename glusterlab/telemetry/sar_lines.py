@@ -97,6 +97,8 @@ class LineReader:
         The table in force.
     time_words : int
         How many words of its rows are the time.
+    average : Header or None
+        The table of averages in force, where they have a header of their own.
     damage : ParseError or None
         The first damage that was found; what is whole after it is still read.
     """
@@ -109,15 +111,15 @@ class LineReader:
         self.damage: ParseError | None = None
         self.header: Header | None = None
         self.time_words = 1
-        self._average: Header | None = None
+        self.average: Header | None = None
         self._table: _Table | None = None
         if state.header is not None:
             words = state.header.split()
             self.enter(header_of(tuple(words[clock.time_words(words) :])), clock.time_words(words))
 
-    def enter(self, header: Header | None, time_words: int) -> None:
-        """Take a header that somebody else has read as the one in force."""
-        self.header, self.time_words, self._average = header, max(1, time_words), None
+    def enter(self, header: Header | None, time_words: int, average: Header | None = None) -> None:
+        """Take a header that somebody else has read as the one in force, and one of averages."""
+        self.header, self.time_words, self.average = header, max(1, time_words), average
 
     def read(self, lines: Iterable[tuple[int | None, str]], ahead: str = "") -> Iterator[Block]:
         """Blocks of lines; `ahead` is text in which the locale shows, for a banner among them."""
@@ -186,15 +188,18 @@ class LineReader:
             return
         fields = words[mark + 1 :]
         if fields and (header := header_of(tuple(fields))) is not None:
-            self._average = header
+            self.average = header
             return
-        average = self._average or self.header
+        average = self.average or self.header
         if not self.averages or average is None:
             return
-        if self._average is not None and self.header is not None and len(fields) == len(self.header.columns):
-            average = self._average if len(self._average.columns) == len(fields) else self.header
+        if self.average is not None and self.header is not None and len(fields) == len(self.header.columns):
+            average = self.average if len(self.average.columns) == len(fields) else self.header
+        damage = self.damage
         values = self._values(average, fields, place)
         if values is None:
+            # sysstat leaves columns of CPUs out that were off, and its averages are no rows
+            self.damage = damage
             return
         yield from self._open(average, average=True)
         assert self._table is not None
@@ -212,6 +217,9 @@ class LineReader:
             fields[expected - 1 :] = [" ".join(fields[expected - 1 :])]
         while len(fields) < expected and len(fields) in header.texts:
             fields.append("")
+        if header.activity == "cpu" and len(fields) == expected - 1 and set(fields[1:-1]) <= {"0.00", "0,00"}:
+            # some versions forget a column of a CPU that did nothing but sleep
+            fields.insert(1, "0.00")
         if len(fields) != expected:
             self._damaged(f"expected {expected} columns ({' '.join(header.columns)}), found {len(fields)}", place)
             return None

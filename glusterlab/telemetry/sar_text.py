@@ -141,7 +141,7 @@ class TextReader:
         parts = window.split(b"\n\n")
         by_head, last, state = self._by_head, None, self.careful.state
         self._at = known = 0
-        if self._goes_on and self.careful.header is not None and parts[0][:1] not in {b"", b"\n"}:
+        if self._goes_on and self.careful.header is not None and parts[0][:1].isdigit():
             group = self._group(self.careful.header, self.careful.time_words)
             group.take(state, b"", parts[0].rstrip(b"\n"))
             self._at, known = len(parts[0]) + 2, 1
@@ -237,6 +237,7 @@ class TextReader:
         self._groups.clear()
         self._by_head.clear()
         state, header, words = self.careful.state, self.careful.header, self.careful.time_words
+        average = self.careful.average
         for group in groups:
             if sum(map(len, group.rows)) < SMALL_BYTES:
                 yield from self._group_by_lines(group)
@@ -248,7 +249,7 @@ class TextReader:
             else:
                 yield from blocks
         self.careful.state = state
-        self.careful.enter(header, words)
+        self.careful.enter(header, words, average)
 
     def _group_by_lines(self, group: _Group) -> Iterator[Block]:
         for state, start, end in group.spans():
@@ -278,7 +279,7 @@ class TextReader:
             rows = slice(int(firsts[start]), int(firsts[end]))
             if rows.start == rows.stop:
                 continue
-            local = _dates(group, state, start, times[rows], firsts[start : end + 1] - rows.start)
+            local = _dates(group, state, start, times[rows].copy(), firsts[start : end + 1] - rows.start)
             blocks.append(
                 Block(
                     tool="sar",
@@ -321,8 +322,8 @@ def _dates(
     if not (np.diff(times) < -BACK_S).any():
         first = advance(place, float(times[0]))
         place.last = float(times[-1])
-        local = times + (first - times[0])
-        return local
+        times += first - times[0]
+        return times
     local = np.empty(len(times))
     for block in range(len(firsts) - 1):
         if block:
@@ -415,5 +416,5 @@ def _times(frame: Any, time_words: int) -> NDArray[np.float64]:
     seconds = [clock.seconds_of(word) for word in words]
     if any(value is None for value in seconds):
         raise _NotRegular
-    found_seconds: NDArray[np.float64] = np.array(seconds, dtype=np.float64)
-    return found_seconds[codes]
+    times: NDArray[np.float64] = np.array(seconds, dtype=np.float64)[codes]
+    return times

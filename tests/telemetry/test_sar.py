@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from glusterlab.errors import ParseError
 from glusterlab.spec.cluster import Host
 from glusterlab.telemetry import metrics, sar
+from glusterlab.workloads.base import HostCommand
 
 DATA = Path(__file__).parents[1] / "data" / "sar"
 
@@ -220,7 +221,7 @@ def test_the_commands_on_this_machine(tmp_path: Path) -> None:
     host, path = Host(name="here"), str(tmp_path / "it's" / "f")
 
     def run(command: object) -> None:
-        assert isinstance(command, sar.HostCommand)
+        assert isinstance(command, HostCommand)
         subprocess.run(["sh", "-c", command.shell], check=True, capture_output=True, timeout=60)
 
     run(sar.start_command(host, 1, 60, path))
