@@ -7,12 +7,12 @@ from calendar import timegm
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from io import BytesIO
 from time import strptime
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
+from glusterlab.telemetry.columns import NotRegular, parse
 from glusterlab.telemetry.sadf_wide import WideHeader
 from glusterlab.telemetry.sar_lines import is_whole, number
 from glusterlab.telemetry.sysstat import Header, device_name, header_of
@@ -76,10 +76,6 @@ class _Group:
     columns: tuple[str, ...]
     table: Header
     rows: list[bytes]
-
-
-class _NotRegular(Exception):  # noqa: N818 - no error: the careful path reads it
-    pass
 
 
 class CsvReader:
@@ -183,7 +179,7 @@ class CsvReader:
             rows = b"".join(row for row in rows.splitlines(keepends=True) if _EVENT.match(row) is None)
         try:
             yield from self._by_columns(group, rows)
-        except _NotRegular:
+        except NotRegular:
             header, self.header = self.header, group.header
             for section in group.rows:
                 yield from self._carefully(section, line + text.count(b"\n", 0, max(0, text.find(section))))
@@ -191,35 +187,19 @@ class CsvReader:
 
     def _by_columns(self, group: _Group, rows: bytes) -> list[Block]:
         import numpy as np
-        import pandas as pd
 
         places = [f"c{at}" for at in range(len(group.columns))]
         types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(places, "float64")
         if group.table.device is not None:
             types[f"c{group.table.device}"] = "category"
-        try:
-            frame = pd.read_csv(
-                BytesIO(rows),
-                sep=";",
-                header=None,
-                names=["host", "interval", "time", *places],
-                index_col=False,
-                dtype=types,
-                engine="c",
-                na_filter=False,
-                quoting=3,
-                low_memory=False,
-                encoding_errors="replace",
-            )
-        except (ValueError, OverflowError, pd.errors.ParserError) as error:
-            raise _NotRegular from error
+        frame = parse(rows, ";", types)
         hosts, times = frame["host"].cat, frame["time"].cat
         found = [time_of(str(text)) for text in times.categories]
         if len(hosts.categories) != 1 or len({utc for _, utc in filter(None, found)}) != 1 or None in found:
-            raise _NotRegular
+            raise NotRegular
         values = {name: frame[f"c{at}"].to_numpy() for name, at in group.table.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
-            raise _NotRegular
+            raise NotRegular
         seconds = np.array([place[0] for place in found if place is not None])
         return [
             Block(
@@ -285,7 +265,7 @@ def _names(column: Any, table: Header) -> Any:
     """Names of devices as text; sadf calls the mean of all CPUs -1."""
     found = column.cat
     if found.categories.dtype.kind == "f":
-        raise _NotRegular
+        raise NotRegular
     names = [str(name) for name in found.categories]
     assert table.device is not None
     words = [""] * len(table.columns)

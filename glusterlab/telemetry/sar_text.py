@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Clock, State
+from glusterlab.telemetry.columns import NotRegular, parse
 from glusterlab.telemetry.sar_lines import BACK_S, LOOK_AHEAD, LineReader, advance, banner_of, is_whole, start_table
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import windows
@@ -55,10 +55,6 @@ class _Group:
         ends = [start for start, _ in self.states[1:]] + [len(self.rows)]
         for (start, state), end in zip(self.states, ends, strict=True):
             yield state, start, end
-
-
-class _NotRegular(Exception):  # noqa: N818 - no error: the careful path reads it
-    pass
 
 
 class TextReader:
@@ -244,7 +240,7 @@ class TextReader:
                 continue
             try:
                 blocks = self._group_by_columns(group)
-            except _NotRegular:
+            except NotRegular:
                 yield from self._group_by_lines(group)
             else:
                 yield from blocks
@@ -264,14 +260,14 @@ class TextReader:
 
         header = group.header
         if header.texts:
-            raise _NotRegular
+            raise NotRegular
         text, starts, others = _rows(b"\n".join(group.rows))
         frame = _parse(text, header, group.time_words, group.decimal)
         times = _times(frame, group.time_words)
         device = None if header.device is None else _names(frame[f"c{header.device}"])
         values = {name: frame[f"c{at}"].to_numpy() for name, at in header.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
-            raise _NotRegular
+            raise NotRegular
         offsets = np.cumsum([0] + [len(rows) + 1 for rows in group.rows])
         firsts = np.searchsorted(starts, offsets)
         blocks = []
@@ -358,37 +354,19 @@ def _rows(text: bytes) -> tuple[bytes, NDArray[np.int64], list[bytes]]:
         at = int(ends[index]) + 1
         if line := text[int(starts[index]) : at - 1].strip():
             if _AVERAGE.match(line) is None:
-                raise _NotRegular
+                raise NotRegular
             lines.append(line)
     kept.append(text[at:])
     return b"".join(kept), np.delete(starts, others), lines
 
 
 def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Any:
-    import pandas as pd
-
     times = [f"t{at}" for at in range(time_words)]
     columns = [f"c{at}" for at in range(len(header.columns))]
     types: dict[str, str] = dict.fromkeys(times, "category") | dict.fromkeys(columns, "float64")
     if header.device is not None:
         types[f"c{header.device}"] = "category"
-    try:
-        return pd.read_csv(
-            BytesIO(text),
-            sep=r"\s+",
-            header=None,
-            names=times + columns,
-            index_col=False,
-            dtype=types,
-            engine="c",
-            na_filter=False,
-            quoting=3,
-            decimal=decimal,
-            low_memory=False,
-            encoding_errors="replace",
-        )
-    except (ValueError, OverflowError, pd.errors.ParserError) as error:
-        raise _NotRegular from error
+    return parse(text, r"\s+", types, decimal)
 
 
 def _names(column: Any) -> Any:
@@ -397,7 +375,7 @@ def _names(column: Any) -> Any:
     if found.categories.dtype.kind in "iu":
         return found.rename_categories([str(name) for name in found.categories]).array
     if found.categories.dtype.kind == "f":
-        raise _NotRegular
+        raise NotRegular
     return column.array
 
 
@@ -415,6 +393,6 @@ def _times(frame: Any, time_words: int) -> NDArray[np.float64]:
         words = [words[index] for index in found]
     seconds = [clock.seconds_of(word) for word in words]
     if any(value is None for value in seconds):
-        raise _NotRegular
+        raise NotRegular
     times: NDArray[np.float64] = np.array(seconds, dtype=np.float64)[codes]
     return times

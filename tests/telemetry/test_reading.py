@@ -304,6 +304,21 @@ def test_nothing_but_parse_errors(tmp_path_factory: pytest.TempPathFactory, seed
                 assert all(len(values) == len(block) for values in block.metrics.values())
 
 
+@pytest.mark.parametrize("row", [0, 30])
+@pytest.mark.parametrize("change", ["1.00 1.00      98.00", "98.00 7", ""])
+def test_rows_with_more_or_fewer_columns_are_never_taken(
+    tmp_path: Path, row: int, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sar_text, "SMALL_BYTES", 1)
+    lines = _report([f"10:00:{second:02d}" for second in range(60)]).split("\n")
+    for at in range(3, 63) if row == 0 else [33]:
+        lines[at] = lines[at].replace("98.00", change)
+    found: list[Block] = []
+    with pytest.raises(ParseError, match="expected 7 columns"):
+        found.extend(read(_write(tmp_path, "\n".join(lines))))
+    assert sum(map(len, found)) == (0 if row == 0 else 59)
+
+
 def test_numbers_are_exact(tmp_path: Path) -> None:
     chance = random.Random(7)
     numbers = [f"{chance.uniform(0, 10 ** chance.randrange(1, 12)):.2f}" for _ in range(20_000)]
