@@ -34,9 +34,6 @@ CHUNK_BYTES = 24 << 20
 Files = Mapping[Path, "Iterable[Path | Chunk]"]
 """Telemetry files, and what of each is to be read: the path itself for all of it."""
 
-GROUP_ROWS = 1 << 18
-"""Rows that are gathered before they are written: the telemetry of many hosts makes one group."""
-
 
 @dataclass(frozen=True)
 class SampleJob:
@@ -284,35 +281,11 @@ def _hosts(job: SampleJob) -> dict[str, tuple[str, str]]:
 
 def _parquet(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> tuple[bytes, int]:
     """Telemetry of files, or of parts of them, as one Parquet file in memory, and its number of rows."""
-    import pyarrow.parquet as pq
+    from glusterlab.telemetry.arrow import write_parquet
 
-    sink, writer, rows = BytesIO(), None, 0
-    for table in _batches(job, files, zones):
-        if writer is None:
-            # time stamps and texts come again and again; values do not, and a dictionary of them costs time
-            repeated = [name for name in table.column_names if name != "value"]
-            writer = pq.ParquetWriter(
-                sink, table.schema, compression="zstd", compression_level=1, use_dictionary=repeated
-            )
-        writer.write_table(table)
-        rows += table.num_rows
-    if writer is not None:
-        writer.close()
+    sink = BytesIO()
+    rows = write_parquet(_tables(job, files, zones), sink)
     return sink.getvalue(), rows
-
-
-def _batches(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
-    """The telemetry as tables of at least `GROUP_ROWS` rows, but for the last."""
-    import pyarrow as pa
-
-    waiting: list[pa.Table] = []
-    for table in _tables(job, files, zones):
-        waiting.append(table)
-        if sum(each.num_rows for each in waiting) >= GROUP_ROWS:
-            yield pa.concat_tables(waiting).unify_dictionaries().combine_chunks()
-            waiting = []
-    if waiting:
-        yield pa.concat_tables(waiting).unify_dictionaries().combine_chunks()
 
 
 def _tables(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> Iterator[pa.Table]:

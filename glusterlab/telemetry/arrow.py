@@ -6,10 +6,10 @@ dictionaries as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from glusterlab.telemetry.blocks import Block, Chunk
 from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, normalise
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 BATCH_ROWS = 1 << 20
 """A table has at least so many rows, but for the last: fewer make more row groups of less use."""
 
-DICTIONARY_COLUMNS = ("campaign", "cell_id", "host", "role", "activity", "device", "metric")
-"""Columns of text."""
+GROUP_ROWS = 1 << 18
+"""Fewer rows are gathered before they are written: the telemetry of many hosts makes one group."""
 
 
 @dataclass
@@ -53,9 +53,9 @@ class _Part:
 
 
 class _Batches:
-    def __init__(self, constants: Mapping[str, str | int | float], offset_s: float) -> None:
+    def __init__(self, constants: Mapping[str, str | int | float], zone: str | None) -> None:
         self.constants = constants
-        self.offset_s = offset_s
+        self.zone = zone
         self.names = {name: _Names() for name in ("host", "activity", "device", "metric")}
         self.older: set[str | None] = set()
         self.parts: list[_Part] = []
@@ -75,7 +75,7 @@ class _Batches:
             names = np.array([self.names["device"].code(str(name)) for name in block.device.categories], dtype=np.int32)
             device = names[block.device.codes]
         metrics = np.array([self.names["metric"].code(name) for name in values], dtype=np.int16)
-        time = block.time - (0.0 if block.utc else self.offset_s if block.dated else np.nan)
+        time = _epoch(block, self.zone)
         part = _Part(
             self.names["host"].code(str(self.constants.get("host", block.host or ""))),
             self.names["activity"].code(TABLE_ACTIVITIES.get(block.activity, block.activity)),
@@ -123,21 +123,39 @@ class _Batches:
         return pa.table(columns)
 
 
+def _epoch(block: Block, zone: str | None) -> NDArray[np.float64]:
+    """Epoch seconds of a block's rows; NaN where the file has no date."""
+    import numpy as np
+    import pandas as pd
+
+    if not block.dated:
+        return np.full(len(block), np.nan)
+    if block.utc or zone is None:
+        return block.time
+    local = pd.to_datetime(block.time, unit="s").as_unit("us")
+    # the hour that comes twice is taken for its first coming, and one that is skipped for the end of the gap
+    first = np.ones(len(local), dtype=bool)
+    moments = local.tz_localize(zone, ambiguous=first, nonexistent="shift_forward")
+    epoch: NDArray[np.float64] = moments.asi8 / 1e6
+    return epoch
+
+
 def arrow_batches(
     source: Path | Chunk,
     constants: Mapping[str, str | int | float],
-    offset_s: float = 0.0,
+    zone: str | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.Table]:
-    """Telemetry in the long form of ``tables.SCHEMAS["telemetry"]``, without averages.
+    """Telemetry in the long form of ``schemas.SCHEMAS["telemetry"]``, without averages.
 
     Parameters
     ----------
     source : pathlib.Path or Chunk
     constants : mapping
         Values of ``campaign``, ``cell_id``, ``sample``, ``role``, and of ``host`` where it is not to be the file's.
-    offset_s : float
-        Of the host's local time from UTC, east is positive: sar prints local time without its offset.
+    zone : str, optional
+        Time zone of the host, such as ``Europe/Rome``: sar prints local time without its offset. None takes it for
+        UTC.
     batch_rows : int
         Rows of a table, at least.
 
@@ -151,54 +169,66 @@ def arrow_batches(
     ParseError
         As `read_chunk`, after what is whole.
     """
-    batches = _Batches(constants, offset_s)
+    batches = _Batches(constants, zone)
     blocks = read(source) if isinstance(source, Path) else read_chunk(source)
-    try:
-        for block in blocks:
-            batches.add(block)
-            if batches.rows >= batch_rows:
-                yield batches.table()
-    finally:
-        blocks.close()  # type: ignore[attr-defined]
+    for block in blocks:
+        batches.add(block)
+        if batches.rows >= batch_rows:
+            yield batches.table()
     if batches.rows:
         yield batches.table()
 
 
-def write_parquet(
-    source: Path | Chunk, target: Path, constants: Mapping[str, str | int | float], offset_s: float = 0.0
-) -> int:
-    """Write telemetry to a Parquet file; a chunk's part can be written by any process.
+def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
+    """Write telemetry as one Parquet file.
 
     Parameters
     ----------
-    source : pathlib.Path or Chunk
-    target : pathlib.Path
-    constants, offset_s
-        As `arrow_batches`.
+    tables : iterable of pyarrow.Table
+        As `arrow_batches` yields them, of any number of files; small ones are gathered.
+    sink : pathlib.Path or binary stream
 
     Returns
     -------
     int
-        Rows written; without any there is no file.
+        Rows written; without any nothing is written.
 
     Raises
     ------
     ParseError
-        As `arrow_batches`; the file then has what is whole.
+        As the tables' maker; the file then has what is whole.
     """
     import pyarrow.parquet as pq
 
     writer = None
     rows = 0
     try:
-        for table in arrow_batches(source, constants, offset_s):
+        for table in _gathered(tables):
             if writer is None:
-                writer = pq.ParquetWriter(
-                    target, table.schema, compression="snappy", use_dictionary=[*DICTIONARY_COLUMNS, "sample", "time_s"]
-                )
+                # time stamps and texts come again and again; a dictionary of values costs more than it saves
+                repeated = [name for name in table.column_names if name != "value"]
+                writer = pq.ParquetWriter(sink, table.schema, compression="zstd", use_dictionary=repeated)
             writer.write_table(table)
-            rows += len(table)
+            rows += table.num_rows
     finally:
         if writer is not None:
             writer.close()
     return rows
+
+
+def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    def joined() -> pa.Table:
+        return waiting[0] if len(waiting) == 1 else pa.concat_tables(waiting).unify_dictionaries().combine_chunks()
+
+    waiting: list[pa.Table] = []
+    rows = 0
+    for table in tables:
+        waiting.append(table)
+        rows += table.num_rows
+        if rows >= GROUP_ROWS:
+            yield joined()
+            waiting, rows = [], 0
+    if waiting:
+        yield joined()

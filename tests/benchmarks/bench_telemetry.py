@@ -26,7 +26,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from glusterlab.telemetry.arrow import write_parquet
+from glusterlab.tableparts import CHUNK_BYTES
+from glusterlab.telemetry.arrow import arrow_batches, write_parquet
 from glusterlab.telemetry.blocks import Chunk
 from glusterlab.telemetry.reading import chunks
 from glusterlab.telemetry.sar import SADC_PLACES
@@ -63,13 +64,14 @@ def repeat(text: bytes, size: int, target: Path) -> int:
 
 
 def _part(task: tuple[Chunk, Path]) -> int:
-    return write_parquet(*task, CONSTANTS)
+    chunk, target = task
+    return write_parquet(arrow_batches(chunk, CONSTANTS), target)
 
 
 def this_reader(path: Path, folder: Path) -> int:
     """All of a file to Parquet with two processes; start of the processes included."""
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        tasks = [(chunk, folder / f"{number}.parquet") for number, chunk in enumerate(chunks(path))]
+        tasks = [(chunk, folder / f"{number}.parquet") for number, chunk in enumerate(chunks(path, CHUNK_BYTES))]
         return sum(pool.map(_part, tasks))
 
 

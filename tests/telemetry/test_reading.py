@@ -332,7 +332,7 @@ def test_arrow_tables(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     constants: dict[str, str | int | float] = {"campaign": "c", "cell_id": "x", "sample": 3, "role": "server"}
-    table = next(arrow_batches(DATA / "all.txt", constants, offset_s=3600.0))
+    table = next(arrow_batches(DATA / "all.txt", constants, zone="Etc/GMT-1"))
     frame = table.to_pandas()
     assert list(frame.columns) == [
         "campaign", "cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value",
@@ -347,6 +347,21 @@ def test_arrow_tables(tmp_path: Path) -> None:
     )
     names = ["host", "activity", "device", "time_s", "metric", "value"]
     assert sorted(frame[names].astype({"host": str}).itertuples(index=False, name=None)) == expected
-    assert write_parquet(DATA / "all.txt", tmp_path / "t.parquet", constants) == len(expected)
+    small = [table.slice(start, 1000) for start in range(0, len(table), 1000)]
+    assert write_parquet(small, tmp_path / "t.parquet") == len(expected)
     kept = pq.read_table(tmp_path / "t.parquet").to_pandas()
     np.testing.assert_array_equal(np.sort(kept["value"]), np.sort(frame["value"]))
+
+
+def test_local_time_follows_its_zone_over_a_change_of_the_clock(tmp_path: Path) -> None:
+    banner = "Linux 6.1 (h) \t2026-03-29 \t_x86_64_\t(2 CPU)\n\n"
+    text = f"{banner}00:59:00 proc/s cswch/s\n01:00:00 1.00 2.00\n03:00:00 1.00 2.00\n"
+    (table,) = arrow_batches(_write(tmp_path, text), {}, zone="Europe/Rome")
+    hours = sorted(set(table["time_s"].to_pylist()))
+    assert hours[1] - hours[0] == 3600
+    assert hours[0] == 1774742400.0
+
+
+def test_nothing_to_write_is_no_file(tmp_path: Path) -> None:
+    assert write_parquet([], tmp_path / "t.parquet") == 0
+    assert not (tmp_path / "t.parquet").exists()
