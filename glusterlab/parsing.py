@@ -27,7 +27,7 @@ Kind = Literal["workload", "worker", "telemetry", "volume", "brick", "profile"]
 
 def tools() -> tuple[str, ...]:
     """Names of all tools whose files can be read."""
-    return (*readers.READERS, *TELEMETRY_TOOLS)
+    return (*readers.TOOLS, *TELEMETRY_TOOLS)
 
 
 def parse(path: Path, *, tool: str | None = None, averages: bool = False) -> Iterator[Record]:
@@ -81,7 +81,7 @@ def _is_telemetry(path: Path) -> bool:
         return False
     # a log may hold sar's lines and a tool's report; the report is what it was kept for
     document = Document(path, head)
-    return max(reader.recognise(document) for reader in readers.READERS.values()) < SURE
+    return max(readers.reader(tool).recognise(document) for tool in readers.TOOLS) < SURE
 
 
 def _head(path: Path) -> bytes:

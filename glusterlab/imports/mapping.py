@@ -35,10 +35,10 @@ def _operation(value: object) -> object:
 
 
 def _tool(value: object) -> object:
-    from glusterlab.readers import READERS
+    from glusterlab.readers import TOOLS
 
-    if isinstance(value, str) and value not in READERS:
-        raise ValueError(f"unknown tool {value!r}" + suggest(value, list(READERS)))
+    if isinstance(value, str) and value not in TOOLS:
+        raise ValueError(f"unknown tool {value!r}" + suggest(value, list(TOOLS)))
     return value
 
 

@@ -2,20 +2,21 @@
 
 A reader is one module. It has ``TOOL``, its name; ``recognise(document)``, how sure it is that the document is one of
 its own, from 0 to 1; and ``read(document)``, which yields records. What is whole is yielded; damage, a cut and what is
-no result raise `ParseError` with the line and with what was expected. A new tool is one such module and one line here.
+no result raise `ParseError` with the line and with what was expected. A new tool is one such module, of its tool's
+name, and one word here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from importlib import import_module
+from typing import Protocol, cast
 
 from glusterlab.errors import ParseError, UsageError
-from glusterlab.readers import dd, fio, gluster, iozone, iperf3, smallfile, specsfs
 from glusterlab.readers.document import Document
 from glusterlab.readers.records import Record
 
-__all__ = ["READERS", "Document", "Reader", "Record", "read", "recognise"]
+__all__ = ["TOOLS", "Document", "Reader", "Record", "read", "reader", "recognise"]
 
 
 class Reader(Protocol):
@@ -36,8 +37,21 @@ class Reader(Protocol):
         """
 
 
-READERS: dict[str, Reader] = {reader.TOOL: reader for reader in (iozone, smallfile, fio, dd, iperf3, specsfs, gluster)}
-"""Every reader whose files fit into memory, by tool. Telemetry is read column by column, see `glusterlab.telemetry`."""
+TOOLS = ("iozone", "smallfile", "fio", "dd", "iperf3", "specsfs", "gluster")
+"""Every tool whose files fit into memory. Telemetry is read column by column, see `glusterlab.telemetry`."""
+
+
+def reader(tool: str) -> Reader:
+    """The reader of a tool; it is loaded when it is asked for, as most commands need none or one.
+
+    Raises
+    ------
+    UsageError
+        When there is no such tool.
+    """
+    if tool not in TOOLS:
+        raise UsageError(f"unknown tool {tool!r}: there are {', '.join(TOOLS)}")
+    return cast("Reader", import_module(f"{__name__}.{tool}"))
 
 
 def recognise(document: Document) -> Reader:
@@ -48,12 +62,12 @@ def recognise(document: Document) -> Reader:
     ParseError
         When none is.
     """
-    sure = {tool: reader.recognise(document) for tool, reader in READERS.items()}
+    sure = {tool: reader(tool).recognise(document) for tool in TOOLS}
     best = max(sure, key=lambda tool: sure[tool])
     if sure[best] <= 0:
-        known = ", ".join([*READERS, "sar", "sadf"])
+        known = ", ".join([*TOOLS, "sar", "sadf"])
         raise document.error(f"expected the output of {known}; found none of them", 1)
-    return READERS[best]
+    return reader(best)
 
 
 def read(document: Document, tool: str | None = None) -> Iterator[Record]:
@@ -66,10 +80,8 @@ def read(document: Document, tool: str | None = None) -> Iterator[Record]:
     UsageError
         When there is no such tool.
     """
-    if tool is not None and tool not in READERS:
-        raise UsageError(f"unknown tool {tool!r}: there are {', '.join(READERS)}")
-    reader = recognise(document) if tool is None else READERS[tool]
+    found = recognise(document) if tool is None else reader(tool)
     try:
-        yield from reader.read(document)
+        yield from found.read(document)
     except ParseError as error:
         raise ParseError(error.message, file=document.path, line=error.line) from error

@@ -192,12 +192,12 @@ class CsvReader:
         types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(places, "float64")
         if group.table.device is not None:
             types[f"c{group.table.device}"] = "category"
-        frame = parse(rows, ";", types)
-        hosts, times = frame["host"].cat, frame["time"].cat
+        columns = parse(rows, ";", types)
+        hosts, times = columns["host"], columns["time"]
         found = [time_of(str(text)) for text in times.categories]
         if len(hosts.categories) != 1 or len({utc for _, utc in filter(None, found)}) != 1 or None in found:
             raise NotRegular
-        values = {name: frame[f"c{at}"].to_numpy() for name, at in group.table.metrics.items()}
+        values = {name: columns[f"c{at}"] for name, at in group.table.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
             raise NotRegular
         seconds = np.array([place[0] for place in found if place is not None])
@@ -206,8 +206,8 @@ class CsvReader:
                 tool="sadf",
                 host=str(hosts.categories[0]) or None,
                 activity=group.table.activity,
-                device=None if group.table.device is None else _names(frame[f"c{group.table.device}"], group.table),
-                time=seconds[times.codes.to_numpy()],
+                device=None if group.table.device is None else _names(columns[f"c{group.table.device}"], group.table),
+                time=seconds[times.codes],
                 utc=any(place is not None and place[1] for place in found),
                 dated=True,
                 metrics=values,
@@ -263,17 +263,14 @@ class CsvReader:
 
 def _names(column: Any, table: Header) -> Any:
     """Names of devices as text; sadf calls the mean of all CPUs -1."""
-    found = column.cat
-    if found.categories.dtype.kind == "f":
-        raise NotRegular
-    names = [str(name) for name in found.categories]
+    names = [str(name) for name in column.categories]
     assert table.device is not None
     words = [""] * len(table.columns)
     renamed = []
     for name in names:
         words[table.device] = name
         renamed.append(device_name(table, words))
-    return found.rename_categories(renamed).array
+    return column.rename_categories(renamed)
 
 
 class Rows:

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Clock, State
-from glusterlab.telemetry.columns import NotRegular, parse
+from glusterlab.telemetry.columns import Columns, NotRegular, parse
 from glusterlab.telemetry.sar_lines import BACK_S, LOOK_AHEAD, LineReader, advance, banner_of, is_whole, start_table
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import windows
@@ -262,10 +262,10 @@ class TextReader:
         if header.texts:
             raise NotRegular
         text, starts, others = _rows(b"\n".join(group.rows))
-        frame = _parse(text, header, group.time_words, group.decimal)
-        times = _times(frame, group.time_words)
-        device = None if header.device is None else _names(frame[f"c{header.device}"])
-        values = {name: frame[f"c{at}"].to_numpy() for name, at in header.metrics.items()}
+        columns = _parse(text, header, group.time_words, group.decimal)
+        times = _times(columns, group.time_words)
+        device = None if header.device is None else columns[f"c{header.device}"]
+        values = {name: columns[f"c{at}"] for name, at in header.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
             raise NotRegular
         offsets = np.cumsum([0] + [len(rows) + 1 for rows in group.rows])
@@ -360,7 +360,7 @@ def _rows(text: bytes) -> tuple[bytes, NDArray[np.int64], list[bytes]]:
     return b"".join(kept), np.delete(starts, others), lines
 
 
-def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Any:
+def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Columns:
     times = [f"t{at}" for at in range(time_words)]
     columns = [f"c{at}" for at in range(len(header.columns))]
     types: dict[str, str] = dict.fromkeys(times, "category") | dict.fromkeys(columns, "float64")
@@ -369,25 +369,15 @@ def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Any:
     return parse(text, r"\s+", types, decimal)
 
 
-def _names(column: Any) -> Any:
-    """Names of devices; pandas takes names that are all numbers as numbers."""
-    found = column.cat
-    if found.categories.dtype.kind in "iu":
-        return found.rename_categories([str(name) for name in found.categories]).array
-    if found.categories.dtype.kind == "f":
-        raise NotRegular
-    return column.array
-
-
-def _times(frame: Any, time_words: int) -> NDArray[np.float64]:
+def _times(columns: Columns, time_words: int) -> NDArray[np.float64]:
     import numpy as np
 
-    codes = frame["t0"].cat.codes.to_numpy().astype(np.int64)
-    words: list[tuple[str, ...]] = [(str(word),) for word in frame["t0"].cat.categories]
+    codes = columns["t0"].codes.astype(np.int64)
+    words: list[tuple[str, ...]] = [(str(word),) for word in columns["t0"].categories]
     for at in range(1, time_words):
-        more = frame[f"t{at}"].cat
+        more = columns[f"t{at}"]
         names = [str(word) for word in more.categories]
-        codes = codes * len(names) + more.codes.to_numpy()
+        codes = codes * len(names) + more.codes
         words = [(*first, name) for first in words for name in names]
         found, codes = np.unique(codes, return_inverse=True)
         words = [words[index] for index in found]
