@@ -74,9 +74,8 @@ def main() -> None:
             raw = place / "raw" / "bench"
             one = next(raw.glob("cells/*/sample-01/workload/*"))
             cold, peak = command("tables", "raw/bench", cwd=place)
-            print(
-                f"{samples} samples, {size:.0f} MB: all {cold:.2f} s, {1000 * cold / size:.1f} ms/MB, peak {peak:.0f} MiB"
-            )
+            rate = f"{1000 * cold / size:.1f} ms/MB"
+            print(f"{samples} samples, {size:.0f} MB: all {cold:.2f} s, {rate}, peak {peak:.0f} MiB", flush=True)
             nothing, changed = [], []
             for _ in range(chosen.rounds):
                 nothing.append(command("tables", "raw/bench", cwd=place)[0])

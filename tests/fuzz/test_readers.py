@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 import os
 import resource
-import signal
 import warnings
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +22,7 @@ from glusterlab.errors import GlusterlabError
 from glusterlab.parsing import parse
 from glusterlab.readers.records import Record, WorkerRecord, WorkloadRecord
 
+from ..hang import no_hang
 from . import mutations
 
 DATA = Path(__file__).parents[1] / "data"
@@ -51,29 +50,11 @@ def _seeds() -> dict[str, list[bytes]]:
 SEEDS = _seeds()
 
 
-class Hang(BaseException):
-    """A reader took too long; no handler of the library may catch it."""
-
-
-@contextmanager
-def no_hang() -> Iterator[None]:
-    def ring(*_: object) -> None:
-        raise Hang(f"a file took more than {HANG_S} s")
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, HANG_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def read(path: Path, data: bytes) -> list[Record]:
     """What the file gives, until its end or the first error that the library means."""
     path.write_bytes(data)
     records: list[Record] = []
-    with no_hang(), warnings.catch_warnings():
+    with no_hang(HANG_S), warnings.catch_warnings():
         warnings.simplefilter("error")
         # what came before the error stays in the list
         with suppress(GlusterlabError):

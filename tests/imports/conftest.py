@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -56,7 +57,8 @@ class Tally:
 
 @pytest.fixture(autouse=True)
 def _tally(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(readers.READERS, "tally", Tally())
+    monkeypatch.setitem(sys.modules, "glusterlab.readers.tally", Tally())
+    monkeypatch.setattr(readers, "TOOLS", (*readers.TOOLS, "tally"))
 
 
 @pytest.fixture

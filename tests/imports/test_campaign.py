@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from glusterlab.spec import build_plan, json_schema, load_campaign, load_cluster
 from glusterlab.status import campaign_status
 from glusterlab.verify import verify
 
+from ..hang import no_hang
 from .conftest import SADF, SAR, Put, line, run, run_json
 from .test_plan import PATTERN, write_map
 
@@ -329,7 +329,8 @@ from glusterlab.imports import campaign
 from glusterlab import cli, readers
 sys.path.insert(0, {tests!r})
 from imports.conftest import Tally
-readers.READERS["tally"] = Tally()
+sys.modules["glusterlab.readers.tally"] = Tally()
+readers.TOOLS = (*readers.TOOLS, "tally")
 write = campaign._write_sample
 def slowly(*arguments):
     found = write(*arguments)
@@ -372,9 +373,8 @@ def test_the_same_folder_makes_the_same_cells(project: Path, mine: Path) -> None
 
 def test_many_results_are_imported_in_seconds(project: Path, put: Put) -> None:
     put("x.txt", *(line("write", record=512 * n, size=1 << 30) for n in range(1, 1001)))
-    start = time.monotonic()
-    assert run("--pattern", "{layout}.txt").exit_code == 0
-    assert time.monotonic() - start < 30
+    with no_hang(120):
+        assert run("--pattern", "{layout}.txt").exit_code == 0
     assert load_campaign(project / "raw" / "mine" / "campaign.yaml").repeats == 1
 
 

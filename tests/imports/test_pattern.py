@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from glusterlab.imports.pattern import Pattern
+
+from ..hang import no_hang
 
 
 def words(pattern: str, path: str) -> dict[str, str] | None:
@@ -59,6 +59,5 @@ def test_what_is_no_pattern(pattern: str, said: str) -> None:
 def test_no_path_makes_it_slow() -> None:
     fields = "-".join(f"{{{name}}}" for name in ("layout", "job", "host", "options", "tool", "access", "operation"))
     pattern = Pattern.parse(f"**/{fields}.txt")
-    start = time.monotonic()
-    assert pattern.match("-" * 250 + "/" + "a-" * 120 + ".log", lambda *_: True) is None
-    assert time.monotonic() - start < 5
+    with no_hang():
+        assert pattern.match("-" * 250 + "/" + "a-" * 120 + ".log", lambda *_: True) is None

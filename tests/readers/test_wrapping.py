@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 
 import pytest
 
 from glusterlab.errors import ParseError
 from glusterlab.readers.wrapping import by_host, json_values, number, whole
+
+from ..hang import no_hang
 
 
 def test_a_host_is_one_only_in_front_of_a_report() -> None:
@@ -46,10 +47,8 @@ def test_json_that_is_cut_or_damaged(text: str, line: int, found: str) -> None:
 
 @pytest.mark.parametrize("piece", ["{\n", "[\n", "[[ x\n", "{ x\n", "[{ x\n", " " * 50 + "\n", "}{x", "a: {\n"])
 def test_text_full_of_brackets(piece: str) -> None:
-    start = time.perf_counter()
-    with contextlib.suppress(ParseError):
+    with no_hang(), contextlib.suppress(ParseError):
         assert list(json_values(piece * 100_000)) == []
-    assert time.perf_counter() - start < 2
 
 
 def test_numbers() -> None:
