@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -66,9 +67,17 @@ def _counts(name: str) -> bool:
 
 def _local_versions(path: Path) -> dict[str, str]:
     found = {}
-    for file in sorted(path.rglob("*")):
-        name = file.relative_to(path).as_posix()
-        if _counts(name) and file.is_file():
-            state = file.stat()
-            found[name] = f"{state.st_size} {state.st_mtime_ns}"
-    return found
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(path / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if not _counts(name):
+                    continue
+                if entry.is_dir():
+                    folders.append(f"{name}/")
+                else:
+                    state = entry.stat()
+                    found[name] = f"{state.st_size} {state.st_mtime_ns}"
+    return dict(sorted(found.items()))

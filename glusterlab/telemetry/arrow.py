@@ -72,7 +72,7 @@ class _Batches:
         if block.device is None:
             device = np.full(rows, self.names["device"].code(""), dtype=np.int32)
         else:
-            names = np.array([self.names["device"].code(str(name)) for name in block.device.categories], dtype=np.int32)
+            names = np.array([self.names["device"].code(name) for name in block.device.categories], dtype=np.int32)
             device = names[block.device.codes]
         metrics = np.array([self.names["metric"].code(name) for name in values], dtype=np.int16)
         time = _epoch(block, self.zone)
@@ -126,12 +126,13 @@ class _Batches:
 def _epoch(block: Block, zone: str | None) -> NDArray[np.float64]:
     """Epoch seconds of a block's rows; NaN where the file has no date."""
     import numpy as np
-    import pandas as pd
 
     if not block.dated:
         return np.full(len(block), np.nan)
     if block.utc or zone is None:
         return block.time
+    import pandas as pd
+
     local = pd.to_datetime(block.time, unit="s").as_unit("us")
     # the hour that comes twice is taken for its first coming, and one that is skipped for the end of the gap
     first = np.ones(len(local), dtype=bool)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     from numpy.typing import NDArray
 
 Tool = Literal["sar", "sadf"]
@@ -25,6 +25,44 @@ DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """A column of few texts that come again and again.
+
+    Attributes
+    ----------
+    codes : numpy.ndarray of int
+        Place in `categories`, per row.
+    categories : tuple of str
+    """
+
+    codes: NDArray[np.signedinteger[Any]]
+    categories: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str | None]) -> Names:
+        """The column of these texts; None is an empty one."""
+        import numpy as np
+
+        codes: dict[str, int] = {}
+        found = [codes.setdefault(text or "", len(codes)) for text in texts]
+        return cls(np.array(found, dtype=np.int32), tuple(codes))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __iter__(self) -> Iterator[str]:
+        return (self.categories[code] for code in self.codes.tolist())
+
+    def part(self, rows: slice) -> Names:
+        """Some of the rows."""
+        return Names(self.codes[rows], self.categories)
+
+    def renamed(self, categories: Iterable[str]) -> Names:
+        """The column with other texts in place of its own."""
+        return Names(self.codes, tuple(categories))
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Rows of one activity, as columns of equal length.
 
@@ -34,7 +72,7 @@ class Block:
     host : str or None
     activity : str
         cpu, memory, disk, ...; see `glusterlab.telemetry.sysstat`.
-    device : pandas.Categorical or None
+    device : Names or None
         CPU, interface, block device, ...; None where there is one value for the whole host.
     time : numpy.ndarray of float64
         Seconds. If `utc`, epoch seconds; else the host's local time, counted as if it were UTC. Without a date in the
@@ -51,7 +89,7 @@ class Block:
     tool: Tool
     host: str | None
     activity: str
-    device: pd.Categorical | None
+    device: Names | None
     time: NDArray[np.float64]
     utc: bool
     dated: bool

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
+
+from glusterlab.telemetry.blocks import Names
 
 
 class NotRegular(Exception):  # noqa: N818 - no error: whoever catches it reads line by line
@@ -16,7 +18,7 @@ SMALL_BYTES = 1 << 16
 """Up to so many bytes plain Python is done before pandas has begun: its start costs some milliseconds."""
 
 Columns = dict[str, Any]
-"""Of names a `pandas.Categorical` whose categories are text, of numbers an array of float64."""
+"""Of texts `Names`, of numbers an array of float64."""
 
 
 def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -> Columns:
@@ -47,7 +49,6 @@ def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -
 
 def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:
     import numpy as np
-    import pandas as pd
 
     between = None if sep == r"\s+" else sep.encode()
     rows = [row for line in text.split(b"\n") if (row := line.split(between))]
@@ -56,14 +57,7 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
     found: Columns = {}
     for (name, dtype), column in zip(types.items(), zip(*rows, strict=True), strict=True):
         if dtype == "category":
-            names = sorted(set(column))
-            codes = {word: code for code, word in enumerate(names)}
-            words = [word.decode("utf-8", "replace") for word in names]
-            if len(set(words)) < len(words):
-                raise NotRegular
-            found[name] = pd.Categorical.from_codes(
-                [codes[word] for word in column], categories=pd.Index(words, dtype=object)
-            )
+            found[name] = _names(column)
             continue
         joined = b" ".join(column)
         # Python's numbers may have underscores
@@ -76,6 +70,14 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
         except ValueError as error:
             raise NotRegular from error
     return found
+
+
+def _names(column: Sequence[bytes]) -> Names:
+    import numpy as np
+
+    codes: dict[bytes, int] = {}
+    found = [codes.setdefault(word, len(codes)) for word in column]
+    return Names(np.array(found, dtype=np.int32), tuple(word.decode("utf-8", "replace") for word in codes))
 
 
 def _large(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:
@@ -106,11 +108,9 @@ def _large(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
     }
 
 
-def _text(column: Any) -> Any:
+def _text(column: Any) -> Names:
     """Names as text; pandas takes names that are all numbers as numbers."""
     found = column.array
-    if found.categories.dtype.kind in "iu":
-        return found.rename_categories([str(name) for name in found.categories])
     if found.categories.dtype.kind == "f":
         raise NotRegular
-    return found
+    return Names(found.codes, tuple(str(name) for name in found.categories))

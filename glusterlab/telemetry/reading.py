@@ -180,7 +180,7 @@ def records(source: Path | IO[bytes], averages: bool = False) -> Iterator[Teleme
 def _records(path: Path, name: str, averages: bool) -> Iterator[TelemetryRecord]:
     for block in read(path, averages, lines=True):
         metrics = [(column, values.tolist()) for column, values in block.metrics.items()]
-        devices = [None] * len(block) if block.device is None else list(block.device)
+        devices = [None] * len(block) if block.device is None else [name or None for name in block.device]
         numbers = [None] * len(block) if block.lines is None else block.lines.tolist()
         for row, seconds in enumerate(block.time.tolist()):
             time = "average" if block.average else iso_time(seconds, block.utc, block.dated)

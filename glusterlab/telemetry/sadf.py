@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from time import strptime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
-from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Names
 from glusterlab.telemetry.columns import NotRegular, parse
 from glusterlab.telemetry.sadf_wide import WideHeader
 from glusterlab.telemetry.sar_lines import is_whole, number
@@ -194,7 +194,7 @@ class CsvReader:
             types[f"c{group.table.device}"] = "category"
         columns = parse(rows, ";", types)
         hosts, times = columns["host"], columns["time"]
-        found = [time_of(str(text)) for text in times.categories]
+        found = [time_of(text) for text in times.categories]
         if len(hosts.categories) != 1 or len({utc for _, utc in filter(None, found)}) != 1 or None in found:
             raise NotRegular
         values = {name: columns[f"c{at}"] for name, at in group.table.metrics.items()}
@@ -204,7 +204,7 @@ class CsvReader:
         return [
             Block(
                 tool="sadf",
-                host=str(hosts.categories[0]) or None,
+                host=hosts.categories[0] or None,
                 activity=group.table.activity,
                 device=None if group.table.device is None else _names(columns[f"c{group.table.device}"], group.table),
                 time=seconds[times.codes],
@@ -261,16 +261,15 @@ class CsvReader:
             self.damage = ParseError(message, file=self.chunk.path, line=place)
 
 
-def _names(column: Any, table: Header) -> Any:
+def _names(column: Names, table: Header) -> Names:
     """Names of devices as text; sadf calls the mean of all CPUs -1."""
-    names = [str(name) for name in column.categories]
     assert table.device is not None
     words = [""] * len(table.columns)
     renamed = []
-    for name in names:
+    for name in column.categories:
         words[table.device] = name
-        renamed.append(device_name(table, words))
-    return column.rename_categories(renamed)
+        renamed.append(device_name(table, words) or "")
+    return column.renamed(renamed)
 
 
 class Rows:
@@ -307,7 +306,6 @@ class Rows:
     def blocks(self) -> Iterator[Block]:
         """What was taken, and forget it."""
         import numpy as np
-        import pandas as pd
 
         taken, self._rows = self._rows, {}
         for (table, host, utc), rows in taken.items():
@@ -316,7 +314,7 @@ class Rows:
                 tool="sadf",
                 host=host,
                 activity=table.activity,
-                device=None if table.device is None else pd.Categorical([row[1] for row in rows]),
+                device=None if table.device is None else Names.of(row[1] for row in rows),
                 time=np.array([row[0] for row in rows], dtype=np.float64),
                 utc=utc,
                 dated=True,

@@ -13,7 +13,7 @@ it from 11.7.4 on; the values of an older one are reduced by them.
 from __future__ import annotations
 
 import lzma
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -21,13 +21,9 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.hosts.quoting import join, quote
-from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, metric_of, normalise
-from glusterlab.telemetry.reading import read
 from glusterlab.workloads.base import HostCommand
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from glusterlab.spec.cluster import Host
 
 MAX_TEXT_BYTES = 64 << 20
@@ -48,16 +44,6 @@ MARKS = {
 REQUIRED = frozenset({"cpu", "load", "memory"})
 """Activities without which a host's telemetry is not complete."""
 
-
-COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "cpu": ("%user", "%nice", "%system", "%iowait", "%steal", "%idle"),
-    "queue": ("runq-sz", "ldavg-1", "blocked"),
-    "memory": ("kbmemfree", "kbavail", "kbmemused", "kbbuffers", "kbcached", "kbdirty"),
-    "io": ("tps", "bread/s", "bwrtn/s"),
-    "disk": ("tps", "rkB/s", "rd_sec/s", "wkB/s", "wr_sec/s", "aqu-sz", "avgqu-sz", "await", "%util"),
-    "network": ("rxpck/s", "txpck/s", "rxkB/s", "rxbyt/s", "txkB/s", "txbyt/s", "%ifutil"),
-}
-"""What a measured campaign's figures can use, by activity: older names stand beside newer ones."""
 
 SADC_PLACES = (
     "/usr/lib/sysstat/sadc",
@@ -288,58 +274,3 @@ def coverage(path: Path) -> Coverage:
         covered_s=sum(intervals.values()),
         restarts=tuple(restarts),
     )
-
-
-def parse(files: Mapping[str, Path]) -> pd.DataFrame:
-    """Telemetry of several hosts as one long table.
-
-    Parameters
-    ----------
-    files : mapping of str to pathlib.Path
-        Name of the host, as in the cluster file, and its file.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``host``, ``time_s`` (epoch, float64), ``activity``, ``device`` (empty where there is one for the
-        whole host), ``metric``, ``value`` (float64, in the unit that the metric's name tells). Sorted by host,
-        activity, device, metric and time.
-
-    Raises
-    ------
-    ParseError
-        When a file is damaged, or a value is no number.
-    """
-    import pandas as pd
-
-    tables = [table for host, path in files.items() for table in _tables(host, path)]
-    columns = ["host", "time_s", "activity", "device", "metric", "value"]
-    if not tables:
-        empty = pd.DataFrame({name: pd.Series(dtype="object") for name in columns})
-        return empty.astype({"time_s": "float64", "value": "float64"})
-    table = pd.concat(tables, ignore_index=True)
-    return table.sort_values(["host", "activity", "device", "metric", "time_s"], ignore_index=True)[columns]
-
-
-def _tables(host: str, path: Path) -> Iterator[pd.DataFrame]:
-    import pandas as pd
-
-    blocks = [block for block in read(path) if block.activity in COLUMNS]
-    older = any(counts_caches(block) for block in blocks)
-    for block in blocks:
-        wanted = {metric_of(block.activity, column)[0] for column in COLUMNS[block.activity]}
-        device = "" if block.device is None else pd.Series(block.device).astype("str")
-        # of CPUs only the mean of all
-        rows = slice(None) if block.activity != "cpu" or block.device is None else (block.device == "all")
-        for metric, values in normalise(block, older).items():
-            if metric in wanted:
-                yield pd.DataFrame(
-                    {
-                        "host": host,
-                        "time_s": block.time,
-                        "activity": TABLE_ACTIVITIES.get(block.activity, block.activity),
-                        "device": device,
-                        "metric": metric,
-                        "value": values,
-                    }
-                )[rows]

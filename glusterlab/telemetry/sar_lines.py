@@ -13,7 +13,7 @@ from pathlib import Path
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import DAY_S, Block, Clock, State
+from glusterlab.telemetry.blocks import DAY_S, Block, Clock, Names, State
 from glusterlab.telemetry.sysstat import Header, device_name, header_of
 
 BACK_S = 3600.0
@@ -244,14 +244,13 @@ class LineReader:
         if table is None:
             return
         import numpy as np
-        import pandas as pd
 
         values = np.array(table.values, dtype=np.float64).reshape(len(table.time), -1)
         yield Block(
             tool="sar",
             host=self.state.host,
             activity=table.header.activity,
-            device=None if table.header.device is None else pd.Categorical(table.device),
+            device=None if table.header.device is None else Names.of(table.device),
             time=np.array(table.time, dtype=np.float64),
             utc=False,
             dated=self.state.date is not None,

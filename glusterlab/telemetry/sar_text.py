@@ -281,7 +281,7 @@ class TextReader:
                     tool="sar",
                     host=state.host,
                     activity=header.activity,
-                    device=None if device is None else device[rows],
+                    device=None if device is None else device.part(rows),
                     time=local + (state.date or 0.0),
                     utc=False,
                     dated=state.date is not None,
@@ -373,10 +373,10 @@ def _times(columns: Columns, time_words: int) -> NDArray[np.float64]:
     import numpy as np
 
     codes = columns["t0"].codes.astype(np.int64)
-    words: list[tuple[str, ...]] = [(str(word),) for word in columns["t0"].categories]
+    words: list[tuple[str, ...]] = [(word,) for word in columns["t0"].categories]
     for at in range(1, time_words):
         more = columns[f"t{at}"]
-        names = [str(word) for word in more.categories]
+        names = more.categories
         codes = codes * len(names) + more.codes
         words = [(*first, name) for first in words for name in names]
         found, codes = np.unique(codes, return_inverse=True)
