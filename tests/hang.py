@@ -1,4 +1,4 @@
-"""A guard against input that makes a reader hang; generous, because this is no measurement."""
+"""A guard against input that makes a reader hang, by the processor's time: a busy machine is no hang."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ class Hang(BaseException):
 
 @contextmanager
 def no_hang(seconds: float = 60.0) -> Iterator[None]:
-    """Interrupt what takes longer. Time that grows with the square of the input takes minutes where this is used."""
+    """Interrupt what computes longer. Time that grows with the square of the input is minutes where this is used."""
 
     def ring(*_: object) -> None:
-        raise Hang(f"not done within {seconds:g} s")
+        raise Hang(f"not done within {seconds:g} s of processor time")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
