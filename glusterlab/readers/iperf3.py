@@ -284,8 +284,9 @@ def _workers(document: Document, run: _Run, operation: Operation, back: bool, fi
     streams = run.of(operation, back) or (run.of(operation, back, "udp") if first else [])
     for worker, counts in enumerate(streams, start=1):
         done = whole(counts.get("bytes"))
-        valid = bool(done) and run.error is None
-        lost = Reason(code="tool-incomplete", message=run.error or "nothing was transferred")
+        rate = _rate(counts)
+        valid = None if done and rate is None and run.error is None else bool(done) and run.error is None
+        lost = run.error or ("the stream's rate cannot be read" if done else "nothing was transferred")
         yield WorkerRecord(
             tool=TOOL,
             tool_version=run.version,
@@ -294,10 +295,10 @@ def _workers(document: Document, run: _Run, operation: Operation, back: bool, fi
             operation=operation,
             label=str(counts.get("socket", worker))[:20],
             worker=worker,
-            throughput_bytes_per_s=_rate(counts),
+            throughput_bytes_per_s=rate,
             elapsed_s=number(counts.get("seconds")) or None,
             bytes=done,
             valid=valid,
-            reasons=() if valid else (lost,),
+            reasons=() if valid else (Reason(code="tool-incomplete", message=lost),),
             details=_traffic(counts),
         )

@@ -27,6 +27,7 @@ TOKENS = (
     b"\xed\xa0\x80",
     b">> ", b"host01: ",
 )  # fmt: skip
+LONG_BYTES = 4 << 20
 _NUMBER = re.compile(rb"\d+(?:\.\d+)?")
 
 
@@ -111,8 +112,9 @@ def long_line(data: bytes, draw: Draw) -> bytes:
     """Put a very long line in, of one character or of one line's text."""
     lines = data.splitlines(keepends=True) or [b"x"]
     start = _below(draw, len(lines) - 1)
-    unit = lines[start].strip() if _below(draw, 1) else b"9"
-    return b"".join(lines[:start]) + (unit or b" ") * (1 << _below(draw, 15)) + b"\n" + b"".join(lines[start:])
+    unit = (lines[start].strip() if _below(draw, 1) else b"9") or b" "
+    long = unit * min(1 << _below(draw, 22), LONG_BYTES // len(unit) + 1)
+    return b"".join(lines[:start]) + long + b"\n" + b"".join(lines[start:])
 
 
 def entities(data: bytes, draw: Draw) -> bytes:
