@@ -43,6 +43,22 @@ def complete_tool(incomplete: str) -> Iterator[str]:
     return (name for name in tools() if name.startswith(incomplete))
 
 
+def local_path(text: str | Path) -> Path:
+    """The path that an argument names, for commands that reach this machine only: also as a ``file://`` URL.
+
+    Raises
+    ------
+    UsageError
+        When it is a URL of another file system, which `pathlib.Path` would take for a folder called ``s3:``.
+    """
+    from .errors import UsageError
+    from .storage import is_url, local
+
+    if is_url(text):
+        raise UsageError(f"{text}: expected a path of this machine; URLs are for the commands tables and reproduce")
+    return local(text)
+
+
 class RecordKind(StrEnum):
     """Kinds of records that raw files hold."""
 
@@ -55,7 +71,13 @@ class RecordKind(StrEnum):
 
 
 RawArgument = Annotated[
-    Path, typer.Argument(metavar="RAW", help="Folder of a campaign below raw/.", autocompletion=complete_raw)
+    Path,
+    typer.Argument(
+        metavar="RAW", parser=local_path, help="Folder of a campaign below raw/.", autocompletion=complete_raw
+    ),
+]
+RawRootOption = Annotated[
+    Path, typer.Option("--raw", metavar="DIR", parser=local_path, help="Where campaigns are kept.")
 ]
 PlaceArgument = Annotated[
     str, typer.Argument(metavar="RAW", help="Folder of a campaign below raw/, or its URL.", autocompletion=complete_raw)

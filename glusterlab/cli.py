@@ -20,11 +20,13 @@ from .arguments import (
     JsonOption,
     PlaceArgument,
     RawArgument,
+    RawRootOption,
     RecordKind,
     SchedulerOption,
     complete_raw,
     complete_tool,
     complete_yaml,
+    local_path,
 )
 from .errors import DataError, GlusterlabError, UsageError
 from .hosts.testbed.cli import app as testbed_app
@@ -209,7 +211,7 @@ def plan(
 def run(
     campaign: CampaignArgument,
     cluster: ClusterOption = None,
-    raw: Annotated[Path, typer.Option("--raw", metavar="DIR", help="Where campaigns are kept.")] = Path("raw"),
+    raw: RawRootOption = Path("raw"),
     name: Annotated[
         str | None, typer.Option("--name", metavar="NAME", help="Another name for the campaign, and so for its folder.")
     ] = None,
@@ -254,6 +256,8 @@ def status(raw: RawArgument, json: JsonOption = False) -> None:
 
     found = campaign_status(raw)
     report.show_status(found, as_json=json)
+    if found.missing:
+        report.talk(found.missing_sentence())
     if not found.complete:
         raise typer.Exit(1)
 
@@ -282,7 +286,9 @@ def verify(raw: RawArgument, json: JsonOption = False) -> None:
     "it, and the other files, are still written."
 )
 def parse(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Raw files; - is the standard input.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", parser=local_path, help="Raw files; - is the standard input.")
+    ],
     tool: Annotated[
         str | None,
         typer.Option(

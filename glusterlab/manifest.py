@@ -80,6 +80,8 @@ class Manifest:
 def list_files(folder: Path, paths: Sequence[Path]) -> None:
     """Add files, and all files of folders, to a campaign's manifest; those that are listed keep their digests.
 
+    What is `UNLISTED` of the campaign's own folder is passed over; a sample has files of such names that count.
+
     Raises
     ------
     RawStoreError
@@ -90,6 +92,6 @@ def list_files(folder: Path, paths: Sequence[Path]) -> None:
     added = {
         name: file_digest(file)
         for file in files
-        if (name := file.relative_to(folder).as_posix()) not in manifest.digests
+        if (name := file.relative_to(folder).as_posix()) not in manifest.digests and name not in UNLISTED
     }
     write_atomically(folder / MANIFEST, Manifest({**manifest.digests, **added}).text)

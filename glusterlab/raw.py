@@ -59,7 +59,8 @@ def refuse_occupied(path: Path) -> None:
         When it does.
     """
     if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
-        raise RawStoreError(f"{path}: expected no such folder, found one with files in it", path=path)
+        advice = "choose another name for the campaign, or move that folder away"
+        raise RawStoreError(f"{path}: expected no such folder, found one with files in it; {advice}", path=path)
 
 
 def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping[str, object]) -> None:
@@ -200,7 +201,7 @@ class RawStore:
         """
         if not (path / "campaign.yaml").is_file():
             message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
-            raise RawStoreError(f"{message}; `glusterlab run` makes one", path=path)
+            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path)
         store = cls(path)
         store.environment()
         return store

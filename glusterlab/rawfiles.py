@@ -88,7 +88,7 @@ def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> 
 def write_error(path: Path, error: OSError) -> RawStoreError:
     """The error of a write that failed, with advice that fits it."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "make room there, then run the same command again: it goes on where it stopped"
+        advice = "make room there, then run the same command again"
     else:
         advice = "see to the folder's owner, mode and file system, then run the same command again"
     return RawStoreError(f"{path}: cannot be written: {error.strerror}; {advice}", path=path, errno=error.errno)

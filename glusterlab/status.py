@@ -7,6 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .errors import RawStoreError
+from .manifest import MANIFEST, Manifest
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -47,21 +50,41 @@ class CellStatus:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """State of a campaign's folder: its cells, how many cells cannot run, and whether others measured it."""
+    """State of a campaign's folder.
+
+    Attributes
+    ----------
+    campaign : str
+    cells : tuple of CellStatus
+    not_runnable : int
+        Cells that cannot run.
+    origin : {"measured", "imported"}
+        Whether others measured it.
+    missing : tuple of str
+        Samples of an import that its manifest lists and that are not there. Those of a measured campaign are left.
+    """
 
     campaign: str
     cells: tuple[CellStatus, ...]
     not_runnable: int
     origin: Origin = "measured"
+    missing: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
         """Whether every repeat of every cell that can run has a valid sample."""
-        return all(cell.valid == cell.wanted for cell in self.cells)
+        return not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
+
+    def missing_sentence(self) -> str:
+        """What is missing, for people."""
+        many = "1 sample" if len(self.missing) == 1 else f"{len(self.missing):,} samples"
+        named = ", ".join(self.missing[:3]) + (", ..." if len(self.missing) > 3 else "")
+        lost = f"{many} that {MANIFEST} lists {'is' if len(self.missing) == 1 else 'are'} not there: {named}"
+        return f"{self.campaign}: {lost}; restore them from a copy, or import again ('glusterlab verify' names all)"
 
     def total(self, name: str) -> int:
-        """Sum of one number of `CellStatus` over all cells."""
-        return sum(getattr(cell, name) for cell in self.cells)
+        """Sum of one number of `CellStatus` over all cells; what is missing is wanted and left."""
+        return sum(getattr(cell, name) for cell in self.cells) + len(self.missing) * (name in ("wanted", "left"))
 
 
 def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple[CellStatus, ...]:
@@ -91,17 +114,38 @@ def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple
     return tuple(found)
 
 
-def _imported(store: RawStore) -> tuple[CellStatus, ...]:
-    """State of each cell of an imported campaign: what is wanted is what the files hold."""
-    states: dict[str, Counter[str]] = {}
+def _imported(store: RawStore, campaign: str) -> CampaignStatus:
+    """State of an imported campaign: what is wanted is what its manifest lists.
+
+    Raises
+    ------
+    RawStoreError
+        When the manifest is not there, or anything is damaged.
+    """
+    path = store.path / MANIFEST
+    if not path.is_file():
+        message = (
+            f"{path}: expected the list of the imported files, found none; restore it from a copy, or import again"
+        )
+        raise RawStoreError(message, path=path)
+    cells = store.cells()
+    states: dict[str, Counter[str]] = {cell_id: Counter() for cell_id in cells}
+    there = set()
     for sample in store.samples():
-        states.setdefault(sample.cell_id, Counter())[sample.status] += 1
+        if sample.cell_id in cells:
+            states[sample.cell_id][sample.status] += 1
+            there.add(sample.path.relative_to(store.path).as_posix())
+    listed = {
+        name.removesuffix("/sample.json")
+        for name in Manifest.read(store.path).digests
+        if name.startswith("cells/") and name.count("/") == 3 and name.endswith("/sample.json")
+    }
     found = []
-    for cell_id, cell in store.cells().items():
-        counts = states.get(cell_id, Counter())
+    for cell_id, counts in states.items():
         wanted, valid = counts.total(), counts["valid"]
-        found.append(CellStatus(cell, wanted, valid, wanted - valid, counts["invalid"], counts["failed"]))
-    return tuple(found)
+        found.append(CellStatus(cells[cell_id], wanted, valid, wanted - valid, counts["invalid"], counts["failed"]))
+    missing = tuple(sorted(listed - there))
+    return CampaignStatus(campaign, tuple(found), not_runnable=0, origin="imported", missing=missing)
 
 
 def campaign_status(path: Path) -> CampaignStatus:
@@ -118,7 +162,7 @@ def campaign_status(path: Path) -> CampaignStatus:
     store = RawStore.open(path)
     campaign = load_campaign(path / "campaign.yaml")
     if campaign.origin == "imported":
-        return CampaignStatus(campaign.name, _imported(store), not_runnable=0, origin="imported")
+        return _imported(store, campaign.name)
     cluster = load_cluster(path / "cluster.yaml")
     has_smallfile = cluster.smallfile_checkout() is not None
     ran_smallfile = any(cell.tool == "smallfile" for cell in store.cells().values())

@@ -79,7 +79,8 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
         When there is no campaign in that folder.
     """
     if not (path / "campaign.yaml").is_file() and not (path / MANIFEST).is_file():
-        raise RawStoreError(f"{path}: expected a campaign's folder, found none", path=path)
+        advice = "name one, such as raw/first-light"
+        raise RawStoreError(f"{path}: expected a campaign's folder, found none; {advice}", path=path)
     findings = [*_manifest_findings(path), *_json_findings(path), *_partial_findings(path)]
     samples = sorted(path.glob("cells/*/sample-*"))
     cells: dict[str, Cell | None] = {}

@@ -289,6 +289,34 @@ def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None
     assert list(arguments.complete_yaml("ca")) == ["campaign.yaml"]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "s3://lab/raw/night"),
+        ("verify", "sftp://root@host/raw/night"),
+        ("parse", "sftp://root@host/raw/iozone.log"),
+        ("run", "campaign.yaml", "--raw", "s3://lab/raw"),
+        ("import", "results", "--as", "mine", "--pattern", "*", "--raw", "s3://lab/raw"),
+        ("import", "s3://lab/results", "--as", "mine", "--pattern", "*"),
+    ],
+)
+def test_a_url_where_only_folders_can_be_is_refused_as_it_was_typed(folder: Path, command: tuple[str, ...]) -> None:
+    before = sorted(folder.rglob("*"))
+    (url,) = [word for word in command if "://" in word]
+    result = call(*command)
+    assert result.exit_code == 2
+    expected = f"{url}: expected a path of this machine; URLs are for the commands tables and reproduce"
+    assert result.stderr == f"error: {expected}\n"
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_file_url_is_a_folder_of_this_machine(folder: Path) -> None:
+    for command in ("status", "verify"):
+        result = call(command, f"file://{folder}/none")
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"error: {folder}/none: expected a campaign's folder")
+
+
 def test_the_shell_gets_completions(folder: Path) -> None:
     (folder / "raw" / "first-light").mkdir(parents=True)
     (folder / "raw" / "first-light" / "campaign.yaml").touch()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glusterlab.arguments import JsonOption, complete_yaml
+from glusterlab.arguments import JsonOption, RawRootOption, complete_yaml, local_path
 from glusterlab.errors import UsageError
 
 EXAMPLES = (
@@ -24,7 +24,9 @@ NOTES = (
 
 
 def import_(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder with results; it is only read.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", parser=local_path, help="A folder with results; it is only read.")
+    ],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the campaign, and so of its folder.")],
     pattern: Annotated[
         list[str] | None,
@@ -38,7 +40,7 @@ def import_(
         list[str] | None,
         typer.Option("--default", metavar="KEY=VALUE", help="For what neither path nor file says; may be given again."),
     ] = None,
-    raw: Annotated[Path, typer.Option("--raw", metavar="DIR", help="Where campaigns are kept.")] = Path("raw"),
+    raw: RawRootOption = Path("raw"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which file is which sample; write nothing.")] = False,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Import the others where mapped files are refused or damaged.")

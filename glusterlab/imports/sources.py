@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from glusterlab.errors import RawStoreError, UsageError
+from glusterlab.rawfiles import write_error
 
 MAX_FILES = 100_000
 """More files than this are a slip of the hand, such as a home folder."""
@@ -53,15 +56,30 @@ class SourceFile:
         try:
             # a link that took its place meanwhile must not lead elsewhere
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with os.fdopen(descriptor, "rb") as source, target.open("xb") as copy:
-                while block := source.read(1 << 20):
-                    copy.write(block)
-                state = os.fstat(descriptor)
         except OSError as error:
-            raise RawStoreError(f"{self.path}: cannot be copied: {error.strerror}", path=self.path) from error
+            raise self._unreadable(error) from error
+        with os.fdopen(descriptor, "rb") as source:
+            try:
+                with target.open("xb") as copy:
+                    copy.writelines(self._blocks(source))
+            except OSError as error:
+                raise write_error(target, error) from error
+            state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode) or (state.st_size, state.st_mtime_ns) != (self.size, self.modified_ns):
             message = f"{self.path}: was changed while it was imported; wait until it is written, and import again"
             raise RawStoreError(message, path=self.path)
+
+    def _blocks(self, source: BinaryIO) -> Iterator[bytes]:
+        """The bytes of the file, whose errors are told from those of the copy."""
+        try:
+            while block := source.read(1 << 20):
+                yield block
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> RawStoreError:
+        advice = "see to its owner and mode, or leave it out of the mapping, and import again"
+        return RawStoreError(f"{self.path}: cannot be read: {error.strerror}; {advice}", path=self.path)
 
 
 def shown(name: str) -> str:

@@ -21,6 +21,7 @@ from glusterlab import cli, tables
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.imports.sample import judge, read_sample
 from glusterlab.imports.sources import list_sources
+from glusterlab.manifest import MANIFEST, Manifest
 from glusterlab.raw import RawStore
 from glusterlab.resume import agree_on_specifications
 from glusterlab.spec import build_plan, json_schema, load_campaign, load_cluster, load_yaml
@@ -77,6 +78,10 @@ def test_the_folder_is_that_of_a_campaign(mine: Path) -> None:
         "log.txt",
     ]
     assert verify(mine) == []
+    # the campaign's own log grows; those of samples are listed
+    logs = [name for name in Manifest.read(mine).digests if name.endswith("log.txt")]
+    assert len(logs) == 3
+    assert "log.txt" not in logs
     store = RawStore.open(mine)
     samples = store.samples()
     assert [(sample.status, sample.repeat, sample.sample, sample.origin) for sample in samples] == [
@@ -296,8 +301,46 @@ def test_a_file_that_changes_meanwhile_is_noticed(project: Path, put: Put) -> No
         source.copy(project / "copy")
     path.unlink()
     path.symlink_to("/etc/passwd")
-    with pytest.raises(RawStoreError, match="cannot be copied"):
+    with pytest.raises(RawStoreError, match=r"cannot be read: .*; see to its owner and mode"):
         source.copy(project / "copy-2")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_is_named_and_not_the_file_that_was_read(project: Path, put: Put) -> None:
+    put("a.txt", line())
+    (source,), _ = list_sources(project / "results")
+    with Path("/dev/full").open("wb") as full, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Path, "open", lambda *_: full)
+        with pytest.raises(RawStoreError, match=r"^raw/copy: cannot be written: No space left.*; make room there"):
+            source.copy(Path("raw/copy"))
+
+
+def test_a_folder_that_is_in_the_way_is_told_with_advice(project: Path, put: Put) -> None:
+    put("x/4w/write.txt", line())
+    (project / "raw" / "mine").mkdir(parents=True)
+    (project / "raw" / "mine" / "notes.txt").touch()
+    result = run(*PATTERN)
+    assert result.exit_code == 1
+    assert "found one with files in it; choose another name for the campaign, or move that folder away" in result.stderr
+    missing = command("verify", "raw/none")
+    assert "raw/none: expected a campaign's folder, found none; name one, such as raw/first-light" in missing.stderr
+
+
+def test_lost_samples_are_missing(mine: Path) -> None:
+    shutil.rmtree(next(mine.glob("cells/tally-read-*")))
+    shutil.rmtree(next(mine.glob("cells/tally-write-*/sample-02")))
+    status = campaign_status(mine)
+    assert (status.total("valid"), status.total("wanted"), status.total("left")) == (1, 3, 2)
+    assert [name.rpartition("/")[2] for name in status.missing] == ["sample-01", "sample-02"]
+    shown = command("status", "raw/mine")
+    assert shown.exit_code == 1
+    assert "1 of 3 samples valid" in shown.stdout
+    assert "2 samples that MANIFEST.sha256 lists are not there: cells/tally-read-" in shown.stderr
+    assert json.loads(command("status", "raw/mine", "--json").stdout)["total"]["left"] == 2
+    (mine / MANIFEST).unlink()
+    shown = command("status", "raw/mine")
+    assert shown.exit_code == 1
+    assert "expected the list of the imported files, found none; restore it from a copy" in shown.stderr
 
 
 def test_two_imports_at_once_do_not_mix(project: Path, put: Put) -> None:
