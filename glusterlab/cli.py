@@ -337,11 +337,11 @@ def tables(
     """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
     from . import report
     from .storage import place
-    from .tables import folder_of, silent, write
+    from .tables import folder_of, write
 
     folder = folder_of(raw) if output is None else place(output)
     with report.bar("parsing samples") as progress:
-        made = write(raw, folder, scheduler=scheduler, progress=progress or silent)
+        made = write(raw, folder, scheduler=scheduler, progress=progress)
     if made is None:
         raise DataError(f"{folder}: the tables cannot be kept there; name another folder by --output")
     report.show_tables(made, str(folder), as_json=json)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from glusterlab.errors import RawStoreError
 from glusterlab.raw import RawStore
 from glusterlab.storage import Remote, mirror, place
 
@@ -45,6 +46,8 @@ class OpenCampaign:
         if isinstance(remote, Path):
             return cls(remote, RawStore.open(remote), _local_versions(remote))
         versions = {name: word for name, word in remote.listing().items() if _counts(name)}
+        if "campaign.yaml" not in versions:
+            raise RawStoreError(f"{remote}: expected a campaign's folder with a campaign.yaml, found none", path=raw)
         small = [name for name in versions if not name.startswith("cells/") or name.endswith(_SMALL)]
         mirror(remote, remote.cache(), versions, small)
         return cls(remote, RawStore.open(remote.cache()), versions)

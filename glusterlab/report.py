@@ -35,6 +35,10 @@ IMPORTED = "imported, judged by the tools' own output: the conditions of the mea
 """What is said once of a campaign that others measured."""
 
 
+LOG_EVERY_S = 10.0
+"""Seconds between lines about progress where there is no terminal."""
+
+
 def talk(message: str) -> None:
     """One line for the person, on stderr."""
     typer.echo(message, err=True)
@@ -332,11 +336,24 @@ def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
     typer.echo(f"\nin {folder}; {_count(made.made, 'sample')} parsed, {made.kept} unchanged")
 
 
+class _Lines:
+    """A line now and then for a log: none of what is done at once."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._next = time.monotonic() + LOG_EVERY_S
+
+    def __call__(self, done: int, total: int) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + LOG_EVERY_S
+            talk(f"{self._what}: {done} of {total}")
+
+
 @contextmanager
-def bar(what: str) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar on stderr while something is counted, to be told how many are done and of how many; None off a terminal."""
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr while something is counted, to be told how many are done and of how many; lines in a log."""
     if not sys.stderr.isatty():
-        yield None
+        yield _Lines(what)
         return
     from rich.console import Console
     from rich.progress import Progress

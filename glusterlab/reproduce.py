@@ -16,7 +16,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -33,6 +33,8 @@ from glusterlab.storage import Remote, mirror, place, publish
 
 if TYPE_CHECKING:
     from distributed import Client
+
+_FIGURES = "fig[0-9][0-9]-*.*"
 
 Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
 
@@ -189,11 +191,15 @@ def reproduce(
     run.full = notebooks is None
     run.scheduler = scheduler
     target = project / "figures" if output is None else place(output)
+    figures_dirs: list[Path | Remote] = []
     for raw in campaigns:
-        with _figures_of(target / raw.name) as (figures, tables):
+        with _figures_of(target / raw.name, own=output is None) as (figures, tables):
             run.campaign(_Campaign(raw, figures, tables))
-    figures_dirs = tuple(target / raw.name for raw in campaigns)
-    return ReproduceSummary(tuple(run.ran), tuple(run.retold), tuple(run.unchanged), tuple(run.failed), figures_dirs)
+            if isinstance(target, Path) or (figures / "index.html").is_file():
+                figures_dirs.append(target / raw.name)
+    return ReproduceSummary(
+        tuple(run.ran), tuple(run.retold), tuple(run.unchanged), tuple(run.failed), tuple(figures_dirs)
+    )
 
 
 def _campaigns(raw_paths: Sequence[Path | str], project: Path) -> list[Path | Remote]:
@@ -218,13 +224,19 @@ def _campaigns(raw_paths: Sequence[Path | str], project: Path) -> list[Path | Re
 
 
 @contextmanager
-def _figures_of(target: Path | Remote) -> Iterator[tuple[Path, Path | Remote]]:
-    """Where figures are made, and where tables are kept: a remote folder is mirrored before and published after."""
+def _figures_of(target: Path | Remote, own: bool) -> Iterator[tuple[Path, Path | Remote]]:
+    """Where figures are made, and where tables are kept: a remote folder is mirrored before and published after.
+
+    The project's own figures are ours; elsewhere only what this command began is.
+    """
     if isinstance(target, Path):
+        if not own:
+            _require_own(target, [path.name for path in target.iterdir()] if target.is_dir() else [])
         yield target.absolute(), target.absolute() / "tables"
         return
-    figures = target.cache()
     listing = {name: word for name, word in target.listing().items() if not name.startswith("tables/")}
+    _require_own(target, listing)
+    figures = target.cache()
     mirror(target, figures, listing, listing)
     try:
         yield figures, target / "tables"
@@ -232,6 +244,13 @@ def _figures_of(target: Path | Remote) -> Iterator[tuple[Path, Path | Remote]]:
         made = [path.relative_to(figures).as_posix() for path in figures.rglob("*") if path.is_file()]
         unpublished = ("tables/", ".mirror.json")
         publish(target, figures, [name for name in made if not name.startswith(unpublished)])
+
+
+def _require_own(target: Path | Remote, names: Collection[str]) -> None:
+    found = [name for name in names if name != "tables" and not name.startswith(".")]
+    if found and STATE not in names:
+        expected = "expected a folder that reproduce made, or an empty one"
+        raise UsageError(f"{target}: {expected}, found {min(found)}; name another folder by --output")
 
 
 def _notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
@@ -321,7 +340,7 @@ class _Run:
         if keep_figures:
             return bool(gone)
         kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
-        abandoned = [path for path in figures.glob("fig*.*") if path.is_file() and path.name not in kept]
+        abandoned = [path for path in figures.glob(_FIGURES) if path.is_file() and path.name not in kept]
         for path in abandoned:
             path.unlink()
         return bool(gone or abandoned)
@@ -334,7 +353,7 @@ class _Run:
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
                 if self._key(campaign, source, digest) == entry["key"]:
                     current.update(entry["outputs"])
-        return sorted(path.name for path in campaign.figures.glob("fig*.*") if path.name not in current)
+        return sorted(path.name for path in campaign.figures.glob(_FIGURES) if path.name not in current)
 
     def _key(self, campaign: _Campaign, source: NotebookSource, digest: str) -> str:
         parameters = self._parameters(campaign)

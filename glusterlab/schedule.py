@@ -7,13 +7,16 @@ jobs. Results come as they are ready, and few of them are under way at a time, s
 from __future__ import annotations
 
 import os
+import re
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from glusterlab.errors import GlusterlabError, UsageError
@@ -92,7 +95,7 @@ def _here(waiting: deque[JobT], work: Work[JobT, ResultT]) -> Iterator[ResultT]:
 
 def _in_processes(waiting: deque[JobT], work: Work[JobT, ResultT], count: int) -> Iterator[ResultT]:
     # spawn: a notebook's kernel has threads, and a fork of those can hang
-    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+    pool = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
     under_way: set[Future[Outcome[JobT, ResultT]]] = set()
     try:
         while waiting or under_way:
@@ -110,22 +113,35 @@ def _in_processes(waiting: deque[JobT], work: Work[JobT, ResultT], count: int) -
         pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _end_with_parent() -> None:
+    """End this process when the one that started it is gone, however that ended: nobody would ever ask it again."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
 def _on_dask(waiting: deque[JobT], work: Work[JobT, ResultT], address: str) -> Iterator[ResultT]:
     with connect(address) as client:
-        from distributed import KilledWorker, as_completed
+        from distributed import as_completed
 
-        # impure: a key made from the job's content would find the result of a file as it was before
-        pending = as_completed([client.submit(work, job, pure=False) for job in waiting], loop=client.loop)
-        for future in pending:
-            try:
-                outcome = future.result()
-            except KilledWorker as error:
-                raise GlusterlabError(
-                    f"--scheduler {address}: a job killed every worker that took it: {error}"
-                ) from error
-            for job in outcome.more:
-                pending.add(client.submit(work, job, pure=False))
+        pending = as_completed(loop=client.loop)
+        under_way, most = 0, _UNDER_WAY * max(1, sum(client.nthreads().values()))
+        while waiting or under_way:
+            # few at a time: results wait in the workers' memory until they are fetched
+            while waiting and under_way < most:
+                # impure: a key made from the job's content would find the result of a file as it was before
+                pending.add(client.submit(work, waiting.popleft(), pure=False))
+                under_way += 1
+            future = next(pending)
+            outcome = future.result()
+            under_way -= 1
             future.release()
+            waiting.extend(outcome.more)
             yield from outcome.results
 
 
@@ -140,32 +156,51 @@ def connect(address: str) -> Iterator[Client]:
         another glusterlab.
     """
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
+        from distributed.comm.core import CommClosedError
     except ImportError as error:
         raise UsageError("--scheduler needs dask.distributed: pip install 'glusterlab[dask]'") from error
+    _require_listener(address)
     try:
         client = Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        example = "expected an address such as tcp://10.0.0.1:8786 of a running `dask scheduler`"
-        raise UsageError(f"--scheduler {address}: {example}; nothing answers there: {error}") from error
+        raise UsageError(f"--scheduler {address}: no Dask scheduler answers there: {error}") from error
     try:
         _check_workers(client, address)
         yield client
+    # a lost connection shows in several ways
+    except (KilledWorker, CancelledError, CommClosedError) as error:
+        why = "every worker that took one of the jobs died" if isinstance(error, KilledWorker) else "it went away"
+        advice = "what was done is kept: run the same command again"
+        raise GlusterlabError(f"--scheduler {address}: {why}; {advice}") from error
     finally:
-        with suppress(OSError, TimeoutError):
+        with suppress(OSError, TimeoutError, CommClosedError):
             client.close()
+
+
+def _require_listener(address: str) -> None:
+    """Refuse an address where nothing listens: a client of Dask that never got through complains when it is removed."""
+    found = re.fullmatch(r"(?:[a-z]+://)?(\[[0-9A-Fa-f:.]+\]|[^:/\s]+):(\d{1,5})/?", address)
+    if found is None:
+        raise UsageError(f"--scheduler {address!r}: expected an address such as tcp://10.0.0.1:8786")
+    try:
+        socket.create_connection((found[1].strip("[]"), int(found[2])), timeout=_CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        advice = "start one with `dask scheduler`"
+        raise UsageError(f"--scheduler {address}: nothing answers there ({error}); {advice}") from error
 
 
 def _check_workers(client: Client, address: str) -> None:
     from glusterlab.fingerprint import library_digest
 
     found: dict[str, Any] = client.run(library_digest, on_error="return")
+    # one that has just died is none that could do anything wrong
+    found = {worker: digest for worker, digest in found.items() if not isinstance(digest, OSError)}
     if not found:
-        raise UsageError(
-            f"--scheduler {address}: expected workers, found none: start some with `dask worker {address}`"
-        )
+        raise UsageError(f"--scheduler {address}: expected workers, found none; start some: `dask worker {address}`")
     mine = library_digest()
     for worker, digest in sorted(found.items()):
         if digest != mine:
             other = f"none ({digest})" if isinstance(digest, Exception) else "another one"
-            raise UsageError(f"--scheduler {address}: expected this glusterlab on worker {worker}, found {other}")
+            expected = f"expected this glusterlab on worker {worker}, found {other}"
+            raise UsageError(f"--scheduler {address}: {expected}; install the same there")

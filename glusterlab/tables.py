@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab import fingerprint, schedule
-from glusterlab.errors import RawStoreError
+from glusterlab.errors import DataError, RawStoreError, UsageError
+from glusterlab.manifest import MANIFEST, file_digest
 from glusterlab.openraw import OpenCampaign
 from glusterlab.rawfiles import dump_json, write_atomically
 from glusterlab.schemas import SCHEMAS, arrow_schema, as_schema, validate
@@ -42,7 +43,11 @@ PARALLEL_FROM = 24
 PARALLEL_BYTES = 8 << 20
 """From so many bytes of them on, too."""
 
+MARKER = ".glusterlab-tables"
+"""Says that a folder is ours: nothing is removed in any other."""
+
 _INDEX = "key.json"
+_SEEN = ".seen.json"
 _log = logging.getLogger(__name__)
 
 
@@ -120,7 +125,11 @@ class Tables:
         for column, values in chosen.items():
             condition = ds.field(column).isin(list(values))
             wanted = condition if wanted is None else wanted & condition
-        table = dataset.to_table(filter=wanted) if paths else schema.empty_table()
+        try:
+            table = dataset.to_table(filter=wanted) if paths else schema.empty_table()
+        except (OSError, ValueError) as error:
+            message = f"{self.folder}: expected whole Parquet files, found damage: {error}"
+            raise DataError(f"{message}; run `glusterlab tables` again") from error
         return as_schema(_sorted(table.unify_dictionaries().to_pandas()), "telemetry")
 
 
@@ -253,14 +262,39 @@ def write(
     campaign = OpenCampaign.open(raw)
     target = folder_of(raw) if folder is None else folder
     if isinstance(target, Path):
+        _require_own(target, _names_in(target))
         return _locked(campaign, target, scheduler, progress)
-    staged = target.cache()
     listing = target.listing()
-    mirror(target, staged, listing, listing)
+    _require_own(target, listing)
+    staged = target.cache()
+    mirror(target, staged, listing, filter(_is_kept, listing))
     written = _locked(campaign, staged, scheduler, progress)
     if written is not None:
-        publish(target, staged, _kept_files(staged))
+        publish(target, staged, filter(_is_kept, _names_in(staged)))
     return written
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+
+
+def _is_kept(name: str) -> bool:
+    """Whether a file below a folder of tables is one of them."""
+    if name in (MARKER, _INDEX, "samples.parquet", "workers.parquet"):
+        return True
+    parent, _, file = name.rpartition("/")
+    return (parent, Path(file).suffix) in {("parts", ".json"), ("telemetry", ".parquet")}
+
+
+def _require_own(folder: Path | Remote, names: Iterable[str]) -> None:
+    """Refuse a folder that holds something else: what is in a folder of tables and of no sample is removed."""
+    found = [name for name in names if not name.startswith(".") or name == MARKER]
+    if found and MARKER not in found and _INDEX not in found:
+        expected = "expected a folder of tables or an empty one"
+        raise UsageError(f"{folder}: {expected}, found {min(found)}; name another folder for the tables")
+    inside = folder.resolve().parents if isinstance(folder, Path) else ()
+    if campaign := next((parent for parent in inside if (parent / MANIFEST).is_file()), None):
+        raise UsageError(f"{folder}: lies in the campaign {campaign}, which is never touched; name another folder")
 
 
 def _locked(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written | None:
@@ -268,6 +302,7 @@ def _locked(campaign: OpenCampaign, folder: Path, scheduler: str | None, progres
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / MARKER).touch()
         # notebooks that run at once wait for the one that makes the tables
         lock = FileLock(folder / ".lock")
         lock.acquire()
@@ -286,10 +321,10 @@ class _Building:
 
     Attributes
     ----------
-    waits : set of str
-        Tokens of jobs that are still to be done.
-    telemetry : dict of str to int
-        Parquet files that are written, and their sizes.
+    opened, closed : set of str
+        Tokens of jobs that are to be done, and of those that are.
+    telemetry : dict of str to str
+        Parquet files that are written, and their SHA-256.
     """
 
     key: str
@@ -298,7 +333,7 @@ class _Building:
     rows: int = 0
     opened: set[str] = field(default_factory=set)
     closed: set[str] = field(default_factory=set)
-    telemetry: dict[str, int] = field(default_factory=dict)
+    telemetry: dict[str, str] = field(default_factory=dict)
 
     def take(self, part: Part, folder: Path, name: str) -> None:
         """Take in what a job made."""
@@ -309,7 +344,7 @@ class _Building:
         if part.parquet:
             file = ".".join(word for word in (name, part.name, "parquet") if word)
             write_atomically(folder / "telemetry" / file, part.parquet, durable=False)
-            self.telemetry[file] = len(part.parquet)
+            self.telemetry[file] = hashlib.sha256(part.parquet).hexdigest()
             self.rows += part.rows
 
     @property
@@ -326,11 +361,13 @@ class _Building:
 def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written:
     base = _base_key()
     everything = _digest(base, campaign.versions)
-    if (written := _unchanged(folder, everything)) is not None:
+    seen = _Seen.read(folder)
+    if (written := _unchanged(folder, everything, seen)) is not None:
         return written
     for name in ("parts", "telemetry"):
         (folder / name).mkdir(exist_ok=True)
-    samples = campaign.store.samples()
+    # those of the listing: another may be finished while this one is read
+    samples = [sample for sample in campaign.store.samples() if _sample_file(sample) in campaign.versions]
     parts: dict[str, dict[str, Any]] = {}
     building: dict[str, _Building] = {}
     jobs: list[Job] = []
@@ -339,7 +376,7 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
         name = _part_name(job.folder)
         words = {file: campaign.versions[file] for file in (*job.files, f"cells/{sample.cell_id}/cell.json")}
         key = _digest(base, {**words, "gluster": job.gluster_version, "campaign": sample.campaign})
-        kept = _kept_part(folder, name, key)
+        kept = _kept_part(folder, name, key, seen)
         if kept is None:
             jobs.append(job)
             sizes += sum(job.files.values())
@@ -363,10 +400,11 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
         "telemetry": sum(part["rows"] for part in parts.values()),
     }
     _sweep(folder, parts)
-    digests = {name: _file_word(folder / f"{name}.parquet") for name in ("samples", "workers")}
-    telemetry = {file: size for part in parts.values() for file, size in part["telemetry"].items()}
-    index = {"key": everything, "rows": rows, "samples": len(parts), "sha256": digests, "telemetry": telemetry}
+    digests = {f"{name}.parquet": file_digest(folder / f"{name}.parquet") for name in ("samples", "workers")}
+    digests |= {f"telemetry/{file}": word for part in parts.values() for file, word in part["telemetry"].items()}
+    index = {"key": everything, "rows": rows, "samples": len(parts), "sha256": digests}
     write_atomically(folder / _INDEX, dump_json(index), durable=False)
+    seen.write(digests)
     return Written(folder, rows, made=len(jobs), kept=len(parts) - len(jobs))
 
 
@@ -403,33 +441,63 @@ def _digest(base: str, words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _file_word(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+@dataclass
+class _Seen:
+    """Digests of kept files that were right when the files looked as they do: a file is hashed when it was touched."""
+
+    folder: Path
+    states: dict[str, list[Any]]
+
+    @classmethod
+    def read(cls, folder: Path) -> _Seen:
+        try:
+            states = json.loads((folder / _SEEN).read_bytes())
+        except (OSError, ValueError):
+            states = {}
+        return cls(folder, states if isinstance(states, dict) else {})
+
+    def fits(self, name: str, digest: str) -> bool:
+        """Whether a file is there and has that digest."""
+        try:
+            state = (self.folder / name).stat()
+        except OSError:
+            return False
+        known = [digest, state.st_size, state.st_mtime_ns]
+        if self.states.get(name) != known:
+            if file_digest(self.folder / name) != digest:
+                return False
+            self.states[name] = known
+        return True
+
+    def write(self, digests: Mapping[str, str]) -> None:
+        for name, digest in digests.items():
+            self.fits(name, digest)
+        kept = {name: self.states[name] for name in digests if name in self.states}
+        write_atomically(self.folder / _SEEN, json.dumps(kept), durable=False)
 
 
-def _unchanged(folder: Path, key: str) -> Written | None:
+def _sample_file(sample: Sample) -> str:
+    return f"cells/{sample.cell_id}/sample-{sample.sample:02d}/sample.json"
+
+
+def _unchanged(folder: Path, key: str, seen: _Seen) -> Written | None:
     """What is kept, when it is of this key and whole."""
     try:
         index = json.loads((folder / _INDEX).read_bytes())
-        if index["key"] != key or not _sizes_fit(folder, index["telemetry"]):
-            return None
-        if any(_file_word(folder / f"{name}.parquet") != word for name, word in index["sha256"].items()):
+        if index["key"] != key or not all(seen.fits(name, word) for name, word in index["sha256"].items()):
             return None
         return Written(folder, index["rows"], made=0, kept=index["samples"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RawStoreError):
         return None
 
 
-def _kept_part(folder: Path, name: str, key: str) -> dict[str, Any] | None:
+def _kept_part(folder: Path, name: str, key: str, seen: _Seen) -> dict[str, Any] | None:
     try:
         part: dict[str, Any] = json.loads((folder / "parts" / f"{name}.json").read_bytes())
-        return part if part["key"] == key and _sizes_fit(folder, part["telemetry"]) else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        whole = all(seen.fits(f"telemetry/{file}", word) for file, word in part["telemetry"].items())
+        return part if part["key"] == key and whole else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RawStoreError):
         return None
-
-
-def _sizes_fit(folder: Path, files: Mapping[str, int]) -> bool:
-    return all((folder / "telemetry" / name).stat().st_size == size for name, size in files.items())
 
 
 def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -444,19 +512,11 @@ def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
     return int(table.num_rows)
 
 
-def _kept_files(folder: Path) -> list[str]:
-    return [
-        path.relative_to(folder).as_posix()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".")
-    ]
-
-
 def _sweep(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
     """Remove files of samples that are gone, and of an earlier making of those that are there."""
     kept = {folder / "telemetry" / file for part in parts.values() for file in part["telemetry"]}
     kept |= {folder / "parts" / f"{name}.json" for name in parts}
-    for name in ("parts", "telemetry"):
-        for path in (folder / name).iterdir():
+    for pattern in ("parts/*.json", "telemetry/*.parquet"):
+        for path in folder.glob(pattern):
             if path not in kept:
                 path.unlink()

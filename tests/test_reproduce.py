@@ -127,6 +127,18 @@ class TestWhatRuns:
         assert {"fig10-tiny.svg", "fig20-tiny.csv", "index.html", "notebooks/10-first.html"} <= found
         assert (project.figures / "fig10-tiny.csv").read_text() == "workers,value\n1,5\n"
 
+    def test_another_output_folder_is_ours_only_when_we_began_it(self, project: Project) -> None:
+        mine = project.root / "mine" / "demo"
+        mine.mkdir(parents=True)
+        (mine / "fig99-holiday.png").write_text("mine")
+        with pytest.raises(UsageError, match=r"expected a folder that reproduce made, or an empty one, found fig99"):
+            project.run(output=project.root / "mine")
+        assert [path.name for path in mine.iterdir()] == ["fig99-holiday.png"]
+        assert project.run(output=project.root / "new").figures_dirs == (project.root / "new" / "demo",)
+        (project.root / "new" / "demo" / "figure1.png").write_text("mine")
+        assert project.run(output=project.root / "new", force=True).exit_code == 0
+        assert (project.root / "new" / "demo" / "figure1.png").read_text() == "mine"
+
     def test_nothing_runs_when_nothing_changed(self, project: Project) -> None:
         project.run()
         before = {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}

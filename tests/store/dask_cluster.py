@@ -18,9 +18,10 @@ WITHIN_S = 60
 
 @dataclass
 class DaskCluster:
-    """Its address, and the processes of its workers."""
+    """Its address, and its processes."""
 
     address: str
+    scheduler: subprocess.Popen[bytes]
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
 
@@ -41,7 +42,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[DaskCluster]:
             return process
 
         try:
-            start("scheduler", *common, "--port", "0")
+            scheduler = start("scheduler", *common, "--port", "0")
             end = time.monotonic() + WITHIN_S
             while not file.exists():
                 assert time.monotonic() < end, (folder / "dask.log").read_text()
@@ -51,7 +52,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[DaskCluster]:
                 if workers:
                     client.wait_for_workers(workers, timeout=WITHIN_S)
                 address = client.scheduler.address
-            yield DaskCluster(address, started)
+            yield DaskCluster(address, scheduler, started)
         finally:
             for process in reversed(processes):
                 process.terminate()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from glusterlab import tables
-from glusterlab.errors import ParseError, UsageError
+from glusterlab.errors import GlusterlabError, ParseError, UsageError
 from glusterlab.raw import RawStore
 
 from . import dask_cluster
@@ -73,10 +73,32 @@ def test_a_worker_that_dies_costs_its_jobs_and_not_the_rest(campaign: Path, tmp_
     assert _bytes(tmp_path / "here") == _bytes(tmp_path / "there")
 
 
-def test_an_address_without_a_scheduler_is_refused(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glusterlab.schedule._CONNECT_S", 1)
-    with pytest.raises(UsageError, match="nothing answers there"):
-        tables.write(campaign, scheduler="tcp://127.0.0.1:9")
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("tcp://127.0.0.1:9", "nothing answers there"),
+        ("127.0.0.1:9", "nothing answers there"),
+        ("nonsense", "expected an address such as"),
+        ("", "expected an address such as"),
+        ("tcp://127.0.0.1:99999", "nothing answers there"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_refused(campaign: Path, address: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        tables.write(campaign, scheduler=address)
+
+
+def test_a_scheduler_that_goes_away_is_told_in_a_sentence(campaign: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "dask"
+    folder.mkdir()
+    with dask_cluster.cluster(folder) as running:
+
+        def kill(done: int, of: int) -> None:
+            running.scheduler.kill()
+            running.scheduler.wait()
+
+        with pytest.raises(GlusterlabError, match="it went away; what was done is kept"):
+            tables.write(campaign, tmp_path / "there", scheduler=running.address, progress=kill)
 
 
 def test_a_worker_with_another_library_is_refused(

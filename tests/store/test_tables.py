@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from glusterlab import fingerprint, tables
-from glusterlab.errors import DataError, ParseError
+from glusterlab.errors import DataError, ParseError, UsageError
 from glusterlab.raw import RawStore
 
 from .conftest import CLIENTS, SERVERS, add_sample, make_cell
@@ -147,6 +147,70 @@ def test_what_is_kept_and_damaged_is_made_again(campaign: Path, damaged: str, ag
     after = tables.load(campaign)
     for name in ("samples", "workers", "telemetry"):
         pd.testing.assert_frame_equal(getattr(before, name), getattr(after, name))
+
+
+def test_damage_that_keeps_the_size_is_noticed(campaign: Path) -> None:
+    before = tables.load(campaign)
+    file = min((before.folder / "telemetry").iterdir())
+    file.write_bytes(bytes(file.stat().st_size))
+    with pytest.raises(DataError, match="run `glusterlab tables` again"):
+        _ = tables.Tables(before.folder).telemetry
+    assert _made(campaign) == 1
+    pd.testing.assert_frame_equal(tables.load(campaign).telemetry, before.telemetry)
+
+
+def test_kept_files_are_hashed_only_when_they_were_touched(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _made(campaign)
+    hashed: list[Path] = []
+    digest = tables.file_digest
+    monkeypatch.setattr(tables, "file_digest", lambda path: (hashed.append(path), digest(path))[1])
+    assert (_made(campaign), hashed) == (0, [])
+    file = min((tables.folder_of(campaign) / "telemetry").iterdir())  # type: ignore[union-attr]
+    file.touch()
+    assert (_made(campaign), hashed) == (0, [file])
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "telemetry/sar.txt", "parts/a.json", "samples.parquet"])
+def test_a_folder_of_something_else_is_refused_and_kept(campaign: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "mine"
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_text("mine")
+    with pytest.raises(UsageError, match=f"expected a folder of tables or an empty one, found {name}"):
+        tables.write(campaign, folder)
+    assert [path.read_text() for path in folder.rglob("*") if path.is_file()] == ["mine"]
+
+
+def test_other_files_in_our_folder_stay(campaign: Path) -> None:
+    _made(campaign)
+    note = tables.folder_of(campaign) / "telemetry" / "notes.txt"
+    assert isinstance(note, Path)
+    note.write_text("mine")
+    add_sample(RawStore.open(campaign), make_cell(), repeat=3)
+    assert _made(campaign) == 1
+    assert note.read_text() == "mine"
+
+
+def test_a_folder_in_a_campaign_is_refused(campaign: Path) -> None:
+    sample = campaign / "cells" / make_cell().id / "sample-01"
+    with pytest.raises(UsageError, match="lies in the campaign"):
+        tables.write(campaign, sample / "new")
+    with pytest.raises(UsageError, match="expected a folder of tables"):
+        tables.write(campaign, sample)
+
+
+def test_a_sample_that_is_finished_while_we_look_is_for_the_next_time(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples = RawStore.samples
+
+    def one_more(self: RawStore) -> Any:
+        add_sample(self, make_cell("write", 3), repeat=1)
+        return samples(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RawStore, "samples", one_more)
+        assert _made(campaign) == 6
+    assert _made(campaign) == 1
 
 
 def test_a_making_that_was_stopped_goes_on(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:

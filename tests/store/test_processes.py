@@ -1,0 +1,72 @@
+"""Processes of this machine: results, errors, and none of them left when the one that started them is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from glusterlab import schedule
+from glusterlab.errors import GlusterlabError
+from glusterlab.schedule import Outcome
+
+SLEEPERS = """
+import sys, time
+sys.path.insert(0, {folder!r})
+import sleepers
+from glusterlab import schedule
+if __name__ == "__main__":
+    for pid in schedule.run(range(4), sleepers.work, processes=2):
+        print(pid, flush=True)
+"""
+
+
+def double(job: int) -> Outcome[int, int]:
+    """A job below 10 asks for another one."""
+    return Outcome((2 * job,), (job + 10,) if job < 10 else ())
+
+
+def die(job: int) -> Outcome[int, int]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome()
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_jobs_may_ask_for_more(processes: int) -> None:
+    found = sorted(schedule.run(range(5), double, processes=processes))
+    assert found == [0, 2, 4, 6, 8, 20, 22, 24, 26, 28]
+
+
+def test_a_process_that_is_killed_is_told_in_a_sentence() -> None:
+    with pytest.raises(GlusterlabError, match="run the same command again"):
+        list(schedule.run(range(3), die, processes=2))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_no_process_outlives_the_one_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
+    (tmp_path / "sleepers.py").write_text(
+        "import os, time\nfrom glusterlab.schedule import Outcome\n"
+        "def work(job):\n    time.sleep(0 if job < 2 else 60)\n    return Outcome((os.getpid(),))\n"
+    )
+    script = tmp_path / "main.py"
+    script.write_text(SLEEPERS.format(folder=str(tmp_path)))
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        workers = {int(process.stdout.readline()) for _ in range(2)}
+        process.send_signal(how)
+    end = time.monotonic() + 30
+    while any(_runs(worker) for worker in workers):
+        assert time.monotonic() < end, "a worker is still there"
+        time.sleep(0.1)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
