@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from glusterlab.readers.document import Document
 from glusterlab.readers.iozone_judge import (
@@ -82,10 +83,10 @@ def read(document: Document) -> Iterator[Record]:
 def _drop_cut_value(log: Log, last_line: int, damage: list[tuple[int, str]]) -> None:
     """A number at the very end of a file may lack digits: it is taken away unless its place shows that it is whole."""
     for run in log.runs[-1:]:
-        if run.rows and run.rows[-1].line == last_line and not run.rows[-1].exact:
+        if run.rows and run.rows[-1].last_line == last_line and not run.rows[-1].exact:
             row = run.rows.pop()
             values = dict(list(row.values.items())[:-1])
-            run.rows.append(Row(row.line, row.file_kb, row.record_kb, values, exact=False))
+            run.rows.append(replace(row, values=values))
         elif run.excel.cells and run.excel.cells[-1].line == last_line:
             run.excel.cells.pop()
         elif run.excel.sums and run.excel.sums[-1].line == last_line:

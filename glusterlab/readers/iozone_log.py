@@ -13,80 +13,40 @@ from typing import Any
 from glusterlab.errors import ParseError
 from glusterlab.readers.iozone_lines import bodies
 from glusterlab.readers.iozone_runs import LABELS, Child, Log, Run, Section
-from glusterlab.readers.iozone_tables import COLUMNS, is_excel_title, read_header, read_row
+from glusterlab.readers.iozone_tables import COLUMNS, begins_row, is_excel_title, read_header, read_row
+from glusterlab.readers.iozone_words import (
+    BEGINNING,
+    CHILD,
+    COUNTS,
+    CPU,
+    EACH,
+    ERROR,
+    EXTREME,
+    LOOSE_ERROR,
+    MIN_XFER,
+    SECTION,
+    TEXTS,
+    UNITS,
+)
+from glusterlab.readers.iozone_wraps import Broken, is_bare, is_rest, is_rest_of_row, is_upper, names_columns
 
-_VALUE = r"(\S{1,60}?)"
-_UNIT = r"([kK]B(?:ytes)?/sec|ops/sec)"
-_SECTION = re.compile(
-    rf"(Children|Parent) sees? throughput for ([0-9]{{1,9}}) ([a-z][a-z -]{{2,40}}?) ?= ?{_VALUE} ?{_UNIT}"
-)
-_EXTREME = re.compile(rf"(Min|Max|Avg) throughput per (process|thread) ?= ?{_VALUE} ?{_UNIT}")
-_MIN_XFER = re.compile(rf"Min xfer ?= ?{_VALUE} ?([kK]B|ops)\b")
-_CHILD = re.compile(
-    rf"Child\[([0-9]{{1,9}})\] xfer count ?= ?{_VALUE} ?([kK]B|ops), ?Throughput ?= ?{_VALUE} ?{_UNIT}"
-    r"(?:, wall= ?(\S{1,60}), cpu= ?(\S{1,60}), %=)?"
-)
-_CPU = re.compile(
-    r"CPU [Uu]tilization: Wall time (\S{1,60}) CPU time (\S{1,60}) CPU utilization (\S{1,60}?) ?%", re.ASCII
-)
 _TYPED = re.compile(r"iozone[0-9.]{0,6} -\S")
 _PROMPT_ENDS = "$#%>`:;&|"
 _BEFORE_COMMAND = frozenset({"sudo", "time", "nohup", "exec"})
-_BEGINNING = re.compile(
-    r"(?:Children|Parent) sees? throughput for [0-9]|(?:Min|Max|Avg) throughput per (?:process|thread) ?="
-    r"|Min xfer ?=|Child\[[0-9]+\] xfer count ?="
-)
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
-
-_STRERROR = (
-    r"(?:No space left on device|Input/output error|No such file or directory|Permission denied|Disk quota exceeded"
-    r"|Stale (?:NFS )?file handle|Transport endpoint is not connected|Read-only file system|Cannot allocate memory"
-    r"|Invalid argument|Connection (?:refused|timed out|reset by peer)|File too large|Too many open files"
-    r"|Operation not (?:permitted|supported)|No route to host|Is a directory|Not a directory|Bad file descriptor)"
-)
-_ERROR = re.compile(
-    rf"No space left on device|Input/output error|Disk quota exceeded|Transport endpoint is not connected"
-    rf"|^[^:]{{1,200}}: {_STRERROR}$|^Can not (?:open|create|fdopen|mix|run)\b|^Unable to (?:open|get|write)\b"
-    r"|Error (?:[fp]?writing|[fp]?reading) block|^Error (?:in|reading)\b|^Error: |I/O error during read"
-    r"|^Client # \S+ reporting an error|not running the same version of Iozone|Unknown Iozone children"
-    r"|^(?:Master|Child): .{0,60}(?:failed|error)|^(?:Memory allocation|Malloc|Fork|Mapping|Sanity check) failed"
-    r"|^(?:Thread create|Read|Read unlock|Write unlock|Unlock) failed|^Can not do both|not supported in"
-)
-_LOOSE_ERROR = re.compile(r"\b[Ee]rror\b|\b[Ff]ailed\b|Segmentation fault|core dumped|^Killed$|^Terminated$|^Aborted$")
 _MAX_COMPLAINTS = 20
-
-_TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("version", re.compile(r"Version \$Revision: ([0-9][0-9.]{0,20}) ?\$")),
-    ("began", re.compile(r"Run began: (.{1,60})")),
-    ("command_line", re.compile(r"Command line used: (.{1,10000})")),
-    ("warning", re.compile(r"(Performance measurements (?:are|may be) invalid in this.{0,40})")),
-)
-_COUNTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("file_size_kb", re.compile(r"File size set to ([0-9]{1,15}) [kK]B")),
-    ("record_size_kb", re.compile(r"Record Size ([0-9]{1,15}) [kK]B")),
-    ("processes", re.compile(r"Throughput test with ([0-9]{1,9}) (?:process|thread)")),
-    ("processes_min", re.compile(r"Min (?:process|thread) ?= ?([0-9]{1,9})$")),
-    ("processes_max", re.compile(r"Max (?:process|thread) ?= ?([0-9]{1,9})$")),
-    (
-        "poor_below_kb",
-        re.compile(r"reported inaccurate results\. Sizes ([0-9]{1,15}) [kK]bytes and below", re.IGNORECASE),
-    ),
-)
-_EACH = re.compile(
-    r"Each (?:process|thread) writes an? ([0-9]{1,15}) [kK]bytes? file in ([0-9]{1,15}) [kK]bytes? records",
-    re.IGNORECASE,
-)
-_UNITS = (
-    *(("ops mode.", "ops/s"), ("output is in operations", "ops/s"), ("output is in ops", "ops/s")),
-    *(("microseconds/op mode.", "us/op"), ("output is in microseconds", "us/op"), ("output is in kbytes/sec", "kB/s")),
-)
 
 
 def scan(lines: list[str]) -> Log:
     """The runs in the lines of a file, and its damage."""
     streams: dict[str | None, _Stream] = {}
     damage: list[tuple[int, str]] = []
+    last: tuple[int, str | None] = (0, None)
     for number, prefix, body in bodies(lines):
+        if prefix is None and last[1] is not None and number == last[0] + 1 and is_rest(body):
+            # what was broken off a line has lost the name in front of it
+            prefix = last[1]
+        last = (number, prefix)
         if prefix not in streams:
             streams[prefix] = _Stream(prefix, damage)
         streams[prefix].take(body, number)
@@ -124,6 +84,10 @@ class _Stream:
         self._typed: str | None = None
         self._errors: list[str] = []
         self._seen: set[tuple[object, ...]] = set()
+        self._broken = Broken()
+        self._header: str | None = None
+        self._row: tuple[int, int, str] | None = None
+        self._below_table = False
         self._words: dict[str, Callable[[str], bool]] = {
             "Children": self._take_section,
             "Parent": self._take_section,
@@ -138,26 +102,41 @@ class _Stream:
         }
 
     def take(self, body: str, number: int) -> None:
-        """Read one line."""
+        """Read one line, or several that were one."""
+        for first, whole in self._broken.take(body, number):
+            self._take_whole(whole, first)
+
+    def _take_whole(self, body: str, number: int) -> None:
         line = " ".join(body.split())
-        if not line:
-            return
         self._number = number
+        if self._below_table:
+            if self._guarded(self._take_rest, body, line):
+                return
+            self._guarded(self._end_table)
+            self._number = number
+        if not self._guarded(self._take_known, body, line):
+            self._take_text(line)
+
+    def _guarded(self, action: Callable[..., bool], *arguments: str) -> bool:
+        """Whether an action took its line; damage is noted, and taken."""
         try:
-            if not self._take_known(body, line):
-                self._take_text(line)
+            return action(*arguments)
         except ParseError as error:
-            self._damage.append((number, error.message))
+            self._damage.append((self._number, error.message))
+            return True
 
     def close(self) -> None:
         """At the end of the file: errors that no report followed belong to the last run."""
+        for first, whole in self._broken.flush():
+            self._take_whole(whole, first)
+        self._guarded(self._end_table)
         if self.runs:
             self.runs[-1].late_errors += self._errors
 
     def _take_known(self, body: str, line: str) -> bool:
         word = line.partition(" ")[0]
         if word[0].isdigit():
-            return self._take_row(body)
+            return self._take_row(body) or (is_bare(line) and self._take_excel(line))
         if word in self._words:
             return self._words[word](line) or self._take_banner(line)
         if word.startswith("Child["):
@@ -192,7 +171,7 @@ class _Stream:
     # --- throughput mode
 
     def _take_section(self, line: str) -> bool:
-        if (match := _SECTION.match(line)) is None:
+        if (match := SECTION.match(line)) is None:
             self._refuse(line)
             return False
         who, count, test, text, unit = match.groups()
@@ -237,12 +216,12 @@ class _Stream:
         return self._section
 
     def _take_extreme(self, line: str) -> bool:
-        if match := _EXTREME.match(line):
+        if match := EXTREME.match(line):
             section = self._of_section(f"{match[1]} throughput", match[4])
             section.worker = match[2]
             name = {"Min": "minimum", "Max": "maximum", "Avg": "average"}[match[1]]
             self._set(section, name, match[3])
-        elif match := _MIN_XFER.match(line):
+        elif match := MIN_XFER.match(line):
             self._set(self._of_section("Min xfer", match[2]), "min_xfer", match[1])
         else:
             self._refuse(line)
@@ -260,7 +239,7 @@ class _Stream:
 
     def _refuse(self, line: str) -> None:
         """A line that begins as one of a report and does not go on as one damages it."""
-        if _BEGINNING.match(line):
+        if BEGINNING.match(line):
             if self._section is not None and not line.startswith(("Children", "Parent")):
                 self._drop(self._section)
             self._section = None
@@ -273,7 +252,7 @@ class _Stream:
         self._section = None
 
     def _take_child(self, line: str) -> bool:
-        if (match := _CHILD.match(line)) is None:
+        if (match := CHILD.match(line)) is None:
             self._refuse(line)
             return False
         child, xfer, _, rate, unit, wall, cpu = match.groups()
@@ -287,7 +266,7 @@ class _Stream:
         return True
 
     def _take_cpu(self, line: str) -> bool:
-        match = _CPU.match(line)
+        match = CPU.match(line)
         if match is not None and self._section is not None:
             wall, cpu, percent = (_maybe(text) for text in match.groups())
             if wall is not None and cpu is not None and percent is not None:
@@ -295,7 +274,7 @@ class _Stream:
         return match is not None
 
     def _take_block(self, line: str) -> bool:
-        if (match := _EACH.match(line)) is None:
+        if (match := EACH.match(line)) is None:
             return False
         run = self._run_for_results()
         run.file_size_kb, run.record_size_kb = int(match[1]), int(match[2])
@@ -310,19 +289,74 @@ class _Stream:
         if run.has_results or run.header is not None:
             run = self._start()
         run.header = read_header(body)
+        self._header, self._below_table = body, True
         return True
 
     def _take_row(self, body: str) -> bool:
+        """Begin a row, which may go on in the lines below it."""
         run = self._run
         if run is None or run.header is None or run.complete:
             return False
-        if (row := read_row(run.header, body, self._number, _asked_columns(run))) is None:
+        if not begins_row(body):
             return False
-        if (row.file_kb, row.record_kb) in self._seen:
+        self._row, self._below_table = (self._number, self._number, body), True
+        return True
+
+    def _take_rest(self, body: str, line: str) -> bool:
+        """Take what is the rest of the header or of the row above it.
+
+        Raises
+        ------
+        ParseError
+            When it is neither a rest nor a line of its own: numbers and names in a table's place are never noise.
+        """
+        if names_columns(line) and (self._row is None or not is_upper(line)):
+            return self._take_names(line)
+        if not is_bare(line):
+            return False
+        run, asked = self._run, None
+        if run is not None and run.header is not None and self._row is not None:
+            first, _, row = self._row
+            asked = _asked_columns(run)
+            if is_rest_of_row(run.header, row, body, None if asked is None else len(asked)):
+                self._row = (first, self._number, " ".join([*row.split(), line]))
+                return True
+        number = self._number
+        self._guarded(self._end_table)
+        self._number = number
+        if not self._take_row(body):
+            raise ParseError(f"expected a row of the table, found {line[:100]!r}")
+        return True
+
+    def _take_names(self, line: str) -> bool:
+        if self._header is None or self._row is not None or self._run is None:
+            raise ParseError(f"expected a row of the table, found {line[:100]!r}")
+        # where the lines of a header are broken, its names do not stand above their values
+        self._header = " ".join([*self._header.split(), line])
+        self._run.header, self._below_table = None, False
+        self._run.header = read_header(self._header)
+        self._below_table = True
+        return True
+
+    def _end_table(self) -> bool:
+        """Nothing more belongs to the header or to the row above; tell whether there was a row.
+
+        Raises
+        ------
+        ParseError
+            When the values of the row cannot be given to columns.
+        """
+        (self._header, self._below_table), row, run = (None, False), self._row, self._run
+        self._row = None
+        if row is None or run is None or run.header is None:
+            return False
+        self._number = row[0]
+        found = read_row(run.header, row[2], (row[0], row[1]), _asked_columns(run))
+        if (found.file_kb, found.record_kb) in self._seen:
             header, run = run.header, self._start()
             run.header = header
-        self._seen.add((row.file_kb, row.record_kb))
-        run.rows.append(row)
+        self._seen.add((found.file_kb, found.record_kb))
+        run.rows.append(found)
         return True
 
     def _take_excel(self, line: str) -> bool:
@@ -331,7 +365,13 @@ class _Stream:
             if not is_excel_title(line):
                 return False
             run = self._start()
-        return run.excel.take(line, self._number)
+        try:
+            return run.excel.take(line, self._number)
+        except ParseError:
+            # what repeats a table or a section is not read
+            if run.rows or run.sections:
+                return True
+            raise
 
     # --- the rest
 
@@ -354,9 +394,9 @@ class _Stream:
         return self._take_typed(line)
 
     def _take_banner(self, line: str) -> bool:
-        for name, pattern in (*_TEXTS, *_COUNTS):
+        for name, pattern in (*TEXTS, *COUNTS):
             if match := pattern.match(line):
-                value: Any = match[1] if any(name == text for text, _ in _TEXTS) else int(match[1])
+                value: Any = match[1] if any(name == text for text, _ in TEXTS) else int(match[1])
                 self._set_banner(name, value)
                 return True
         if line.startswith("Network distribution mode enabled"):
@@ -365,7 +405,7 @@ class _Stream:
         if line.startswith("The test completed too quickly") and self._run is not None and self._run.rows:
             self._run.quick.add(self._run.rows[-1].line)
             return True
-        unit = next((unit for words, unit in _UNITS if line.lower().startswith(words)), None)
+        unit = next((unit for words, unit in UNITS if line.lower().startswith(words)), None)
         if unit is not None:
             self._run_for_banner().unit = unit
         return unit is not None
@@ -402,7 +442,7 @@ class _Stream:
     def _take_text(self, line: str) -> None:
         run = self._run
         inside = run is not None and run.banner and not run.complete
-        if not _ERROR.search(line[:1000]) and not (inside and _LOOSE_ERROR.search(line[:1000])):
+        if not ERROR.search(line[:1000]) and not (inside and LOOSE_ERROR.search(line[:1000])):
             return
         if len(self._errors) < _MAX_COMPLAINTS:
             self._errors.append(line[:200])

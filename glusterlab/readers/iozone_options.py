@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 _WITH_VALUE = frozenset("JjkVrtsfFdluUSLHPibXYgnyq")
+_PLUS_WITH_VALUE = frozenset("mhpwyCA")
 _SIZE = re.compile(r"([0-9]{1,15})([kKmMgG]?)")
 _KB = {"": 1, "k": 1, "m": 1 << 10, "g": 1 << 20}
 
@@ -110,6 +111,21 @@ def parse_options(command: str) -> Options:
         elif word.startswith("-") and len(word) > 1:
             _letters(word[1:], words, flags, values)
     return Options(frozenset(flags), values)
+
+
+def wants_value(command: str) -> bool:
+    """Whether the last option of a command line lacks its value.
+
+    Examples
+    --------
+    >>> wants_value("iozone -a -b"), wants_value("iozone -ab x"), wants_value("iozone -i0"), wants_value("iozone -+m")
+    (True, False, False, True)
+    """
+    last = command.rpartition(" ")[2]
+    if last.startswith("-+"):
+        return len(last) == len("-+m") and last[2] in _PLUS_WITH_VALUE
+    place = next((place for place, letter in enumerate(last) if letter in _WITH_VALUE), None)
+    return last.startswith("-") and place == len(last) - 1
 
 
 def _letters(word: str, words: Iterator[str], flags: set[str], values: dict[str, list[str]]) -> None:

@@ -88,7 +88,9 @@ SUMS: dict[str, Operation] = {
 """The labels of the Excel report of throughput mode."""
 
 _WORD = re.compile(r"\S+")
+_VALUE = re.compile(r"[-+]?(?:[0-9.,]+|nan|inf(?:inity)?)", re.IGNORECASE)
 _MAX_DIGITS = 10
+_BLANK = 2
 _SLACK = 2
 _READ = 2
 
@@ -116,7 +118,8 @@ class Header:
 class Row:
     """A row of a table: sizes in kB of 1,024 bytes, and the values by the number of their column.
 
-    `exact` says that the last value ends where it must, so none of its digits is missing.
+    `exact` says that the last value ends where it must, so none of its digits is missing. `last_line` is that of the
+    row's end, where it was broken into several.
     """
 
     line: int
@@ -124,6 +127,7 @@ class Row:
     record_kb: int
     values: dict[int, int]
     exact: bool
+    last_line: int = 0
 
 
 @dataclass(frozen=True)
@@ -174,15 +178,32 @@ def read_header(line: str) -> Header:
     return Header(tuple(word.end() - base for word in words[2:]) if spread else (), gap, len(names))
 
 
-def read_row(header: Header, line: str, number: int, asked: tuple[int, ...] | None) -> Row | None:
-    """A row of a table, None when the line is none.
+def begins_row(line: str) -> bool:
+    """Whether a line is a row of a table, or its beginning: a file size, a record size that is no larger, values.
+
+    Examples
+    --------
+    >>> begins_row("64 4 100 200"), begins_row("4 64 100 200"), begins_row("12 bottles"), begins_row("64 4 nan 200")
+    (True, False, False, True)
+    """
+    words = line.split(maxsplit=3)
+    if len(words) < 2 or not all(text.isascii() and text.isdigit() for text in words[:2]):
+        return False
+    if len(words) > 2 and _VALUE.fullmatch(words[2]) is None:
+        return False
+    return max(len(words[0]), len(words[1])) <= 2 * _MAX_DIGITS and int(words[1]) <= int(words[0])
+
+
+def read_row(header: Header, line: str, lines: tuple[int, int], asked: tuple[int, ...] | None) -> Row:
+    """A row of a table.
 
     Parameters
     ----------
     header : Header
     line : str
-    number : int
-        Of the line.
+        That begins one.
+    lines : tuple of int
+        Numbers of its first and of its last line.
     asked : tuple of int or None
         The columns that the command line asks for, where it is known.
 
@@ -193,12 +214,8 @@ def read_row(header: Header, line: str, number: int, asked: tuple[int, ...] | No
     """
     words = list(_WORD.finditer(line))
     numbers = [word[0] for word in words]
-    if len(words) < 2 or not all(text.isascii() and text.isdigit() for text in numbers[:3]):
-        return None
     if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
         raise ParseError(f"expected rates of at most {_MAX_DIGITS} digits, found {' '.join(numbers[2:])[:200]}")
-    if max(len(numbers[0]), len(numbers[1])) > 2 * _MAX_DIGITS or int(numbers[1]) > int(numbers[0]):
-        return None
     ends = [word.end() - words[1].end() for word in words[2:]]
     places = _by_position(header, words[1].end() - words[0].end(), ends)
     exact = False
@@ -215,7 +232,14 @@ def read_row(header: Header, line: str, number: int, asked: tuple[int, ...] | No
             f"expected values under the names of their columns, found {len(ends)} of {header.width} values"
         )
     values = {place: int(text) for place, text in zip(places or (), numbers[2:], strict=True)}
-    return Row(number, int(numbers[0]), int(numbers[1]), values, exact)
+    return Row(lines[0], int(numbers[0]), int(numbers[1]), values, exact, lines[1])
+
+
+def fits(header: Header, line: str) -> bool:
+    """Whether the numbers of a line stand where those of a row stand."""
+    words = list(_WORD.finditer(line))
+    ends = [word.end() - words[1].end() for word in words[2:]]
+    return bool(ends) and _by_position(header, words[1].end() - words[0].end(), ends) is not None
 
 
 def _by_position(header: Header, gap: int, ends: list[int]) -> list[int] | None:
@@ -239,7 +263,7 @@ _CELLS = re.compile(r'"([0-9]{1,18})"((?: [0-9]{1,18})+)')
 _SUMS_TITLE = re.compile(r'"?Throughput report Y-axis is type of test X-axis is number of (?:processes|threads)"?')
 _SUMS_RECORD = re.compile(r'"Record size = ([0-9]{1,12}) [kK]Bytes ?"', re.IGNORECASE)
 _SUMS_UNIT = re.compile(r'"Output is in (kBytes/sec|ops/sec|microseconds/op)"', re.IGNORECASE)
-_SUMS_LINE = re.compile(r'" ?([A-Za-z][A-Za-z -]{2,20}?) ?"((?: \S{1,30})+)')
+_SUMS_LINE = re.compile(r'" ?([A-Za-z][A-Za-z -]{2,20}?) ?"((?: \S{1,30})*)')
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
 _UNITS = {"kbytes/sec": "kB/s", "ops/sec": "ops/s", "microseconds/op": "us/op"}
 
@@ -290,6 +314,10 @@ class ExcelReports:
             self._in_sums, self._column, self._unit, self._record = True, None, None, None
             return True
         if not line.startswith('"'):
+            rows = self.sums if self._in_sums else self.cells if self._column is not None else []
+            if line[0].isdigit() and rows and number - rows[-1].line <= _BLANK:
+                self._column, self._in_sums = None, False
+                raise ParseError(f"expected a row of the report that starts with its name, found {line[:100]!r}")
             return False
         if self._in_sums:
             return self._take_sums(line, number)
@@ -301,6 +329,8 @@ class ExcelReports:
             return True
         if (row := _CELLS.fullmatch(line)) is None:
             self._column = None
+            if line[1:2].isdigit():
+                raise ParseError(f"expected the name of a row and its values, found {line[:100]!r}")
             return False
         values = [int(text) for text in row[2].split()]
         if len(values) > len(self._records):
@@ -317,8 +347,8 @@ class ExcelReports:
             self._unit = _UNITS[unit[1].lower()]
         elif (found := _SUMS_LINE.fullmatch(line)) and found[1].lower() in SUMS:
             values = found[2].split()
-            if not all(_NUMBER.fullmatch(text) for text in values):
-                raise ParseError(f"expected numbers of at least 0, found{found[2][:200]}")
+            if not values or not all(_NUMBER.fullmatch(text) for text in values):
+                raise ParseError(f"expected numbers of at least 0, found{found[2][:200] or ' none'}")
             self.sums.append(Sums(number, found[1], tuple(map(float, values)), self._unit, self._record))
         else:
             self._in_sums = False

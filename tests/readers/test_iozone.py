@@ -13,7 +13,7 @@ from glusterlab.readers import iozone, recognise
 from glusterlab.readers.document import Document
 from glusterlab.readers.iozone_log import parse_text
 from glusterlab.readers.iozone_options import parse_options
-from glusterlab.readers.iozone_tables import COLUMNS, read_header, read_row
+from glusterlab.readers.iozone_tables import COLUMNS, begins_row, read_header
 from glusterlab.readers.records import Record, WorkerRecord, WorkloadRecord
 
 from ..hang import no_hang
@@ -295,9 +295,8 @@ def test_damaged_rows(row: str, message: str) -> None:
 
 
 def test_rows_that_are_none() -> None:
-    header = read_header("  kB  reclen    write  rewrite")
-    assert read_row(header, "4 64 1 2", 1, None) is None
-    assert read_row(header, "12 bottles", 1, None) is None
+    assert not begins_row("4 64 1 2")
+    assert not begins_row("12 bottles")
     with pytest.raises(ParseError, match="expected the columns"):
         read_header("kB  reclen    rewrite  write")
 
@@ -629,3 +628,135 @@ def test_runs_as_the_runner_reads_them() -> None:
     run.sections *= 2
     with pytest.raises(ParseError, match="expected one report of initial writers, found 2"):
         run.section("initial writers")
+
+
+# --- lines that were broken into several
+
+MAILED = """\
+$ iozone -a -M -B -s 1G -y 4k -+u -R -b iozone.xls
+                                                     random  random
+bkwd  record  stride
+              KB  reclen   write rewrite    read    reread    read
+write    read  rewrite     read
+         1048576       4   73070   36713    75187    74916    1292
+674   26724    45514     8491
+         1048576       8   73071   36714    75188    74917    1293
+675   26725    45515     8492
+"""
+MAILED_VALUES = [73070, 36713, 75187, 74916, 1292, 674, 26724, 45514, 8491]
+
+
+@pytest.mark.parametrize("change", [lambda text: text, lambda text: text.replace("\n", "\n> "), lambda text: text[:-1]])
+def test_a_table_that_a_mail_client_has_wrapped(change: Callable[[str], str]) -> None:
+    """Hand-made after a table in a mail."""
+    text = change(MAILED)
+    found, error = results(text)
+    assert list(kb(found[:9]).values()) == MAILED_VALUES
+    assert [r.label for r in found[:9]] == [column.label for column in COLUMNS[:9]]
+    assert (found[0].source.line, found[9].source.line) == (6, 8)
+    if text[-1].isspace():
+        assert (error, len(found)) == (None, 18)
+    else:
+        # the last digits may be missing
+        assert (error is not None, len(found)) == (True, 17)
+
+
+def test_a_wrapped_table_behind_hosts() -> None:
+    lines = MAILED.splitlines()[3:7]
+    text = f"a.txt:{lines[0]}\n{lines[1]}\na.txt:{lines[2]}\n{lines[3]}\n"
+    assert list(kb(whole(text)).values()) == MAILED_VALUES
+
+
+def test_endless_numbers_below_a_table_take_no_endless_time() -> None:
+    with no_hang():
+        _, error = results(MAILED + "1\n" * 50_000)
+        assert error is not None
+        _, error = results("".join(MAILED.splitlines(keepends=True)[:6]) + "1\n" * 50_000)
+        assert error is not None
+        _, error = results("".join(MAILED.splitlines(keepends=True)[:4]) + "read\n" * 50_000)
+        assert error is not None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line"),
+    [
+        ("674   26724    45514     8491\n", "674   26724    45514\n", 6),
+        ("674   26724    45514     8491\n", "674   26724    45514     8491    12\n", 6),
+        ("674   26724    45514     8491\n", "674   26724    45514     8491\n17\n", 8),
+        ("674   26724    45514     8491\n", "674   26724    45514     8491\nread\n", 8),
+        ("write    read  rewrite     read\n", "read    write  rewrite     read\n", 5),
+        ("         1048576       4 ", "17\n         1048576       4 ", 6),
+    ],
+)
+def test_numbers_and_names_in_a_table_are_never_noise(before: str, after: str, line: int) -> None:
+    found, error = results(MAILED.replace(before, after, 1))
+    assert error is not None
+    assert error.line == line
+    assert {r.record_size_bytes for r in found} <= {4 * KB, 8 * KB}
+    assert list(kb(found[:9]).values()) in ([], MAILED_VALUES, [value + 1 for value in MAILED_VALUES])
+
+
+def test_a_row_whose_last_value_only_was_wrapped() -> None:
+    table = data("auto-mmap.txt")
+    row = next(line for line in table.splitlines() if line.split()[:1] == ["256"])
+    broken = table.replace(row, "\n".join(row.rstrip().rsplit(None, 1)))
+    assert broken != table
+    assert kb(whole(broken)) == kb(whole(table))
+
+
+def test_a_damaged_number_in_the_third_place_of_a_row() -> None:
+    found, error = results(TABLE + "          409600     128     nan   22524\n")
+    assert (len(found), error is not None and error.line) == (5, 5)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Children see throughput for  4 readers 	= ", "Children see throughput for  4 readers\n\t= "),
+        ("Children see throughput for  4", "Children see throughput for\n 4"),
+        ("  400.00 kB/sec\n\tParent", "  400.00\n kB/sec\n\tParent"),
+        ("Min xfer 					=", "Min xfer\n="),
+        ("Avg throughput per process 			=  ", "Avg throughput per\nprocess 			=\n  "),
+    ],
+)
+def test_a_section_whose_lines_were_wrapped(before: str, after: str) -> None:
+    text = WRITERS + READERS
+    assert before in text
+    broken = text.replace(before, after)
+    first, second = everything(broken)[0], everything(text)[0]
+    assert everything(broken)[1] is None
+    assert [r.as_dict() | {"source": None} for r in first] == [r.as_dict() | {"source": None} for r in second]
+
+
+def test_a_worker_and_a_command_line_that_were_wrapped() -> None:
+    text = data("low-high.txt")
+    wanted = [r.as_dict() | {"source": None} for r in everything(text)[0]]
+    for before, after in (
+        (" kB, Throughput", " kB,\nThroughput"),
+        ("kB/sec, wall=", "kB/sec,\n wall="),
+        (" -s ", "\n-s "),
+    ):
+        assert before in text
+        records, error = everything(text.replace(before, after))
+        assert error is None
+        assert [r.as_dict() | {"source": None} for r in records] == wanted
+    value = whole(text.replace(" -s ", " -s\n"))[0]
+    assert value.details["command_line"] == wanted[0]["details"]["command_line"]
+
+
+@pytest.mark.parametrize("line", ["Min xfer", "Avg throughput per process", "Children see throughput for"])
+def test_a_line_of_a_section_without_its_end_is_no_noise(line: str) -> None:
+    _, error = results(WRITERS + line + "\nnothing of it\n")
+    assert error is not None
+    assert error.line == 7
+
+
+@pytest.mark.parametrize("cut", ['"64"  100  200\n', '"64"  100  200\n300\n', '"64"\n'])
+def test_excel_reports_that_were_wrapped_are_refused(cut: str) -> None:
+    """Hand-made after the Excel report of automatic mode."""
+    report = '"Writer report"\n        "4"  "8"  "16"\n' + cut
+    found, error = results(report)
+    assert (error is None) == (cut == '"64"  100  200\n')
+    assert all(r.valid is None for r in found)
+    title = '"Throughput report Y-axis is type of test X-axis is number of processes"\n'
+    assert results(title + '"  Initial write "\n   100.00\n')[1] is not None
