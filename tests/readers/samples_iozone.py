@@ -154,10 +154,49 @@ def _check_tests(sample: Sample, expected: dict[str, float]) -> None:
 
 
 def _check_must(sample: Sample, expected: str) -> None:
-    """What the expectations put in words: no result where there is none, and no 0 for one."""
-    assert expected
-    assert sample.error is not None or sample.workloads
+    """What the expectations put in words; words that are not known here fail."""
+    MUSTS[expected](sample)
     assert not any(0 in (r.throughput_bytes_per_s, r.operations_per_s) for r in sample.workloads)
+
+
+def _no_result(sample: Sample) -> None:
+    assert sample.error is not None
+    assert sample.workloads == []
+
+
+def _no_bytes(sample: Sample) -> None:
+    """Operations are operations, nowhere bytes: neither as printed nor multiplied by the record size."""
+    assert sample.workloads
+    results: list[WorkloadRecord | WorkerRecord] = [*sample.workloads, *sample.workers]
+    for record in results:
+        assert record.operations_per_s
+        assert record.throughput_bytes_per_s is None
+    for workload in sample.workloads:
+        assert (workload.worker_min_bytes_per_s, workload.worker_max_bytes_per_s) == (None, None)
+        assert workload.record_size_bytes == 4 * KB
+        assert not [name for name in workload.details if "bytes_per_s" in name or name == "min_transfer_bytes"]
+
+
+def _two_runs(sample: Sample) -> None:
+    """Each run has each of its tests once, in its order in the file, with its own numbers."""
+    assert sample.error is None
+    first, second = ([r for r in sample.workloads if r.run == run] for run in (1, 2))
+    assert len(first) + len(second) == len(sample.workloads)
+    labels = ["initial writers", "rewriters", "readers", "re-readers"]
+    assert [r.label for r in first] == [r.label for r in second] == labels
+    lines = [r.source.line or 0 for r in (*first, *second)]
+    assert lines == sorted(set(lines))
+    for one, other in zip(first, second, strict=True):
+        for numbers in (rate, _minimum, _maximum, _average, _parent, _transfer, _cpu):
+            assert numbers(one) is not None
+            assert numbers(one) != numbers(other)
+
+
+MUSTS: dict[str, Callable[[Sample], None]] = {
+    "report incomplete / no result; never 0 kB/sec": _no_result,
+    "not treated as kB/sec; kB/sec would be ops x 4": _no_bytes,
+    "either parse two runs after unquoting, or reject clearly": _two_runs,
+}
 
 
 def _check_runs(sample: Sample, expected: list[dict[str, float]]) -> None:
