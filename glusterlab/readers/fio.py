@@ -22,7 +22,7 @@ from glusterlab.errors import ParseError
 from glusterlab.readers.document import Document
 from glusterlab.readers.fio_options import MAX_OPTIONS, Options, as_options
 from glusterlab.readers.fio_reports import Report, Several, entries, find_reports
-from glusterlab.readers.fio_results import ALL_CLIENTS, Job, records_of
+from glusterlab.readers.fio_results import ALL_CLIENTS, Job, as_sum, records_of
 from glusterlab.readers.records import Details, WorkloadRecord
 from glusterlab.readers.wrapping import whole
 
@@ -65,15 +65,30 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
         if not interim:
             runs[report.host] = run
         count = 0
-        for job in _jobs(document, report, run, interim):
-            for record in records_of(job):
-                count += 1
-                yield record
+        for record in _results(_jobs(document, report, run, interim)):
+            count += 1
+            yield record
         empty = report if not count and empty is None else empty
     if damage is not None:
         raise damage
     if empty is not None:
         raise document.error("expected jobs of fio that did I/O, found none: the run failed or was ended", empty.line)
+
+
+def _results(jobs: Iterator[Job]) -> Iterator[WorkloadRecord]:
+    """The records of the entries of a report, a sum of them last."""
+    parts: list[tuple[Job, list[WorkloadRecord]]] = []
+    sums: list[Job] = []
+    for job in jobs:
+        if job.summed:
+            sums.append(job)
+            continue
+        found = list(records_of(job))
+        parts.append((job, found))
+        yield from found
+    for job in sums:
+        for record in records_of(job):
+            yield as_sum(record, parts)
 
 
 def _no_report(document: Document) -> ParseError:
@@ -140,7 +155,7 @@ def _sum_of_clients(job: Job, parts: list[int | None], hosts: set[Any]) -> Job:
     """The entry that sums up all clients: fio gives it the name of the last one, which is its own only when alone."""
     known = [part for part in parts if part is not None]
     workers = sum(known) if known and len(known) == len(parts) else None
-    return replace(job, workers=workers, host=job.host if len(hosts) == 1 else None)
+    return replace(job, workers=workers, host=job.host if len(hosts) == 1 else None, summed=True)
 
 
 class _GlobalOptions:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glusterlab.readers.fio_options import Options
@@ -44,6 +44,8 @@ class Job:
         What keeps the whole report from being judged.
     details : dict
         What stands in the report, not in the entry.
+    summed : bool
+        Whether it is fio's own sum of the clients' entries.
     """
 
     data: dict[str, Any]
@@ -57,6 +59,7 @@ class Job:
     interim: bool = False
     doubt: str | None = None
     details: Details = field(default_factory=dict)
+    summed: bool = False
 
     @property
     def name(self) -> str | None:
@@ -114,6 +117,36 @@ def records_of(job: Job) -> Iterator[WorkloadRecord]:
     if mixed and asked and not found:
         nothing = Reason(code="tool-failed", message="I/O was asked for, and fio did none of it")
         yield _record(job, "mixed", {}, Measured(None, None, None, None, None, None), [*faults, nothing], doubts)
+
+
+def as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecord]]]) -> WorkloadRecord:
+    """The record of a sum, at most as valid as its parts: fio may print the error number 0 in the sum all the same.
+
+    Parameters
+    ----------
+    record : WorkloadRecord
+    parts : sequence of tuple of Job and list of WorkloadRecord
+        The clients' entries in the report, with their records.
+    """
+    verdicts: list[bool | None] = [record.valid]
+    reasons: list[Reason] = list(record.reasons)
+    if not parts:
+        verdicts.append(None)
+        reasons.append(Reason(code="tool-incomplete", message="the clients that were summed up are not in the file"))
+    for job, found in parts:
+        who = f"client {job.host or 'without a name'}, job {job.name or 'without a name'}"
+        same = [part for part in found if part.label == record.label] or found
+        if not same and job.options.operations != {}:
+            message = f"{who}: it did nothing, and the file does not say what it was to do"
+            verdicts.append(None)
+            reasons.append(Reason(code="tool-incomplete", message=message, host=job.host))
+        for part in same:
+            verdicts.append(part.valid)
+            reasons += [
+                Reason(code=reason.code, message=f"{who}: {reason.message}", host=job.host) for reason in part.reasons
+            ]
+    valid = False if False in verdicts else None if None in verdicts else True
+    return replace(record, valid=valid, reasons=tuple(dict.fromkeys(reasons))[:_MAX_FINDINGS])
 
 
 def _record(
@@ -272,7 +305,7 @@ def _details(job: Job, label: str, values: dict[str, Any], numbers: Measured) ->
     submission, completion, total = (latency(values, kind) for kind in ("slat", "clat", "lat"))
     kind = total if completion.mean_s is None else completion
     interrupted = job.signal is not None or _ended_early(job) is not None
-    summed = "clients" if job.name == ALL_CLIENTS else None
+    summed = "clients" if job.summed else None
     if label == "mixed" and any(other != "mixed" for other, _ in job.directions()):
         summed = "directions"
     found: Details = {

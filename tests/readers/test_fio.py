@@ -306,6 +306,50 @@ def test_the_sum_of_several_hosts_is_of_none_of_them() -> None:
     assert [record.host for record in read(text)[0]] == ["a", "b", None]
 
 
+def clients(**second: Any) -> list[WorkloadRecord]:
+    """Two clients, the second one changed, and their sum, which shows nothing of it."""
+    summed = client("b", "All clients") | {"read": side(io_bytes=2 << 30, io_kbytes=2 << 20, total_ios=2048)}
+    summed["read"] |= {"bw": 209714, "bw_bytes": 214748364, "iops": 204.8}
+    text = report(client("a"), client("b") | second, summed).replace('"jobs"', '"client_stats"')
+    found, error = read(text)
+    assert error is None
+    return found
+
+
+def test_a_sum_of_clients_is_at_most_as_valid_as_its_parts() -> None:
+    """fio prints the error number 0 in the sum, whatever a client's is."""
+    assert [record.valid for record in clients()] == [True, True, True]
+    first, second, summed = clients(error=5)
+    assert (first.valid, second.valid, summed.valid) == (True, False, False)
+    (reason,) = summed.reasons
+    assert (reason.code, reason.host) == ("tool-failed", "b")
+    assert reason.message.startswith("client b, job j: fio ended the job with error 5")
+    cut = {"rw": "read", "runtime": "60", "time_based": "1"}
+    summed = clients(**{"job options": cut})[-1]
+    assert (summed.valid, summed.reasons[0].host) == (False, "b")
+    assert "expected 60 s, found 10 s" in summed.reasons[0].message
+    summed = clients(**{"job options": {"rw": "read", "size": "8g", "bs": "1m"}})[-1]
+    assert (summed.valid, summed.reasons[0].message.startswith("client b, job j: the run was inter")) == (False, True)
+
+
+def test_a_sum_of_clients_of_which_one_cannot_be_judged() -> None:
+    assert clients(error="unknown")[-1].valid is None
+    summed = clients(read={})[-1]
+    assert (summed.valid, "it did nothing" in summed.reasons[0].message) == (None, True)
+    (alone,), _ = read(report(client("b", "All clients")).replace('"jobs"', '"client_stats"'))
+    assert (alone.valid, "are not in the file" in alone.reasons[0].message) == (None, True)
+    # the sum may stand first
+    text = report(client("b", "All clients"), client("a") | {"error": 5}).replace('"jobs"', '"client_stats"')
+    assert [(r.job, r.valid) for r in read(text)[0]] == [("j", False), ("All clients", False)]
+
+
+def test_a_failed_direction_of_a_client_is_not_the_other_direction_of_the_sum() -> None:
+    options = {"job options": {"rw": "rw", "size": "1g", "rwmixread": "99"}}
+    found = clients(**options)
+    assert [(record.job, record.label, record.valid) for record in found][-1] == ("All clients", "read", True)
+    assert ("j", "write", False) in [(record.job, record.label, record.valid) for record in found]
+
+
 def test_each_client_has_its_own_global_options() -> None:
     given = [{"hostname": "a", "port": 8765, "bs": "4k"}, {"hostname": "b", "port": 8765, "bs": "8k"}]
     text = report(client("a"), client("b"), **{"global options": given}).replace('"jobs"', '"client_stats"')
