@@ -28,7 +28,7 @@ _VOLUME = re.compile(r"Volume Name ?: ?\S")
 _VOLUME_TOO = re.compile(r"Number of Bricks ?:|Volume ID ?:|Brick1 ?:")
 _MARKS = re.compile(
     r"<cliOutput>|Status of volume ?: ?\S|Gluster process\s{1,99}(?:TCP )?Port\s|%-latency\s{1,99}Avg-latency"
-    r"|(?:Cumulative|Interval [0-9]{1,18}) Stats:\s|Brick {1,40}: Brick \S"
+    r"|(?:Cumulative|Interval [0-9]{1,18}) Stats:\s|Brick {1,40}: Brick \S|Brick {2,40}: \S"
 )
 _ROWS_LOOKED_AT = 1000
 
@@ -201,7 +201,8 @@ def _opened(part: _Part | None, line: int, text: str, volume: str | None) -> _Pa
         return InfoText(rest, line)
     if colon and rest and label == "Status of volume":
         return StatusText(rest)
-    if not isinstance(part, ProfileText) and ProfileText.starts(text):
+    in_details = isinstance(part, StatusText) and not part.has_rows and label == "Brick"
+    if not isinstance(part, ProfileText) and not in_details and ProfileText.starts(text):
         return ProfileText(volume)
     if not isinstance(part, StatusText) and StatusText.starts(text):
         return StatusText(volume)

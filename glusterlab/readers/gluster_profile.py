@@ -37,7 +37,8 @@ _BLOCKS = {"No. of Reads": "reads", "Read": "reads", "No. of Writes": "writes", 
 _ALL_TOTALS = 3
 _NAME_LINES = 4
 _BROKEN_FOP = re.compile(r"[0-9.]+ [0-9.]+ ?(?:ns|us|µs)(?: |$)")
-_BRICK = re.compile(r"(?:Brick|NFS Server) ?: ?(?!Brick )(?=\S)")
+_OLD_SIZES = re.compile(r"Block((?: [0-9]{1,18}b\+)+)")
+_BRICK = re.compile(r"(?:Brick|NFS Server): ?(?!Brick )(?=\S)")
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ class Stats:
     Attributes
     ----------
     line : int
-    brick, interval : str
+    brick : str or None
+    interval : str
     volume : str or None
     fops : list of Fop
     blocks : list of dict
@@ -71,7 +73,7 @@ class Stats:
     """
 
     line: int
-    brick: str
+    brick: str | None
     interval: str
     volume: str | None = None
     fops: list[Fop] = field(default_factory=list)
@@ -94,10 +96,10 @@ class Stats:
 
     def _fop_record(self, document: Document, version: str | None, fop: Fop, unit: str | None) -> Record:
         printed = (fop.mean, fop.least, fop.most)
+        details: Details = {} if fop.percent is None else {"latency_percent": fop.percent}
         if not any(printed):
             # 0.00 stands for a call that gluster does not time, such as RELEASE
-            return self._record(document, version, fop, {})
-        details: Details = {} if fop.percent is None else {"latency_percent": fop.percent}
+            return self._record(document, version, fop, details)
         if fop.unit is None and unit is None:
             names = ("latency_mean_unknown_unit", "latency_min_unknown_unit", "latency_max_unknown_unit")
             details |= dict(zip(names, printed, strict=True))
@@ -113,7 +115,8 @@ class Stats:
         mean: float | None = None, least: float | None = None, most: float | None = None,
     ) -> ProfileRecord:  # fmt: skip
         return ProfileRecord(
-            tool="gluster", tool_version=version, source=document.source(self.line), details=details,
+            tool="gluster", tool_version=version,
+            source=document.source(self.line if fop is None else fop.line), details=details,
             volume=self.volume, brick=self.brick, interval=self.interval, fop=None if fop is None else fop.name,
             calls=None if fop is None else fop.calls, latency_mean_s=mean, latency_min_s=least, latency_max_s=most,
         )  # fmt: skip
@@ -159,22 +162,24 @@ class ProfileText:
         self.volume = volume
         self.damage: tuple[str, int] | None = None
         self._found: list[Stats] = []
-        self._brick = ""
+        self._brick: str | None = None
         self._naming: int | None = None
         self._stats: Stats | None = None
         self._sizes: list[int | None] = []
         self._calls: dict[str, list[int | None]] = {}
         self._wants_stats = False
+        self._elided = False
 
     @staticmethod
     def starts(text: str) -> bool:
         """Whether a line is the first of a profile."""
-        return _BRICK.match(text) is not None or _STATS.fullmatch(text) is not None
+        return any(match is not None for match in (_BRICK.match(text), _STATS.fullmatch(text), _FOP.fullmatch(text)))
 
     def elide(self) -> None:
         """The author has left something out here."""
         self._sizes, self._calls = [], {}
         self._stats, self._naming, self._wants_stats = None, None, False
+        self._elided = True
 
     def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
         """Take the next line; one without its end may be cut off, so that its last word says nothing."""
@@ -190,6 +195,8 @@ class ProfileText:
             self._wants_stats = False
         elif text.lower().endswith(("cleared stats.", "clear stats.")):
             self._wants_stats = False
+        elif self._stats is None and not self._elided and _FOP.fullmatch(text) is not None:
+            self._damaged("expected 'Cumulative Stats:' or 'Interval ... Stats:' before the calls, found none", line)
         elif self._stats is not None and (has_end or text.endswith(" bytes")):
             self._take(self._stats, line, text)
 
@@ -199,7 +206,7 @@ class ProfileText:
         if rule or not text or " " in text or line - (self._naming or line) > _NAME_LINES:
             self._naming = None
             return rule
-        self._brick += text
+        self._brick = (self._brick or "") + text
         return True
 
     def _take(self, stats: Stats, line: int, text: str) -> None:
@@ -212,7 +219,10 @@ class ProfileText:
             )
             return
         label, colon, rest = (part.strip() for part in text.partition(":"))
-        if _BROKEN_FOP.match(text) is not None:
+        if (sizes := _OLD_SIZES.fullmatch(text)) is not None:
+            self._close_blocks(line)
+            self._sizes = [whole(word.removesuffix("b+")) for word in sizes[1].split()]
+        elif _BROKEN_FOP.match(text) is not None:
             self._damaged("expected a row of latencies that ends in calls and a file operation, found another", line)
         elif not colon:
             return
@@ -255,7 +265,9 @@ class ProfileText:
         if not at_end:
             return
         if self._wants_stats:
-            self._damaged(f"expected the statistics of brick {self._brick[:80]}, found the end: it was cut off", line)
+            self._damaged(
+                f"expected the statistics of brick {(self._brick or '')[:80]}, found the end: it was cut off", line
+            )
         if self._stats is not None:
             # where a filter has left the totals out, it has done so everywhere
             usual = max((len(stats.totals) for stats in self._found[:-1]), default=_ALL_TOTALS)

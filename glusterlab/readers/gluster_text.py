@@ -53,6 +53,7 @@ class InfoText:
         self._in_options = False
         self._elided = False
         self._open: list[str] = []
+        self._option = ""
 
     def elide(self) -> None:
         """The author has left something out here."""
@@ -64,7 +65,7 @@ class InfoText:
             if has_end:
                 self._add(line, whole(brick[1]) or 0, brick[2])
             return
-        if self._open and self._goes_on(text):
+        if self._open and self._goes_on(line, text):
             return
         self._open = []
         label, colon, rest = (part.strip() for part in text.partition(":"))
@@ -76,10 +77,19 @@ class InfoText:
         elif text.startswith("Options Reconfigured"):
             self._in_options = True
         elif self._in_options:
-            if (option := _OPTION.fullmatch(text)) is not None:
-                self._volume.options[option[1]] = option[2]
+            self._take_option(text)
         elif colon and rest:
             self._take(line, label, rest)
+
+    def _take_option(self, text: str) -> None:
+        options, last = self._volume.options, self._option
+        if (option := _OPTION.fullmatch(text)) is not None:
+            self._option, options[option[1]] = option[1], option[2]
+        elif last and options[last].endswith(",") and text and " " not in text:
+            # the rest of a list that was broken
+            options[last] += text
+        else:
+            self._option = ""
 
     def _take(self, line: int, label: str, rest: str) -> None:
         details = self._volume.details
@@ -101,10 +111,16 @@ class InfoText:
         self._open = [address]
         self._volume.bricks.append(Brick(address.removesuffix(_ARBITER), position, line, arbiter, self._tier))
 
-    def _goes_on(self, text: str) -> bool:
-        """Whether a line is the rest of a brick's name, which a terminal has wrapped."""
+    def _goes_on(self, line: int, text: str) -> bool:
+        """Whether a line is the rest of a brick's name, which a terminal or a mail client has wrapped."""
         name, _, mark = text.partition(" ")
-        if len(self._open[-1]) < _WRAP_AT or not name or ":" in name or (mark and mark != _ARBITER.strip()):
+        if text == _ARBITER.strip():
+            name, mark = "", text
+        elif not name or ":" in name or (mark and mark != _ARBITER.strip()):
+            return False
+        elif len(self._open[-1]) < _WRAP_AT and not (name.startswith("/") or self._open[-1].endswith(("/", "-", "_"))):
+            if "/" in name:
+                self._damaged(f"expected another line of volume {self._volume.name[:80]}, found {name[:80]!r}", line)
             return False
         self._open.append(name)
         last = self._volume.bricks[-1]
@@ -172,7 +188,13 @@ class StatusText:
         """Whether a line can only be one of a status, though its heading is missing."""
         if text.startswith("Brick ") and _columns(text.split(), None) is not None:
             return True
-        return text.startswith(("Gluster process ", "Brick : Brick "))
+        # a profile has no blank in front of the colon
+        return text.startswith(("Gluster process ", "Brick : "))
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether it is a table, in which no block of details follows."""
+        return bool(self._rows or self._name)
 
     def elide(self) -> None:
         """The author has left something out here."""

@@ -221,7 +221,7 @@ def _profile(document: Document, root: Element, line: int, version: str | None) 
     volume = None if profile is None else profile.findtext("volname")
     found: list[Stats] = []
     for brick in root.iterfind("volProfile/brick"):
-        name = brick.findtext("brickName") or ""
+        name = brick.findtext("brickName") or None
         for tag in ("cumulativeStats", "intervalStats"):
             found.extend(_stats(stats, name, volume, line) for stats in brick.iterfind(tag))
     if not found:
@@ -233,7 +233,7 @@ def _profile(document: Document, root: Element, line: int, version: str | None) 
         yield from stats.records(document, version, unit=unit)
 
 
-def _stats(element: Element, brick: str, volume: str | None, line: int) -> Stats:
+def _stats(element: Element, brick: str | None, volume: str | None, line: int) -> Stats:
     # the XML does not say which interval it is
     interval = "cumulative" if element.tag == "cumulativeStats" else "interval"
     stats = Stats(line, brick, interval, volume)

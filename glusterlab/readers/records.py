@@ -260,10 +260,10 @@ class ProfileRecord(Record):
     Attributes
     ----------
     volume : str or None
-    brick : str
-        ``host:path``.
+    brick : str or None
+        ``host:path``; None where the file does not say it.
     interval : str
-        ``cumulative``, or the interval's number.
+        ``cumulative``, or the interval's number; ``interval`` in XML, which does not number it.
     fop : str or None
         ``WRITE``, ``LOOKUP``, ...; None for the record of the interval as a whole, whose duration, bytes and block
         sizes are in `details`.
@@ -273,7 +273,7 @@ class ProfileRecord(Record):
 
     kind: ClassVar[str] = "profile"
     volume: str | None
-    brick: str
+    brick: str | None
     interval: str
     fop: str | None = None
     calls: int | None = None

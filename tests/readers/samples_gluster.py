@@ -19,9 +19,9 @@ def check(path: Path, expected: dict[str, Any]) -> None:
     if isinstance(expected.get("bricks"), dict):
         profile = [record for record in records if isinstance(record, ProfileRecord)]
         assert expected.keys() == {"bricks"}
-        assert {record.brick.partition(":")[0] for record in profile} == expected["bricks"].keys()
+        assert {(record.brick or "").partition(":")[0] for record in profile} == expected["bricks"].keys()
         for host, values in expected["bricks"].items():
-            _check_brick([record for record in profile if record.brick.startswith(f"{host}:")], values)
+            _check_brick([record for record in profile if (record.brick or "").startswith(f"{host}:")], values)
         return
     volumes = [record for record in records if isinstance(record, VolumeRecord)]
     assert len(volumes) == 1

@@ -623,3 +623,135 @@ def test_long_and_odd_texts_end_soon(text: str) -> None:
 )
 def test_files_of_others_are_not_claimed(text: str) -> None:
     assert gluster.recognise(document(text)) == 0
+
+
+# hand-made after the documented output of 3.2 and 3.3
+OLD_DETAIL = """\
+Status of volume: test-volume
+------------------------------------------------------------------------------
+Brick                : arch:/exp
+Port                 : 24010
+Online               : Y
+Pid                  : 18474
+File System          : rootfs
+Device               : rootfs
+Mount Options        : rw
+Disk Space Free      : 13.8GB
+Total Disk Space     : 46.5GB
+Inode Size           : N/A
+Inode Count          : 3055616
+Free Inodes          : 2577164
+"""
+
+OLD_LAYOUT = """\
+Brick: Test:/export/2
+Cumulative Stats:
+
+Block                     1b+           32b+
+Size:
+       Read:                0              0
+       Write:             908             28
+
+Block                   128b+
+Size:
+       Read:                6
+       Write:              10
+
+%-latency   Avg-      Min-       Max-       calls     Fop
+          latency   latency    latency
+___________________________________________________________
+4.82      1132.28   21.00      800970.00   4575    WRITE
+0.00         0.00    0.00           0.00     19    RELEASE
+
+Duration : 335
+
+BytesRead : 94505058
+
+BytesWritten : 195571980
+"""
+
+
+@pytest.mark.parametrize("head", ["", "Status of volume: test-volume\n"])
+def test_the_details_of_old_releases(head: str) -> None:
+    text = head + OLD_DETAIL.split("\n", 1)[1]
+    (brick,) = bricks(text)
+    assert (brick.volume, brick.host, brick.path) == ("test-volume" if head else None, "arch", "/exp")
+    assert (brick.online, brick.pid, brick.inodes, brick.free_inodes) == (True, 18474, 3055616, 2577164)
+    assert (brick.size_bytes, brick.free_bytes) == (round(46.5 * 2**30), round(13.8 * 2**30))
+    assert (brick.details["tcp_port"], brick.source.line) == (24010, 3 if head else 2)
+    assert gluster.recognise(document(text)) >= 0.9
+
+
+def test_old_details_without_their_blanks_and_beside_a_profile() -> None:
+    squeezed = "\n".join(" ".join(line.split()).replace(" :", ":") for line in OLD_DETAIL.splitlines()) + "\n"
+    assert [plain(brick, "source") for brick in bricks(squeezed)] == [plain(b, "source") for b in bricks(OLD_DETAIL)]
+    two = OLD_DETAIL + OLD_DETAIL.split("\n", 2)[2].replace("arch", "deb")
+    assert [brick.host for brick in bricks(two)] == ["arch", "deb"]
+    both = OLD_LAYOUT + OLD_DETAIL
+    assert [type(record) for record in records(both)] == [ProfileRecord] * 3 + [BrickRecord]
+    cut = OLD_DETAIL[: OLD_DETAIL.index("Free Inodes")]
+    assert "expected 'Free Inodes :'" in before_the_error(cut)[1].message
+
+
+def profiles(text: str) -> list[ProfileRecord]:
+    return [record for record in records(text) if isinstance(record, ProfileRecord)]
+
+
+def test_an_old_layout_of_a_profile() -> None:
+    whole, write, release = profiles(OLD_LAYOUT)
+    assert whole.details == {
+        "duration_s": 335,
+        "read_bytes": 94505058,
+        "written_bytes": 195571980,
+        "block_sizes": [
+            {"size_bytes": 1, "reads": 0, "writes": 908},
+            {"size_bytes": 32, "reads": 0, "writes": 28},
+            {"size_bytes": 128, "reads": 6, "writes": 10},
+        ],
+    }
+    assert (write.fop, write.calls, write.details) == ("WRITE", 4575, {"latency_percent": 4.82})
+    assert write.latency_mean_s == pytest.approx(1132.28e-6)
+    assert (release.latency_mean_s, release.details) == (None, {"latency_percent": 0.0})
+    lines = OLD_LAYOUT.splitlines()
+    assert [lines[record.source.line - 1].split()[-1] for record in (write, release) if record.source.line] == [
+        "WRITE",
+        "RELEASE",
+    ]
+    assert whole.source.line == 2
+
+
+def test_a_profile_without_the_name_of_its_first_brick() -> None:
+    text = OLD_LAYOUT.split("\n", 1)[1]
+    assert {record.brick for record in profiles(text)} == {None}
+    assert {record.brick for record in profiles(text + OLD_LAYOUT)} == {None, "Test:/export/2"}
+    assert '"brick": null' in profiles(text)[0].to_json()
+
+
+def test_calls_without_the_line_of_their_interval_are_no_noise() -> None:
+    rows = OLD_LAYOUT[OLD_LAYOUT.index("4.82") :]
+    found, error = before_the_error(rows + OLD_LAYOUT)
+    assert [plain(record, "source") for record in found] == [plain(r, "source") for r in profiles(OLD_LAYOUT)]
+    assert (error.line, "before the calls" in error.message) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("s1:/bricks/one", "s1:/bricks/\none"),
+        ("s1:/bricks/one", "s1:/bricks\n/one"),
+        (" (arbiter)", "\n(arbiter)"),
+        ("10.0.0.1,10.0.0.2", "10.0.0.1,\n10.0.0.2"),
+    ],
+)
+def test_lines_of_info_that_a_mail_client_has_wrapped(before: str, after: str) -> None:
+    text = info("Replicate", "1 x (2 + 1) = 3", ["s1:/bricks/one", "s2:/b", "s3:/c (arbiter)"])
+    text += "Options Reconfigured:\nauth.allow: 10.0.0.1,10.0.0.2\n"
+    assert before in text
+    found = [plain(record, "source") for record in records(text.replace(before, after))]
+    assert found == [plain(record, "source") for record in records(text)]
+
+
+def test_the_rest_of_a_path_that_may_be_another_line_is_no_noise() -> None:
+    text = info("Distribute", "2", ["s1:/a", "s2:/b"])
+    found, error = before_the_error(text.replace("s1:/a\n", "s1:/a\nrest/of\n"))
+    assert (found, "expected another line" in error.message) == ([], True)
