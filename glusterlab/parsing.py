@@ -30,6 +30,21 @@ def tools() -> tuple[str, ...]:
     return (*readers.TOOLS, *TELEMETRY_TOOLS)
 
 
+def tool_of(path: Path) -> str:
+    """Whose output a file is, by its content.
+
+    Raises
+    ------
+    ParseError
+        When nobody knows.
+    """
+    if _is_telemetry(path):
+        from glusterlab.telemetry.reading import recognise
+
+        return str(recognise(_head(path)))
+    return readers.recognise(Document.open(path)).TOOL
+
+
 def parse(path: Path, *, tool: str | None = None, averages: bool = False) -> Iterator[Record]:
     """The records of a raw file.
 

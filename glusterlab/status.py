@@ -84,7 +84,8 @@ class CampaignStatus:
 
     def total(self, name: str) -> int:
         """Sum of one number of `CellStatus` over all cells; what is missing is wanted and left."""
-        return sum(getattr(cell, name) for cell in self.cells) + len(self.missing) * (name in ("wanted", "left"))
+        found: int = sum(getattr(cell, name) for cell in self.cells)
+        return found + len(self.missing) if name in ("wanted", "left") else found
 
 
 def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple[CellStatus, ...]:

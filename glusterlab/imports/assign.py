@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from glusterlab.errors import ParseError
 from glusterlab.imports.mapping import Entry, GlusterFiles, Mapping, Results, TelemetryFiles
 from glusterlab.imports.pattern import Pattern
 from glusterlab.imports.sources import SourceFile, shown
+
+_SECTIONS: dict[type[Entry], str] = {Results: "patterns", TelemetryFiles: "telemetry", GlusterFiles: "gluster"}
+"""Keys of a mapping that the entries stand under."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,14 @@ class Refusal:
     message : str
         What was expected, what was found, what to do.
     line : int or None
+    follows : str or None
+        What it follows from, such as ``layout ec``: it goes when the cause of that is mended.
     """
 
     file: str
     message: str
     line: int | None = None
+    follows: str | None = None
 
     def __str__(self) -> str:
         return f"{self.file}{'' if self.line is None else f':{self.line}'}: {self.message}"
@@ -59,8 +66,8 @@ class Refusal:
 def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignment], list[SourceFile], list[Refusal]]:
     """Give every file to the entries that are about it.
 
-    An entry that names the file goes before all patterns, those of telemetry and gluster before those of results, and a
-    pattern whose words are all known before one that only has the right form.
+    An entry that names the file goes before all patterns, and a pattern whose words are all known before one that only
+    has the right form. Where patterns of results and of telemetry or gluster fit, the file's content decides.
 
     Returns
     -------
@@ -97,10 +104,17 @@ def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignme
 def _by_pattern(
     mapping: Mapping, file: SourceFile, patterns: list[tuple[Entry, Pattern]]
 ) -> Assignment | Refusal | None:
+    fitting: dict[type[Entry], Assignment] = {}
     for entry, pattern in patterns:
-        words = pattern.match(file.name, mapping.accepts)
+        words = None if type(entry) in fitting else pattern.match(file.name, mapping.accepts)
         if words is not None:
-            return Assignment(file, entry, _said(mapping, entry, words), frozenset(words))
+            fitting[type(entry)] = Assignment(file, entry, _said(mapping, entry, words), frozenset(words))
+    if len(fitting) > 1:
+        kind = _kind(file)
+        torn = _torn(file, [found.entry for found in fitting.values()])
+        return torn if kind is None else fitting.get(kind, torn)
+    if fitting:
+        return next(iter(fitting.values()))
     for _, pattern in patterns:
         words = pattern.match(file.name, lambda *_: True)
         if words is not None:
@@ -110,6 +124,25 @@ def _by_pattern(
                 except ValueError as error:
                     return Refusal(shown(file.name), f"by the pattern {pattern.text!r}: {error}")
     return None
+
+
+def _kind(file: SourceFile) -> type[Entry] | None:
+    """Of which entries a file is, by its content; None where nobody knows."""
+    from glusterlab.parsing import TELEMETRY_TOOLS, tool_of
+
+    try:
+        tool = tool_of(file.path)
+    except ParseError:
+        return None
+    if tool in TELEMETRY_TOOLS:
+        return TelemetryFiles
+    return GlusterFiles if tool == "gluster" else Results
+
+
+def _torn(file: SourceFile, entries: Sequence[Entry]) -> Refusal:
+    places = " and ".join(f"{entry.place!r} of {_SECTIONS[type(entry)]}" for entry in entries)
+    message = f"fits the patterns {places}, and its content is that of neither: write them so that one of them fits"
+    return Refusal(shown(file.name), message)
 
 
 def _said(mapping: Mapping, entry: Entry, words: dict[str, str]) -> dict[str, Any]:

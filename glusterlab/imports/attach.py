@@ -19,11 +19,17 @@ from glusterlab.spec.fields import describe
 
 Attached = tuple[SourceFile, AttachedFile]
 
+REFUSED_RESULTS = "results that are refused"
+"""What follows from these."""
+
 _ABOUT_THE_FILE = frozenset({"host", "role", "timezone"})
 
 
 def attach(
-    mapping: Mapping, results: Sequence[PlannedResult], assignments: Sequence[Assignment]
+    mapping: Mapping,
+    results: Sequence[PlannedResult],
+    assignments: Sequence[Assignment],
+    refused_results: Sequence[Assignment] = (),
 ) -> tuple[list[list[Attached]], list[Refusal]]:
     """For each result the files that are kept beside it.
 
@@ -34,6 +40,8 @@ def attach(
         With their repeats.
     assignments : sequence of Assignment
         Of telemetry and of gluster's output.
+    refused_results : sequence of Assignment
+        Of results that are not among `results`: what belongs to these alone follows from that.
 
     Returns
     -------
@@ -49,16 +57,20 @@ def attach(
         name = shown(assignment.file.name)
         wanted = {field: value for field, value in assignment.said.items() if field not in _ABOUT_THE_FILE}
         fitting = [n for n, known in enumerate(facts) if _fits(wanted, known)]
-        if not fitting:
-            said = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
-            refused.append(Refusal(name, f"expected a sample of {said}, which this file belongs to, found none"))
-            continue
         try:
-            _check(assignment)
+            _check(mapping, assignment)
         except ParseError as error:
             refused.append(Refusal(name, error.message, error.line))
             continue
+        if not fitting:
+            said = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
+            follows = any(_fits(wanted, other.said) for other in refused_results)
+            message = f"expected a sample of {said}, which this file belongs to, found none"
+            refused.append(Refusal(name, message, follows=REFUSED_RESULTS if follows else None))
+            continue
         for n in fitting:
+            if is_gluster(assignment) and any(source.name == assignment.file.name for source, _ in found[n]):
+                continue  # two entries may be about two volumes of one file
             found[n].append(_placed(mapping, assignment, [each.file for _, each in found[n]]))
     return found, refused
 
@@ -67,7 +79,7 @@ def _fits(wanted: ReadOnly[str, Any], known: ReadOnly[str, Any]) -> bool:
     return all(known.get(field) == value for field, value in wanted.items() if field in known)
 
 
-def _check(assignment: Assignment) -> None:
+def _check(mapping: Mapping, assignment: Assignment) -> None:
     """Read a whole file, so that what is imported can be made into tables.
 
     Raises
@@ -76,7 +88,7 @@ def _check(assignment: Assignment) -> None:
         When it is no telemetry, or no output of gluster, or is damaged.
     """
     if is_gluster(assignment):
-        read_volumes(assignment)
+        read_volumes(assignment, assignment.said.get("layout", mapping.defaults.layout))
         return
     from glusterlab.telemetry.reading import read
 

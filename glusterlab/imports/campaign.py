@@ -16,10 +16,13 @@ from glusterlab.imports.sample import IMPORT_FILE, ImportRecord, judge
 from glusterlab.imports.sources import SourceFile
 from glusterlab.raw import RawStore, Sample, dump_json
 from glusterlab.rawsample import SampleWriter
-from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign, load_cluster
+from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign
 from glusterlab.spec.campaign import LayoutSpec, WorkloadSpec
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.fields import NAME_FORM, Name
+
+RESERVED = {"published": "is for the numbers that studies published, and no campaign is looked for there"}
+"""Folders below raw/ that are no campaigns."""
 
 
 def campaign_path(raw_root: Path, name: str) -> Path:
@@ -36,6 +39,8 @@ def campaign_path(raw_root: Path, name: str) -> Path:
         raise UsageError(
             f"--as {name}: expected at most 60 small letters, digits and dashes ({NAME_FORM}), such as mine-2024"
         ) from None
+    if name in RESERVED:
+        raise UsageError(f"--as {name}: {raw_root / name} {RESERVED[name]}: choose another name, such as mine-2024")
     path = raw_root / name
     if (path / "campaign.yaml").exists():
         raise UsageError(
@@ -66,13 +71,10 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
     ------
     RawStoreError
         When a file cannot be copied or written, or was changed meanwhile; nothing is left then.
-    SpecError
-        When the mapping's cluster.yaml is wrong.
     UsageError
         When it is more than one campaign can name.
     """
-    mapping = plan.mapping
-    cluster = None if mapping.cluster is None else load_cluster(mapping.cluster)
+    mapping, cluster = plan.mapping, plan.cluster
     texts = {"campaign.yaml": dump_yaml(describe_campaign(plan, path.name)), "import.yaml": _resolved(mapping)}
     if cluster is not None:
         texts["cluster.yaml"] = dump_yaml(cluster)

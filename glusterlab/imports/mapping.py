@@ -171,6 +171,10 @@ class TelemetryFiles(_Placed):
 class GlusterFiles(_Placed):
     """Output of gluster (volume info, status, profile): it is kept with every sample that all the given keys fit."""
 
+    volume: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
+        default=None, description="which volume of the file the layout is; default: its only one, or that of its name"
+    )
+
 
 Entry = Results | TelemetryFiles | GlusterFiles
 
@@ -438,6 +442,9 @@ def _default(mapping: Mapping, name: str, text: str) -> Any:
         if text not in ("true", "false"):
             raise UsageError(f"--default accept_unjudged: expected true or false, found {text!r}")
         return text == "true"
+    if name in FIELDS and name not in names:
+        message = f"what differs from result to result is no default: use {{{name}}} in the pattern or an entry"
+        raise UsageError(f"--default {name}: {message}")
     if name not in names:
         raise UsageError(f"--default {name}: unknown field" + suggest(name, [*names, "accept_unjudged"]))
     try:

@@ -115,6 +115,10 @@ class FileResults:
 class _RefusedError(Exception):
     """Something that the mapping and the file say does not go together."""
 
+    def __init__(self, message: str, follows: str | None = None) -> None:
+        super().__init__(message)
+        self.follows = follows
+
 
 def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]) -> FileResults:
     """The results of one file.
@@ -165,11 +169,16 @@ def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: d
                     raise _RefusedError(f"two entries of the mapping are about its result of {key}")
                 results.append(_plan(mapping, assignment, key, record, layouts))
             except _RefusedError as error:
-                refused.append(Refusal(name, f"{key}: {error}", record.source.line))
+                refused.append(Refusal(name, f"{key}: {error}", record.source.line, error.follows))
             taken.add(key)
     return FileResults(
         tuple(results), tuple(entry for key, entry in left_out.items() if key not in taken), _merged(refused)
     )
+
+
+def about_layout(name: str) -> str:
+    """What refusals follow from that are so because a layout is lacking."""
+    return f"layout {name!r}"
 
 
 def _tool(document: Document, assignments: Sequence[Assignment], default: str | None) -> str:
@@ -312,7 +321,7 @@ def _plan(
         )
     layout = layouts[name]
     if isinstance(layout, str):
-        raise _RefusedError(layout)
+        raise _RefusedError(layout, follows=about_layout(name))
     accept = bool(said.get("accept_unjudged", defaults.accept_unjudged))
     options = said.get("options", defaults.options) or ()
     # jobs of one file are different workloads, even where sizes and workers agree

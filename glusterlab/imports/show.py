@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from glusterlab.imports.sources import shown
 from glusterlab.report import IMPORTED, SCHEMA_VERSION, emit_json, show_table, talk
 
@@ -21,7 +23,7 @@ LISTED = 20
 def show_import(
     plan: ImportPlan, path: Path, samples: Sequence[Sample] | None, *, everything: bool, as_json: bool
 ) -> None:
-    """What an import made, or would make.
+    """What an import made, or would make, on stdout; what else there is to know, on stderr.
 
     Parameters
     ----------
@@ -50,36 +52,44 @@ def show_import(
         ]
         show_table(("file", "result", "cell", "repeat", "status"), rows, right=("repeat",))
     limit = None if everything else LISTED
-    _list("refused", [str(refusal) for refusal in plan.refused], limit)
+    _list_refused(plan, limit)
     _list("left out", [f"{each.file}: {each.result}: {each.reason}" for each in plan.left_out], limit)
     _list("not mapped", [f"{name}: {why}" for name, why in plan.unmapped], limit)
-    for note in plan.notes:
-        talk(f"note: {note}")
     _say_why_invalid(plan)
     counts = Counter(sample.result.status for sample in plan.samples)
     states = ", ".join(f"{counts[status]} {status}" for status in ("valid", "invalid", "failed") if counts[status])
     many = f"{_count(len(plan.samples), 'sample')} in {_count(plan.cells, 'cell')}"
     files = len({sample.result.file.name for sample in plan.samples})
     if samples is not None:
-        talk(f"{path}: imported {many} from {_count(files, 'file')}: {states}")
-        talk(f"{path.name}: {IMPORTED} (caches, bricks, clocks)")
+        typer.echo(f"{path}: imported {many} from {_count(files, 'file')}: {states}")
+        typer.echo(f"{path.name}: {IMPORTED} (caches, bricks, clocks)")
     elif plan.samples:
-        talk(f"nothing was written; {path} would get {many} from {_count(files, 'file')}: {states}")
+        typer.echo(f"nothing was written; {path} would get {many} from {_count(files, 'file')}: {states}")
     else:
-        talk("nothing was written: no mapped file holds a result")
+        typer.echo("nothing was written: no mapped file holds a result")
+    for note in plan.notes:
+        talk(f"note: {note}")
+
+
+def _list_refused(plan: ImportPlan, limit: int | None) -> None:
+    """Causes one by one; what only follows from them is counted."""
+    _list("refused", [str(refusal) for refusal in plan.refused if refusal.follows is None], limit)
+    for cause, number in Counter(refusal.follows for refusal in plan.refused if refusal.follows).items():
+        verb = "follows" if number == 1 else "follow"
+        typer.echo(f"refused: {number:,} more, which {verb} from {cause} (--json names all)")
 
 
 def _say_why_invalid(plan: ImportPlan) -> None:
     reasons = Counter(sample.result.reasons[0].message for sample in plan.samples if sample.result.status != "valid")
     for message, number in reasons.most_common(5):
-        talk(f"not valid, so in no figure: {_count(number, 'sample')}: {message}")
+        typer.echo(f"not valid, so in no figure: {_count(number, 'sample')}: {message}")
 
 
 def _list(what: str, lines: Sequence[str], limit: int | None) -> None:
     for line in lines[:limit]:
-        talk(f"{what}: {line}")
+        typer.echo(f"{what}: {line}")
     if limit is not None and len(lines) > limit:
-        talk(f"{what}: and {len(lines) - limit} more (--dry-run names all)")
+        typer.echo(f"{what}: and {len(lines) - limit} more (--dry-run names all)")
 
 
 def _count(number: int, noun: str) -> str:

@@ -199,12 +199,12 @@ def test_refused_files_keep_the_others_out_unless_that_is_asked_for(project: Pat
     put("x/4w/read.txt", line("read"), line("read", run=2), "cut")
     result = run(*PATTERN)
     assert result.exit_code == 1
-    assert "refused: x/4w/read.txt:3: expected a whole line, found a cut" in result.stderr
+    assert "refused: x/4w/read.txt:3: expected a whole line, found a cut" in result.stdout
     assert "--skip-bad" in result.stderr
     assert not (project / "raw" / "mine").exists()
     result = run(*PATTERN, "--skip-bad")
     assert result.exit_code == 0
-    assert "refused: x/4w/read.txt:3" in result.stderr
+    assert "refused: x/4w/read.txt:3" in result.stdout
     # what is whole before the cut counts
     assert len(RawStore.open(project / "raw" / "mine").samples()) == 3
     assert verify(project / "raw" / "mine") == []
@@ -272,7 +272,7 @@ def test_cluster_and_volume_info(project: Path, put: Put) -> None:
     shutil.rmtree(mine)
     contradiction = text.replace("{backing: jbod}", "{type: replicate, geometry: 3x2, backing: jbod}")
     result = run(*write_map(project, contradiction))
-    assert "is replicate 3x2 by the mapping, and disperse 2x(4+2) by its volume info" in result.stderr
+    assert "is replicate 3x2 by the mapping, and disperse 2x(4+2) by its volume info" in result.stdout
 
 
 def test_files_of_one_host_do_not_overwrite_each_other(project: Path, put: Put) -> None:
@@ -457,7 +457,7 @@ def test_telemetry_that_cannot_be_read_is_refused(project: Path, put: Put) -> No
     mapping = write_map(project, "patterns: '{layout}/{operation}.txt'\ntelemetry: ['{layout}/{host}.sar']\n")
     result = run(*mapping)
     assert result.exit_code == 1
-    assert "refused: x/s1.sar:1: expected a report of sar" in result.stderr
+    assert "refused: x/s1.sar:1: expected a report of sar" in result.stdout
     assert run(*mapping, "--skip-bad").exit_code == 0
     assert not list((project / "raw").glob("mine/cells/*/*/telemetry"))
 

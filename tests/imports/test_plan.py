@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from glusterlab.imports.plan import DRAWN
 
 from .conftest import SAR, Put, line, run, run_json
 
@@ -208,12 +212,21 @@ def test_what_cannot_be_judged_is_not_valid_unless_that_is_accepted(put: Put) ->
     assert "1 of 2 samples: valid by accept_unjudged" in found["notes"][-1]
 
 
-def test_releases_are_not_mixed(put: Put) -> None:
-    put("10.3/x.txt", line())
+def test_of_several_releases_the_one_of_most_files_is_imported(project: Path, put: Put) -> None:
+    put("10.3/x.txt", line(), line("read"))
     put("11.1/x.txt", line())
-    result = run("--dry-run", "--pattern", "{gluster_version}/{layout}.txt")
-    assert result.exit_code == 2
-    assert "expected results of one GlusterFS release" in result.stderr
+    put("11.1/y.txt", line())
+    arguments = ("--pattern", "{gluster_version}/{layout}.txt")
+    found = plan(*arguments)
+    assert [sample["file"] for sample in found["samples"]] == ["11.1/x.txt", "11.1/y.txt"]
+    (refusal,) = {each["file"]: each["message"] for each in found["refused"]}.items()
+    assert refusal[0] == "10.3/x.txt"
+    assert "expected results of one GlusterFS release, 11.1 as in 2 files, found 10.3. A campaign is" in refusal[1]
+    shown = run("--dry-run", *arguments)
+    assert shown.exit_code == 1
+    assert "11.1/y.txt  write, run 1" in shown.stdout
+    assert run(*arguments, "--skip-bad").exit_code == 0
+    assert len(list(project.glob("raw/mine/cells/*/sample-*"))) == 2
 
 
 def test_layouts_of_one_identity_are_refused(project: Path, put: Put) -> None:
@@ -260,10 +273,155 @@ def test_telemetry_goes_to_the_samples_that_it_fits(project: Path, put: Put) -> 
     assert found["refused"] == [
         {
             "file": "x/99w/s1.sar",
+            "follows": None,
             "line": None,
             "message": "expected a sample of layout x, workers 99, which this file belongs to, found none",
         }
     ]
+
+
+INFO = """\
+Volume Name: {name}
+Type: Distributed-Replicate
+Volume ID: 2a1f9d4e-7a1c-4f0e-9a55-00000000000{count}
+Status: Started
+Number of Bricks: {count} x 2 = {bricks}
+Transport-type: tcp
+Bricks:
+{list}
+"""
+
+
+def volume_info(**counts: int) -> str:
+    """What ``gluster volume info`` says of volumes of so many pairs, hand-made after the documented format."""
+    return "\n".join(
+        INFO.format(
+            name=name,
+            count=count,
+            bricks=2 * count,
+            list="\n".join(f"Brick{n}: s{n}:/bricks/{name}/b" for n in range(1, 2 * count + 1)),
+        )
+        for name, count in counts.items()
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "geometries"),
+    [
+        ("[{file: info.txt, layout: small, volume: gv0}, {file: info.txt, layout: gv1, volume: gv1}]", ["2x2", "3x2"]),
+        ("[{file: info.txt, layout: small, volume: gv0}, {file: info.txt, layout: gv1}]", ["2x2", "3x2"]),
+        ("[{file: info.txt, layout: small, volume: gv1}, {file: info.txt}]", ["3x2", "3x2"]),
+    ],
+)
+def test_one_volume_info_of_a_pool_says_what_several_layouts_are(
+    project: Path, put: Put, entries: str, geometries: list[str]
+) -> None:
+    put("small/write.txt", line())
+    put("gv1/write.txt", line())
+    put("info.txt", volume_info(gv0=2, gv1=3))
+    mapping = write_map(
+        project,
+        "layouts: {small: {backing: jbod}, gv1: {backing: raid6}}\n"
+        f"patterns: '{{layout}}/{{operation}}.txt'\ngluster: {entries}\n",
+    )
+    found = plan(*mapping)
+    assert found["refused"] == []
+    cells = {sample["file"].split("/")[0]: sample["cell"] for sample in found["samples"]}
+    for layout, geometry in zip(("small", "gv1"), geometries, strict=True):
+        assert f"replicate-{geometry}-" in cells[layout]
+    assert all(sample["beside"] == ["info.txt"] for sample in found["samples"])
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{file: info.txt, layout: a}", "which volume is layout 'a'? The file has gv0, gv1: say volume in the entry"),
+        ("{file: info.txt, layout: a, volume: gv2}", "expected volume 'gv2', which the mapping names, found gv0, gv1"),
+    ],
+)
+def test_causes_come_first_and_what_follows_is_counted(project: Path, put: Put, entry: str, message: str) -> None:
+    for n in range(30):
+        put(f"a/{n}-write.txt", line())
+    put("a/s1.sar", SAR)
+    put("info.txt", volume_info(gv0=2, gv1=3))
+    mapping = write_map(
+        project,
+        "layouts: {a: {backing: jbod}}\npatterns: '{layout}/*-{operation}.txt'\n"
+        f"telemetry: ['{{layout}}/{{host}}.sar']\ngluster: [{entry}]\n",
+    )
+    found = plan(*mapping)
+    assert message in found["refused"][0]["message"]
+    assert {each["follows"] for each in found["refused"][1:]} == {"layout 'a'", "results that are refused"}
+    result = run("--dry-run", *mapping)
+    refused = [row for row in result.stdout.splitlines() if row.startswith("refused")]
+    assert refused[0].startswith("refused: info.txt: ")
+    assert len(refused) == 3
+    assert "30 more, which follow from layout 'a'" in refused[1]
+
+
+def test_a_layout_that_nobody_describes_is_told_once(project: Path, put: Put) -> None:
+    for n in range(3):
+        put(f"a/{n}.txt", line())
+    found = plan(*write_map(project, "layouts: {a: {backing: jbod}}\npatterns: '{layout}/*.txt'\n"))
+    assert [each["follows"] for each in found["refused"]] == [None, "layout 'a'", "layout 'a'"]
+    assert "layout 'a' has no type" in found["refused"][0]["message"]
+
+
+def test_content_decides_where_patterns_of_results_and_telemetry_fit(project: Path, put: Put) -> None:
+    put("x/run1/write.txt", line())
+    put("x/run1/read.txt", line("read"))
+    put("x/run1/s1.txt", SAR)
+    put("x/run1/append.txt", "neither\n")
+    mapping = write_map(
+        project,
+        "aliases: {operation: {s1: write}}\n"
+        "patterns: ['{layout}/run{repeat}/{operation}.txt']\n"
+        "telemetry: ['{layout}/run{repeat}/{host}.txt']\n",
+    )
+    found = plan(*mapping)
+    assert [sample["file"] for sample in found["samples"]] == ["x/run1/read.txt", "x/run1/write.txt"]
+    assert [sample["beside"] for sample in found["samples"]] == [["x/run1/s1.txt"]] * 2
+    (refusal,) = found["refused"]
+    assert refusal["file"] == "x/run1/append.txt"
+    assert (
+        "fits the patterns '{layout}/run{repeat}/{host}.txt' of telemetry and '{layout}/run{repeat}/{operation}.txt' of"
+        " patterns" in refusal["message"]
+    )
+
+
+def test_the_cluster_is_read_while_it_is_planned(project: Path, put: Put) -> None:
+    put("x/write.txt", line())
+    result = run("--dry-run", *write_map(project, "cluster: nope.yaml\npatterns: '{layout}/{operation}.txt'\n"))
+    assert result.exit_code == 2
+    assert "nope.yaml: expected a YAML file, found no such file" in result.stderr
+
+
+def test_what_is_drawn_is_what_the_notebooks_select() -> None:
+    selected = set()
+    for notebook in (Path(__file__).parents[2] / "notebooks").glob("*.ipynb"):
+        cells = json.loads(notebook.read_text())["cells"]
+        code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        selected |= set(re.findall(r"\btool=\"(\w+)\"", code))
+    assert selected == DRAWN
+
+
+def test_tools_without_figures_are_named(put: Put) -> None:
+    put("x/4w/write.txt", line())
+    result = run(*PATTERN, "--dry-run")
+    assert "note: no figure is drawn of tally yet; its numbers are in the tables\n" in result.stderr
+
+
+def test_the_result_is_on_stdout_and_hints_on_stderr(put: Put) -> None:
+    put("x/4w/write.txt", line("write"), line("rewrite"))
+    put("x/4w/read.txt", line())
+    put("notes.md", "by hand")
+    found = run(*PATTERN, "--dry-run")
+    for said in ("refused: x/4w/read.txt", "left out: x/4w/write.txt", "not mapped: notes.md", "nothing was written"):
+        assert said in found.stdout
+        assert said not in found.stderr
+    assert "--skip-bad" in found.stderr
+    written = run(*PATTERN, "--skip-bad")
+    assert "raw/mine: imported 1 sample in 1 cell from 1 file: 1 valid\n" in written.stdout
 
 
 def test_hostile_folders(project: Path, put: Put) -> None:
@@ -291,7 +449,7 @@ def test_hostile_folders(project: Path, put: Put) -> None:
         "x/4w/read.txt": "a symbolic link",
         "y": "a symbolic link",
     }
-    assert "append\\n.txt" in run("--dry-run", *PATTERN).stderr
+    assert "append\\n.txt" in run("--dry-run", *PATTERN).stdout
 
 
 def test_campaigns_that_lie_below_are_passed_over(project: Path, put: Put) -> None:
@@ -307,7 +465,7 @@ def test_campaigns_that_lie_below_are_passed_over(project: Path, put: Put) -> No
 def test_nothing_to_import(project: Path) -> None:
     result = run(*PATTERN)
     assert result.exit_code == 1
-    assert "no mapped file holds a result" in result.stderr
+    assert "no mapped file holds a result" in result.stdout
     assert not (project / "raw").exists()
 
 
@@ -322,6 +480,9 @@ def test_nothing_to_import(project: Path) -> None:
         (("--pattern", "*.txt", "--default", "accept_unjudged=maybe"), "expected true or false"),
         (("--pattern", "*.txt", "--as", "a/b"), "--as a/b: expected at most 60 small letters"),
         (("--pattern", "*.txt", "--as", "../up"), "--as ../up"),
+        (("--pattern", "*.txt", "--as", "published"), "--as published: raw/published is for the numbers that studies"),
+        (("--pattern", "*.txt", "--default", "operation=write"), "use {operation} in the pattern or an entry"),
+        (("--pattern", "*.txt", "--default", "repeat=1"), "use {repeat} in the pattern or an entry"),
         (("--map", "none.yaml"), "none.yaml: expected a YAML file, found no such file"),
     ],
 )

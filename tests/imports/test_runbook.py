@@ -34,7 +34,7 @@ def test_the_example_imports_what_it_describes(project: Path, put: Put) -> None:
     put("README.txt", "notes")
     result = run("--map", str(RUNBOOK / "mapping.yaml"))
     assert result.exit_code == 0, result.stderr
-    assert "not mapped: README.txt: fits no pattern" in result.stderr
+    assert "not mapped: README.txt: fits no pattern" in result.stdout
     mine = project / "raw" / "mine"
     assert verify(mine) == []
     store = RawStore.open(mine)
