@@ -443,8 +443,7 @@ def _default(mapping: Mapping, name: str, text: str) -> Any:
             raise UsageError(f"--default accept_unjudged: expected true or false, found {text!r}")
         return text == "true"
     if name in FIELDS and name not in names:
-        message = f"what differs from result to result is no default: use {{{name}}} in the pattern or an entry"
-        raise UsageError(f"--default {name}: {message}")
+        raise UsageError(f"--default {name}: is no default: use {{{name}}} in the pattern or an entry")
     if name not in names:
         raise UsageError(f"--default {name}: unknown field" + suggest(name, [*names, "accept_unjudged"]))
     try:

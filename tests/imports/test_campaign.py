@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import jsonschema
 import pytest
 from typer.testing import CliRunner, Result
@@ -21,11 +22,14 @@ from glusterlab import cli, tables
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.imports.sample import judge, read_sample
 from glusterlab.imports.sources import list_sources
+from glusterlab.integrity import check_remote
 from glusterlab.manifest import MANIFEST, Manifest
+from glusterlab.openraw import OpenCampaign
 from glusterlab.raw import RawStore
 from glusterlab.resume import agree_on_specifications
 from glusterlab.spec import build_plan, json_schema, load_campaign, load_cluster, load_yaml
 from glusterlab.status import campaign_status
+from glusterlab.storage import Remote
 from glusterlab.verify import verify
 
 from ..hang import no_hang
@@ -324,6 +328,17 @@ def test_a_folder_that_is_in_the_way_is_told_with_advice(project: Path, put: Put
     assert "found one with files in it; choose another name for the campaign, or move that folder away" in result.stderr
     missing = command("verify", "raw/none")
     assert "raw/none: expected a campaign's folder, found none; name one, such as raw/first-light" in missing.stderr
+
+
+def test_an_import_elsewhere_is_as_its_manifest_has_it(
+    mine: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project / "cache"))
+    fsspec.filesystem("memory").put(str(mine), "/import-test/raw/mine", recursive=True)
+    remote = Remote.of("memory://import-test/raw/mine")
+    opened = OpenCampaign.open(remote)
+    _, known = check_remote(remote, opened.store.path, opened.versions, {}, None)
+    assert set(known) == set(Manifest.read(mine).digests)
 
 
 def test_lost_samples_are_missing(mine: Path) -> None:

@@ -9,6 +9,16 @@ from glusterlab.raw import RawStore
 from glusterlab.verify import verify
 
 from .conftest import SAR, Put, line, run
+from .test_plan import volume_info
+
+EC_INFO = """\
+Volume Name: gv1
+Type: Distributed-Disperse
+Status: Started
+Number of Bricks: 12 x (4 + 2) = 72
+Bricks:
+""" + "".join(f"Brick{n}: server{1 + n % 6:02d}:/bricks/d{n:02d}/b\n" for n in range(1, 73))
+"""Hand-made after the documented format."""
 
 RUNBOOK = Path(__file__).parents[2] / "runbooks" / "import"
 
@@ -31,6 +41,7 @@ def test_the_example_imports_what_it_describes(project: Path, put: Put) -> None:
         "Bricks:",
         *(f"Brick{n}: server{n:02d}:/bricks/raid6/a01/b" for n in range(1, 7)),
     )
+    put("pool-info.txt", volume_info(gv0=2, gv2=3), EC_INFO)
     put("README.txt", "notes")
     result = run("--map", str(RUNBOOK / "mapping.yaml"))
     assert result.exit_code == 0, result.stderr
@@ -53,6 +64,7 @@ def test_the_example_imports_what_it_describes(project: Path, put: Put) -> None:
     for sample in store.samples():
         files = {path.relative_to(sample.path).as_posix() for path in sample.path.rglob("*/*.txt")}
         assert ("telemetry/server01.txt" in files) == (cells[sample.cell_id].workers == 12)
+        assert ("gluster/pool-info.txt" in files) == (cells[sample.cell_id].layout.name == "ec")
         assert ("gluster/volume-info.txt" in files) == (cells[sample.cell_id].layout.name == "mirror")
     taken = json.loads((next(mine.glob(f"cells/tally-read-{ec}-w12-*")) / "sample-01" / "import.json").read_text())
     assert taken["accept_unjudged"] is True
@@ -63,4 +75,5 @@ def test_the_text_names_every_field_and_option() -> None:
 
     text = (RUNBOOK / "README.md").read_text()
     assert [field for field in FIELDS if f"`{field}`" not in text] == []
+    assert all(f"`{name}`" in text for name in ("operation", "host", "job", "run", "repeat", "volume"))
     assert all(option in text for option in ("--dry-run", "--default", "--skip-bad", "--map", "--pattern", "--as"))
