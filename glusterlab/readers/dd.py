@@ -27,14 +27,19 @@ _SHAPE = re.compile(
     r"[0-9]{1,18} ?[^\W\d_].{1,80}/ ?[^\W\d_]",
     re.MULTILINE,
 )
+_ANY_COPIED = re.compile(
+    r"^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
+    r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]",
+    re.MULTILINE,
+)
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]+)?) ?([kKMGTPE]?)")
 _LEAST_SLACK = 1e-3
 
 
 def recognise(document: Document) -> float:
-    """0.95 for a line of records in, 0.9 for one of bytes copied, 0.85 for the shape of both in another language."""
+    """0.95 for a line of records in, 0.9 for one of bytes copied, 0.85 for the shape of either in another language."""
     text = "\n".join(unwrapped(line) for line in document.head.splitlines())
-    for mark, sure in ((_RECORDS, 0.95), (_BYTES, 0.9), (_SHAPE, 0.85)):
+    for mark, sure in ((_RECORDS, 0.95), (_BYTES, 0.9), (_SHAPE, 0.85), (_ANY_COPIED, 0.85)):
         if mark.search(text) is not None:
             return sure
     return 0.0

@@ -31,6 +31,9 @@ _RATE = re.compile(
 COPIED = re.compile(r"(?:\^C)?[0-9]{1,18} bytes?\b[^\n]{0,80}\b(?:copied|transferred)\b[^\n]{0,60}/ ?s")
 """The line of bytes, in English."""
 
+_OTHERS = re.compile(r"bytes?\b(?!.*\b(?:[ck]op|trans))", re.IGNORECASE)
+"""What other programs, such as ftp, write after a number of bytes."""
+
 _ERROR = re.compile(r"(?:\S{0,200}/)?dd: (?P<said>.+)$")
 _WARNING = re.compile(r"warning|Warnung|avertissement|attention|aviso|advertencia|предупреждение|警告", re.IGNORECASE)
 _FATAL = re.compile(r"(?:failed to open|opening|can't open|unrecognized|invalid|unknown|missing)\b")
@@ -86,10 +89,12 @@ class _Reader:
     def __init__(self) -> None:
         self.done: list[Copy] = []
         self.loose: list[Copy] = []
+        self.progress: list[Copy] = []
         self.open: Copy | None = None
         self.queue: list[Command] = []
         self.used = False
         self.break_seen = False
+        self.damage: list[tuple[int, str]] = []
 
     def line(self, place: int, line: str, following: str) -> None:
         """Take one line; `following` is the next one that is not empty."""
@@ -113,7 +118,7 @@ class _Reader:
         elif line == "^C":
             self.break_seen = True
         else:
-            self._bytes(place, line)
+            self._bytes(place, line, following)
 
     def _awaits_out(self) -> bool:
         return self.open is not None and self.open.read is not None and self.open.written is None
@@ -133,11 +138,11 @@ class _Reader:
             self._end()
 
     def _in(self, place: int, counts: tuple[int, int], line: str) -> None:
-        # lines of bytes before the records are what dd printed while it ran
-        self.loose.clear()
-        copy = self.open
+        copy, progress = self.open, self.loose
+        self.loose = []
         if copy is None or copy.read is not None or copy.written is not None:
             copy = self._new(place)
+        self.progress = progress
         copy.read = counts
         copy.interrupted = self.break_seen or line.startswith("^C")
         self.break_seen = False
@@ -148,14 +153,21 @@ class _Reader:
             copy = self._new(place)
         copy.written = counts
 
-    def _bytes(self, place: int, line: str) -> None:
+    def _bytes(self, place: int, line: str, following: str) -> None:
         match = _BYTES.match(line)
-        rate = None if match is None else _RATE.match(_SIZES.sub("", match["rest"]))
-        if match is None or rate is None or bool(rate["open"]) != bool(rate["shut"]):
+        if match is None:
             return
+        rest, sized = _SIZES.subn("", match["rest"])
+        # a mail client may have broken the line
+        rate = _rate(rest) or (_rate(f"{rest} {following}") if len(following) <= _MAX_LINE else None)
         copy = self.open
-        if copy is None or copy.written is None or copy.bytes is not None:
-            if COPIED.match(line) is None:
+        alone = copy is None or copy.written is None or copy.bytes is not None
+        if rate is None:
+            if alone and sized:
+                self.damage.append((place, f"expected bytes, seconds and a rate of dd, found {line[:100]!r}"))
+            return
+        if copy is None or alone:
+            if not sized and _OTHERS.match(line[match.end("bytes") :].lstrip()) is not None:
                 return
             copy = Copy(place)
             self.loose.append(copy)
@@ -164,8 +176,11 @@ class _Reader:
 
     def _end(self) -> None:
         """No more lines belong to the open run, or to lines of bytes alone."""
-        ended = [*self.loose] if self.open is None else [self.open, *self.loose]
-        self.loose, self.open = [], None
+        ended = list(self.loose)
+        if self.open is not None:
+            # lines of bytes before the records are what dd printed while it ran, unless it did less afterwards
+            ended = [*(one for one in self.progress if not _led_to(one, self.open)), self.open, *ended]
+        self.loose, self.progress, self.open = [], [], None
         for copy in ended:
             self._take_command(copy)
             before = self.done[-1] if self.done else None
@@ -208,6 +223,12 @@ class _Reader:
         self._end()
 
 
+def _rate(rest: str) -> re.Match[str] | None:
+    """Seconds and rate at the end of a line of bytes."""
+    found = _RATE.match(rest)
+    return None if found is None or bool(found["open"]) != bool(found["shut"]) else found
+
+
 def _fits(command: Command, copy: Copy) -> bool:
     if copy.written is None or copy.read is None or copy.bytes is None:
         return True
@@ -215,6 +236,12 @@ def _fits(command: Command, copy: Copy) -> bool:
         return False
     size = command.output_size
     return size is None or copy.written[1] > 0 or copy.bytes == size * copy.written[0]
+
+
+def _led_to(progress: Copy, copy: Copy) -> bool:
+    """Whether a line of bytes may be of a run at an earlier time."""
+    pairs = ((progress.bytes, copy.bytes), (progress.seconds, copy.seconds))
+    return all(early is None or late is None or early <= late for early, late in pairs)
 
 
 def _grew(before: Copy, copy: Copy) -> bool:
@@ -250,6 +277,7 @@ def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
                 reader.finish(document, kept, ends)
         except ParseError as error:
             errors.append(error)
+        errors += [document.error(message, place) for place, message in reader.damage]
         found += [(host, copy) for copy in reader.done]
     yield from sorted(found, key=lambda pair: pair[1].line)
     if errors:

@@ -311,3 +311,44 @@ def test_time_grows_with_the_size_only() -> None:
     *_, last = read(document(hostile), "dd")
     assert isinstance(last, WorkloadRecord)
     assert last.throughput_bytes_per_s == RATE
+
+
+# --- lines of bytes alone
+
+LONE = {
+    "French": "1048576000 octets (1,0 GB, 1000 MiB) copiés, 0,5 s, 2,1 GB/s\n",
+    "Korean": "1048576000 바이트 (1.0 GB, 1000 MiB) 복사함, 0.5 초, 2.1 GB/초\n",
+    "Chinese": "1048576000字节（1.0 GB，1000 MiB）已复制，0.5 s，2.1 GB/s\n",
+    "Japanese": "1048576000 バイト (1.0 GB, 1000 MiB) コピーされました、 0.5 秒、 2.1 GB/秒\n",
+    "Spanish": "1048576000 bytes (1,0 GB, 1000 MiB) copiados, 0,5 s, 2,1 GB/s\n",
+    "English": "1048576000 bytes (1.0 GB, 1000 MiB) copied, 0.5 s, 2.1 GB/s\n",
+    "wrapped": "1048576000 bytes (1.0 GB, 1000 MiB) copied, 0.5 s,\n2.1 GB/s\n",
+}
+
+
+@pytest.mark.parametrize("line", LONE.values(), ids=LONE)
+def test_a_lone_line_of_bytes_is_a_run_of_its_own(line: str) -> None:
+    for text, place in (
+        (line, 1),
+        (GNU + line, 4),
+        ("$ \n" + line + GNU.replace("1024+0", "10+0").replace("1073741824 ", "10485760 "), 2),
+    ):
+        assert recognise(document(text)).TOOL == "dd"
+        (run,) = (found for found in runs(text) if found.source.line == place)
+        assert (run.throughput_bytes_per_s, run.elapsed_s) == (1048576000 / 0.5, 0.5)
+        assert (run.valid, run.details["bytes"]) == (None, 1048576000)
+        assert "the lines of records are not in the file" in messages(run)
+
+
+def test_a_wrapped_line_of_bytes_below_its_records() -> None:
+    assert runs(GNU.replace("9.5 s, ", "9.5 s,\n"))[0].details == runs(GNU)[0].details
+
+
+def test_a_lone_line_without_its_rate_is_no_noise() -> None:
+    with pytest.raises(ParseError, match="expected bytes, seconds and a rate") as caught:
+        runs(GNU + "1048576000 octets (1,0 GB, 1000 MiB) copiés\n\n")
+    assert caught.value.line == 4
+
+
+def test_bytes_of_other_programs_are_none_of_dd() -> None:
+    assert len(runs(GNU + "1048576 bytes received in 0.5 secs (2.1 MB/s)\n")) == 1
