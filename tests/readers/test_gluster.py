@@ -222,7 +222,7 @@ def test_text_and_xml_of_a_profile_say_the_same(name: str) -> None:
 
     def by_fop(found: list[Record]) -> dict[tuple[str, bool, str | None], ProfileRecord]:
         profiles = [record for record in found if isinstance(record, ProfileRecord)]
-        return {(record.brick, record.interval == "cumulative", record.fop): record for record in profiles}
+        return {(record.brick or "", record.interval == "cumulative", record.fop): record for record in profiles}
 
     of_text, of_xml = by_fop(records(text)), by_fop(records(data(f"{name}.xml.xz")))
     untimed = {"FORGET", "RELEASE", "RELEASEDIR"}
