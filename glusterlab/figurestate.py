@@ -5,14 +5,17 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from glusterlab.errors import UsageError
 from glusterlab.fingerprint import Signatures
 from glusterlab.manifest import file_digest
 from glusterlab.rawfiles import write_atomically
+from glusterlab.storage import Remote, mirror, publish
 
 SCHEMA_VERSION = 2
 """Version of .reproduce.json; a file of another version is as none."""
@@ -87,3 +90,33 @@ def drop(figures: Path, names: Sequence[str], state: State) -> None:
         for path in figures.glob(f"{glob.escape(stem)}.*"):
             if path.relative_to(figures).as_posix() not in kept:
                 path.unlink()
+
+
+@contextmanager
+def figures_of(target: Path | Remote, own: bool) -> Iterator[tuple[Path, Path | Remote]]:
+    """Where figures are made, and where tables are kept: a remote folder is mirrored before and published after.
+
+    The project's own figures are ours; elsewhere only what this command began is.
+    """
+    if isinstance(target, Path):
+        if not own:
+            _require_own(target, [path.name for path in target.iterdir()] if target.is_dir() else [])
+        yield target.absolute(), target.absolute() / "tables"
+        return
+    listing = {name: word for name, word in target.listing().items() if not name.startswith("tables/")}
+    _require_own(target, listing)
+    figures = target.cache()
+    mirror(target, figures, listing, listing)
+    try:
+        yield figures, target / "tables"
+    finally:
+        made = [path.relative_to(figures).as_posix() for path in figures.rglob("*") if path.is_file()]
+        unpublished = ("tables/", ".mirror.json")
+        publish(target, figures, [name for name in made if not name.startswith(unpublished)])
+
+
+def _require_own(target: Path | Remote, names: Collection[str]) -> None:
+    found = [name for name in names if name != "tables" and not name.startswith(".")]
+    if found and STATE not in names:
+        expected = "expected a folder that reproduce made, or an empty one"
+        raise UsageError(f"{target}: {expected}, found {min(found)}; name another folder by --output")

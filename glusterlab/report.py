@@ -218,6 +218,7 @@ def show_status(status: CampaignStatus, *, as_json: bool) -> None:
                 "origin": status.origin,
                 "complete": status.complete,
                 "cells": cells,
+                "missing": list(status.missing),
                 "total": totals | {"not_runnable": status.not_runnable},
             }
         )

@@ -16,7 +16,7 @@ import os
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Literal
 
 from glusterlab import scratch
 from glusterlab.errors import GlusterlabError, ReproduceError, UsageError
-from glusterlab.figurestate import STATE, State, drop, intact, put
+from glusterlab.figurestate import STATE, State, drop, figures_of, intact, put
 from glusterlab.fingerprint import NotebookSource, Signatures, check_raw, environment_parts, key
 from glusterlab.manifest import MANIFEST, file_digest
-from glusterlab.storage import Remote, mirror, place, publish
+from glusterlab.storage import Remote, place
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -193,7 +193,7 @@ def reproduce(
     target = project / "figures" if output is None else place(output)
     figures_dirs: list[Path | Remote] = []
     for raw in campaigns:
-        with _figures_of(target / raw.name, own=output is None) as (figures, tables):
+        with figures_of(target / raw.name, own=output is None) as (figures, tables):
             run.campaign(_Campaign(raw, figures, tables))
             if isinstance(target, Path) or (figures / "index.html").is_file():
                 figures_dirs.append(target / raw.name)
@@ -221,36 +221,6 @@ def _campaigns(raw_paths: Sequence[Path | str], project: Path) -> list[Path | Re
     if not found:
         raise UsageError(f"no campaign in {project / 'raw'}: measure one with `glusterlab run`, or name its folder")
     return list(found)
-
-
-@contextmanager
-def _figures_of(target: Path | Remote, own: bool) -> Iterator[tuple[Path, Path | Remote]]:
-    """Where figures are made, and where tables are kept: a remote folder is mirrored before and published after.
-
-    The project's own figures are ours; elsewhere only what this command began is.
-    """
-    if isinstance(target, Path):
-        if not own:
-            _require_own(target, [path.name for path in target.iterdir()] if target.is_dir() else [])
-        yield target.absolute(), target.absolute() / "tables"
-        return
-    listing = {name: word for name, word in target.listing().items() if not name.startswith("tables/")}
-    _require_own(target, listing)
-    figures = target.cache()
-    mirror(target, figures, listing, listing)
-    try:
-        yield figures, target / "tables"
-    finally:
-        made = [path.relative_to(figures).as_posix() for path in figures.rglob("*") if path.is_file()]
-        unpublished = ("tables/", ".mirror.json")
-        publish(target, figures, [name for name in made if not name.startswith(unpublished)])
-
-
-def _require_own(target: Path | Remote, names: Collection[str]) -> None:
-    found = [name for name in names if name != "tables" and not name.startswith(".")]
-    if found and STATE not in names:
-        expected = "expected a folder that reproduce made, or an empty one"
-        raise UsageError(f"{target}: {expected}, found {min(found)}; name another folder by --output")
 
 
 def _notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab import fingerprint, schedule
-from glusterlab.errors import DataError, RawStoreError, UsageError
-from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.errors import DataError, RawStoreError
+from glusterlab.manifest import file_digest
 from glusterlab.openraw import OpenCampaign
 from glusterlab.rawfiles import dump_json, write_atomically
 from glusterlab.schemas import SCHEMAS, arrow_schema, as_schema, validate
 from glusterlab.storage import Remote, mirror, place, publish
+from glusterlab.tablefolder import INDEX, MARKER, Seen, is_kept, kept_part, names_in, require_own, sweep, unchanged
 from glusterlab.tableparts import Job, Part, SampleJob, work
 
 if TYPE_CHECKING:
@@ -43,11 +44,6 @@ PARALLEL_FROM = 24
 PARALLEL_BYTES = 8 << 20
 """From so many bytes of them on, too."""
 
-MARKER = ".glusterlab-tables"
-"""Says that a folder is ours: nothing is removed in any other."""
-
-_INDEX = "key.json"
-_SEEN = ".seen.json"
 _log = logging.getLogger(__name__)
 
 
@@ -262,39 +258,16 @@ def write(
     campaign = OpenCampaign.open(raw)
     target = folder_of(raw) if folder is None else folder
     if isinstance(target, Path):
-        _require_own(target, _names_in(target))
+        require_own(target, names_in(target))
         return _locked(campaign, target, scheduler, progress)
     listing = target.listing()
-    _require_own(target, listing)
+    require_own(target, listing)
     staged = target.cache()
-    mirror(target, staged, listing, filter(_is_kept, listing))
+    mirror(target, staged, listing, filter(is_kept, listing))
     written = _locked(campaign, staged, scheduler, progress)
     if written is not None:
-        publish(target, staged, filter(_is_kept, _names_in(staged)))
+        publish(target, staged, filter(is_kept, names_in(staged)))
     return written
-
-
-def _names_in(folder: Path) -> list[str]:
-    return [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
-
-
-def _is_kept(name: str) -> bool:
-    """Whether a file below a folder of tables is one of them."""
-    if name in (MARKER, _INDEX, "samples.parquet", "workers.parquet"):
-        return True
-    parent, _, file = name.rpartition("/")
-    return (parent, Path(file).suffix) in {("parts", ".json"), ("telemetry", ".parquet")}
-
-
-def _require_own(folder: Path | Remote, names: Iterable[str]) -> None:
-    """Refuse a folder that holds something else: what is in a folder of tables and of no sample is removed."""
-    found = [name for name in names if not name.startswith(".") or name == MARKER]
-    if found and MARKER not in found and _INDEX not in found:
-        expected = "expected a folder of tables or an empty one"
-        raise UsageError(f"{folder}: {expected}, found {min(found)}; name another folder for the tables")
-    inside = folder.resolve().parents if isinstance(folder, Path) else ()
-    if campaign := next((parent for parent in inside if (parent / MANIFEST).is_file()), None):
-        raise UsageError(f"{folder}: lies in the campaign {campaign}, which is never touched; name another folder")
 
 
 def _locked(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written | None:
@@ -361,9 +334,9 @@ class _Building:
 def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written:
     base = _base_key()
     everything = _digest(base, campaign.versions)
-    seen = _Seen.read(folder)
-    if (written := _unchanged(folder, everything, seen)) is not None:
-        return written
+    seen = Seen.read(folder)
+    if (index := unchanged(folder, everything, seen)) is not None:
+        return Written(folder, index["rows"], made=0, kept=index["samples"])
     for name in ("parts", "telemetry"):
         (folder / name).mkdir(exist_ok=True)
     # those of the listing: another may be finished while this one is read
@@ -376,7 +349,7 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
         name = _part_name(job.folder)
         words = {file: campaign.versions[file] for file in (*job.files, f"cells/{sample.cell_id}/cell.json")}
         key = _digest(base, {**words, "gluster": job.gluster_version, "campaign": sample.campaign})
-        kept = _kept_part(folder, name, key, seen)
+        kept = kept_part(folder, name, key, seen)
         if kept is None:
             jobs.append(job)
             sizes += sum(job.files.values())
@@ -399,11 +372,11 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
         "workers": _keep(folder, "workers", [row for part in parts.values() for row in part["workers"]]),
         "telemetry": sum(part["rows"] for part in parts.values()),
     }
-    _sweep(folder, parts)
+    sweep(folder, parts)
     digests = {f"{name}.parquet": file_digest(folder / f"{name}.parquet") for name in ("samples", "workers")}
     digests |= {f"telemetry/{file}": word for part in parts.values() for file, word in part["telemetry"].items()}
     index = {"key": everything, "rows": rows, "samples": len(parts), "sha256": digests}
-    write_atomically(folder / _INDEX, dump_json(index), durable=False)
+    write_atomically(folder / INDEX, dump_json(index), durable=False)
     seen.write(digests)
     return Written(folder, rows, made=len(jobs), kept=len(parts) - len(jobs))
 
@@ -441,63 +414,8 @@ def _digest(base: str, words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-@dataclass
-class _Seen:
-    """Digests of kept files that were right when the files looked as they do: a file is hashed when it was touched."""
-
-    folder: Path
-    states: dict[str, list[Any]]
-
-    @classmethod
-    def read(cls, folder: Path) -> _Seen:
-        try:
-            states = json.loads((folder / _SEEN).read_bytes())
-        except (OSError, ValueError):
-            states = {}
-        return cls(folder, states if isinstance(states, dict) else {})
-
-    def fits(self, name: str, digest: str) -> bool:
-        """Whether a file is there and has that digest."""
-        try:
-            state = (self.folder / name).stat()
-        except OSError:
-            return False
-        known = [digest, state.st_size, state.st_mtime_ns]
-        if self.states.get(name) != known:
-            if file_digest(self.folder / name) != digest:
-                return False
-            self.states[name] = known
-        return True
-
-    def write(self, digests: Mapping[str, str]) -> None:
-        for name, digest in digests.items():
-            self.fits(name, digest)
-        kept = {name: self.states[name] for name in digests if name in self.states}
-        write_atomically(self.folder / _SEEN, json.dumps(kept), durable=False)
-
-
 def _sample_file(sample: Sample) -> str:
     return f"cells/{sample.cell_id}/sample-{sample.sample:02d}/sample.json"
-
-
-def _unchanged(folder: Path, key: str, seen: _Seen) -> Written | None:
-    """What is kept, when it is of this key and whole."""
-    try:
-        index = json.loads((folder / _INDEX).read_bytes())
-        if index["key"] != key or not all(seen.fits(name, word) for name, word in index["sha256"].items()):
-            return None
-        return Written(folder, index["rows"], made=0, kept=index["samples"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RawStoreError):
-        return None
-
-
-def _kept_part(folder: Path, name: str, key: str, seen: _Seen) -> dict[str, Any] | None:
-    try:
-        part: dict[str, Any] = json.loads((folder / "parts" / f"{name}.json").read_bytes())
-        whole = all(seen.fits(f"telemetry/{file}", word) for file, word in part["telemetry"].items())
-        return part if part["key"] == key and whole else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RawStoreError):
-        return None
 
 
 def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -510,13 +428,3 @@ def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
     pq.write_table(table, temporary)
     temporary.replace(path)
     return int(table.num_rows)
-
-
-def _sweep(folder: Path, parts: Mapping[str, Mapping[str, Any]]) -> None:
-    """Remove files of samples that are gone, and of an earlier making of those that are there."""
-    kept = {folder / "telemetry" / file for part in parts.values() for file in part["telemetry"]}
-    kept |= {folder / "parts" / f"{name}.json" for name in parts}
-    for pattern in ("parts/*.json", "telemetry/*.parquet"):
-        for path in folder.glob(pattern):
-            if path not in kept:
-                path.unlink()

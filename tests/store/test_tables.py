@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from glusterlab import fingerprint, tables
+from glusterlab import fingerprint, tablefolder, tables
 from glusterlab.errors import DataError, ParseError, UsageError
 from glusterlab.raw import RawStore
 
@@ -162,8 +162,8 @@ def test_damage_that_keeps_the_size_is_noticed(campaign: Path) -> None:
 def test_kept_files_are_hashed_only_when_they_were_touched(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _made(campaign)
     hashed: list[Path] = []
-    digest = tables.file_digest
-    monkeypatch.setattr(tables, "file_digest", lambda path: (hashed.append(path), digest(path))[1])
+    digest = tablefolder.file_digest
+    monkeypatch.setattr(tablefolder, "file_digest", lambda path: (hashed.append(path), digest(path))[1])
     assert (_made(campaign), hashed) == (0, [])
     file = min((tables.folder_of(campaign) / "telemetry").iterdir())  # type: ignore[union-attr]
     file.touch()
