@@ -52,7 +52,10 @@ def read(document: Document) -> Iterator[Record]:
     runs: dict[str | None, int] = {}
     for report in sorted(found, key=lambda report: report.line or 0):
         runs[report.prefix] = runs.get(report.prefix, 0) + 1
-        yield from _records(document, report, runs[report.prefix])
+        try:
+            yield from _records(document, report, runs[report.prefix])
+        except ParseError as error:
+            errors.append(error)
     if errors:
         raise errors[0]
     if not found:
@@ -78,7 +81,8 @@ def judge(report: Report) -> tuple[bool | None, tuple[Reason, ...]]:
 def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
     source = document.source(report.line)
     if report.operation is None:
-        raise document.error("expected smallfile's line 'operation : ...', found a report without it", report.line)
+        message = "expected smallfile's line 'operation : ...', found a report without it: add it, or the command line"
+        raise document.error(message, report.line)
     operation = OPERATIONS.get(report.operation)
     if operation is None:
         raise document.error(

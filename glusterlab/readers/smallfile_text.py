@@ -55,6 +55,12 @@ _PARAMETERS = {
     "filesize(kb)": "file_size_kb",
     "filesizedistribution": "distribution",
 }
+_BROKEN = re.compile(
+    r"host ?= ?\S{1,253} ?, ?thr(?:ead)?\b"
+    r"|(?:total (?:threads|files|IOPS|data)|elapsed time|files/sec|IOPS|Mi?B/sec) ?=?$|[0-9.]+ ?% of requested files\b"
+    r"|hosts in test ?: ?\["
+)
+_MAX_LINES = 3
 _HEAD = frozenset({"version", "hosts", "operation", "files_per_thread"})
 _WORDS = ("version", "operation", "distribution")
 _QUOTED = re.compile(r"'([^']*)'")
@@ -100,10 +106,9 @@ def _runs(
     document: Document, host: str | None, lines: list[tuple[int, str]], ends: bool, errors: list[ParseError]
 ) -> Iterator[Report]:
     run = _Open(Report(prefix=host))
-    for place, raw in lines:
-        line = unwrapped(raw)
-        if not line or line[0] == '"':
-            continue
+    for place, line in _mended(lines):
+        if _BROKEN.match(line) is not None and not _is_whole(line) and ends:
+            errors.append(document.error(f"expected a whole line of smallfile, found {line[:100]!r}", place))
         if _starts(run, line):
             yield from _closed(run, place)
             run = _Open(Report(prefix=host))
@@ -118,13 +123,70 @@ def _runs(
         yield run.report
 
 
+def _mended(lines: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty; those of a report that a mail client has broken are one again."""
+    held: list[tuple[int, str]] = []
+    for place, raw in lines:
+        line = unwrapped(raw)
+        if not line or line[0] == '"':
+            continue
+        begins = _BROKEN.match(line) is not None and not _is_whole(line)
+        if held and not begins and not _is_known(line):
+            held.append((place, line))
+            text = " ".join(part for _, part in held)
+            if _is_whole(text):
+                held = [(held[0][0], text)]
+            elif len(held) < _MAX_LINES:
+                continue
+        elif held:
+            yield from held
+            held = [(place, line)]
+            if begins:
+                continue
+        else:
+            held = [(place, line)]
+            if begins:
+                continue
+        yield from held
+        held = []
+    yield from held
+
+
+def _is_whole(line: str) -> bool:
+    """Whether a line of a report is there to its end."""
+    if (match := THREAD.search(line)) is not None:
+        return bool(match["status"].strip())
+    if line.startswith("hosts in test"):
+        return line.endswith("]")
+    return _total(Report(), line)
+
+
+def _is_known(line: str) -> bool:
+    return THREAD.search(line) is not None or _parameter(line)[0] is not None or _total(Report(), line)
+
+
 def _starts(run: _Open, line: str) -> bool:
     """Whether a line is the first of another run."""
     report = run.report
     if _COMMAND.search(line) is not None:
         return run.headed or report.has_result or bool(report.complaints)
     name = "version" if _VERSION.match(line) is not None else _parameter(line)[0]
+    if name is None and report.files_per_s is not None and _is_again(report, line):
+        return True
     return name in _HEAD and (report.has_result or name in run.seen or (run.headed and bool(report.complaints)))
+
+
+def _is_again(report: Report, line: str) -> bool:
+    """Whether a line has what a report that has its rate has already, and another value of it."""
+    if THREAD.search(line) is not None:
+        return True
+    found = Report()
+    if not _total(found, line):
+        return False
+    pairs = (
+        (getattr(report, name), getattr(found, name)) for name in ("percent_done", *(name for name, *_ in _TOTALS))
+    )
+    return any(new is not None and old is not None and new != old for old, new in pairs)
 
 
 def _parameter(line: str) -> tuple[str | None, str]:
@@ -208,7 +270,8 @@ def _complaint(report: Report, line: str) -> bool:
 
 def _closed(run: _Open, place: int) -> Iterator[Report]:
     """The run before another one starts; one without an end says so."""
-    if not _is_run(run) or run.report.operation is None:
+    report = run.report
+    if not _is_run(run) or (report.operation is None and not report.rows and report.files_per_s is None):
         return
     missing = _missing(run.report)
     if missing is not None and not run.report.complaints:

@@ -495,3 +495,62 @@ def test_time_grows_with_the_size_only() -> None:
     hostile = ("host = a,thr = " * 3 + "1,elapsed = " + "9" * 200 + "\n") * 2000 + "[" * 50_000 + '{"params"' * 20_000
     _, error = read_until_error(hostile)
     assert error is not None
+
+
+# --- lines that were broken, and fragments
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("elapsed = 0.025000,files", "elapsed =\n0.025000,files"),
+        ("host = pod-1,thr = 01,", "host = pod-1,thr = 01,\n"),
+        ("files = 100,records = 100,status = ok", "files = 100,\nrecords = 100,\nstatus = ok"),
+        ("status = ok", "status =\nok"),
+        ("files/sec = ", "files/sec =\n"),
+        ("total threads = 2", "total threads\n= 2"),
+        ("minimum is  70.00", "minimum\nis  70.00"),
+    ],
+)
+def test_lines_that_a_mail_client_has_wrapped(before: str, after: str) -> None:
+    assert before in MIDDLE
+    found = read_until_error(MIDDLE.replace(before, after))
+    assert found[1] is None
+    assert [record.as_dict() for record in found[0]] == [record.as_dict() for record in read(document(MIDDLE))]
+
+
+def test_hosts_in_several_lines() -> None:
+    text = (OLD_HEAD + OLD_ROWS + OLD_RATES).replace("'c1', 'c2'", "'c1',\n 'c2'")
+    (run,) = runs(text)
+    assert (run.details["hosts"], run.valid) == (["c1", "c2"], True)
+
+
+def test_a_broken_row_is_no_noise() -> None:
+    found, error = read_until_error(MIDDLE.replace("thr = 01,elapsed = 0.025000,", "thr = 01,"))
+    assert [record.valid for record in found if isinstance(record, WorkloadRecord)] == [None]
+    assert error is not None
+    assert (error.line, "expected a whole line of smallfile" in error.message) == (9, True)
+
+
+def test_a_second_result_never_overwrites_the_first() -> None:
+    fragment = MIDDLE[MIDDLE.index("total threads") :]
+    found, error = read_until_error(MIDDLE + fragment.replace("8000", "9000").replace("500.0", "562.5"))
+    assert [record.files_per_s for record in found if isinstance(record, WorkloadRecord)] == [8000]
+    assert error is not None
+    # lines that are equal may be of either
+    assert (error.line, "operation" in error.message) == (25, True)
+    other = fragment.replace("files = 200", "files = 190")
+    found, error = read_until_error(MIDDLE + other)
+    assert [record.files for record in found if isinstance(record, WorkloadRecord)] == [200]
+    assert error is not None
+    assert error.line == 20
+    # a wrapper that prints the same again says nothing new
+    assert runs(MIDDLE + "files/sec = 8000.000000\n")[0].valid is True
+
+
+def test_a_fragment_without_its_operation_hides_no_other_run() -> None:
+    fragment = MIDDLE[MIDDLE.index("total threads") :]
+    found, error = read_until_error(fragment + MIDDLE)
+    assert [record.files_per_s for record in found if isinstance(record, WorkloadRecord)] == [8000]
+    assert error is not None
+    assert (error.line, "add it, or the command line" in error.message) == (1, True)
