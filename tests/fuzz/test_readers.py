@@ -10,6 +10,7 @@ import os
 import resource
 import warnings
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -50,16 +51,13 @@ def _seeds() -> dict[str, list[bytes]]:
 SEEDS = _seeds()
 
 
-def read(path: Path, data: bytes) -> list[Record]:
+def read(path: Path, data: bytes) -> Iterator[Record]:
     """What the file gives, until its end or the first error that the library means."""
     path.write_bytes(data)
-    records: list[Record] = []
     with no_hang(HANG_S), warnings.catch_warnings():
         warnings.simplefilter("error")
-        # what came before the error stays in the list
         with suppress(GlusterlabError):
-            records.extend(parse(path))
-    return records
+            yield from parse(path)
 
 
 def check(record: Record) -> None:
