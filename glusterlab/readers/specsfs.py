@@ -154,6 +154,9 @@ def _read_text(document: Document) -> Iterator[WorkloadRecord]:
                 raise document.error(f"expected the two header lines of a summary, found {line.strip()[:80]!r}", number)
             columns, number = found, number + 1
         elif _is_row(line, columns):
+            if number < len(lines) and _LEAD.sub("", lines[number]).strip() == _INVALID:
+                # SPEC's judgement, in a line of its own since a mail client has broken the row
+                line = f"{line} {_INVALID}"
             point = _point(line, columns, last=number == len(lines) and not document.ends_in_a_line)
             if point is None:
                 damage = damage or document.error(

@@ -263,3 +263,9 @@ def test_hostile_text_is_refused_in_time(text: str) -> None:
         records, error = read(text)
     assert error is not None
     assert not any(record.valid for record in records)
+
+
+def test_a_judgement_in_a_line_of_its_own_is_heard() -> None:
+    for between in ("\n", "\n> "):
+        first, second = whole(TEXT.replace("INVALID_RUN", f"{between}INVALID_RUN"))
+        assert (first.valid, second.valid) == (True, False)
