@@ -71,8 +71,10 @@ class Section:
 
     @property
     def telemetry(self) -> pd.DataFrame:
-        """The telemetry table."""
-        return self.tables.telemetry
+        """Of the telemetry table what `glusterlab.analysis` uses: all of it may be more than memory holds."""
+        from glusterlab.analysis.saturation import USED_METRICS
+
+        return self.tables.telemetry_of(metric=sorted(USED_METRICS))
 
     def show(
         self,

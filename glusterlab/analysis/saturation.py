@@ -50,7 +50,9 @@ _SUMS = {
 }
 _NOT_BUSY = ("idle_fraction", "iowait_fraction", "steal_fraction")
 _MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
-_METRICS = {metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s", "transfers_per_s"}
+USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s", "transfers_per_s"})
+"""Metrics of the telemetry table that `METRICS` are made from."""
+
 _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]
 
@@ -131,7 +133,7 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
         `MIN_RECORDS` records in the measured part are left out.
     """
     cells = set(samples["cell_id"].astype(str))
-    known = telemetry["metric"].isin(_METRICS) & (telemetry["activity"] != "io")
+    known = telemetry["metric"].isin(USED_METRICS) & (telemetry["activity"] != "io")
     wanted = telemetry[telemetry["cell_id"].isin(cells) & known]
     parts: dict[Any, tuple[float, float]] = {
         (cell, sample): (start, end)
