@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Tool = Literal["sar", "sadf"]
-Kind = Literal["sar", "csv", "ppc", "json"]
-"""How a file is laid out: the report of sar, or what ``sadf -d``, ``sadf -p`` and ``sadf -j`` write."""
+Kind = Literal["sar", "hosts", "csv", "ppc", "json"]
+"""How a file is laid out: the report of sar, several of them with hosts in front of the lines, or what ``sadf -d``,
+``sadf -p`` and ``sadf -j`` write."""
 
 WINDOW_BYTES = 24 << 20
 """So much text is in memory at once."""
@@ -121,7 +122,11 @@ class State:
     header : str or None
         The header in force: the place is in the middle of its table.
     clocks : dict of str to Clock
-        By table.
+        By table, since the last restart.
+    segment : Clock
+        Where the tables since the last restart begin.
+    twelve : bool
+        No hour since the banner was one that a clock of twelve hours does not have.
     decimal : {".", ","}
     """
 
@@ -129,6 +134,8 @@ class State:
     date: float | None = None
     header: str | None = None
     clocks: dict[str, Clock] = field(default_factory=dict)
+    segment: Clock = field(default_factory=Clock)
+    twelve: bool = True
     decimal: Literal[".", ","] = "."
 
 
@@ -158,4 +165,4 @@ class Chunk:
     @property
     def tool(self) -> Tool:
         """Which tool wrote the file."""
-        return "sar" if self.kind == "sar" else "sadf"
+        return "sar" if self.kind in {"sar", "hosts"} else "sadf"

@@ -11,7 +11,7 @@ from functools import lru_cache
 from glusterlab.telemetry.sysstat import DEVICES
 
 # whatever stands between the digits: a text that was not UTF-8 has other signs than hours, minutes and seconds
-_TIME = re.compile(r"(\d{1,2})[^\d\s]{1,4}(\d{2})[^\d\s]{1,4}(\d{2})[^\d\s]{0,4}")
+_TIME = re.compile(r"(午前|午後|上午|下午|오전|오후)?(\d{1,2})[^\d\s]{1,4}(\d{2})[^\d\s]{1,4}(\d{2})[^\d\s]{0,4}")
 _PART = re.compile(r"(\d{1,2})([시時时분分초秒])")
 _SECONDS = {"시": 3600, "時": 3600, "时": 3600, "분": 60, "分": 60, "초": 1, "秒": 1}
 _MORNING = frozenset({"am", "a.m.", "πμ", "π.μ.", "上午", "午前", "오전", "पूर्वाह्न", "ص", "vorm.", "sa", "pd", "e.b."})
@@ -45,15 +45,22 @@ def seconds_of(words: tuple[str, ...]) -> float | None:
     True
     >>> seconds_of(("01:00:00", "PM", "UTC"))
     46800.0
+    >>> seconds_of(("01:00:00", "p.", "m."))
+    46800.0
     """
+    if "m." in words or "M." in words:
+        # the two words of Spanish
+        at = words.index("m." if "m." in words else "M.")
+        words = (*words[: max(0, at - 1)], "".join(words[max(0, at - 1) : at + 1]), *words[at + 1 :])
     total: int | None = None
     half: int | None = None
     for word in words:
         if (whole := _TIME.fullmatch(word)) is not None:
-            hours, minutes, seconds = int(whole[1]), int(whole[2]), int(whole[3])
+            hours, minutes, seconds = int(whole[2]), int(whole[3]), int(whole[4])
             if total is not None or hours > 24 or minutes > 59 or seconds > 60:
                 return None
             total = hours * 3600 + minutes * 60 + seconds
+            half = half_day(whole[1]) if whole[1] else half
         elif (part := _PART.fullmatch(word)) is not None:
             total = (total or 0) + int(part[1]) * _SECONDS[part[2]]
         elif (found := half_day(word)) is not None:
@@ -67,6 +74,18 @@ def seconds_of(words: tuple[str, ...]) -> float | None:
             return None
         total = total % 43_200 + half * 3600
     return float(total)
+
+
+@lru_cache(maxsize=1 << 12)
+def zoned(words: tuple[str, ...]) -> bool:
+    """Whether the words of a time have a time zone, and no mark of the half day.
+
+    Examples
+    --------
+    >>> zoned(("01:00:00", "IST")), zoned(("01:00:00", "PM", "IST")), zoned(("01:00:00",))
+    (True, False, False)
+    """
+    return len(words) > 1 and all(_ZONE.fullmatch(word) and half_day(word) is None for word in words[1:])
 
 
 def time_words(words: Sequence[str]) -> int:
@@ -148,7 +167,7 @@ def date_of(text: str, day_first: bool) -> float | None:
     return None
 
 
-_AROUND = re.compile(r"(?m)^[ \t]*(\S+[ \t]+)?\d{1,2}[:.,時时시].*$")
+_AROUND = re.compile(r"(?m)^[ \t]*(\S+[ \t]+|[午上下오][前後午전후])?\d{1,2}[:.,時时시].*$")
 _COMMA = re.compile(r"(?<![\d.,])\d+,\d\d(?![\d.,])")
 
 

@@ -275,6 +275,32 @@ def metric_of(activity: str, column: str) -> tuple[str, float]:
     return (f"{name}_fraction", PERCENT) if column.startswith("%") else (f"{name}_value", 1.0)
 
 
+_SUFFIXED = re.compile(r"(\d{1,15}(?:[.,]\d{1,9})?)([%BkMGTP])")
+_BYTES = {letter: 1024.0**power for power, letter in enumerate("BkMGTP")}
+
+
+def is_suffixed(word: str) -> bool:
+    """Whether a word is a number with a unit, as ``sar --human`` prints it."""
+    return _SUFFIXED.fullmatch(word) is not None
+
+
+def scaled(activity: str, column: str, word: str) -> float | None:
+    """A number as ``sar --human`` prints it, in the column's own unit; None where that is not clear.
+
+    Examples
+    --------
+    >>> scaled("memory", "kbmemfree", "1.5M"), scaled("cpu", "%user", "2.1%"), scaled("io", "tps", "1.5M")
+    (1536.0, 2.1, None)
+    """
+    if (found := _SUFFIXED.fullmatch(word)) is None:
+        return None
+    value = float(found[1].replace(",", "."))
+    name, factor = metric_of(activity, column)
+    if found[2] == "%":
+        return value if factor == PERCENT else None
+    return value * _BYTES[found[2]] / factor if name.endswith(("_bytes", "_bytes_per_s")) else None
+
+
 @lru_cache(maxsize=1)
 def _activities() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}

@@ -15,10 +15,12 @@ from glusterlab.errors import ParseError
 from glusterlab.readers.document import HEAD_BYTES, PACKED_ERRORS, decode, open_binary
 from glusterlab.readers.records import Source, TelemetryRecord
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, Tool
+from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, State, Tool
 from glusterlab.telemetry.sadf import CsvReader
 from glusterlab.telemetry.sadf_json import JsonReader, PpcReader
 from glusterlab.telemetry.sar_chunks import divide
+from glusterlab.telemetry.sar_hosts import is_by_host, read_by_host
+from glusterlab.telemetry.sar_lines import LineReader
 from glusterlab.telemetry.sar_text import TextReader
 from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import check_text, is_plain
@@ -27,7 +29,11 @@ _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
 _CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
 _JSON = re.compile(r'\A\s*\{\s*"sysstat"\s*:\s*\{')
 _PPC = re.compile(r"(?m)^\S{1,255}\t-?\d+\t[^\t\n]{5,40}\t[^\t\n]{1,255}\t[^\t\n]{1,64}\t-?\d[^\t\n]*$")
-_TIMED = re.compile(r"(?m)^\W{0,8}(?:[^\d\s]{1,12}\s+)?\d{1,2}[^\d\s]{1,4}.*$")
+_TIMED = re.compile(r"(?m)^\W{0,8}(?:[^\d\s]{1,12}\s+|[午上下오][前後午전후])?\d{1,2}[^\d\s]{1,4}.*$")
+_BANNER = re.compile(r"(?m)^\W{0,8}(?:\S+:\s+)?Linux\s+\d")
+_EVENT = re.compile(r"(?m)^\W{0,8}\d.{0,40}\s(?:LINUX RESTART|COM\s)")
+_SUFFIXED = re.compile(r"\d[%BkMGTP]\s")
+_RAW = re.compile(r"(?m)^\d\d:\d\d:\d\d[^;\n]{0,8}; [A-Za-z%][^;\n]{0,30}; -?\w")
 _LINES = 20_000
 """A header of sar is looked for in so many lines that begin with a time."""
 
@@ -39,6 +45,8 @@ def _kind(head: bytes) -> Kind | None:
     # a search for one character is much faster than one for a pattern, and a report of sar has none
     if ";" in text and (_CSV.search(text) or _CSV_ROW.search(text)):
         return "csv"
+    if is_by_host(text):
+        return "hosts"
     for count, found in enumerate(_TIMED.finditer(text)):
         words = found[0].split()
         while words and not (clock.is_time(words[0]) or clock.half_day(words[0]) is not None):
@@ -48,7 +56,32 @@ def _kind(head: bytes) -> Kind | None:
             return "sar"
         if count > _LINES:
             break
-    return "ppc" if len(_PPC.findall(text[:100_000])) > 0 else None
+    if _PPC.search(text[:100_000]):
+        return "ppc"
+    return "sar" if _BANNER.search(text) and _EVENT.search(text) else None
+
+
+def _not_read(head: bytes) -> str | None:
+    """What sadf has written in a form that nothing here reads."""
+    text = decode(head[:10_000])
+    if "<sysstat" in text:
+        return "the XML of sadf -x"
+    if "<svg" in text and re.search(r">Linux \d", text):
+        return "the SVG of sadf -g"
+    return "the raw counters of sadf -r" if _RAW.search(text) else None
+
+
+def _check_units(head: bytes, path: Path) -> None:
+    """Refuse a report with units of unknown meaning before any of it is read.
+
+    Raises
+    ------
+    ParseError
+    """
+    text = decode(head)
+    if _SUFFIXED.search(text) is not None:
+        for _ in LineReader(path, State(), averages=False, numbers=False).read(enumerate(text.split("\n"), start=1)):
+            pass
 
 
 def recognise(head: bytes) -> Tool | None:
@@ -60,7 +93,9 @@ def recognise(head: bytes) -> Tool | None:
     'sar'
     """
     kind = _kind(head[:HEAD_BYTES])
-    return None if kind is None else "sar" if kind == "sar" else "sadf"
+    if kind is None and _not_read(head) is not None:
+        return "sadf"
+    return None if kind is None else "sar" if kind in {"sar", "hosts"} else "sadf"
 
 
 def _head(path: Path) -> bytes:
@@ -94,8 +129,12 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         check_text(head, path)
     kind = _kind(head)
+    if kind is None and (found := _not_read(head)) is not None:
+        raise ParseError(f"expected text of sysstat, found {found}: use sadf -d or sadf -j", file=path, line=1)
     if kind is None:
         raise ParseError("expected a report of sar or the output of sadf, found neither", file=path, line=1)
+    if kind == "sar":
+        _check_units(head, path)
     if kind == "sar" and is_plain(path) and path.stat().st_size > chunk_bytes * 3 // 2:
         return list(divide(path, chunk_bytes))
     return [Chunk(path, kind)]
@@ -123,6 +162,8 @@ def read_chunk(
     """
     if chunk.kind == "sar":
         yield from TextReader(chunk, averages, lines, window_bytes).blocks()
+    elif chunk.kind == "hosts":
+        yield from read_by_host(chunk, averages, lines)
     elif chunk.kind == "csv":
         yield from CsvReader(chunk, lines, window_bytes).blocks()
     elif chunk.kind == "json":
@@ -146,7 +187,7 @@ def read(path: Path, averages: bool = False, lines: bool = False) -> Iterator[Bl
             yield block
     if empty:
         hint = "" if averages else "; printed averages are not among them"
-        raise ParseError(f"expected rows of telemetry, found none{hint}", file=path)
+        raise ParseError(f"expected rows of telemetry, found none: the report has no rows{hint}", file=path)
 
 
 def records(source: Path | IO[bytes], averages: bool = False) -> Iterator[TelemetryRecord]:

@@ -10,43 +10,23 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import DAY_S, Block, Clock, Names, State
-from glusterlab.telemetry.sysstat import Header, device_name, header_of
-
-BACK_S = 3600.0
-"""A clock that goes back by up to so much was set, or summer time ended; by more, a day has passed."""
+from glusterlab.telemetry.blocks import Block, Clock, Names, State
+from glusterlab.telemetry.days import advance, restart, start_table
+from glusterlab.telemetry.metrics import activities_of, is_suffixed, scaled
+from glusterlab.telemetry.sysstat import Header, device_name, header_of, is_column
 
 LOOK_AHEAD = 4096
 """So many characters behind a banner show how the locale writes numbers and times."""
 
-_BANNER = re.compile(r"^\W{0,8}(?:\S+:\s+)?Linux\s+\S+\s+\(([^()]*)\)(.*)$")
+_BANNER = re.compile(r"^\W{0,8}(?:\S+:\s+)?Linux\s+\S+\s+(?:\(([^()]*)\)|(?=\d))(.*)$")
 _NUMBER = re.compile(r"[+-]?\d{1,25}(?:[.,]\d{1,25})?")
-_NO_NUMBER = frozenset({"nan", "-nan", "+nan", "inf", "-inf", "+inf"})
+_NO_NUMBER = frozenset({"nan", "-nan", "+nan", "inf", "-inf", "+inf", "n/a"})
 _ESCAPES = re.compile("\x1b(?:\\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
 _QUOTES = frozenset({">", ">>", "|", "```"})
-
-
-def start_table(clocks: dict[str, Clock], mark: str, seconds: float) -> Clock:
-    """A header of a table: an earlier time than its last row's means that sar prints the table anew.
-
-    sar prints the time of the last row in a header that it repeats, also when midnight is between them.
-    """
-    place = clocks.setdefault(mark, Clock())
-    if place.last is not None and seconds < place.last - BACK_S:
-        place.day = 0
-    place.last = seconds
-    return place
-
-
-def advance(place: Clock, seconds: float) -> float:
-    """Seconds since the midnight before the banner's day, of a table's next row."""
-    if place.last is not None and seconds < place.last - BACK_S:
-        place.day += 1
-    place.last = seconds
-    return place.day * DAY_S + seconds
 
 
 def number(word: str) -> float | None:
@@ -57,15 +37,25 @@ def number(word: str) -> float | None:
 
 
 def banner_of(state: State, line: str, after: str) -> bool:
-    """Take over what a banner says; False when the line is none."""
+    """Take over what a banner says; False when the line is none. That of old versions has no host, but a date."""
     if (found := _BANNER.match(line)) is None:
         return False
-    state.host = found[1].strip() or None
-    state.date = clock.date_of(found[2], clock.day_first(after))
+    date = clock.date_of(found[2], clock.day_first(after))
+    if found[1] is None and date is None:
+        return False
+    state.host = (found[1] or "").strip() or None
+    state.date = date
     state.decimal = "," if clock.has_decimal_comma(after) else "."
     state.header = None
-    state.clocks.clear()
+    state.clocks, state.segment, state.twelve = {}, Clock(), True
     return True
+
+
+def restart_of(state: State, header: Header | None, words: list[str]) -> None:
+    """Take a restart, whose time stands before its words, after the rows of a table."""
+    time = tuple(words[: next(at for at, word in enumerate(words) if "LINUX" in word)])
+    if (seconds := clock.seconds_of(time)) is not None:
+        restart(state, None if header is None else header.mark, seconds, clock.zoned(time))
 
 
 @dataclass
@@ -76,6 +66,17 @@ class _Table:
     device: list[str | None] = field(default_factory=list)
     values: list[list[float]] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
+
+
+@dataclass
+class _Row:
+    """A row, or the first part of one that was broken in two; an average has no time."""
+
+    header: Header
+    seconds: float | None
+    zoned: bool
+    fields: list[str]
+    place: int | None
 
 
 class LineReader:
@@ -113,6 +114,8 @@ class LineReader:
         self.time_words = 1
         self.average: Header | None = None
         self._table: _Table | None = None
+        self._part: _Row | None = None
+        self._after: Literal["header", "row", "average"] | None = None
         if state.header is not None:
             words = state.header.split()
             self.enter(header_of(tuple(words[clock.time_words(words) :])), clock.time_words(words))
@@ -120,6 +123,7 @@ class LineReader:
     def enter(self, header: Header | None, time_words: int, average: Header | None = None) -> None:
         """Take a header that somebody else has read as the one in force, and one of averages."""
         self.header, self.time_words, self.average = header, max(1, time_words), average
+        self._after = None if header is None else "row"
 
     def read(self, lines: Iterable[tuple[int | None, str]], ahead: str = "") -> Iterator[Block]:
         """Blocks of lines; `ahead` is text in which the locale shows, for a banner among them."""
@@ -130,62 +134,99 @@ class LineReader:
                 words.pop(0)
             if not words:
                 continue
-            if "Linux" in line and _BANNER.match(line):
+            if "Linux" in line and banner_of(state := State(), line, ahead):
+                self.finish()
                 yield from self.flush()
-                banner_of(self.state, line, ahead)
+                self.state = state
                 self.enter(None, 1)
                 continue
+            if self._part is not None or self._after is not None:
+                if self._goes_on(words):
+                    yield from self._join(words, place)
+                    continue
+                self.finish()
             yield from self._line(place, words)
 
+    def _goes_on(self, words: list[str]) -> bool:
+        """Whether a line is the rest of a header or a row that was broken in two."""
+        if self._after != "row" and all(is_column(word) or activities_of(word) for word in words):
+            return True
+        if clock.is_time(words[0]) or any(number(word) is None for word in words):
+            return False
+        return self._part is not None or len(words) > 1 or not words[0].isdigit()
+
+    def _join(self, words: list[str], place: int | None) -> Iterator[Block]:
+        part, average = self._part, self._after == "average"
+        if number(words[0]) is None:
+            yield from self.flush()
+            self._widen(words, average, place)
+        elif part is not None:
+            part.fields.extend(words)
+            if self._fits(part.header, part.fields):
+                self._part = None
+                yield from self._take(part)
+            elif len(part.fields) > len(part.header.columns):
+                self.finish()
+        elif not average:
+            self._damaged(f"expected a time before numbers, found {' '.join(words)[:80]!r}", place)
+
+    def _widen(self, words: list[str], average: bool, place: int | None) -> None:
+        """Take the second line of a header."""
+        header = self.average if average else self.header
+        joined = None if header is None else header_of((*header.columns, *words))
+        if average:
+            self.average = joined
+        elif header is None or joined is None:
+            self._damaged(f"expected rows, found more columns: {' '.join(words)[:80]!r}", place)
+        else:
+            if joined.mark != header.mark:
+                self.state.clocks.setdefault(joined.mark, self.state.clocks.pop(header.mark))
+            self.enter(joined, self.time_words)
+            self._after = "header"
+
+    def finish(self) -> None:
+        """Name a row as damaged whose rest has not come."""
+        part, self._part, self._after = self._part, None, None
+        if part is not None:
+            self._misses(part)
+
     def _line(self, place: int | None, words: list[str]) -> Iterator[Block]:
+        self._after = None
         if not (clock.is_time(words[0]) or clock.half_day(words[0]) is not None):
             yield from self._untimed(place, words)
             return
         count = clock.time_words(words)
         header = header_of(tuple(words[count:])) if count else None
-        seconds = clock.seconds_of(tuple(words[:count]))
-        if header is not None and seconds is not None:
+        time = tuple(words[:count])
+        if header is not None and (seconds := clock.seconds_of(time)) is not None:
             if header != self.header:
                 yield from self.flush()
             self.enter(header, count)
-            start_table(self.state.clocks, header.mark, seconds)
+            self._after = "header"
+            start_table(self.state, header.mark, seconds, clock.zoned(time))
             return
-        seconds = clock.seconds_of(tuple(words[: self.time_words]))
-        fields = words[self.time_words :]
         if "RESTART" in words and any("LINUX" in word for word in words):
-            seconds = clock.seconds_of(tuple(words[:1])) if seconds is None else seconds
-            if self.header is not None and seconds is not None:
-                advance(self.state.clocks.setdefault(self.header.mark, Clock()), seconds)
             # never one block, and so never an average, across a restart
             yield from self.flush()
-        elif fields[:1] == ["COM"]:
+            restart_of(self.state, self.header, words)
             return
-        elif self.header is None:
+        time, fields = tuple(words[: self.time_words]), words[self.time_words :]
+        if fields[:1] == ["COM"]:
+            return
+        if self.header is None:
             self._damaged("expected a header such as '12:00:00 CPU %user', found a row", place)
-        elif seconds is None:
-            self._damaged(f"expected a time of day, found {' '.join(words[: self.time_words])!r}", place)
+        elif (seconds := clock.seconds_of(time)) is None:
+            self._damaged(f"expected a time of day, found {' '.join(time)!r}", place)
         else:
-            yield from self._row(place, seconds, fields)
-
-    def _row(self, place: int | None, seconds: float, fields: list[str]) -> Iterator[Block]:
-        assert self.header is not None
-        values = self._values(self.header, fields, place)
-        if values is None:
-            return
-        yield from self._open(self.header, average=False)
-        assert self._table is not None
-        table = self._table
-        at = advance(self.state.clocks.setdefault(self.header.mark, Clock()), seconds)
-        table.time.append(at + (self.state.date or 0.0))
-        table.device.append(device_name(self.header, fields))
-        table.values.append(values)
-        table.lines.append(place or 0)
+            zoned = len(time) > 1 and clock.zoned(time)
+            yield from self._row(_Row(self.header, seconds, zoned, fields, place))
 
     def _untimed(self, place: int | None, words: list[str]) -> Iterator[Block]:
         """An average, its header, or what is not sar's: a prompt, a note."""
         mark = next((at for at, word in enumerate(words[:3]) if word.endswith((":", "："))), None)
         if mark is None:
             return
+        self._after = "average"
         fields = words[mark + 1 :]
         if fields and (header := header_of(tuple(fields))) is not None:
             self.average = header
@@ -195,22 +236,40 @@ class LineReader:
             return
         if self.average is not None and self.header is not None and len(fields) == len(self.header.columns):
             average = self.average if len(self.average.columns) == len(fields) else self.header
+        yield from self._row(_Row(average, None, False, fields, place))
+
+    def _row(self, part: _Row) -> Iterator[Block]:
+        """Take a row, or keep it until its rest has come."""
+        if self._fits(part.header, part.fields):
+            yield from self._take(part)
+        elif len(part.fields) < len(part.header.columns):
+            self._part = part
+        else:
+            self._misses(part)
+        self._after = "average" if part.seconds is None else "row"
+
+    def _take(self, part: _Row) -> Iterator[Block]:
+        header, average = part.header, part.seconds is None
         damage = self.damage
-        values = self._values(average, fields, place)
+        values = self._values(header, part.fields, part.place)
         if values is None:
-            # sysstat leaves columns of CPUs out that were off, and its averages are no rows
-            self.damage = damage
+            # printed averages are no rows
+            self.damage = damage if average else self.damage
             return
-        yield from self._open(average, average=True)
+        yield from self._open(header, average)
         assert self._table is not None
         table = self._table
-        table.time.append(float("nan"))
-        table.device.append(device_name(average, fields))
+        if part.seconds is None:
+            table.time.append(float("nan"))
+        else:
+            at = advance(self.state, header.mark, part.seconds, part.zoned)
+            table.time.append(at + (self.state.date or 0.0))
+        table.device.append(device_name(header, part.fields))
         table.values.append(values)
-        table.lines.append(place or 0)
+        table.lines.append(part.place or 0)
 
-    def _values(self, header: Header, fields: list[str], place: int | None) -> list[float] | None:
-        """The numbers of a row, or None for one that is damaged; `fields` is brought to the header's length."""
+    def _fits(self, header: Header, fields: list[str]) -> bool:
+        """Whether a row has all columns; `fields` is brought to the header's length where it can be."""
         expected = len(header.columns)
         trailing = expected - 1 in header.texts or header.device == expected - 1
         if len(fields) > expected and trailing:
@@ -220,15 +279,27 @@ class LineReader:
         if header.activity == "cpu" and len(fields) == expected - 1 and set(fields[1:-1]) <= {"0.00", "0,00"}:
             # some versions forget a column of a CPU that did nothing but sleep
             fields.insert(1, "0.00")
-        if len(fields) != expected:
-            self._damaged(f"expected {expected} columns ({' '.join(header.columns)}), found {len(fields)}", place)
-            return None
+        return len(fields) == expected
+
+    def _misses(self, part: _Row) -> None:
+        # sysstat leaves columns of CPUs out that were off, and its averages are no rows
+        if part.seconds is not None:
+            columns = part.header.columns
+            message = f"expected {len(columns)} columns ({' '.join(columns)}), found {len(part.fields)}"
+            self._damaged(message, part.place)
+
+    def _values(self, header: Header, fields: list[str], place: int | None) -> list[float] | None:
+        """The numbers of a row, or None for one that is damaged."""
         values = []
         for name, at in header.metrics.items():
             value = number(fields[at])
+            if value is None and is_suffixed(fields[at]):
+                value = scaled(header.activity, name, fields[at])
+                if value is None:
+                    found = f"expected a number without a unit in {name}, found {fields[at]!r}"
+                    raise ParseError(f"{found}; print the report without --human", file=self.path, line=place)
             if value is None:
-                hint = "; was it printed with --human?" if fields[at][:1].isdigit() else ""
-                self._damaged(f"expected a number in {name}, found {fields[at][:40]!r}{hint}", place)
+                self._damaged(f"expected a number in {name}, found {fields[at][:40]!r}", place)
                 return None
             values.append(value)
         return values

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Clock, State
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, State
 from glusterlab.telemetry.columns import Columns, NotRegular, parse
-from glusterlab.telemetry.sar_lines import BACK_S, LOOK_AHEAD, LineReader, advance, banner_of, is_whole, start_table
+from glusterlab.telemetry.days import BACK_S, advance, start_table
+from glusterlab.telemetry.sar_lines import LOOK_AHEAD, LineReader, banner_of, is_whole
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import windows
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 SMALL_BYTES = 2048
 """Fewer bytes are read faster line by line."""
 
-_AVERAGE = re.compile(rb"[^\d\s][^\n:]{0,40}:|[^\d\s][^\n]{0,40}\xef\xbc\x9a")
+# without a digit: some locales begin a time with the half of the day
+_AVERAGE = re.compile(rb"[^\d\s][^\n:\d]{0,40}:|[^\d\s][^\n\d]{0,40}\xef\xbc\x9a")
 
 
 @dataclass
@@ -108,6 +110,7 @@ class TextReader:
                 self._window = b""
         except ParseError as error:
             cut = error
+        self.careful.finish()
         if (damage := self.careful.damage or cut) is not None:
             raise damage
 
@@ -179,7 +182,8 @@ class TextReader:
         words = first.decode("utf-8", "replace").split()
         count = clock.time_words(words)
         header = header_of(tuple(words[count:])) if count else None
-        if header is not None and not first[:1].isspace() and (found := re.match(rb"(?:\S+\s+){%d}" % count, first)):
+        regular = not first[:1].isspace() and len(first.split()) == len(words)
+        if header is not None and regular and (found := re.match(rb"(?:\S+\s+){%d}" % count, first)):
             self._width = len(found[0].rstrip())
             group = self._group(header, count)
             self._by_head[first[self._width :]] = group
@@ -214,6 +218,7 @@ class TextReader:
         damage = self.careful.damage
         lines = part.decode("utf-8", "replace").split("\n")
         yield from self.careful.read(enumerate(lines), ahead)
+        self.careful.finish()
         yield from self.careful.flush()
         if self.careful.damage is not damage:
             self._place(part)
@@ -263,7 +268,7 @@ class TextReader:
             raise NotRegular
         text, starts, others = _rows(b"\n".join(group.rows))
         columns = _parse(text, header, group.time_words, group.decimal)
-        times = _times(columns, group.time_words)
+        times, zoned = _times(columns, group.time_words)
         device = None if header.device is None else columns[f"c{header.device}"]
         values = {name: columns[f"c{at}"] for name, at in header.metrics.items()}
         if not all(bool(np.isfinite(column).all()) for column in values.values()):
@@ -275,7 +280,7 @@ class TextReader:
             rows = slice(int(firsts[start]), int(firsts[end]))
             if rows.start == rows.stop:
                 continue
-            local = _dates(group, state, start, times[rows].copy(), firsts[start : end + 1] - rows.start)
+            local = _dates(group, state, start, times[rows].copy(), firsts[start : end + 1] - rows.start, zoned)
             blocks.append(
                 Block(
                     tool="sar",
@@ -295,7 +300,7 @@ class TextReader:
 
 
 def _dates(
-    group: _Group, state: State, start: int, times: NDArray[np.float64], firsts: NDArray[np.int64]
+    group: _Group, state: State, start: int, times: NDArray[np.float64], firsts: NDArray[np.int64], zoned: bool
 ) -> NDArray[np.float64]:
     """Seconds since the midnight before the banner's day, of the rows of blocks under one banner.
 
@@ -309,31 +314,33 @@ def _dates(
         Seconds since midnight.
     firsts : numpy.ndarray
         First row of every block, and the one behind the last.
+    zoned : bool
+        As `start_table` takes it.
     """
     import numpy as np
 
-    clocks, mark = state.clocks, group.header.mark
-    _start(group, start, clocks)
-    place = clocks.setdefault(mark, Clock())
-    if not (np.diff(times) < -BACK_S).any():
-        first = advance(place, float(times[0]))
-        place.last = float(times[-1])
+    mark = group.header.mark
+    _start(group, start, state, zoned)
+    # a table that is printed anew after midnight goes forward
+    if not (zoned and state.twelve) and not (np.abs(np.diff(times)) > BACK_S).any():
+        first = advance(state, mark, float(times[0]))
+        state.clocks[mark].last = float(times[-1])
         times += first - times[0]
         return times
     local = np.empty(len(times))
     for block in range(len(firsts) - 1):
         if block:
-            _start(group, start + block, clocks)
+            _start(group, start + block, state, zoned)
         for row in range(int(firsts[block]), int(firsts[block + 1])):
-            local[row] = advance(place, float(times[row]))
+            local[row] = advance(state, mark, float(times[row]), zoned)
     return local
 
 
-def _start(group: _Group, block: int, clocks: dict[str, Clock]) -> None:
+def _start(group: _Group, block: int, state: State, zoned: bool) -> None:
     words = tuple(group.heads[block].decode("utf-8", "replace").split()[: group.time_words])
     # the head of averages has no time
     if (seconds := clock.seconds_of(words)) is not None:
-        start_table(clocks, group.header.mark, seconds)
+        start_table(state, group.header.mark, seconds, zoned)
 
 
 def _rows(text: bytes) -> tuple[bytes, NDArray[np.int64], list[bytes]]:
@@ -369,7 +376,8 @@ def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Column
     return parse(text, r"\s+", types, decimal)
 
 
-def _times(columns: Columns, time_words: int) -> NDArray[np.float64]:
+def _times(columns: Columns, time_words: int) -> tuple[NDArray[np.float64], bool]:
+    """Seconds since midnight of every row, and whether times have a time zone without a mark of the half day."""
     import numpy as np
 
     codes = columns["t0"].codes.astype(np.int64)
@@ -385,4 +393,4 @@ def _times(columns: Columns, time_words: int) -> NDArray[np.float64]:
     if any(value is None for value in seconds):
         raise NotRegular
     times: NDArray[np.float64] = np.array(seconds, dtype=np.float64)[codes]
-    return times
+    return times, clock.zoned(words[0])
