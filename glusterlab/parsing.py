@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from glusterlab import readers
 from glusterlab.errors import ParseError, UsageError
-from glusterlab.readers.document import HEAD_BYTES, MAX_BYTES, PACKED_ERRORS, Document, open_binary
+from glusterlab.readers.document import MAX_BYTES, Document, read_head
 
 if TYPE_CHECKING:
     from glusterlab.readers.records import Record
@@ -41,7 +41,7 @@ def tool_of(path: Path) -> str:
     if _is_telemetry(path):
         from glusterlab.telemetry.reading import recognise
 
-        return str(recognise(_head(path)))
+        return str(recognise(read_head(path)))
     return readers.recognise(Document.open(path)).TOOL
 
 
@@ -91,22 +91,12 @@ def _document(path: Path) -> Document:
 def _is_telemetry(path: Path) -> bool:
     from glusterlab.telemetry.reading import recognise
 
-    head = _head(path)
+    head = read_head(path)
     if recognise(head) is None:
         return False
     # a log may hold sar's lines and a tool's report; the report is what it was kept for
     document = Document(path, head)
     return max(readers.reader(tool).recognise(document) for tool in readers.TOOLS) < SURE
-
-
-def _head(path: Path) -> bytes:
-    with open_binary(path) as stream:
-        try:
-            return stream.read(HEAD_BYTES)
-        except PACKED_ERRORS as error:
-            raise ParseError(f"expected a whole packed file, found damage: {error}", file=path) from error
-        except OSError as error:
-            raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
 
 
 def write_lines(

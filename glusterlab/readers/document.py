@@ -121,6 +121,23 @@ class _Xz(RawIOBase):
                 return len(unpacked)
 
 
+def read_head(path: Path) -> bytes:
+    """The first `HEAD_BYTES` of a raw file, unpacked.
+
+    Raises
+    ------
+    ParseError
+        When it cannot be read, or is damaged there.
+    """
+    with open_binary(path) as stream:
+        try:
+            return stream.read(HEAD_BYTES)
+        except PACKED_ERRORS as error:
+            raise ParseError(f"expected a whole packed file, found damage: {error}", file=path) from error
+        except OSError as error:
+            raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
     """The bytes of a raw file, unpacked.
 

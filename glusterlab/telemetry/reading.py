@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import IO
 
 from glusterlab.errors import ParseError
-from glusterlab.readers.document import HEAD_BYTES, PACKED_ERRORS, decode, open_binary
+from glusterlab.readers.document import HEAD_BYTES, decode, read_head
 from glusterlab.readers.records import Source, TelemetryRecord
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, State, Tool
@@ -98,16 +97,6 @@ def recognise(head: bytes) -> Tool | None:
     return None if kind is None else "sar" if kind in {"sar", "hosts"} else "sadf"
 
 
-def _head(path: Path) -> bytes:
-    with closing(open_binary(path)) as stream:
-        try:
-            return stream.read(HEAD_BYTES)
-        except PACKED_ERRORS as error:
-            raise ParseError(f"expected a whole packed file, found damage: {error}", file=path) from error
-        except OSError as error:
-            raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
-
-
 def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     """Parts of a file that can be read independently of each other, in order.
 
@@ -124,7 +113,7 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     ParseError
         When the file cannot be read, or neither sar nor sadf wrote it.
     """
-    head = _head(path)
+    head = read_head(path)
     # UTF-16 has a NUL in every other byte
     if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         check_text(head, path)
