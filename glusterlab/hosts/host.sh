@@ -86,6 +86,8 @@ gl_strays() {
     local pid command
     for pid in $( (gl_marked; gl_tools) | sort -un); do
         [ "$pid" = "$$" ] && continue
+        # a process of this very script that was just being started had no environment yet, and so not its marker
+        grep -qsazx "GLUSTERLAB_RUN=${GLUSTERLAB_RUN:-none}" /proc/"$pid"/environ && continue
         command=$(tr '\0\n' '  ' 2>/dev/null </proc/"$pid"/cmdline) || continue
         [ -n "$command" ] && printf 'stray %s %s\n' "$pid" "$command"
     done
