@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from glusterlab import readers
 from glusterlab.errors import ParseError, UsageError
@@ -21,8 +21,6 @@ SURE = 0.9
 """So sure a reader is when it has seen a mark that only its tool leaves."""
 
 STDIN = Path("-")
-
-Kind = Literal["workload", "worker", "telemetry", "volume", "brick", "profile"]
 
 
 def tools() -> tuple[str, ...]:

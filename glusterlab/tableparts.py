@@ -142,8 +142,7 @@ def work(job: Job) -> Outcome[Job, Part]:
         path = root / job.name
         if job.chunk is None:
             return _whole_file(job, path)
-        parquet, rows = _parquet(job.owner, {path: [job.chunk]}, {path.name: job.zone})
-        return Outcome((_file_part(job, parquet, rows),))
+        return Outcome((_one_chunk(job, path),))
 
 
 def _sample(job: SampleJob) -> Outcome[Job, Part]:
@@ -177,19 +176,15 @@ def _whole_file(job: TelemetryJob, path: Path) -> Outcome[Job, Part]:
         if job.owner.sample.status == "valid":
             raise
         parts = []
-    if isinstance(job.owner.place, Path):
-        opened = Part(job.owner.folder, opens=tuple(part.token for part in parts), closes=(job.token,))
-        return Outcome((opened,), tuple(parts))
-    made = []
-    for part in parts:
-        assert part.chunk is not None
-        parquet, rows = _parquet(job.owner, {path: [part.chunk]}, {path.name: job.zone})
-        made.append(_file_part(part, parquet, rows))
     opened = Part(job.owner.folder, opens=tuple(part.token for part in parts), closes=(job.token,))
-    return Outcome((opened, *made))
+    if isinstance(job.owner.place, Path):
+        return Outcome((opened,), tuple(parts))
+    return Outcome((opened, *(_one_chunk(part, path) for part in parts)))
 
 
-def _file_part(job: TelemetryJob, parquet: bytes, rows: int) -> Part:
+def _one_chunk(job: TelemetryJob, path: Path) -> Part:
+    assert job.chunk is not None
+    parquet, rows = _parquet(job.owner, {path: [job.chunk]}, {path.name: job.zone})
     name = f"{Path(job.name).name}.{job.number:04d}"
     return Part(job.owner.folder, closes=(job.token,), parquet=parquet, name=name, rows=rows)
 

@@ -157,11 +157,6 @@ def is_results(assignment: Assignment) -> bool:
     return isinstance(assignment.entry, Results)
 
 
-def is_telemetry(assignment: Assignment) -> bool:
-    """Whether the file is telemetry."""
-    return isinstance(assignment.entry, TelemetryFiles)
-
-
 def is_gluster(assignment: Assignment) -> bool:
     """Whether the file is gluster's output."""
     return isinstance(assignment.entry, GlusterFiles)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 SMALL_BYTES = 2048
 """Fewer bytes are read faster line by line."""
 
-LEADING = ("hostname", "interval", "timestamp")
-
 _EVENT = re.compile(rb"[^;\n]*;-1;[^;\n]*;(?:LINUX-RESTART|COM )")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?: (\S+))?")
 _EPOCH = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
