@@ -11,7 +11,7 @@ import fsspec.config
 import pytest
 from typer.testing import CliRunner
 
-from glusterlab import storage, tables
+from glusterlab import storage, tableparts, tables
 from glusterlab.cli import app
 from glusterlab.errors import DataError, RawStoreError, UsageError
 from glusterlab.integrity import check_remote
@@ -93,6 +93,21 @@ def test_figures_of_a_url_are_those_of_the_folder(server: str, tmp_path: Path) -
     again = reproduce([f"{server}{copy}/raw/mine"], project=copy, notebooks=["10"], output=f"{server}{tmp_path}/there")
     assert again.unchanged == ("mine/10-large-files",)
     assert (tmp_path / "there" / "mine" / "mine.txt").read_text() == "mine"
+
+
+def test_big_files_of_a_url_are_read_in_parts_as_those_of_the_folder(
+    campaign: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tableparts, "BIG_BYTES", 100)
+    tables.write(campaign, tmp_path / "here")
+    tables.write(f"{server}{campaign}", tmp_path / "there")
+
+    def parts(folder: Path) -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in (folder / "telemetry").iterdir()}
+
+    here, there = parts(tmp_path / "here"), parts(tmp_path / "there")
+    assert here == there
+    assert len(here) > 6
 
 
 def test_a_sample_that_is_gone_there_is_gone_here(campaign: Path, server: str, tmp_path: Path) -> None:

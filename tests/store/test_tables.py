@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from glusterlab import fingerprint, tablefolder, tables
+from glusterlab import fingerprint, tablefolder, tableparts, tables
 from glusterlab.errors import DataError, ParseError, UsageError
 from glusterlab.raw import RawStore
 
@@ -265,3 +265,12 @@ def test_validate_names_what_differs(campaign: Path) -> None:
         tables.validate(frame.astype({"workers": "float64"}), "samples")
     with pytest.raises(DataError, match="expected text in every row of status"):
         tables.validate(frame.assign(status=frame["status"].mask(frame.index == 0)), "samples")
+
+
+def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = tables.load(campaign, cache=False)
+    monkeypatch.setattr(tableparts, "BIG_BYTES", 100)
+    made = tables.load(campaign, cache=False)
+    assert len(list((made.folder / "telemetry").iterdir())) == 6 * len([*SERVERS, *CLIENTS])
+    for name in ("samples", "workers", "telemetry"):
+        pd.testing.assert_frame_equal(getattr(made, name), getattr(small, name))
