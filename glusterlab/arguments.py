@@ -10,6 +10,11 @@ from typing import Annotated
 import typer
 
 
+def examples(*lines: str) -> str:
+    """The end of a command's help: how it is called."""
+    return "\n\n".join(["[bold]Examples[/bold]", *lines])
+
+
 def complete_raw(incomplete: str) -> Iterator[str]:
     """Campaign folders that the word under the cursor can become."""
     typed = Path(incomplete)

@@ -15,6 +15,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from glusterlab import __version__, arguments, cli, spec
+from glusterlab.commands import measure
 from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,13 +150,13 @@ def test_a_plan_that_runs_nothing_falls_short(folder: Path) -> None:
 
 def test_the_cluster_is_given_or_beside_or_the_only_testbed(folder: Path) -> None:
     campaign = folder / "campaign.yaml"
-    assert cli._require_cluster(campaign, Path("other.yaml")) == Path("other.yaml")
-    assert cli._require_cluster(campaign, None) == folder / "cluster.yaml"
+    assert measure._require_cluster(campaign, Path("other.yaml")) == Path("other.yaml")
+    assert measure._require_cluster(campaign, None) == folder / "cluster.yaml"
     (folder / "cluster.yaml").unlink()
     first = folder / "testbeds" / "one" / "cluster.yaml"
     first.parent.mkdir(parents=True)
     first.touch()
-    assert cli._require_cluster(campaign, None) == first
+    assert measure._require_cluster(campaign, None) == first
 
 
 def test_no_cluster_and_several_are_usage_errors(folder: Path) -> None:

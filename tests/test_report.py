@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
-from glusterlab import report
 from glusterlab.progress import RunSummary
+from glusterlab.report.check import show_check
+from glusterlab.report.raw import show_tables, show_verify
+from glusterlab.report.reproduce import ReproduceDisplay, show_reproduce
+from glusterlab.report.run import show_run
+from glusterlab.report.status import show_status
+from glusterlab.report.terminal import show_table
 from glusterlab.reproduce import Failure, Progress, ReproduceSummary
 from glusterlab.status import CampaignStatus, CellStatus
 from glusterlab.verify import Finding
@@ -32,16 +37,16 @@ def finding(level: str, host: str = "s1") -> Any:
 
 
 def test_check_says_the_verdict_and_what_to_do(capsys: Captured) -> None:
-    report.show_check([finding("ok"), finding("error", "s2"), finding("warning")], as_json=False)
+    show_check([finding("ok"), finding("error", "s2"), finding("warning")], as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1] == "error    s2    is 3 s ahead  start chronyd"
     assert lines[-1] == "not fit to measure: 1 error, 1 warning, 1 ok"
-    report.show_check([finding("ok")], as_json=False)
+    show_check([finding("ok")], as_json=False)
     assert capsys.readouterr().out == "fit to measure: 0 errors, 0 warnings, 1 ok\n"
 
 
 def test_check_as_json(capsys: Captured) -> None:
-    report.show_check([finding("ok"), finding("warning")], as_json=True)
+    show_check([finding("ok"), finding("warning")], as_json=True)
     found = read_json(capsys)
     assert found["fit"] is True
     assert found["findings"][1]["level"] == "warning"
@@ -62,11 +67,11 @@ def test_run_ends_with_counts_problems_and_advice(capsys: Captured) -> None:
         problems=("w1 repeat 2: tool-failed",),
         advice="run it again",
     )
-    report.show_run(summary, as_json=False)
+    show_run(summary, as_json=False)
     captured = capsys.readouterr()
     assert captured.out == "raw/small: 8 samples: 6 valid, 1 failed, 1 left; 7 executed in 4 min, stopped as asked\n"
     assert captured.err == "w1 repeat 2: tool-failed\nrun it again\n"
-    report.show_run(summary, as_json=True)
+    show_run(summary, as_json=True)
     found = read_json(capsys)
     assert (found["failed"], found["path"], found["exit_code"]) == (1, "raw/small", 130)
 
@@ -85,11 +90,11 @@ def test_run_says_what_it_left_out(capsys: Captured) -> None:
         not_runnable=4,
         not_runnable_reasons=("4 cells: no checkout",),
     )
-    report.show_run(summary, as_json=False)
+    show_run(summary, as_json=False)
     captured = capsys.readouterr()
     assert captured.out.endswith("8 executed in 4 min; 4 cells not runnable here\n")
     assert captured.err == "not runnable here, and left out: 4 cells: no checkout\n"
-    report.show_run(summary, as_json=True)
+    show_run(summary, as_json=True)
     found = read_json(capsys)
     assert (found["not_runnable"], found["not_runnable_reasons"], found["exit_code"]) == (
         4,
@@ -101,12 +106,12 @@ def test_run_says_what_it_left_out(capsys: Captured) -> None:
 def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:
     cell = CellStatus(CELL, wanted=3, valid=1, spent=1, invalid=2, failed=0)
     status = CampaignStatus("small", (cell,), not_runnable=4)
-    report.show_status(status, as_json=False)
+    show_status(status, as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == [CELL.id, "1", "3", "1", "1", "2", "0"]
     assert "1 of 3 samples valid, 1 left, 1 given up" in lines[-1]
     assert "4 cells not runnable" in lines[-1]
-    report.show_status(status, as_json=True)
+    show_status(status, as_json=True)
     found = read_json(capsys)
     assert found["complete"] is False
     assert found["total"]["left"] == found["cells"][0]["left"] == 1
@@ -114,11 +119,11 @@ def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:
 
 def test_verify_has_one_line_per_finding(capsys: Captured) -> None:
     found = [Finding("changed-file", "cells/x/cell.json", "expected a, found b")]
-    report.show_verify(Path("raw/small"), found, as_json=False)
+    show_verify(Path("raw/small"), found, as_json=False)
     assert capsys.readouterr().out == ("cells/x/cell.json: changed-file: expected a, found b\nraw/small: 1 finding\n")
-    report.show_verify(Path("raw/small"), [], as_json=False)
+    show_verify(Path("raw/small"), [], as_json=False)
     assert capsys.readouterr().out == "raw/small: intact\n"
-    report.show_verify(Path("raw/small"), found, as_json=True)
+    show_verify(Path("raw/small"), found, as_json=True)
     assert read_json(capsys)["findings"][0]["code"] == "changed-file"
 
 
@@ -127,11 +132,11 @@ def test_tables_have_rows_columns_and_a_place(capsys: Captured) -> None:
     from glusterlab.tables import Written
 
     made = Written(Path("x"), {"samples": 2, "workers": 12, "telemetry": 1234567}, made=2, kept=3)
-    report.show_tables(made, "figures/small/tables", as_json=False)
+    show_tables(made, "figures/small/tables", as_json=False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[3].split() == ["telemetry", "1,234,567", str(len(SCHEMAS["telemetry"]))]
     assert lines[-1] == "in figures/small/tables; 2 samples parsed, 3 unchanged"
-    report.show_tables(made, "x", as_json=True)
+    show_tables(made, "x", as_json=True)
     shown = read_json(capsys)
     assert shown["tables"]["telemetry"] == {"rows": 1234567, "columns": list(SCHEMAS["telemetry"])}
     assert shown["samples"] == {"made": 2, "kept": 3}
@@ -141,17 +146,17 @@ def test_reproduce_names_what_failed_and_where_the_figures_are(tmp_path: Path, c
     (tmp_path / "index.html").touch()
     failure = Failure("small", "10-large-files", "ValueError: x", cell=4)
     summary = ReproduceSummary(ran=("small/20-small-files",), failed=(failure,), figures_dirs=(tmp_path,))
-    report.show_reproduce(summary, as_json=False)
+    show_reproduce(summary, as_json=False)
     captured = capsys.readouterr()
     assert captured.out == f"{tmp_path / 'index.html'}\n"
     assert "notebooks: 1 run, 1 failed" in captured.err
     assert "failed: small/10-large-files, cell 4: ValueError: x" in captured.err
-    report.show_reproduce(summary, as_json=True)
+    show_reproduce(summary, as_json=True)
     assert read_json(capsys)["failed"][0]["cell"] == 4
 
 
 def test_reproduce_tells_a_log_what_starts_and_ends(capsys: Captured) -> None:
-    with report.ReproduceDisplay() as display:
+    with ReproduceDisplay() as display:
         display(Progress("small", "10-a", "started"))
         display(Progress("small", "10-a", "ran", 3.0))
         display(Progress("small", "20-b", "unchanged"))
@@ -163,9 +168,7 @@ def test_reproduce_tells_a_log_what_starts_and_ends(capsys: Captured) -> None:
 def test_a_terminal_gets_a_drawn_table(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    report.show_table(
-        ("layout", "n"), [("a-name-that-is-much-too-long-for-this-terminal[x]", 5)], right=("n",), fold="layout"
-    )
+    show_table(("layout", "n"), [("a-name-that-is-much-too-long-for-this-terminal[x]", 5)], right=("n",), fold="layout")
     out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert "─" in out
     assert max(len(line) for line in out.splitlines()) <= 40

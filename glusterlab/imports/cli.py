@@ -48,24 +48,24 @@ def import_(
     json: JsonOption = False,
 ) -> None:
     """Make a campaign out of results that are there already, made by hand or by other tools: all of it, or nothing."""
-    from glusterlab import report
     from glusterlab.imports.campaign import campaign_path, write_campaign
     from glusterlab.imports.mapping import load_mapping
     from glusterlab.imports.plan import plan_import
     from glusterlab.imports.show import show_import
+    from glusterlab.report.terminal import bar, talk
 
     path = campaign_path(raw, name)
     found = load_mapping(mapping, tuple(pattern or ()), _pairs(default or []))
-    with report.bar("reading files") as progress:
+    with bar("reading files") as progress:
         plan = plan_import(folder, found, progress, raw_root=raw)
     fit = bool(plan.samples) and (skip_bad or not plan.refused)
     samples = None
     if fit and not dry_run:
-        with report.bar("writing samples") as progress:
+        with bar("writing samples") as progress:
             samples = write_campaign(plan, path, progress)
     show_import(plan, path, samples, everything=dry_run, as_json=json)
     if plan.refused and not skip_bad and plan.samples:
-        report.talk("refused files keep the others out: mend the mapping, or import without them by --skip-bad")
+        talk("refused files keep the others out: mend the mapping, or import without them by --skip-bad")
     if not fit:
         raise typer.Exit(1)
 

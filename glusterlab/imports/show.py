@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from glusterlab.imports.sources import shown
-from glusterlab.report import IMPORTED, SCHEMA_VERSION, emit_json, show_table, talk
+from glusterlab.report.terminal import IMPORTED, SCHEMA_VERSION, emit_json, show_table, talk
 
 if TYPE_CHECKING:
     from glusterlab.imports.plan import ImportPlan

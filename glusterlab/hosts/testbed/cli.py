@@ -60,7 +60,7 @@ def up(
     json: Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")] = False,
 ) -> None:
     """Start a pool and write its cluster.yaml, ssh_config and keys. The first start makes the hosts' system."""
-    from glusterlab import report
+    from glusterlab.report.terminal import emit_json, steps
     from glusterlab.units import parse_size
 
     from . import TestbedOptions, instructions
@@ -84,10 +84,10 @@ def up(
         memory_backed=memory,
         mirror=mirror,
     )
-    with report.steps() as progress:
+    with steps() as progress:
         state = start(options, progress)
     if json:
-        report.emit_json({"name": name, "cluster": str(state.folder / "cluster.yaml"), "state": str(state.folder)})
+        emit_json({"name": name, "cluster": str(state.folder / "cluster.yaml"), "state": str(state.folder)})
     else:
         typer.echo(instructions(state))
 
@@ -95,15 +95,15 @@ def up(
 @app.command(epilog="[bold]Examples[/bold]\n\nglusterlab testbed down\n\nglusterlab testbed down --name small")
 def down(name: NameOption = "default") -> None:
     """Remove everything that 'up' made, after a crash too. Nothing to remove is no error."""
-    from glusterlab import report
+    from glusterlab.report.terminal import steps, talk
 
     from . import TestbedOptions
     from . import down as stop
 
     TestbedOptions(name=name)  # refuses what can be no name before anything is looked for by it
-    with report.steps() as progress:
+    with steps() as progress:
         removed = stop(name, progress)
-    report.talk(f"the testbed '{name}' is down" if removed else f"there is no testbed '{name}': nothing to remove")
+    talk(f"the testbed '{name}' is down" if removed else f"there is no testbed '{name}': nothing to remove")
 
 
 @app.command(epilog="[bold]Examples[/bold]\n\nglusterlab testbed status\n\nglusterlab testbed status --json")
@@ -111,13 +111,13 @@ def status(
     name: NameOption = "default", json: Annotated[bool, typer.Option("--json", help="JSON on stdout.")] = False
 ) -> None:
     """Which hosts run; exit 1 when there is no such testbed or a host of it is down."""
-    from glusterlab import report
+    from glusterlab.report.testbed import show_testbed
 
     from . import TestbedOptions
     from . import status as look
 
     TestbedOptions(name=name)
     hosts = look(name)
-    report.show_testbed(name, hosts, as_json=json)
+    show_testbed(name, hosts, as_json=json)
     if not all(host.running for host in hosts):
         raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""The commands, by what they are about; `glusterlab.cli` puts them together."""

@@ -1,0 +1,138 @@
+"""Commands that reach hosts, or plan to: check, plan, run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glusterlab.arguments import CampaignArgument, ClusterOption, JsonOption, RawRootOption, complete_yaml, examples
+from glusterlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.spec import Campaign
+
+app = typer.Typer()
+
+
+def _find_cluster(campaign: Path, given: Path | None) -> Path | None:
+    """The cluster file of a campaign: the given one, the one beside it, or that of the only testbed that is up."""
+    from glusterlab.hosts.testbed.state import default_cluster_file
+
+    beside = campaign.parent / "cluster.yaml"
+    if given is not None:
+        return given
+    return beside if beside.is_file() else default_cluster_file()
+
+
+def _require_cluster(campaign: Path, given: Path | None) -> Path:
+    from glusterlab.hosts.testbed.state import running
+
+    found = _find_cluster(campaign, given)
+    if found is None:
+        up = running()
+        seen = f"{len(up)} testbeds are up ({', '.join(up)})" if up else "no testbed is up"
+        raise UsageError(
+            f"which cluster? There is no cluster.yaml beside {campaign}, and {seen}: name one by --cluster, "
+            "or start one with 'glusterlab testbed up'"
+        )
+    return found
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab check cluster.yaml", "glusterlab check cluster.yaml --json | jq '.findings[] | .host, .message'"
+    )
+)
+def check(
+    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=complete_yaml)],
+    json: JsonOption = False,
+) -> None:
+    """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""
+    from glusterlab.hosts.check import check as examine
+    from glusterlab.report.check import show_check
+    from glusterlab.spec import load_cluster
+
+    findings = examine(load_cluster(cluster))
+    show_check(findings, as_json=json)
+    if any(finding.level == "error" for finding in findings):
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab plan runbooks/testbed/campaign.yaml",
+        "glusterlab plan campaign.yaml --cluster cluster.yaml --cells",
+        "glusterlab plan campaign.yaml --json | jq '.total'",
+    )
+)
+def plan(
+    campaign: CampaignArgument,
+    cluster: ClusterOption = None,
+    cells: Annotated[bool, typer.Option("--cells", help="One line per cell, with its id.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """What would run: cells, samples, time and space; and what cannot run, and why."""
+    from glusterlab.report.plan import show_plan
+    from glusterlab.report.terminal import talk
+    from glusterlab.spec import build_plan, estimate, load_campaign, load_cluster
+
+    specification = load_campaign(campaign)
+    cluster_file = _find_cluster(campaign, cluster)
+    pool = None if cluster_file is None else load_cluster(cluster_file)
+    if pool is None:
+        talk("no cluster.yaml was found or given: scale, bricks, time and space are left open")
+    found = build_plan(specification, pool, smallfile=pool is None or pool.smallfile_checkout() is not None)
+    cost = None if pool is None else estimate(found, pool)
+    show_plan(specification, cluster_file, found, cost, cells=cells, as_json=json)
+    if not found.samples:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab run runbooks/testbed/campaign.yaml",
+        "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
+        "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
+        "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
+    )
+)
+def run(
+    campaign: CampaignArgument,
+    cluster: ClusterOption = None,
+    raw: RawRootOption = Path("raw"),
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Another name for the campaign, and so for its folder.")
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
+    from glusterlab.spec import load_campaign, load_cluster
+
+    specification = load_campaign(campaign)
+    if name is not None:
+        specification = _renamed(specification, name)
+    pool = load_cluster(_require_cluster(campaign, cluster))
+
+    from rich.console import Console
+
+    from glusterlab.progress import for_console
+    from glusterlab.report.run import show_run
+    from glusterlab.runner import run as execute
+
+    summary = execute(specification, pool, raw, retry=retry, progress=for_console(Console(stderr=True)))
+    show_run(summary, as_json=json)
+    raise typer.Exit(summary.exit_code)
+
+
+def _renamed(campaign: Campaign, name: str) -> Campaign:
+    from pydantic import ValidationError
+
+    try:
+        return type(campaign).model_validate({**campaign.model_dump(), "name": name})
+    except ValidationError as error:
+        raise UsageError(f"--name {name}: {error.errors(include_url=False)[0]['msg']}") from error
