@@ -27,7 +27,10 @@ EXIT_INTERRUPTED = 130
 EXIT_BROKEN_PIPE = 141
 
 
-ORDER = ("testbed", "check", "plan", "run", "status", "verify", "import", "parse", "tables", "reproduce", "schema")
+ORDER = (
+    *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
+    *("import", "parse", "tables", "reproduce", "schema"),
+)
 """Commands in the order in which a person comes to need them."""
 
 
