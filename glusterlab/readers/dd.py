@@ -32,7 +32,7 @@ _ANY_COPIED = re.compile(
     r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]",
     re.MULTILINE,
 )
-_PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]+)?) ?([kKMGTPE]?)")
+_PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
 _LEAST_SLACK = 1e-3
 
 

@@ -16,7 +16,7 @@ from glusterlab.readers.document import Document
 from glusterlab.readers.wrapping import by_host, number, unwrapped, whole
 
 _WORD = r"[^\W\d_]"
-_NUMBER = r"[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?"
+_NUMBER = r"[0-9][0-9.,]*(?:[eE][-+]?[0-9]{1,3})?"
 IN = re.compile(r"(?:\^C)?([0-9]{1,18})\+([0-9]{1,18}) records? in$")
 """The line of records read, in English."""
 

@@ -259,6 +259,7 @@ def _by_position(header: Header, gap: int, ends: list[int]) -> list[int] | None:
 
 _TITLE = re.compile(r'"?([A-Za-z][A-Za-z -]{2,20}) [Rr]eport"?')
 _HEAD = re.compile(r'(?:"[0-9]{1,12}" ?)+')
+_QUOTED = re.compile(r'"([0-9]{1,12})"')
 _CELLS = re.compile(r'"([0-9]{1,18})"((?: [0-9]{1,18})+)')
 _SUMS_TITLE = re.compile(r'"?Throughput report Y-axis is type of test X-axis is number of (?:processes|threads)"?')
 _SUMS_RECORD = re.compile(r'"Record size = ([0-9]{1,12}) [kK]Bytes ?"', re.IGNORECASE)
@@ -325,7 +326,8 @@ class ExcelReports:
 
     def _take_cells(self, column: int, line: str, number: int) -> bool:
         if not self._records and _HEAD.fullmatch(line):
-            self._records = [int(text) for text in line.replace('"', "").split()]
+            # a blank between two of them may be lost: they are still two
+            self._records = [int(text) for text in _QUOTED.findall(line)]
             return True
         if (row := _CELLS.fullmatch(line)) is None:
             self._column = None

@@ -245,7 +245,7 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
 TABLE_ACTIVITIES: Mapping[str, str] = {"queue": "load"}
 """Activities whose name in tables is another than in records."""
 
-_CPU = re.compile(r"CPU(\d+)")
+_CPU = re.compile(r"CPU(\d{1,6})")
 _IRQ = re.compile(r"i(\d{3})/s")
 
 

@@ -744,6 +744,16 @@ def test_a_worker_and_a_command_line_that_were_wrapped() -> None:
     assert value.details["command_line"] == wanted[0]["details"]["command_line"]
 
 
+def test_record_sizes_that_lost_the_blank_between_them() -> None:
+    """Hand-made after the Excel report of automatic mode; joined they were one size, or a number that Python refuses."""
+    head = '"Writer report"\n        "4""64"\n"512"   2102  2200\n'
+    assert [(r.record_size_bytes, r.operations_per_s or r.throughput_bytes_per_s) for r in whole(head)] == [
+        (4 * KB, 2102 * KB),
+        (64 * KB, 2200 * KB),
+    ]
+    assert results('"Writer report"\n' + '"4096"' * 2048 + '\n"512"   2102\n')[1] is None
+
+
 @pytest.mark.parametrize("line", ["Min xfer", "Avg throughput per process", "Children see throughput for"])
 def test_a_line_of_a_section_without_its_end_is_no_noise(line: str) -> None:
     _, error = results(WRITERS + line + "\nnothing of it\n")
