@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from glusterlab.raw import Sample
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.plan import PlannedSample
+    from glusterlab.workloads.base import WorkloadResult
 
 
 @dataclass
@@ -112,8 +113,10 @@ class Progress(Protocol):
     def phase(self, name: str) -> None:
         """The sample, or the layout, enters a phase."""
 
-    def sample_ends(self, sample: Sample, planned: PlannedSample, eta_s: float | None) -> None:
-        """A sample is in the raw store."""
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
+    ) -> None:
+        """A sample is in the raw store; `result` is what its tool reported, where that could be read."""
 
     def end(self) -> None:
         """The run is over, however it ended."""
@@ -134,7 +137,9 @@ class Silent:
     def phase(self, name: str) -> None:
         """Show nothing."""
 
-    def sample_ends(self, sample: Sample, planned: PlannedSample, eta_s: float | None) -> None:
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
+    ) -> None:
         """Show nothing."""
 
     def end(self) -> None:
@@ -228,7 +233,9 @@ class Lines:
     def phase(self, name: str) -> None:
         """Nothing."""
 
-    def sample_ends(self, sample: Sample, planned: PlannedSample, eta_s: float | None) -> None:
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None  # noqa: ARG002
+    ) -> None:
         """Say how it came out and how much is left."""
         self._say(f"{describe_sample(sample, planned)}; {self._counts.left} left{_eta(eta_s)}")
 
@@ -288,10 +295,12 @@ class Live:
         if self._task is not None:
             self._bars.update(self._task, description=f"{self._cell} · {name}" if self._cell else name)
 
-    def sample_ends(self, sample: Sample, planned: PlannedSample, eta_s: float | None) -> None:
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
+    ) -> None:
         """Move the bar; a line above it says how the sample came out."""
         self._cell = ""
-        self._lines.sample_ends(sample, planned, eta_s)
+        self._lines.sample_ends(sample, planned, eta_s, result)
         self._refresh("next sample", eta_s)
 
     def end(self) -> None:

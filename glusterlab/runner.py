@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glusterlab.agenda import Agenda
 from glusterlab.errors import (
     CommandError,
     GlusterlabError,
@@ -25,7 +26,7 @@ from glusterlab.errors import (
 )
 from glusterlab.hosts import facts, gluster, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
-from glusterlab.progress import Counts, Durations, Progress, RunSummary, Silent, describe_sample
+from glusterlab.progress import Durations, Progress, RunSummary, Silent, describe_sample
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode
 from glusterlab.resume import agree_on_environment, agree_on_specifications
@@ -36,6 +37,7 @@ from glusterlab.workloads import WORKLOADS
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
     from glusterlab.spec import Layout
+    from glusterlab.workloads.base import WorkloadResult
 
 RECONNECT_WITHIN_S = 300.0
 """A host that is lost in the middle of a run is waited for so long."""
@@ -112,14 +114,6 @@ def _throttle_of(state: Path) -> Throttle:
     return lambda model: throttle.apply(state, model)
 
 
-Key = tuple[str, int]
-"""A cell's id and a repeat."""
-
-
-def _key(planned: PlannedSample) -> Key:
-    return planned.cell.id, planned.repeat
-
-
 class _Run:
     """One run of a campaign, with the folder locked."""
 
@@ -128,9 +122,7 @@ class _Run:
         self.plan = plan
         self.path = path
         self.retry = retry
-        self.counts = Counts(total=len(plan.samples))
-        self.executions: dict[Key, list[Sample]] = {}
-        self.allowed: dict[Key, int] = {}
+        self.agenda = Agenda(plan, site.campaign.attempts)
         self.executed = 0
         self.trouble: Counter[Layout] = Counter()
         self.skipped: set[Layout] = set()
@@ -155,12 +147,12 @@ class _Run:
             self.store = self._ready_store()
             self._queue_up(self.store)
             self._send_tools()
-            self.site.progress.begin(self.counts, self._eta())
-            message = f"run of campaign {self.site.campaign.name} begins, {self.counts.left} samples to run"
+            self.site.progress.begin(self.agenda.counts, self._eta())
+            message = f"run of campaign {self.site.campaign.name} begins, {self.agenda.counts.left} samples to run"
             self._log(message, glusterlab_revision=self.revision)
             for reason in self._left_out():
                 self._say(f"not runnable here, and left out: {reason}")
-            for number in sorted({planned.round for planned in self.plan.samples}):
+            for number in self.agenda.rounds:
                 self._round(self.store, number)
             self._put_away()
         except StoppedError:
@@ -208,15 +200,12 @@ class _Run:
 
     def _queue_up(self, store: RawStore) -> None:
         """Count what is there: a repeat is complete when it has a valid sample, or had all its attempts."""
+        samples = store.samples()
+        self.agenda = Agenda(self.plan, self.site.campaign.attempts, samples, retry=self.retry)
         cells = {cell.id: cell for cell in self.plan.cells}
-        for sample in store.samples():
-            self.executions.setdefault((sample.cell_id, sample.repeat), []).append(sample)
+        for sample in samples:
             if sample.status == "valid" and sample.cell_id in cells:
                 self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
-        for planned in self.plan.samples:
-            had = len(self.executions.get(_key(planned), [])) if self.retry else 0
-            self.allowed[_key(planned)] = self.site.campaign.attempts + had
-        self._count()
 
     def _send_tools(self) -> None:
         checkout = self.site.cluster.smallfile_checkout()
@@ -230,29 +219,27 @@ class _Run:
         A layout that is in trouble sits out the rest of the round, and gets one sample to show itself in the next.
         """
         self.skipped.clear()
-        samples = [planned for planned in self.plan.samples if planned.round == number]
-        while pending := [planned for planned in samples if self._has_its_turn(planned)]:
+        while pending := [planned for planned in self.agenda.pending(number) if self._has_its_turn(planned)]:
             for planned in pending:
                 if self._has_its_turn(planned):
                     self._sample(store, planned)
 
     def _has_its_turn(self, planned: PlannedSample) -> bool:
-        return self._is_pending(planned) and planned.cell.layout not in self.skipped
-
-    def _is_pending(self, planned: PlannedSample) -> bool:
-        done = self.executions.get(_key(planned), [])
-        return len(done) < self.allowed[_key(planned)] and all(sample.status != "valid" for sample in done)
+        return self.agenda.is_pending(planned) and planned.cell.layout not in self.skipped
 
     def _sample(self, store: RawStore, planned: PlannedSample) -> None:
-        attempt = len(self.executions.get(_key(planned), [])) + 1
+        attempt = self.agenda.attempt(planned)
         self.site.progress.sample_begins(planned, attempt)
         place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
         began = ready = time.monotonic()
+        result: WorkloadResult | None = None
         with store.begin_sample(planned.cell, **place) as writer:
             try:
                 volume = self._set_up(planned.cell)
                 ready = time.monotonic()
-                sample = SampleRun(self.site, planned.cell, volume, writer).execute()
+                execution = SampleRun(self.site, planned.cell, volume, writer)
+                sample = execution.execute()
+                result = execution.result
             except (StoppedError, RawStoreError):
                 raise
             except HostError as error:
@@ -265,12 +252,11 @@ class _Run:
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
                 sample = store_failure(self.site, planned.cell, writer, reason)
         self.executed += 1
-        self.executions.setdefault(_key(planned), []).append(sample)
+        self.agenda.add(sample)
         wall = time.monotonic() - ready
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)
-        self._count()
-        self.site.progress.sample_ends(sample, planned, self._eta())
+        self.site.progress.sample_ends(sample, planned, self._eta(), result)
         message = describe_sample(sample, planned)
         self._log(message, wall_s=round(wall, 3), layout_s=round(ready - began, 3), sample=str(sample.sample))
         self._after(sample, planned.cell.layout)
@@ -363,17 +349,8 @@ class _Run:
         reasons = Counter(reason for _, reason in self.plan.not_runnable)
         return tuple(f"{number} {'cell' if number == 1 else 'cells'}: {why}" for why, number in sorted(reasons.items()))
 
-    def _count(self) -> None:
-        last = [
-            done[-1].status if (done := self.executions.get(_key(planned))) else None for planned in self.plan.samples
-        ]
-        self.counts.valid, self.counts.invalid, self.counts.failed = (
-            last.count(status) for status in ("valid", "invalid", "failed")
-        )
-        self.counts.left = sum(self._is_pending(planned) for planned in self.plan.samples)
-
     def _eta(self) -> float | None:
-        return self.durations.total([planned.cell for planned in self.plan.samples if self._is_pending(planned)])
+        return self.durations.total([planned.cell for planned in self.agenda.pending()])
 
     def _say(self, message: str) -> None:
         self.site.progress.note(message)
@@ -399,12 +376,8 @@ class _Run:
                 )
 
     def _summary(self, *, interrupted: bool) -> RunSummary:
-        self._count()
-        problems = []
-        for planned in self.plan.samples:
-            done = self.executions.get(_key(planned), [])
-            if done and done[-1].status != "valid":
-                problems.append(describe_sample(done[-1], planned))
+        counts = self.agenda.counts
+        problems = [describe_sample(sample, planned) for planned, sample in self.agenda.problems()]
         advice = ""
         if interrupted:
             advice = "run the same command again: it goes on where it stopped"
@@ -413,11 +386,11 @@ class _Run:
         summary = RunSummary(
             campaign=self.site.campaign.name,
             path=self.path,
-            total=self.counts.total,
-            valid=self.counts.valid,
-            invalid=self.counts.invalid,
-            failed=self.counts.failed,
-            left=self.counts.left,
+            total=counts.total,
+            valid=counts.valid,
+            invalid=counts.invalid,
+            failed=counts.failed,
+            left=counts.left,
             executed=self.executed,
             seconds=time.monotonic() - self.started,
             interrupted=interrupted,

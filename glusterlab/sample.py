@@ -23,7 +23,7 @@ from glusterlab.raw import Window, dump_json
 from glusterlab.reasons import Reason
 from glusterlab.telemetry import sar
 from glusterlab.workloads import WORKLOADS
-from glusterlab.workloads.base import HostCommand, Job, Workload
+from glusterlab.workloads.base import HostCommand, Job, Workload, WorkloadResult
 
 if TYPE_CHECKING:
     from glusterlab.hosts.connection import Pool
@@ -100,6 +100,11 @@ class SampleRun:
     cell : Cell
     volume : Volume
     writer : SampleWriter
+
+    Attributes
+    ----------
+    result : WorkloadResult or None
+        The parsed output of the tool, after `execute`, where there is any.
     """
 
     site: Site
@@ -109,6 +114,7 @@ class SampleRun:
     phases: dict[str, float] = field(default_factory=dict)
     reasons: list[Reason] = field(default_factory=list)
     record: CommandRecord | None = None
+    result: WorkloadResult | None = None
 
     def execute(self) -> Sample:
         """Run it and store it.
@@ -317,6 +323,7 @@ class SampleRun:
                 _write_failure(self.writer, self.reasons)
             servers, clients = _names(self.site.cluster)
             verdict = judge(self.writer.folder, self.cell, servers, clients)
+            self.result = verdict.result
         return _finish(self.site.cluster, self.cell, self.writer, verdict, self.record, self.phases)
 
     def _log(self, result: CommandResult) -> None:

@@ -72,7 +72,7 @@ def drive(progress: Lines | Live) -> None:
     progress.sample_begins(planned, 2)
     progress.phase("before")
     counts.left, counts.invalid = 5, 1
-    progress.sample_ends(sample, planned, None)
+    progress.sample_ends(sample, planned, None, None)
     progress.note("started [bold] volume x")
     progress.end()
 
