@@ -234,7 +234,11 @@ class Lines:
         """Nothing."""
 
     def sample_ends(
-        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None  # noqa: ARG002
+        self,
+        sample: Sample,
+        planned: PlannedSample,
+        eta_s: float | None,
+        result: WorkloadResult | None,  # noqa: ARG002
     ) -> None:
         """Say how it came out and how much is left."""
         self._say(f"{describe_sample(sample, planned)}; {self._counts.left} left{_eta(eta_s)}")
