@@ -22,6 +22,7 @@ PACKAGES = (
     "glusterfs-client",
     "glusterfs-server",
     "iozone3",
+    "iperf3",
     "iproute2",
     "iputils-ping",
     "openssh-client",
