@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .campaign import Campaign, Exclusion, LayoutSpec, Where, WorkloadSpec
+from .campaign import Campaign, Exclusion, LayoutSpec, Repeats, Where, WorkloadSpec
 from .cell import Cell, Layout, parse_geometry
 from .cluster import Backing, Cluster, Hardware, Host, ScaleModel, Ssh
 from .load import dump_yaml, load_campaign, load_cluster, load_yaml, validate
@@ -23,6 +23,7 @@ __all__ = [
     "LayoutSpec",
     "Plan",
     "PlannedSample",
+    "Repeats",
     "ScaleModel",
     "Ssh",
     "Where",

@@ -2,17 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    WithJsonSchema,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from .cell import Access, Cell, Layout, LayoutType, parse_geometry
-from .fields import Axis, AxisSchema, Count, Duration, Label, Name, Size, SpecModel, Text, describe, problem, suggest
+from .fields import (
+    Axis,
+    AxisSchema,
+    Count,
+    Duration,
+    Label,
+    Name,
+    Share,
+    Size,
+    SpecModel,
+    Text,
+    describe,
+    kind_of,
+    problem,
+    suggest,
+)
 
-__all__ = ["Access", "Campaign", "Cell", "Exclusion", "Layout", "LayoutSpec", "LayoutType", "Where", "WorkloadSpec"]
+__all__ = [
+    "Access",
+    "Campaign",
+    "Cell",
+    "Exclusion",
+    "Layout",
+    "LayoutSpec",
+    "LayoutType",
+    "Repeats",
+    "Where",
+    "WorkloadSpec",
+]
 
 MAX_CELLS = 100_000
 """A matrix of more than this is a slip of the pen, not a campaign."""
+
+
+MIN_FOR_INTERVAL = 3
+"""Fewest repeats for which an interval is stated."""
+
+RepeatCount = Annotated[int, Field(strict=True, ge=1, le=1000)]
 
 
 def _geometry_text(value: object) -> str:
@@ -124,6 +166,24 @@ class Exclusion(SpecModel):
     reason: Annotated[str, Field(min_length=1, max_length=400)]
 
 
+class Repeats(SpecModel):
+    """Bounds of the repeats of a cell, and the precision at which it ends between them."""
+
+    min: RepeatCount = Field(default=3, description="valid repeats of a cell at least, unless it runs out of attempts")
+    max: RepeatCount = Field(description="repeats of a cell at most")
+    half_width: Share = Field(
+        description="a cell ends when the half-width of its mean's 95 % interval is at most this share of the mean"
+    )
+
+    @model_validator(mode="after")
+    def _bounds_fit(self) -> Repeats:
+        if self.max < max(self.min, MIN_FOR_INTERVAL):
+            least = max(self.min, MIN_FOR_INTERVAL)
+            why = "min" if least == self.min else "an interval needs so many"
+            raise problem(f"expected at least {least} ({why}), found {self.max}", "max")
+        return self
+
+
 class Campaign(SpecModel):
     """One matrix, to be executed on one cluster, as ``campaign.yaml`` describes it."""
 
@@ -136,7 +196,13 @@ class Campaign(SpecModel):
     title: Text | None = None
     description: Text | None = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63, description="of the order in which cells run")]
-    repeats: Annotated[int, Field(strict=True, ge=1, le=1000)] = 3
+    repeats: Annotated[
+        Annotated[Repeats, Tag("<mapping>")] | Annotated[RepeatCount, Tag("<number>")], Discriminator(kind_of)
+    ] = Field(default=3, description="of each cell: a number, or bounds and the precision at which it ends")
+    warmup: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(
+        default=0,
+        description="rounds of warm-up samples before the first repeat, which are marked and never counted or drawn",
+    )
     attempts: Annotated[int, Field(strict=True, ge=1, le=20, description="executions of one repeat at most")] = 2
     layouts: tuple[LayoutSpec, ...] = Field(min_length=1)
     access: Axis[Access] = ("native",)
@@ -144,6 +210,17 @@ class Campaign(SpecModel):
     workers: Axis[Count] = Field(description="workers in total, over all clients")
     deadline: Duration = Field(default=1200.0, description="of one workload command")
     exclude: tuple[Exclusion, ...] = ()
+
+    @property
+    def most_repeats(self) -> int:
+        """Repeats of a cell at most."""
+        return self.repeats.max if isinstance(self.repeats, Repeats) else self.repeats
+
+    @model_serializer(mode="wrap")
+    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = dump(self)
+        # a campaign without warm-up is written as it was before there was one
+        return found if self.warmup else {key: value for key, value in found.items() if key != "warmup"}
 
     @field_validator("layouts")
     @classmethod

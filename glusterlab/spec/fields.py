@@ -159,6 +159,48 @@ Duration = Annotated[
     PlainSerializer(_duration_text, when_used="json"),
     _schema("A time: a number with ms, s, min or h; a bare number is seconds.", _TIME_FORM, "10 min"),
 ]
+
+
+def _share(value: object) -> float:
+    form = "a share such as 5% or 0.05, above 0 and at most 50%"
+    number = math.nan
+    if isinstance(value, str):
+        found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", value)
+        number = math.nan if found is None else float(found[1]) / 100
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        number = float(value)
+    if not 0 < number <= 0.5:
+        raise ValueError(f"expected {form}, found {describe(value)}")
+    return number
+
+
+def format_share(share: float) -> str | float:
+    """A share as a specification writes it, exact: in per cent where that reads back as the same number.
+
+    Examples
+    --------
+    >>> format_share(0.05), format_share(0.025), format_share(1 / 3)
+    ('5%', '2.5%', 0.3333333333333333)
+    """
+    text = f"{share * 100:g}%"
+    return text if "e" not in text and _share(text) == share else share
+
+
+Share = Annotated[
+    float,
+    BeforeValidator(_share),
+    PlainSerializer(format_share, when_used="json"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"},
+                {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5},
+            ],
+            UNIT_KEY: "A share: a number with %, or a bare number of 1.",
+            "examples": ["5%"],
+        }
+    ),
+]
 Count = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 Text = Annotated[str, Field(max_length=4000)]
 
@@ -206,3 +248,11 @@ def as_axis(value: object) -> object:
 
 Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), AxisSchema()]
 """One value or a list of values: a list is an axis of the matrix."""
+
+KINDS = frozenset({"<number>", "<mapping>"})
+"""Tags of a field that is either a number or a mapping of keys: they stand in pydantic's places, and in no file."""
+
+
+def kind_of(value: object) -> str:
+    """The tag of a value of such a field."""
+    return "<mapping>" if isinstance(value, (dict, SpecModel)) else "<number>"

@@ -17,7 +17,7 @@ from ruamel.yaml.reader import ReaderError
 from ..errors import SpecError
 from .campaign import Campaign
 from .cluster import Cluster
-from .fields import describe, nearest, suggest
+from .fields import KINDS, describe, nearest, suggest
 
 SCHEMA_VERSION = 1
 """Version of the specification files that this release reads and writes."""
@@ -261,7 +261,10 @@ def key_text(place: Place) -> str:
 
 def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines: dict[Place, int]) -> SpecError:
     problems: list[tuple[int, str, str]] = []
-    for details in _without_echoes(error.errors(include_url=False), model):
+    found = error.errors(include_url=False)
+    for details in found:
+        details["loc"] = tuple(part for part in details["loc"] if part not in KINDS)
+    for details in _without_echoes(found, model):
         place, line = _locate(details, lines)
         entry = (line, key_text(place), _message(details, place, model))
         if entry not in problems:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import SpecError, UsageError
-from .campaign import Campaign
+from .campaign import MIN_FOR_INTERVAL, Campaign, Repeats
 from .cell import Cell, Layout
 from .cluster import REAL_HARDWARE, Cluster, Host
 from .matrix import expand
@@ -32,16 +32,21 @@ class PlannedSample:
     Attributes
     ----------
     cell : Cell
-    repeat, round : int
-        Counted from 1; each round holds one repeat of every cell.
+    repeat : int
+        Counted from 1; those of the warm-up apart.
+    round : int
+        Each holds one repeat of every cell, counted from 1; the rounds of the warm-up come before and end with 0.
     order : int
         Counted from 1, over the whole campaign.
+    warmup : bool
+        Whether it is there to warm up alone: it is marked, and never counted or drawn.
     """
 
     cell: Cell
     repeat: int
     round: int
     order: int
+    warmup: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,12 +61,33 @@ class Plan:
         In the order in which they run.
     not_runnable, excluded : tuple of (Cell, str)
         With the reason: of the suite, and of the campaign's own rules.
+    repeats : Repeats or None
+        When a cell ends before its last planned repeat; None: never.
     """
 
     cells: tuple[Cell, ...]
     samples: tuple[PlannedSample, ...]
     not_runnable: tuple[tuple[Cell, str], ...] = ()
     excluded: tuple[tuple[Cell, str], ...] = ()
+    repeats: Repeats | None = None
+
+    @property
+    def warmup(self) -> tuple[PlannedSample, ...]:
+        """The samples of the warm-up."""
+        return tuple(planned for planned in self.samples if planned.warmup)
+
+    @property
+    def counted(self) -> tuple[PlannedSample, ...]:
+        """The repeats: with bounds, the most."""
+        return tuple(planned for planned in self.samples if not planned.warmup)
+
+    @property
+    def fewest(self) -> tuple[PlannedSample, ...]:
+        """What runs in any case when every sample comes out valid: the warm-up, and the repeats up to the minimum."""
+        if self.repeats is None:
+            return self.samples
+        fewest = max(self.repeats.min, MIN_FOR_INTERVAL)
+        return tuple(planned for planned in self.samples if planned.warmup or planned.repeat <= fewest)
 
 
 @dataclass(frozen=True)
@@ -81,7 +107,9 @@ class Estimate:
     cells : dict
         Cell id to `CellEstimate`.
     seconds : float
-        Of all samples and changes of layout, each sample at its first attempt.
+        Of all samples and changes of layout, each sample at its first attempt, every cell with its most repeats.
+    fewest_seconds : float
+        The same with its fewest repeats.
     brick_bytes : int
         At most at a time, with copies and redundancy: files of one dataset are removed before the next.
     raw_bytes : int
@@ -90,6 +118,7 @@ class Estimate:
 
     cells: dict[str, CellEstimate] = field(default_factory=dict)
     seconds: float = 0.0
+    fewest_seconds: float = 0.0
     brick_bytes: int = 0
     raw_bytes: int = 0
 
@@ -134,9 +163,10 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) 
             not_runnable.append((cell, reason))
     return Plan(
         cells=tuple(cells),
-        samples=tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.repeats)),
+        samples=tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.most_repeats, warmup=campaign.warmup)),
         not_runnable=tuple(not_runnable),
         excluded=tuple(excluded),
+        repeats=campaign.repeats if isinstance(campaign.repeats, Repeats) else None,
     )
 
 
@@ -224,18 +254,19 @@ def place_bricks(layout: Layout, cluster: Cluster) -> list[tuple[Host, str]]:
     return places[: layout.bricks]
 
 
-def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int) -> list[PlannedSample]:
+def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int = 0) -> list[PlannedSample]:
     """Samples in interleaved rounds, so that drift over the night does not look like an effect.
 
     In a round the layouts come one after the other in shuffled order, because a change of layout is expensive; in a
     layout the datasets come in shuffled order; in a dataset what makes the files comes before what needs them. The
-    order follows from the seed and the cells' ids alone.
+    order within a round follows from the seed, the cells' ids and the round's number alone: neither more repeats nor a
+    warm-up change it.
     """
     layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in sorted(cells, key=lambda cell: cell.id):
         layouts[cell.layout.model_dump_json(exclude={"name"})][cell.dataset].append(cell)
     samples: list[PlannedSample] = []
-    for number in range(1, repeats + 1):
+    for number in range(1 - warmup, repeats + 1):
         shuffler = random.Random(f"{seed}:{number}")
         blocks = sorted(layouts)
         shuffler.shuffle(blocks)
@@ -246,8 +277,10 @@ def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int) -> list[Pla
                 group = list(layouts[block][dataset])
                 shuffler.shuffle(group)
                 group.sort(key=_needs_files)
+                repeat = number if number > 0 else number + warmup
                 for cell in group:
-                    samples.append(PlannedSample(cell, repeat=number, round=number, order=len(samples) + 1))
+                    place = {"repeat": repeat, "round": number, "order": len(samples) + 1}
+                    samples.append(PlannedSample(cell, **place, warmup=number < 1))
     return samples
 
 
@@ -266,10 +299,6 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
     flushing) and 30 s per change of layout.
     """
     cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
-    changes = sum(
-        before is None or before.cell.layout != after.cell.layout
-        for before, after in zip((None, *plan.samples), plan.samples, strict=False)
-    )
     raw = sum(
         _RAW_SAMPLE_BYTES
         + len(cluster.hosts)
@@ -278,10 +307,19 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
     )
     return Estimate(
         cells=cells,
-        seconds=sum(cells[sample.cell.id].seconds for sample in plan.samples) + changes * _LAYOUT_S,
+        seconds=_seconds(plan.samples, cells),
+        fewest_seconds=_seconds(plan.fewest, cells),
         brick_bytes=max((cost.bytes for cost in cells.values()), default=0),
         raw_bytes=round(raw),
     )
+
+
+def _seconds(samples: Sequence[PlannedSample], cells: Mapping[str, CellEstimate]) -> float:
+    changes = sum(
+        before is None or before.cell.layout != after.cell.layout
+        for before, after in zip((None, *samples), samples, strict=False)
+    )
+    return sum(cells[sample.cell.id].seconds for sample in samples) + changes * _LAYOUT_S
 
 
 def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
