@@ -4,11 +4,14 @@ set -eu
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 umount --lazy /mnt/machine
 
+# A host that was up before has its files still: it is only mounted again.
+formatted=/var/lib/glusterlab-formatted
 while read -r device point; do
     mkdir -p "$point"
-    mkfs.xfs -q -f -K -i size=512 -n size=8192 "$device"
+    [ -e "$formatted" ] || mkfs.xfs -q -f -K -i size=512 -n size=8192 "$device"
     mount -t xfs -o noatime,inode64 "$device" "$point"
 done < /etc/glusterlab-bricks
+touch "$formatted"
 
 mkdir -p /run/sshd /run/gluster /var/lib/glusterd /var/log/glusterfs
 /usr/sbin/sshd

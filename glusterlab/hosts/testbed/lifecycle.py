@@ -124,6 +124,32 @@ def status(name: str) -> list[HostStatus]:
     return found
 
 
+def kill(state: State, host: str) -> None:
+    """Cut a host's power: all of its processes end at once, its disks and its /var stay as they are.
+
+    Raises
+    ------
+    TestbedError
+        When a process of it does not end.
+    """
+    network.kill_all(state.options.name, host)
+
+
+def boot(state: State, host: str) -> None:
+    """Start a host again that was killed, with the disks and the files that it had, and wait until it is up.
+
+    Raises
+    ------
+    TestbedError
+        When it runs already, or does not boot.
+    """
+    if network.pids(network.namespace(state.options.name, host)):
+        raise TestbedError(f"the host {host} runs already: kill it first")
+    tree = ensure_tree(state.options.release, state.options.mirror, lambda _: None)
+    (state.host_folder(host) / "upper/var/lib/glusterlab-ready").unlink(missing_ok=True)
+    _wait_ready(state, {host: _boot(state, tree, host)})
+
+
 def _lock(name: str) -> FileLock:
     state_home().mkdir(parents=True, exist_ok=True)
     lock = FileLock(state_home() / f"{name}.lock", timeout=0)

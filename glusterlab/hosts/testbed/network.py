@@ -85,8 +85,8 @@ def pids(space: str) -> list[int]:
     return [int(line) for line in run(["ip", "netns", "pids", space], check=False).split()]
 
 
-def kill_all(testbed: str) -> None:
-    """End every process in the namespaces of a testbed and wait until it is gone.
+def kill_all(testbed: str, host: str | None = None) -> None:
+    """End every process in the namespaces of a testbed, or of one host of it, and wait until it is gone.
 
     Raises
     ------
@@ -94,8 +94,9 @@ def kill_all(testbed: str) -> None:
         When a process outlives SIGKILL, which happens while its dirty pages are written to a slow device.
     """
     deadline = time.monotonic() + _KILL_DEADLINE_S
+    spaces = namespaces(testbed) if host is None else [namespace(testbed, host)]
     while True:
-        left = [pid for space in namespaces(testbed) for pid in pids(space)]
+        left = [pid for space in spaces for pid in pids(space)]
         if not left:
             return
         for pid in left:
@@ -106,6 +107,17 @@ def kill_all(testbed: str) -> None:
         if time.monotonic() > deadline:
             raise TestbedError(f"processes {left[:5]} of testbed '{testbed}' do not end; run 'down' again in a minute")
         time.sleep(0.1)
+
+
+def set_link(testbed: str, host: str, *, up: bool) -> None:
+    """Plug a host's cable into the bridge, or pull it: the host sees its carrier come and go.
+
+    Raises
+    ------
+    TestbedError
+        When there is no such host.
+    """
+    run(["ip", "link", "set", port(testbed, host), "up" if up else "down"])
 
 
 def remove(testbed: str) -> None:
