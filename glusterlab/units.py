@@ -6,6 +6,7 @@ A decimal prefix is a power of 1,000 and a binary one of 1,024, as IEC 80000-13 
 
 from __future__ import annotations
 
+import math
 import re
 
 IOZONE_KB = 1024
@@ -149,3 +150,17 @@ def format_duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def short_number(value: float) -> str:
+    """A number with three significant digits, without an exponent.
+
+    Examples
+    --------
+    >>> short_number(0.38912), short_number(78.04), short_number(1234.5)
+    ('0.389', '78.0', '1,234')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{digits}f}"

@@ -8,26 +8,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.efficiency import GROUP, compare_rows, saturation_points
 from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES, Estimate
-from glusterlab.units import format_size
-
-
-def short_number(value: float) -> str:
-    """A number with three significant digits, without an exponent.
-
-    Examples
-    --------
-    >>> short_number(0.38912), short_number(78.04), short_number(1234.5)
-    ('0.389', '78.0', '1,234')
-    """
-    if value == 0 or not np.isfinite(value):
-        return f"{value:g}"
-    digits = max(0, 2 - int(np.floor(np.log10(abs(value)))))
-    return f"{value:,.{digits}f}"
+from glusterlab.units import format_size, short_number
 
 
 def worker_count(count: float) -> str:

@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from glusterlab.analysis.reading import short_number, worker_count
+from glusterlab.analysis.reading import worker_count
 from glusterlab.analysis.series import operation_rank, split_values
 from glusterlab.plots.style import GREY, INK, Provenance, house_style, interval_words, new_figure, row_style, scale_axis
+from glusterlab.units import short_number
 
 BAR_IN = 0.38
 PANEL_IN = 0.30
