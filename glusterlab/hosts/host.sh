@@ -13,23 +13,34 @@ gl_part() {
     return "$code"
 }
 
-# A directory of the suite: made if need be, and marked. One that is there and not marked is refused, unless empty;
-# so is one that another user could have made or could change, for what lies in it is deleted and run.
-gl_mark_dir() {
-    local dir=$1 text=$2 mark=$1/.glusterlab
-    [ ! -L "$dir" ] || { echo "$dir is a symbolic link: use a path that is a directory itself" >&2; return 1; }
-    mkdir -p -m 755 -- "$dir" || return 1
-    if [ ! -O "$dir" ] || [ -n "$(find "$dir" -maxdepth 0 -perm /022)" ]; then
+# Why a directory cannot be one of the suite's own; nothing when it can, or when there is no such directory yet.
+# One that another user could have made or could change is none: what lies in it is deleted and run.
+gl_dir_problem() {
+    local dir=$1 mark=$1/.glusterlab
+    if [ -L "$dir" ]; then
+        echo "$dir is a symbolic link: use a path that is a directory itself"
+    elif [ ! -e "$dir" ]; then
+        return 0
+    elif [ ! -d "$dir" ]; then
+        echo "$dir is no directory: use another path"
+    elif [ ! -O "$dir" ] || [ -n "$(find "$dir" -maxdepth 0 -perm /022)" ]; then
         echo "$dir belongs to another user, or others can write to it: use another path, or make it safe" \
-            "(chown, chmod go-w)" >&2
-        return 1
+            "(chown, chmod go-w)"
+    elif [ -L "$mark" ]; then
+        echo "$mark is a symbolic link: remove it"
+    # asked again, because a script that runs beside this one may have made the mark meanwhile
+    elif [ ! -e "$mark" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ] && [ ! -e "$mark" ]; then
+        echo "$dir is there already and was not made by glusterlab (no file .glusterlab in it): use another path"
     fi
-    [ ! -L "$mark" ] || { echo "$mark is a symbolic link: remove it" >&2; return 1; }
-    if [ ! -e "$mark" ] && [ -n "$(ls -A "$dir" 2>/dev/null)" ]; then
-        echo "$dir is there already and was not made by glusterlab (no file .glusterlab in it): use another path" >&2
-        return 1
-    fi
-    printf '%s\n' "$text" >"$mark"
+}
+
+# A directory of the suite: made if need be, and marked. One that is there and not marked is refused, unless empty.
+gl_mark_dir() {
+    local dir=$1 text=$2 problem
+    [ -e "$dir" ] || [ -L "$dir" ] || mkdir -p -m 755 -- "$dir" || return 1
+    problem=$(gl_dir_problem "$dir")
+    [ -z "$problem" ] || { echo "$problem" >&2; return 1; }
+    printf '%s\n' "$text" >"$dir/.glusterlab"
 }
 
 # Delete what is in a directory that the suite marked; the mark stays.
@@ -243,6 +254,7 @@ gl_facts() {
     done
     gl_version gluster gluster --version
     gl_version iozone iozone -v
+    gl_version iperf3 iperf3 --version
     gl_version python3 python3 --version
     gl_version sysstat sar -V
     gl_version ssh ssh -V
@@ -288,32 +300,4 @@ gl_collect() {
         [ -e "$path" ] && found+=("$path")
     done
     if [ "${#found[@]}" -eq 0 ]; then tar -cf - -T /dev/null; else tar -cPf - -- "${found[@]}"; fi
-}
-
-# What only a check wants to know. Arguments: work directory, names that must resolve.
-gl_check() {
-    local work=$1 name load
-    shift
-    echo "uid $(id -u)"
-    read -r load _ </proc/loadavg
-    echo "load $load"
-    [ -d "$work" ] && [ ! -e "$work/.glusterlab" ] && [ -n "$(ls -A "$work")" ] && echo "foreign $work"
-    for name in bash timeout base64 find awk tar mountpoint setsid; do
-        command -v "$name" >/dev/null 2>&1 || echo "missing $name"
-    done
-    for name in "$@"; do
-        getent hosts "$name" >/dev/null || echo "unresolved $name"
-    done
-    return 0
-}
-
-# Whether other hosts can be reached by ssh from here. Arguments: names; options come before "--".
-gl_ssh_reach() {
-    local options=() name
-    while [ "$1" != -- ]; do options+=("$1"); shift; done
-    shift
-    for name in "$@"; do
-        (ssh "${options[@]}" "$name" true </dev/null >/dev/null 2>&1 || echo "unreached $name") &
-    done
-    wait
 }

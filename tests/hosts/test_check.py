@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from glusterlab.errors import UsageError
-from glusterlab.hosts import facts, workdir
-from glusterlab.hosts.check import Finding, check
+from glusterlab.hosts import facts, lock
+from glusterlab.hosts.check import CODES, Code, Finding, check
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.transport import Outcome
+from glusterlab.report.check import rows_of, show_check
 from glusterlab.spec import Cluster
 
 
@@ -41,26 +42,58 @@ def fake(cluster: Cluster) -> FakeTransport:
     return FakeTransport(cluster)
 
 
-def look(cluster: Cluster, fake: FakeTransport) -> list[Finding]:
-    return check(cluster, pool=Pool(cluster.hosts, fake))
+def look(cluster: Cluster, fake: FakeTransport, *, baseline: bool = False) -> list[Finding]:
+    return check(cluster, pool=Pool(cluster.hosts, fake), baseline=baseline)
 
 
 def wrong(findings: list[Finding]) -> set[tuple[str | None, str, str]]:
     return {(finding.host, finding.level, finding.code) for finding in findings if finding.level != "ok"}
 
 
+def test_every_code_has_its_sentence() -> None:
+    assert tuple(CODES) == get_args(Code)
+
+
 def test_a_healthy_cluster_is_fit(cluster: Cluster, fake: FakeTransport) -> None:
     findings = look(cluster, fake)
     assert wrong(findings) == {(None, "warning", "smallfile")}  # the test's checkout is no git repository
-    codes = {finding.code for finding in findings if finding.level == "ok"}
-    assert codes == {"reachable", "clock", "caches", "bricks", "versions", "peers"}
+    only_when_wrong = {"answers", "in-use", "stale-owner", "clock-sync", "leftover-mount", "selinux", "smallfile"}
+    assert {finding.code for finding in findings if finding.level == "ok"} == CODES.keys() - only_when_wrong
 
 
-def test_a_host_that_is_away_is_named_and_nothing_else_is_looked_at(cluster: Cluster, fake: FakeTransport) -> None:
-    fake.down = {"s2"}
+def test_a_host_that_is_away_is_named_and_the_others_are_looked_at(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.down = {"s2", "c1"}
+    fake.clock_offset_s = {"c2": 5.0}
     findings = look(cluster, fake)
-    assert wrong(findings) == {("s2", "error", "reachable")}
-    assert "10.0.0.2" in findings[0].message
+    found = wrong(findings)
+    assert {("s2", "error", "reachable"), ("c1", "error", "reachable"), ("c2", "error", "clock")} <= found
+    assert any("10.0.0.2" in finding.message for finding in findings if finding.host == "s2")
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("the host key of 10.0.0.2 port 22 is not in known_hosts: ...", "host-key"),
+        ("10.0.0.2 port 22 refused the login as 'root': Authentication failed.", "login"),
+        ("not reachable at 10.0.0.2 port 22: no answer within 10 s", "reachable"),
+    ],
+)
+def test_why_a_host_cannot_be_connected_has_a_code(
+    cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch, message: str, code: str
+) -> None:
+    from glusterlab.errors import HostError
+
+    def refuse(host: object) -> None:
+        if getattr(host, "name", "") == "s2":
+            raise HostError(message, host="s2")
+
+    monkeypatch.setattr(fake, "open", refuse)
+    assert ("s2", "error", code) in wrong(look(cluster, fake))
+
+
+def test_keys_that_are_not_checked_are_said(cluster: Cluster, fake: FakeTransport) -> None:
+    open_cluster = cluster.model_copy(update={"ssh": cluster.ssh.model_copy(update={"check_host_keys": False})})
+    assert (None, "warning", "host-key") in wrong(look(open_cluster, fake))
 
 
 @pytest.mark.parametrize(
@@ -69,10 +102,15 @@ def test_a_host_that_is_away_is_named_and_nothing_else_is_looked_at(cluster: Clu
         ({"tool gluster": "glusterfs 11.1"}, None, "error", "versions"),
         ({"kernel": "6.12"}, None, "warning", "versions"),
         ({"tool sysstat": ""}, "s2", "error", "tools"),
+        ({"tool xz": "", "tool python3": ""}, "s2", "error", "tools"),
         ({"disk sdb": "missing"}, "s2", "error", "disks"),
         ({"interface_operstate": ""}, "s2", "error", "link"),
+        ({"interface_operstate": "down"}, "s2", "error", "link"),
         ({"interface_speed": "10000"}, "s2", "warning", "link"),
-        ({"work_dir_free_bytes": "1000"}, "s2", "warning", "space"),
+        ({"interface_mtu": "9000"}, None, "error", "mtu"),
+        ({"tuned_profile": ""}, "s2", "warning", "tuned"),
+        ({"tuned_profile": "balanced"}, "s2", "warning", "tuned"),
+        ({"tuned_profile": "rhgs-random-io"}, None, "warning", "tuned"),
     ],
 )
 def test_facts_that_do_not_fit_are_found(
@@ -82,10 +120,22 @@ def test_facts_that_do_not_fit_are_found(
     assert (host, level, code) in wrong(look(cluster, fake))
 
 
+def test_links_of_one_role_are_to_be_alike(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.facts = {"s1": {"interface_speed": "20000"}, "s2": {"interface_speed": "10000"}}
+    assert {(None, "warning", "link"), ("s2", "warning", "link")} <= wrong(look(cluster, fake))
+
+
 def test_clients_need_fuse_and_their_tools(cluster: Cluster, fake: FakeTransport) -> None:
     fake.facts = {"c2": {"fuse": "", "tool iozone": "", "tool python3": ""}}
     found = {(host, code) for host, _, code in wrong(look(cluster, fake))}
     assert {("c2", "fuse"), ("c2", "tools")} <= found
+
+
+def test_a_baseline_needs_more_tools(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.facts = {"s2": {"tool iozone": ""}, "c1": {"tool iperf3": ""}}
+    needed = {("s2", "error", "tools"), ("c1", "error", "tools")}
+    assert not needed & wrong(look(cluster, fake))
+    assert needed <= wrong(look(cluster, fake, baseline=True))
 
 
 def test_the_state_of_hosts_and_pool_is_looked_at(cluster: Cluster, fake: FakeTransport) -> None:
@@ -93,55 +143,173 @@ def test_the_state_of_hosts_and_pool_is_looked_at(cluster: Cluster, fake: FakeTr
     fake.strays = {"c2": ["iozone -i 0"]}
     fake.disconnected = {"s3"}
     fake.volumes["theirs"] = FakeVolume("Distribute", ["10.0.0.1:/data/brick"], started=True)
-    found = wrong(look(cluster, fake))
-    assert ("c1", "error", "clock") in found
-    assert ("c2", "error", "stray-process") in found
-    assert ("s3", "error", "peers") in found
-    assert (None, "warning", "volumes") in found
+    ours = "10.0.0.2:/b/d01/glusterlab-ours/brick"
+    fake.volumes["ours"] = FakeVolume("Distribute", [ours], started=True)
+    fake.offline = {ours}
+    fake.answers = {("s2", "gl_pending"): "heal 3 /b/d01/glusterlab-ours/brick\nheal 2 /x\n"}
+    findings = look(cluster, fake)
+    assert {
+        ("c1", "error", "clock"),
+        ("c2", "error", "stray-process"),
+        ("s3", "error", "peers"),
+        (None, "warning", "volumes"),
+        (None, "warning", "leftover-volume"),
+        (None, "error", "brick-offline"),
+        ("s2", "error", "heal"),
+    } <= wrong(findings)
+    assert next(finding for finding in findings if finding.code == "heal").message.startswith("5 entries")
+
+
+def test_a_rebalance_is_found(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.volumes["ours"] = FakeVolume("Distribute", ["10.0.0.2:/b/d01/glusterlab-ours/brick"], started=True)
+    running = (
+        "<cliOutput><opRet>0</opRet><volStatus><volumes><volume><tasks><task><statusStr>in progress</statusStr></task>"
+        "</tasks></volume></volumes></volStatus></cliOutput>"
+    )
+
+    def answer(host: str, text: str) -> Outcome | None:
+        if host != "s1" or "status-0" not in text:
+            return None
+        import base64
+
+        return Outcome(b"part pending 0 \n" + b"part status-0 0 " + base64.b64encode(running.encode()) + b"\n", b"", 0)
+
+    fake.hooks.append(answer)
+    assert (None, "error", "rebalance") in wrong(look(cluster, fake))
 
 
 @pytest.mark.parametrize(
-    ("function", "output", "code"),
+    ("function", "output", "level", "code"),
     [
-        ("gl_check", "uid 1000\nload 0.1", "root"),
-        ("gl_check", "uid 0\nload 0.1\nmissing base64", "tools"),
-        ("gl_check", "uid 0\nload 0.1\nunresolved c1", "names"),
-        ("gl_check", "uid 0\nload 0.1\nforeign /var/tmp/glusterlab", "work-dir"),
-        ("gl_check", "uid 0\nload 7", "load"),
-        ("gl_drop_caches", "drop 5 5", "caches"),
-        ("gl_drop_caches", "garbage", "answers"),
+        ("gl_check", "uid 1000\nload 0.1", "error", "root"),
+        ("gl_check", "uid 0\nload 0.1\nmissing base64", "error", "tools"),
+        ("gl_check", "uid 0\nload 0.1\nunresolved c1", "error", "names"),
+        ("gl_check", "uid 0\nload 0.1\nrefused /var/tmp/glusterlab is there already", "error", "work-dir"),
+        ("gl_check", "uid 0\nload 0.1\nreadonly /", "error", "work-dir"),
+        ("gl_check", "uid 0\nload 0.1\nwork_free 1000", "warning", "space"),
+        ("gl_check", "uid 0\nload 0.1\nntp no", "warning", "clock-sync"),
+        ("gl_check", "uid 0\nload 0.1", "error", "fuse"),
+        ("gl_check", "uid 0\nload 0.1\nhung s1:/v at /mnt/glusterlab/v", "error", "leftover-mount"),
+        ("gl_check", "uid 0\nload 0.1\nmounted s1:/v at /mnt/glusterlab/v", "warning", "leftover-mount"),
+        ("gl_check", "uid 0\nload 0.1\nfirewall nftables", "warning", "firewall"),
+        ("gl_ports", "closed 10.0.0.2", "error", "firewall"),
+        ("gl_check", "uid 0\nload 7", "warning", "load"),
+        ("gl_interface", "duplex half", "error", "link"),
+        ("gl_interface", "slave eth0 up\nslave eth1 down", "warning", "link"),
+        ("gl_interface", "elsewhere c2", "warning", "link-address"),
+        ("gl_sadc", "missing sadc", "error", "tools"),
+        ("gl_drop_caches", "drop 5 5", "error", "caches"),
+        ("gl_drop_caches", "garbage", "error", "answers"),
     ],
 )
-def test_single_answers(cluster: Cluster, fake: FakeTransport, function: str, output: str, code: str) -> None:
+def test_single_answers(
+    cluster: Cluster, fake: FakeTransport, function: str, output: str, level: str, code: str
+) -> None:
     fake.answers = {("c2", function): output}
-    assert ("c2", code) in {(host, found) for host, _, found in wrong(look(cluster, fake))}
+    assert ("c2", level, code) in wrong(look(cluster, fake))
 
 
-def test_clients_must_reach_each_other_and_share_the_directory(cluster: Cluster, fake: FakeTransport) -> None:
+@pytest.mark.parametrize(
+    ("function", "output", "level", "code"),
+    [
+        ("gl_check", "uid 0\nload 0.1\nselinux enforcing", "warning", "selinux"),
+        ("gl_disks", "below /b/d01 dm-0 sdc", "warning", "disks"),
+        ("gl_disks", "disk_readonly sdb", "error", "disk-health"),
+        ("gl_disks", "disk_state sdb offline", "error", "disk-health"),
+        ("gl_disks", "degraded md0 1", "error", "disk-health"),
+        ("gl_disks", "syncing md0 resync", "warning", "disk-health"),
+        ("gl_disks", "smart sdb FAILED!", "error", "disk-health"),
+        ("gl_disks", "unreadable /b/d01 Input/output error", "error", "bricks"),
+        ("gl_disks", "brick_dir /b/d01/glusterlab-gone", "warning", "leftover-brick"),
+        ("gl_filesystems", "fs /b/d01 none", "error", "bricks"),
+        ("gl_filesystems", "fs /b/d01 /dev/sdb xfs ro,noatime 4000000000 3000000000", "error", "bricks"),
+        ("gl_filesystems", "fs /b/d01 /dev/sdb ext4 rw 4000000000 3000000000", "warning", "bricks"),
+        ("gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 300", "warning", "space"),
+    ],
+)
+def test_single_answers_of_a_server(
+    cluster: Cluster, fake: FakeTransport, function: str, output: str, level: str, code: str
+) -> None:
+    fake.answers = {("s2", function): output}
+    assert ("s2", level, code) in wrong(look(cluster, fake))
+
+
+def test_busy_processes_are_named_where_the_load_is_high(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.answers = {("c2", "gl_check"): "uid 0\nload 7", ("c2", "gl_busy"): "busy 99 4711 tracker extract"}
+    found = next(finding for finding in look(cluster, fake) if (finding.host, finding.code) == ("c2", "load"))
+    assert "tracker extract (99 % of a CPU, process 4711)" in found.message
+
+
+def test_a_directory_of_a_volume_that_the_pool_has_is_no_leftover(cluster: Cluster, fake: FakeTransport) -> None:
+    fake.volumes["ours"] = FakeVolume("Distribute", ["10.0.0.2:/b/d01/glusterlab-ours/brick"])
+    fake.answers = {("s2", "gl_disks"): "brick_dir /b/d01/glusterlab-ours"}
+    assert wrong(look(cluster, fake)) == {(None, "warning", "smallfile")}
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("Host key verification failed.", "does not know its host key"),
+        ("root@c2: Permission denied (publickey).", "without a password"),
+        ("ssh: connect to host c2 port 22: No route to host", "cannot reach it by ssh"),
+    ],
+)
+def test_clients_must_reach_each_other_and_share_the_directory(
+    cluster: Cluster, fake: FakeTransport, said: str, words: str
+) -> None:
     def blind(host: str, text: str) -> Outcome | None:
         return Outcome(b"", b"", 1) if text.startswith("[ -e ") and host == "c2" else None
 
-    fake.answers = {("c1", "gl_ssh_reach"): "unreached c2\n"}
+    fake.answers = {("c1", "gl_ssh_reach"): f"unreached c2 {said}\n"}
     fake.hooks.append(blind)
-    found = wrong(look(cluster, fake))
-    assert ("c2", "error", "ssh-between-clients") in found
-    assert ("c2", "error", "shared-dir") in found
-
-
-@pytest.mark.parametrize("elsewhere", [True, False])
-def test_a_cluster_that_a_run_has_is_left_alone(cluster: Cluster, fake: FakeTransport, elsewhere: bool) -> None:
-    workdir.claim(Pool(cluster.hosts, fake), cluster, "night")
-    if elsewhere:
-        text = '{"campaign": "night", "controller": "another-machine", "pid": 1, "started": "x"}'
-        fake.files["s1", "/var/tmp/glusterlab/owner.json"] = text
-        fake.strays = {"c1": ["iozone -i 0"]}
     findings = look(cluster, fake)
-    assert wrong(findings) == {(None, "error", "in-use")}
+    assert {("c2", "error", "ssh-between-clients"), ("c2", "error", "shared-dir")} <= wrong(findings)
+    assert any(words in finding.message for finding in findings if finding.code == "ssh-between-clients")
+
+
+def test_a_cluster_that_a_run_has_is_left_alone(cluster: Cluster, fake: FakeTransport) -> None:
+    pool = Pool(cluster.hosts, fake)
+    claim = lock.claim(pool, cluster, "night")
+    findings = look(cluster, fake)
+    assert wrong(findings) == {(host.name, "error", "in-use") for host in cluster.hosts}
     assert "in use by campaign 'night'" in findings[0].message
     assert not any("gl_drop_caches" in text or "gl_gluster" in text for _, text in fake.calls)
-    workdir.release(Pool(cluster.hosts, fake), cluster)
-    fake.strays = {}
+    lock.release(pool, claim.owner)
     assert "in-use" not in {code for _, _, code in wrong(look(cluster, fake))}
+
+
+def test_the_lock_of_a_run_that_is_gone_is_said(cluster: Cluster, fake: FakeTransport) -> None:
+    pool = Pool(cluster.hosts, fake)
+    owner = lock.claim(pool, cluster, "night").owner
+    gone = owner.text.replace(owner.started, "another start")
+    for key in fake.files:
+        fake.files[key] = gone
+    assert ("s1", "warning", "stale-owner") in wrong(look(cluster, fake))
+
+
+def test_what_many_hosts_share_is_one_row() -> None:
+    shared = [
+        Finding(f"gl-c{n:03d}", "error", "tools", "has no iozone", "install iozone3 there") for n in range(1, 129)
+    ]
+    other = Finding("gl-s01", "warning", "load", "load 9", "wait")
+    alone = Finding(None, "ok", "peers", "6 servers")
+    assert rows_of([other, *shared, alone]) == [
+        ("error", "gl-c[001-128] (128)", "has no iozone", "install iozone3 there"),
+        ("warning", "gl-s01", "load 9", "wait"),
+    ]
+
+
+def test_the_report_counts_rows_and_names_what_is_fine(capsys: pytest.CaptureFixture[str]) -> None:
+    show_check(
+        [
+            Finding("a1", "ok", "clock", "fine"),
+            Finding("a2", "error", "caches", "not dropped", "look"),
+            Finding("a1", "ok", "caches", "dropped"),
+        ],
+        as_json=False,
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["looked at and fine: clock", "not fit to measure: 1 error, 0 warnings"]
 
 
 def test_facts_are_read_into_units() -> None:
@@ -173,27 +341,3 @@ def test_the_environment_names_every_host_and_the_controller(cluster: Cluster, f
         "c2": "client",
     }
     assert environment["controller"]["glusterlab_version"]
-
-
-def test_a_cluster_is_claimed_by_one_run_at_a_time(cluster: Cluster, fake: FakeTransport) -> None:
-    pool = Pool(cluster.hosts, fake)
-    assert workdir.claim(pool, cluster, "night") == []
-    assert workdir.claim(pool, cluster, "night") == []
-    path = ("s1", "/var/tmp/glusterlab/owner.json")
-    mine = fake.files[path]
-    for text in (mine.replace('"night"', '"other"'), "damage"):
-        fake.files[path] = text
-        if text == "damage":
-            workdir.claim(pool, cluster, "night")
-            continue
-        with pytest.raises(UsageError, match="in use by campaign 'other'"):
-            workdir.claim(pool, cluster, "night")
-    elsewhere = '{"campaign": "far", "controller": "another-machine", "pid": 1, "started": "x"}'
-    fake.files[path] = elsewhere
-    workdir.claim(pool, cluster, "night")
-    fake.files[path] = elsewhere
-    fake.strays = {"c1": ["iozone"]}
-    with pytest.raises(UsageError, match=r"process 1 on another-machine \(c1 runs"):
-        workdir.claim(pool, cluster, "night")
-    workdir.release(pool, cluster)
-    assert path not in fake.files

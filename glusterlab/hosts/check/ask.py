@@ -1,0 +1,251 @@
+"""What a check asks: every host about itself, then the first server about the pool and the first client about ssh."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import HostError, ParseError
+from glusterlab.hosts import caches, facts, script
+from glusterlab.hosts.check.finding import Finding
+from glusterlab.hosts.probe import clock_offset
+from glusterlab.hosts.quoting import quote
+from glusterlab.hosts.volumes import read_info, read_peers, read_status
+from glusterlab.telemetry.sar import SADC_PLACES
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Command, Pool
+    from glusterlab.hosts.volumes import VolumeInfo, VolumeStatus
+    from glusterlab.spec.cluster import Cluster, Host
+
+GLUSTERD_PORT = 24007
+
+_PARTS = ("check", "link", "disks", "sadc", "ports", "busy")
+
+
+@dataclass
+class HostReport:
+    """What one host answered.
+
+    Attributes
+    ----------
+    facts : dict
+        As in environment.json.
+    lists : dict of str to list of str
+        What the functions of check.sh print, by the first word of the line; and ``stray`` processes.
+    clock_offset_s : float
+    dropped : int
+        By how much the kernel's count of dropped caches rose.
+    """
+
+    facts: dict[str, Any]
+    lists: dict[str, list[str]] = field(default_factory=dict)
+    clock_offset_s: float = 0.0
+    dropped: int = 0
+
+    def one(self, name: str) -> str | None:
+        """The only line, or the first, of that name."""
+        return next(iter(self.lists.get(name, ())), None)
+
+
+@dataclass
+class PoolReport:
+    """What the hosts answered about each other.
+
+    Attributes
+    ----------
+    peers : dict of str to bool
+    volumes : dict of str to VolumeInfo
+    status : dict of str to VolumeStatus
+        Of the volumes that are started.
+    pending : dict of str to int
+        Entries that wait for self-heal, by server.
+    unreached : dict of str to str
+        Clients that the driver cannot reach by ssh, and what ssh said.
+    unshared : list of str
+        Clients that do not see a file which the driver made in the shared directory.
+    split : list of str
+        Hosts that whole packets of the first server do not reach.
+    problems : list of Finding
+    """
+
+    peers: dict[str, bool] = field(default_factory=dict)
+    volumes: dict[str, VolumeInfo] = field(default_factory=dict)
+    status: dict[str, VolumeStatus] = field(default_factory=dict)
+    pending: dict[str, int] = field(default_factory=dict)
+    unreached: dict[str, str] = field(default_factory=dict)
+    unshared: list[str] = field(default_factory=list)
+    split: list[str] = field(default_factory=list)
+    problems: list[Finding] = field(default_factory=list)
+
+
+@cache
+def library() -> str:
+    """The functions of host.sh and check.sh."""
+    return script.library() + files("glusterlab.hosts.check").joinpath("check.sh").read_text(encoding="utf-8")
+
+
+def command(lines: Iterable[str], deadline_s: float) -> Command:
+    """A script of calls of both."""
+    return replace(script.command(lines, deadline_s=deadline_s), library=library())
+
+
+def ask_hosts(pool: Pool, cluster: Cluster) -> tuple[dict[str, HostReport], list[Finding]]:
+    """Ask every host of a pool about itself, all at once.
+
+    Returns
+    -------
+    reports : dict
+        By host name.
+    problems : list of Finding
+        Hosts that did not answer, or not what was asked.
+    """
+    asked = [host for host in cluster.hosts if host.name in pool.hosts]
+    results = pool.run({host.name: command(_questions(host, cluster), 150.0) for host in asked})
+    reports: dict[str, HostReport] = {}
+    problems = [
+        Finding(name, "error", "answers", error.message, "run the check again, then look at that host by hand")
+        for name, error in sorted(results.failed.items())
+    ]
+    for name, result in sorted(results.succeeded.items()):
+        try:
+            parts = script.read_parts(result)
+            reports[name] = _read_report(parts, name)
+            reports[name].clock_offset_s = clock_offset(parts, result)
+        except HostError as error:
+            problems.append(Finding(name, "error", "answers", error.message, "look at that host by hand"))
+            reports.pop(name, None)
+    return reports, problems
+
+
+def _questions(host: Host, cluster: Cluster) -> list[str]:
+    client = cluster.role(host.name) == "client"
+    servers = [server.address for server in cluster.servers]
+    resolved = [*servers, *(each.name for each in cluster.clients)] if client else servers
+    roots = () if client else [root for backing in cluster.backings.values() for root in backing.bricks]
+    return [
+        script.part("clock", "gl_clock"),
+        # the CPUs first: what follows keeps them busy itself
+        script.part("busy", "gl_busy"),
+        script.part("strays", "gl_strays"),
+        script.part("check", "gl_check", cluster.work_dir, cluster.mount_root if client else "", *resolved),
+        script.part("link", "gl_interface", host.interface, host.address),
+        script.part("disks", "gl_disks", *host.devices, "--", *roots),
+        script.part("sadc", "gl_sadc", *SADC_PLACES),
+        script.part("ports", "gl_ports", GLUSTERD_PORT, *servers),
+        *facts.lines(host, cluster),
+        caches.DROP,
+        script.part("end", "gl_clock"),
+    ]
+
+
+def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
+    text = "\n".join(parts[part].text for part in ("facts", "filesystems") if part in parts)
+    report = HostReport(facts.read_facts(text))
+    for part in _PARTS:
+        for line in script.need(parts, part, name).text.splitlines():
+            key, _, value = line.partition(" ")
+            report.lists.setdefault(key, []).append(value)
+    strays = script.need(parts, "strays", name).text.splitlines()
+    report.lists["stray"] = [line.partition(" ")[2] for line in strays]
+    drop = caches.read_drop(script.need(parts, "drop", name), name)
+    report.dropped = drop.after - drop.before
+    return report
+
+
+def ask_pool(pool: Pool, cluster: Cluster, mtu: int | None) -> PoolReport:
+    """Ask the first server about the pool, and the first client about the others.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    mtu : int, optional
+        Of the first server's link, in bytes; without it no packets are sent.
+    """
+    report = PoolReport()
+    server, driver = cluster.servers[0].name, cluster.clients[0].name
+    if driver in pool.hosts:
+        _ask_driver(pool, cluster, driver, report)
+    if server in pool.hosts:
+        try:
+            _ask_server(pool, cluster, mtu, report)
+        except (HostError, ParseError) as error:
+            place = getattr(error, "host", None) or server
+            report.problems.append(Finding(place, "error", "gluster", error.message, "is glusterd running there?"))
+    return report
+
+
+def _ask_driver(pool: Pool, cluster: Cluster, driver: str, report: PoolReport) -> None:
+    options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
+    if cluster.ssh.check_host_keys:
+        options += ["-o", "StrictHostKeyChecking=yes"]
+    else:
+        options += ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
+    names = [client.name for client in cluster.clients if client.name in pool.hosts]
+    token = f"{cluster.shared_dir}/.glusterlab-check-{uuid.uuid4().hex[:12]}"
+    lines = [script.part("ssh", "gl_ssh_reach", *options, "--", *names)]
+    if cluster.shared_dir is not None:
+        lines.append(f"[ ! -d {quote(cluster.shared_dir)} ] || : >{quote(token)}")
+    try:
+        answer = pool.run_on(driver, command(lines, 60.0))
+        for line in script.need(script.read_parts(answer), "ssh", driver).text.splitlines():
+            name, _, said = line.partition(" ")[2].partition(" ")
+            report.unreached[name] = said.strip()
+        if cluster.shared_dir is not None:
+            look = script.command([f"[ -e {quote(token)} ]"], deadline_s=30.0)
+            report.unshared = sorted(pool.run(dict.fromkeys(names, look)).failed)
+            pool.run({driver: script.command([f"rm -f -- {quote(token)}"], deadline_s=30.0)})
+    except HostError as error:
+        report.problems.append(Finding(driver, "error", "answers", error.message, "look at that host by hand"))
+
+
+def _ask_server(pool: Pool, cluster: Cluster, mtu: int | None, report: PoolReport) -> None:
+    server = cluster.servers[0].name
+    others = [host.address for host in cluster.hosts if host.name in pool.hosts and host.name != server]
+    lines = [script.part("packets", "gl_packets", mtu, *others)] if mtu else []
+    lines += [
+        script.part("peers", "gl_gluster", "peer", "status", "--xml"),
+        script.part("info", "gl_gluster", "volume", "info", "--xml"),
+        "true",
+    ]
+    parts = script.read_parts(pool.run_on(server, command(lines, 180.0)))
+    if "packets" in parts:
+        lost = {line.partition(" ")[2] for line in parts["packets"].text.splitlines()}
+        report.split = sorted(host.name for host in cluster.hosts if host.address in lost)
+    report.peers = read_peers(script.need(parts, "peers", server).data, cluster, server)
+    report.volumes = read_info(script.need(parts, "info", server).data)
+    started = sorted(volume.name for volume in report.volumes.values() if volume.started)
+    if started:
+        _ask_volumes(pool, cluster, started, report)
+
+
+def _ask_volumes(pool: Pool, cluster: Cluster, started: list[str], report: PoolReport) -> None:
+    first = cluster.servers[0].name
+    commands = {}
+    for server in cluster.servers:
+        bricks = [
+            path
+            for name in started
+            for address, _, path in (brick.partition(":") for brick in report.volumes[name].bricks)
+            if address in (server.name, server.address)
+        ]
+        lines = [script.part("pending", "gl_pending", *bricks)]
+        if server.name == first:
+            lines += [
+                script.part(f"status-{n}", "gl_gluster", "volume", "status", name, "--xml")
+                for n, name in enumerate(started)
+            ]
+        if server.name in pool.hosts:
+            commands[server.name] = command([*lines, "true"], 60.0 + 20.0 * len(started))
+    for name, result in pool.run(commands).or_raise().items():
+        parts = script.read_parts(result)
+        found = [line.split(" ", 2) for line in script.need(parts, "pending", name).text.splitlines()]
+        report.pending[name] = sum(int(words[1]) for words in found)
+        if name == first:
+            for n, volume in enumerate(started):
+                report.status[volume] = read_status(script.need(parts, f"status-{n}", name).data)

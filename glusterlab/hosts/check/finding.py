@@ -1,0 +1,120 @@
+"""What a check finds, and the words for it: every code, and what was looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["ok", "warning", "error"]
+
+Code = Literal[
+    "reachable",
+    "host-key",
+    "login",
+    "answers",
+    "in-use",
+    "stale-owner",
+    "root",
+    "tools",
+    "versions",
+    "work-dir",
+    "names",
+    "clock",
+    "clock-sync",
+    "stray-process",
+    "load",
+    "caches",
+    "space",
+    "leftover-mount",
+    "leftover-volume",
+    "leftover-brick",
+    "link",
+    "link-address",
+    "mtu",
+    "firewall",
+    "selinux",
+    "tuned",
+    "disks",
+    "disk-health",
+    "bricks",
+    "fuse",
+    "gluster",
+    "peers",
+    "volumes",
+    "brick-offline",
+    "heal",
+    "rebalance",
+    "ssh-between-clients",
+    "shared-dir",
+    "smallfile",
+]
+"""What is looked at, in the order in which it is shown."""
+
+CODES: Mapping[Code, str] = {
+    "reachable": "every host answers on its SSH port",
+    "host-key": "every host's key is the one in known_hosts, and it is checked",
+    "login": "every host lets the user in by key",
+    "answers": "every host runs the check's script, and reports what it should",
+    "in-use": "no run has a host",
+    "stale-owner": "no run that is gone has left its lock on a host",
+    "root": "the login is root's: caches, mounts and devices need it",
+    "tools": "what a measurement calls is installed",
+    "versions": "GlusterFS, IOzone, sysstat and the kernel are of one release everywhere",
+    "work-dir": "the suite's own directory on every host can be made, or is the suite's already",
+    "names": "hosts resolve each other's names",
+    "clock": "clocks are within 1 s of the controller's",
+    "clock-sync": "an NTP client keeps the clock",
+    "stray-process": "nothing of an earlier run is still at work",
+    "load": "nothing else keeps the CPUs busy",
+    "caches": "the kernel drops its caches when it is told to",
+    "space": "file systems have room",
+    "leftover-mount": "no volume of an earlier run is mounted, and none hangs",
+    "leftover-volume": "no volume of an earlier run is started",
+    "leftover-brick": "no brick of the suite is left whose volume is gone",
+    "link": "the interface is there, up, full duplex, and as fast as the cluster file says",
+    "link-address": "the host's address is one of the interface that is watched",
+    "mtu": "the MTU is the same everywhere, and whole packets get through",
+    "firewall": "glusterd's port on every server can be reached from every host",
+    "selinux": "SELinux does not stand between GlusterFS and its bricks",
+    "tuned": "a tuned profile of the guide's is active, the same on all servers and on all clients",
+    "disks": "the devices that the cluster file names are there, and are those below the bricks",
+    "disk-health": "disks are writable and online, RAID arrays whole and at rest, SMART passes",
+    "bricks": "brick file systems are mounted, XFS, writable, readable, each on a device of its own",
+    "fuse": "clients can open /dev/fuse",
+    "gluster": "glusterd answers on the first server",
+    "peers": "all servers are in one pool, and connected",
+    "volumes": "no volume that is not the suite's is started",
+    "brick-offline": "every brick of a started volume is online",
+    "heal": "nothing waits for self-heal",
+    "rebalance": "no rebalance runs",
+    "ssh-between-clients": "the first client reaches the others by ssh without a password, their keys known to it",
+    "shared-dir": "all clients see the shared directory",
+    "smallfile": "there is a checkout of smallfile, of a revision that can be recorded",
+}
+"""Every code, and what is so where it is ``ok``."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes
+    ----------
+    host : str or None
+        None for the cluster as a whole.
+    level : {"ok", "warning", "error"}
+        A cluster with an error is not fit to measure; a warning says what will be weaker.
+    code : Code
+        What was looked at: a key of `CODES`.
+    message : str
+        What was found, and what was expected where it is not so. The same words on all hosts where it is the same.
+    advice : str or None
+        What to do.
+    """
+
+    host: str | None
+    level: Level
+    code: Code
+    message: str
+    advice: str | None = None
