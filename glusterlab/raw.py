@@ -257,8 +257,9 @@ class RawStore:
         round: int,  # noqa: A002  the plan's own word
         order: int,
         attempt: int,
+        warmup: bool = False,
     ) -> SampleWriter:
-        """Make the partial folder of the cell's next sample.
+        """Make the partial folder of the cell's next sample; the parameters are those of `Sample`.
 
         Raises
         ------
@@ -267,7 +268,7 @@ class RawStore:
         """
         folder = self.path / "cells" / cell.id
         numbers = [int(match[1]) for entry in folder.glob("sample-*") if (match := _SAMPLE_DIR.fullmatch(entry.name))]
-        place = {"repeat": repeat, "round": round, "order": order, "attempt": attempt}
+        place = {"repeat": repeat, "round": round, "order": order, "attempt": attempt, "warmup": warmup}
         writer = SampleWriter(self, cell, max(numbers, default=0) + 1, place)
         try:
             folder.mkdir(parents=True, exist_ok=True)

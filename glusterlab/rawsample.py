@@ -47,6 +47,8 @@ class Sample(BaseModel):
         Counts the executions of the cell, from 1.
     repeat, round, order, attempt : int
         Place in the plan; a repeat that did not come out valid may have several attempts.
+    warmup : bool
+        It was there to warm up alone; its repeat is counted among those of the warm-up.
     origin : {"measured", "imported"}
         An imported sample was measured by others: its conditions were not recorded.
     status : Status
@@ -72,6 +74,7 @@ class Sample(BaseModel):
     round: int
     order: int
     attempt: int
+    warmup: bool = False
     origin: Origin = "measured"
     status: Status
     reasons: tuple[Reason, ...] = ()

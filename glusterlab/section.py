@@ -129,7 +129,7 @@ class Section:
         """
         from glusterlab.analysis.series import same_size
 
-        rows = self.samples[self.samples["tool"].astype(str) == tool]
+        rows = self.samples[(self.samples["tool"].astype(str) == tool) & ~self.samples["warmup"]]
         if nominal_file_size_bytes is not None:
             rows = rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]
         if rows.empty:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
+from glusterlab.measured import read_result
 from glusterlab.schedule import Outcome
 from glusterlab.storage import Remote, fetched
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from glusterlab.raw import Sample
     from glusterlab.spec.cell import Cell
     from glusterlab.telemetry.blocks import Chunk
-    from glusterlab.workloads.base import WorkloadResult
 
 BIG_BYTES = 2 << 20
 """A telemetry file of more bytes than this is a job, or several, of its own."""
@@ -196,7 +196,9 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "slug": cell.slug,
         "attempt": sample.attempt,
         "status": sample.status,
+        "warmup": sample.warmup,
         "reasons": "; ".join(dict.fromkeys(reason.code for reason in sample.reasons)),
+        "reason_sentences": "; ".join(str(reason) for reason in sample.reasons),
         "origin": sample.origin,
         "layout": cell.layout.name,
         "type": cell.layout.type,
@@ -217,7 +219,7 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "end_s": None if sample.window is None else sample.window.end,
     }
     try:
-        result = _result(sample, cell, folder)
+        result = read_result(sample, cell, folder)
     except ParseError:
         if sample.status == "valid":
             raise
@@ -234,16 +236,6 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
     }
     place = {"campaign": sample.campaign, "cell_id": sample.cell_id, "sample": sample.sample}
     return row, [{**place, **vars(worker), "host": worker.host or ""} for worker in result.worker_results]
-
-
-def _result(sample: Sample, cell: Cell, folder: Path) -> WorkloadResult:
-    if sample.origin == "imported":
-        from glusterlab.imports.sample import read_sample
-
-        return read_sample(folder, cell)
-    from glusterlab.workloads import WORKLOADS
-
-    return WORKLOADS[cell.tool].parse(folder / "workload", cell)
 
 
 def _zones(sample: Sample, folder: Path) -> dict[str, str]:

@@ -32,6 +32,7 @@ def build_samples(
                 "cell_id": f"{tool}-{operation}-{nominal}-{layout[0]}-w{workers}",
                 "sample": sample,
                 "status": "valid",
+                "warmup": False,
                 **dict(zip(("layout", "type", "geometry", "backing"), layout, strict=True)),
                 "access": "native",
                 "tool": tool,

@@ -78,8 +78,8 @@ def layout_label(type_: str, geometry: str, backing: str) -> str:
 
 
 def valid_samples(samples: pd.DataFrame) -> pd.DataFrame:
-    """The rows whose status is valid: the only ones that are drawn."""
-    return samples[samples["status"].astype(str) == "valid"].reset_index(drop=True)
+    """The rows whose status is valid and that are no warm-up: the only ones that are drawn."""
+    return samples[(samples["status"].astype(str) == "valid") & ~samples["warmup"]].reset_index(drop=True)
 
 
 def same_size(sizes: pd.Series, nominal: float) -> pd.Series:

@@ -175,12 +175,16 @@ class Repeats(SpecModel):
         description="a cell ends when the half-width of its mean's 95 % interval is at most this share of the mean"
     )
 
+    @property
+    def least(self) -> int:
+        """Valid repeats that a cell has before it can end: `min`, and as many as an interval needs."""
+        return max(self.min, MIN_FOR_INTERVAL)
+
     @model_validator(mode="after")
     def _bounds_fit(self) -> Repeats:
-        if self.max < max(self.min, MIN_FOR_INTERVAL):
-            least = max(self.min, MIN_FOR_INTERVAL)
-            why = "min" if least == self.min else "an interval needs so many"
-            raise problem(f"expected at least {least} ({why}), found {self.max}", "max")
+        if self.max < self.least:
+            why = "min" if self.least == self.min else "an interval needs so many"
+            raise problem(f"expected at least {self.least} ({why}), found {self.max}", "max")
         return self
 
 

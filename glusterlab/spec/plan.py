@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import SpecError, UsageError
-from .campaign import MIN_FOR_INTERVAL, Campaign, Repeats
+from .campaign import Campaign, Repeats
 from .cell import Cell, Layout
 from .cluster import REAL_HARDWARE, Cluster, Host
 from .matrix import expand
@@ -86,8 +86,8 @@ class Plan:
         """What runs in any case when every sample comes out valid: the warm-up, and the repeats up to the minimum."""
         if self.repeats is None:
             return self.samples
-        fewest = max(self.repeats.min, MIN_FOR_INTERVAL)
-        return tuple(planned for planned in self.samples if planned.warmup or planned.repeat <= fewest)
+        least = self.repeats.least
+        return tuple(planned for planned in self.samples if planned.warmup or planned.repeat <= least)
 
 
 @dataclass(frozen=True)

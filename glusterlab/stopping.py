@@ -1,0 +1,90 @@
+"""When a cell has enough repeats: the stopping rule of a campaign with bounds and a target.
+
+A cell ends after the first repeat by which it has at least the minimum of valid values, never fewer than
+`MIN_SAMPLES`, and the half-width of the 95 % interval of their mean is at most the target's share of the mean. The
+interval is the one that figures draw. Without that it ends at the maximum. The decision depends on nothing but the
+values of the stored samples, in the order of their repeats: a run that was killed and goes on decides alike.
+
+What it costs: looking after every repeat and stopping at a narrow interval prefers the cells whose first repeats
+happen to lie close together, so the intervals cover less often than they state. For values that scatter normally, a
+target of 5 %, and 3 to 10 repeats, the 95 % interval of the samples at the end holds the true mean in
+
+======================================  ====  ====  ====  ====  ====  ====  ====  ====
+scatter of a repeat, % of the mean       1     2     3     4     5     6     8     12
+======================================  ====  ====  ====  ====  ====  ====  ====  ====
+of all cells, %                         95.0  95.0  94.6  93.4  92.2  91.5  90.8  92.3
+of all cells, at least 5 repeats, %     95.0  95.1  94.9  94.7  94.5  93.6  93.0  94.0
+mean number of repeats (of 3 to 10)      3.0   3.4   4.1   4.9   6.0   7.1   8.6   9.6
+cells that reach the target, %          100   100   100   100    97    84    45    10
+of those alone, %                       95.0  95.0  94.5  93.5  92.1  89.8  81.5  58.0
+======================================  ====  ====  ====  ====  ====  ====  ====  ====
+
+(100,000 cells each, by simulation; a test repeats it.) So where the scatter is below the target, nothing is lost. Where
+it is above, few cells reach the target, and those that do mostly had luck: ask for a target that most cells reach, or a
+minimum of 5, and read a cell that "reached" among many that did not with care. A fixed number of repeats has no such
+effect. Sources: Anscombe, Biometrika 36 (1949) 455 on sequential estimation; Jain, The Art of Computer Systems
+Performance Analysis (1991), section 13.9 on the number of repeats for a half-width.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from glusterlab.analysis.intervals import Estimate
+    from glusterlab.spec.campaign import Repeats
+
+Decision = Literal["reached", "at-maximum", "going-on"]
+"""How a cell stands to its target: it has it, it ended without, or it may get more repeats."""
+
+
+def relative_half_width(estimate: Estimate) -> float:
+    """Half-width of an interval as a share of its centre; NaN without an interval, or with no centre above 0.
+
+    Examples
+    --------
+    >>> from glusterlab.analysis.intervals import mean_interval
+    >>> round(relative_half_width(mean_interval([9.0, 10.0, 11.0])), 3)
+    0.248
+    """
+    if not estimate.has_interval or estimate.centre <= 0:
+        return math.nan
+    return (estimate.high - estimate.centre) / estimate.centre
+
+
+def is_reached(values: Iterable[float], half_width: float) -> bool:
+    """Whether values determine their mean as well as asked; never with fewer than `MIN_SAMPLES`.
+
+    Examples
+    --------
+    >>> is_reached([99.0, 100.0, 101.0], 0.05), is_reached([90.0, 100.0, 110.0], 0.05), is_reached([1.0, 1.0], 0.05)
+    (True, False, False)
+    """
+    from glusterlab.analysis.intervals import mean_interval
+
+    return relative_half_width(mean_interval(values)) <= half_width
+
+
+def ends_after(repeats: Repeats, values: Mapping[int, float]) -> int | None:
+    """The repeat after which a cell ends because its target is reached; None when it is not.
+
+    Parameters
+    ----------
+    repeats : Repeats
+    values : mapping of int to float
+        The valid values by repeat, in any unit.
+
+    Examples
+    --------
+    >>> from glusterlab.spec.campaign import Repeats
+    >>> rule = Repeats(min=3, max=10, half_width=0.05)
+    >>> ends_after(rule, {1: 90.0, 2: 100.0, 3: 101.0}), ends_after(rule, {1: 99.0, 2: 100.0, 4: 101.0, 5: 100.0})
+    (None, 4)
+    """
+    order = [repeat for repeat in sorted(values) if repeat <= repeats.max]
+    for count in range(repeats.least, len(order) + 1):
+        if is_reached((values[repeat] for repeat in order[:count]), repeats.half_width):
+            return order[count - 1]
+    return None
