@@ -24,7 +24,7 @@ from glusterlab.errors import (
     UsageError,
     VolumeError,
 )
-from glusterlab.hosts import facts, gluster, workdir
+from glusterlab.hosts import facts, gluster, lock, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
 from glusterlab.progress import Durations, Progress, RunSummary, Silent, describe_sample
 from glusterlab.raw import RawStore, Sample
@@ -55,6 +55,7 @@ def run(
     raw_root: Path,
     *,
     retry: bool = False,
+    take_over: bool = False,
     progress: Progress | None = None,
     pool: Pool | None = None,
     throttle: Throttle | None = None,
@@ -69,6 +70,8 @@ def run(
         The campaign's folder is made in it.
     retry : bool
         Give samples that are not valid, and have had all their attempts, as many again.
+    take_over : bool
+        Take the hosts also from a run of another controller, which is known to be gone.
     progress : Progress, optional
     pool : Pool, optional
         Connections to use instead of SSH as the cluster says.
@@ -105,7 +108,7 @@ def run(
         throttle = _throttle_of(cluster.testbed.state)
     site = Site(campaign, cluster, connections, progress or Silent(), throttle)
     with RawStore(path).lock(), stop_on_signals(connections):
-        return _Run(site, plan, path, retry=retry).execute()
+        return _Run(site, plan, path, retry=retry, take_over=take_over).execute()
 
 
 def _throttle_of(state: Path) -> Throttle:
@@ -117,11 +120,13 @@ def _throttle_of(state: Path) -> Throttle:
 class _Run:
     """One run of a campaign, with the folder locked."""
 
-    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool) -> None:
+    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool) -> None:
         self.site = site
         self.plan = plan
         self.path = path
         self.retry = retry
+        self.take_over = take_over
+        self.claim: lock.Claim | None = None
         self.agenda = Agenda(plan, site.campaign.attempts)
         self.executed = 0
         self.trouble: Counter[Layout] = Counter()
@@ -136,14 +141,13 @@ class _Run:
 
     def execute(self) -> RunSummary:
         """Run what is to be run; leave the hosts clean, whatever happens."""
-        interrupted = claimed = False
+        interrupted = False
         try:
             if (self.path / "campaign.yaml").exists():
                 self.store = RawStore.open(self.path)
                 agree_on_specifications(self.store, self.site.campaign, self.site.cluster)
             self._connect()
             self._take_cluster()
-            claimed = True
             self.store = self._ready_store()
             self._queue_up(self.store)
             self._send_tools()
@@ -162,7 +166,7 @@ class _Run:
             self._log(f"the run ends: {error}")
             raise
         finally:
-            self._clean_up(claimed=claimed)
+            self._clean_up()
             self.site.progress.end()
         return self._summary(interrupted=interrupted)
 
@@ -174,11 +178,12 @@ class _Run:
 
     def _take_cluster(self) -> None:
         self.site.progress.phase("clearing what an earlier run left")
-        busy = workdir.claim(self.site.pool, self.site.cluster, self.site.campaign.name)
+        name = self.site.campaign.name
+        self.claim = lock.claim(self.site.pool, self.site.cluster, name, take_over=self.take_over)
         if self.site.throttle is not None:
             self.site.throttle(None)
-        if busy:
-            self.site.progress.note(f"ended processes that an earlier run left on {', '.join(busy)}")
+        if self.claim.ended:
+            self.site.progress.note(f"ended processes that an earlier run left on {', '.join(self.claim.ended)}")
 
     def _ready_store(self) -> RawStore:
         site = self.site
@@ -330,19 +335,19 @@ class _Run:
         self.site.pool.sink = self._log_command
         gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
 
-    def _clean_up(self, *, claimed: bool) -> None:
+    def _clean_up(self) -> None:
         """Lift the throttle, end what is at work on the hosts, give the cluster back; none needs the others."""
         site = self.site
         site.pool.sink = None
         site.pool.resume()
-        if claimed and site.throttle is not None:
+        if self.claim is not None and site.throttle is not None:
             with suppress(GlusterlabError):
                 site.throttle(None)
-        if claimed:
+        if self.claim is not None:
             with suppress(GlusterlabError):
                 workdir.end_processes(site.pool, site.cluster, deadline_s=4.0)
             with suppress(GlusterlabError):
-                workdir.release(site.pool, site.cluster)
+                lock.release(site.pool, self.claim.owner)
         site.pool.close()
 
     def _left_out(self) -> tuple[str, ...]:

@@ -108,6 +108,14 @@ def run(
     retry: Annotated[
         bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Take the hosts from a run of another controller that did not give them back. Be sure that it is "
+            "gone: what it still does there is ended.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
@@ -124,7 +132,8 @@ def run(
     from glusterlab.report.run import show_run
     from glusterlab.runner import run as execute
 
-    summary = execute(specification, pool, raw, retry=retry, progress=for_console(Console(stderr=True)))
+    progress = for_console(Console(stderr=True))
+    summary = execute(specification, pool, raw, retry=retry, take_over=take_over, progress=progress)
     show_run(summary, as_json=json)
     raise typer.Exit(summary.exit_code)
 

@@ -139,7 +139,7 @@ class Pool:
         self.hosts: dict[str, Host] = {host.name: host for host in hosts}
         self.sink = sink
         self._transport = transport
-        self._mark = mark
+        self.mark = mark
         self._stop = threading.Event()
         self._calls = itertools.count(1)
 
@@ -270,7 +270,7 @@ class Pool:
         words = ["bash", "-c", 'eval "$(cat)" </dev/null']
         if command.marked:
             # Each call has a mark of its own, so that a script can tell its own processes from leftovers.
-            words = ["env", f"{MARKER}={self._mark}.{next(self._calls)}", *words]
+            words = ["env", f"{MARKER}={self.mark}.{next(self._calls)}", *words]
         text = command.library + "\n" + command.script
         return self._caller(
             name, command.script, _under_timeout(words, command.deadline_s), text.encode(), command.deadline_s

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from glusterlab.errors import HostError
-from glusterlab.hosts import script
+from glusterlab.hosts import lock, script
+from glusterlab.hosts.check import ask as check
 from glusterlab.hosts.transport import Outcome
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster, Host
+
+OWNER = f"{lock.LOCK_DIR}/owner.json"
+"""The lock of a host, in `FakeTransport.files`."""
 
 Hook = Callable[[str, str], Outcome | None]
 """Receives a host's name and a script; answers it, or returns None to leave it to the fake."""
@@ -104,7 +108,10 @@ class FakeTransport:
         """Answer a script line by line; the first line that fails ends it."""
         del command, deadline_s
         self.open(host)
-        text = stdin.decode("utf-8", "replace").removeprefix(script.library()).strip("\n")
+        text = stdin.decode("utf-8", "replace")
+        for library in (lock.library(), check.library(), script.library()):
+            text = text.removeprefix(library)
+        text = text.strip("\n")
         if stop.is_set():
             return Outcome(b"", b"", None)
         for hook in reversed(self.hooks):
@@ -126,7 +133,6 @@ class FakeTransport:
         out = ""
         for line in text.splitlines():
             if not line.startswith("gl_") and " gl_part " not in line:
-                self._write(host, line)
                 continue
             words = _words(line[line.index("gl_") :])
             name = None
@@ -136,19 +142,12 @@ class FakeTransport:
                 continue
             code, answer = self._call(host, words)
             if name is not None:
-                out += f"part {name} {code} {base64.b64encode(answer.encode()).decode()}\n"
+                out += _part(name, code, answer)
             elif code:
                 return Outcome(out.encode(), answer.encode(), code)
             else:
                 out += answer
         return Outcome(out.encode(), b"", 0)
-
-    def _write(self, host: Host, line: str) -> None:
-        words = _words(line) if line.startswith(("printf '%s", "rm -f")) else []
-        if words[:1] == ["printf"] and words[-1].startswith(">"):
-            self.files[host.name, words[-1][1:]] = words[2]
-        elif words[:2] == ["rm", "-f"]:
-            self.files.pop((host.name, words[2]), None)
 
     def _call(self, host: Host, words: list[str]) -> tuple[int, str]:
         simple: dict[str, Callable[[], str]] = {
@@ -158,8 +157,13 @@ class FakeTransport:
             "gl_filesystems": lambda: "".join(
                 f"fs {root} /dev/fake{n} xfs rw 4000000000000 3900000000000\n" for n, root in enumerate(words[1:])
             ),
-            "gl_check": lambda: "uid 0\nload 0.1\n",
+            "gl_check": lambda: "uid 0\nload 0.1\nwork_free 90000000000\nfuse_opens yes\n",
+            "gl_take": lambda: self._take(host, words[2:]),
+            "gl_unlock": lambda: self._unlock(host, words[2]),
             "gl_clock": lambda: f"clock {time.time() + self.clock_offset_s.get(host.name, 0.0):.6f}\n",
+            "gl_link": lambda: "link 1\n",
+            "gl_space": lambda: "".join(f"space 900 1000 1048576 {path}\n" for path in words[1:]),
+            "gl_mount_state": lambda: "mount ok\n" if self.mounted.get(host.name) == words[1] else "mount none\n",
             "cat": lambda: self.files.get((host.name, words[1]), "telemetry"),
         }
         if (host.name, words[0]) in self.answers:
@@ -178,11 +182,22 @@ class FakeTransport:
                 del self.mounted[host.name]
         elif words[0] == "gl_kill":
             self.strays.pop(host.name, None)
-        elif words[0] == "gl_mounted":
-            return (0, "fuse.glusterfs\n") if self.mounted.get(host.name) == words[1] else (1, "")
         elif words[0] == "gl_collect":
             return 0, "\0" * 10240
         return 0, ""
+
+    def _take(self, host: Host, words: list[str]) -> str:
+        text, replaced = words[:2]
+        found = self.files.get((host.name, OWNER), text) or "empty"
+        if found not in (text, replaced):
+            return _part("lock", 3, found)
+        self.files[host.name, OWNER] = text
+        return _part("lock", 0, "") + _part("ended", 0, "1\n" if self.strays.pop(host.name, None) else "")
+
+    def _unlock(self, host: Host, text: str) -> str:
+        if self.files.get((host.name, OWNER)) == text:
+            del self.files[host.name, OWNER]
+        return ""
 
     def _facts(self, host: Host) -> str:
         facts = {
@@ -193,12 +208,15 @@ class FakeTransport:
             "memory_bytes": "64000000000",
             "fuse": "yes",
             "interface_operstate": "up",
+            "interface_mtu": "1500",
+            "tuned_profile": "throughput-performance",
             **{f"disk {device}": "7814037168 1 none 128 -" for device in host.devices},
             **{
                 f"tool {tool}": version
                 for tool, version in (
                     ("gluster", "glusterfs 10.3"),
                     ("iozone", "3.489"),
+                    ("iperf3", "3.12"),
                     ("sysstat", "12.6.1"),
                     ("ssh", "OpenSSH_9.2"),
                     ("python3", "3.11.2"),
@@ -284,6 +302,10 @@ class FakeTransport:
             f"<cliOutput><opRet>0</opRet><volStatus><volumes><volume>{nodes}<tasks/></volume></volumes></volStatus>"
             "</cliOutput>"
         )
+
+
+def _part(name: str, code: int, answer: str) -> str:
+    return f"part {name} {code} {base64.b64encode(answer.encode()).decode()}\n"
 
 
 def _words(line: str) -> list[str]:

@@ -1,0 +1,300 @@
+"""The lock of a cluster: every host names the run that measures with it, so that two runs do not measure each other.
+
+Each host has its own lock, at the same place whatever the cluster file says, so clusters that share only some hosts
+exclude each other, too. A run has the cluster when it has all of its hosts. Of runs that start at the same moment the
+earliest waits for the others to give back what they took; they give up at once.
+
+Only the controller that started a run can see whether it is still there. What a run of this controller left behind is
+replaced; a run of another controller is believed to be there until an operator says otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import GlusterlabError, UsageError
+from glusterlab.hosts import script
+from glusterlab.hosts.quoting import quote
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Command, Pool
+    from glusterlab.spec.cluster import Cluster
+
+LOCK_DIR = "/var/lib/glusterlab"
+"""On every host: it outlives a restart of the host, as the run that has it does."""
+
+TIE_S = 10.0
+"""The earliest of runs that start at the same moment waits so long for the others."""
+
+_DEADLINE_S = 60.0
+_RELEASE_DEADLINE_S = 10.0
+
+
+@dataclass(frozen=True)
+class Owner:
+    """The run that has a host.
+
+    Attributes
+    ----------
+    campaign : str
+    controller : str
+        Host name of the machine that runs it.
+    machine : str
+        Tells that machine from others of the same name: a digest, for it is nobody's business on the hosts.
+    pid : int
+    started : str
+        When the process started, in ticks since that machine's boot, with the boot's id: tells the process from a
+        later one of the same number.
+    mark : str
+        What its processes on the hosts carry.
+    since : str
+        When it asked for the hosts, UTC.
+    """
+
+    campaign: str
+    controller: str
+    machine: str
+    pid: int
+    started: str
+    mark: str
+    since: str
+
+    @classmethod
+    def this_process(cls, campaign: str, mark: str) -> Owner:
+        """The process that calls this."""
+        pid = os.getpid()
+        since = datetime.now(UTC).isoformat(timespec="microseconds")
+        return cls(campaign, platform.node(), _this_machine(), pid, _start_of(pid), mark, since)
+
+    @classmethod
+    def read(cls, text: str) -> Owner | None:
+        """The owner that a lock names, or None when that cannot be read."""
+        try:
+            data = json.loads(text)
+            names = ("campaign", "controller", "machine", "started", "mark", "since")
+            return cls(pid=int(data["pid"]), **{name: str(data[name]) for name in names})
+        except (ValueError, KeyError, TypeError):
+            return None
+
+    @property
+    def text(self) -> str:
+        """What is written into the lock."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @property
+    def is_of_this_machine(self) -> bool:
+        """Whether its process can be looked at from here."""
+        return (self.controller, self.machine) == (platform.node(), _this_machine())
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is known to have ended; of another machine's processes that is never known."""
+        return self.is_of_this_machine and self.started != _start_of(self.pid)
+
+    def __str__(self) -> str:
+        since = self.since[:16].replace("T", " ")
+        return f"campaign '{self.campaign}', process {self.pid} on {self.controller}, since {since} UTC"
+
+
+def _start_of(pid: int) -> str:
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}:{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"
+    except (OSError, IndexError):
+        return ""
+
+
+@cache
+def _this_machine() -> str:
+    """Which machine, and which space of process numbers: a container does not see the processes of another."""
+    facts = [platform.node()]
+    for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
+        with suppress(OSError):
+            facts.append(Path(path).read_text().strip())
+            break
+    with suppress(OSError):
+        facts.append(str(Path("/proc/self/ns/pid").readlink()))
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A cluster that is taken.
+
+    Attributes
+    ----------
+    owner : Owner
+        Who has it.
+    ended : tuple of str
+        Hosts on which an earlier run had left processes, which were ended.
+    """
+
+    owner: Owner
+    ended: tuple[str, ...]
+
+
+def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = False) -> Claim:
+    """Take a cluster for one run: lock every host, mark the work directories, end what an earlier run left running.
+
+    One round trip, unless a host has an owner. After an error no host is kept.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    campaign : str
+    take_over : bool
+        Also from a run of another controller, which cannot be seen from here: the operator knows that it is gone.
+
+    Raises
+    ------
+    UsageError
+        When another run has a host.
+    HostError
+        When a host cannot be locked, or its work directory cannot be made, or is there and not the suite's.
+    StoppedError
+        When the run is stopped meanwhile.
+    """
+    owner = Owner.this_process(campaign, pool.mark)
+    try:
+        return Claim(owner, _take(pool, cluster, owner, take_over=take_over))
+    except BaseException:
+        with _although_stopped(pool), suppress(GlusterlabError):
+            release(pool, owner)
+        raise
+
+
+@contextmanager
+def _although_stopped(pool: Pool) -> Iterator[None]:
+    stopped = pool.stop_requested
+    pool.resume()
+    try:
+        yield
+    finally:
+        if stopped:
+            pool.stop()
+
+
+def _take(pool: Pool, cluster: Cluster, own: Owner, *, take_over: bool) -> tuple[str, ...]:
+    ended: list[str] = []
+    replaced = dict.fromkeys(pool.hosts, "")
+    end = time.monotonic() + TIE_S
+    while True:
+        commands = {name: _command([_take_line(cluster, own, text)]) for name, text in replaced.items()}
+        held: dict[str, str] = {}
+        for name, result in pool.run(commands).or_raise().items():
+            parts = script.read_parts(result)
+            lock = script.need(parts, "lock", name)
+            if lock.exit_code:
+                held[name] = lock.text.strip()
+            elif script.need(parts, "ended", name).data:
+                ended.append(name)
+        if not held:
+            return tuple(sorted(ended))
+        owners = {name: Owner.read(text) for name, text in held.items()}
+        obstacles = {name: owner for name, owner in owners.items() if not _may_replace(owner, take_over=take_over)}
+        waits = all(owner is not None and _gives_way(owner, own) for owner in obstacles.values())
+        if obstacles and (not waits or time.monotonic() > end):
+            raise UsageError(_refusal(obstacles, len(pool.hosts)))
+        replaced = {name: "" if name in obstacles else text for name, text in held.items()}
+        if obstacles:
+            pool.sleep(0.3)
+
+
+def _take_line(cluster: Cluster, own: Owner, replaced: str) -> str:
+    mark = f"glusterlab work directory, campaign {own.campaign}"
+    ours = (cluster.mount_root, cluster.work_dir)
+    return script.call("gl_take", LOCK_DIR, own.text, replaced, cluster.work_dir, mark, *ours)
+
+
+def _may_replace(owner: Owner | None, *, take_over: bool) -> bool:
+    if owner is not None and owner.is_gone:
+        return True
+    return take_over and (owner is None or not owner.is_of_this_machine)
+
+
+def _gives_way(owner: Owner, own: Owner) -> bool:
+    """Whether an owner asked later than this run, and so may be giving back right now what it took."""
+    return (owner.since, owner.text) > (own.since, own.text)
+
+
+def _refusal(owners: Mapping[str, Owner | None], hosts: int) -> str:
+    first = min(owners)
+    owner = owners[first]
+    which = first if len(owners) == 1 else f"{len(owners)} of {hosts} hosts, {first} first,"
+    verb = "is" if len(owners) == 1 else "are"
+    if owner is None:
+        return (
+            f"{which} {verb} locked by something that cannot be read: look at {LOCK_DIR}/owner.json there; if no run is"
+            " at work, 'glusterlab run --take-over' replaces it"
+        )
+    found = f"{which} {verb} in use by {owner}: wait for it, or end it"
+    if owner.is_of_this_machine:
+        return f"{found}, then run again"
+    return f"{found} there; if it is gone for good, 'glusterlab run --take-over' takes its place"
+
+
+def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
+    """Who has each host; the hosts are only looked at.
+
+    Returns
+    -------
+    dict of str to (Owner or None, bool)
+        Of each host that is locked: the run, None where that cannot be read, and whether it is known to be gone.
+
+    Raises
+    ------
+    HostError
+        When a host does not answer.
+    """
+    path = f"{LOCK_DIR}/owner.json"
+    results = pool.run_everywhere(_command([f"[ ! -e {quote(path)} ] || {script.part('owner', 'cat', path)}"]))
+    found: dict[str, tuple[Owner | None, bool]] = {}
+    for name, result in results.or_raise().items():
+        parts = script.read_parts(result)
+        if "owner" in parts:
+            owner = Owner.read(parts["owner"].text)
+            found[name] = (owner, owner is not None and owner.is_gone)
+    return found
+
+
+def refuse_if_owned(pool: Pool) -> None:
+    """Refuse to go on when a run has one of the hosts; the hosts are only looked at.
+
+    Raises
+    ------
+    UsageError
+        When one has.
+    HostError
+        When a host does not answer.
+    """
+    busy = {name: owner for name, (owner, gone) in owners(pool).items() if not gone}
+    if busy:
+        raise UsageError(_refusal(busy, len(pool.hosts)))
+
+
+def release(pool: Pool, owner: Owner) -> None:
+    """Give the cluster back; what fails is left to the next `claim`, and a host that another run has is left alone."""
+    pool.run_everywhere(_command([script.call("gl_unlock", LOCK_DIR, owner.text)], deadline_s=_RELEASE_DEADLINE_S))
+
+
+@cache
+def library() -> str:
+    """The functions of host.sh and lock.sh."""
+    return script.library() + files("glusterlab.hosts").joinpath("lock.sh").read_text(encoding="utf-8")
+
+
+def _command(lines: Iterable[str], deadline_s: float = _DEADLINE_S) -> Command:
+    return replace(script.command(lines, deadline_s=deadline_s), library=library())

@@ -1,0 +1,312 @@
+"""The lock of a cluster: host functions in a real bash, and the protocol of runs that want the same hosts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import HostError, StoppedError, UsageError
+from glusterlab.hosts import lock, script
+from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.fake import OWNER, FakeTransport
+from glusterlab.hosts.lock import Owner
+from glusterlab.hosts.transport import Outcome
+from glusterlab.spec import Cluster
+
+HARDWARE = {
+    "disks_per_server": 1,
+    "disk_write": "205 MB/s",
+    "disk_read": "212 MB/s",
+    "server_link": "20 Gbit/s",
+    "client_link": "10 Gbit/s",
+}
+
+
+def cluster_of(*names: str) -> Cluster:
+    servers, clients = names[:-1], names[-1:]
+    return Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "pool",
+            "servers": [{"name": name} for name in servers],
+            "clients": [{"name": name} for name in clients],
+            "hardware": HARDWARE,
+            "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
+        }
+    )
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return cluster_of("s1", "s2", "c1")
+
+
+@pytest.fixture
+def fake(cluster: Cluster) -> FakeTransport:
+    return FakeTransport(cluster)
+
+
+def pool_of(cluster: Cluster, fake: FakeTransport, mark: str = "night.1") -> Pool:
+    return Pool(cluster.hosts, fake, mark=mark)
+
+
+def owner_on(fake: FakeTransport, host: str) -> Owner | None:
+    text = fake.files.get((host, OWNER))
+    return None if text is None else Owner.read(text)
+
+
+def test_every_host_names_the_run_and_one_round_trip_is_enough(cluster: Cluster, fake: FakeTransport) -> None:
+    pool = pool_of(cluster, fake)
+    fake.strays = {"c1": ["iozone -i 0"]}
+    claim = lock.claim(pool, cluster, "night")
+    assert claim.ended == ("c1",)
+    assert [host for host, _ in sorted(fake.calls)] == ["c1", "s1", "s2"]
+    assert {host: owner_on(fake, host) for host in pool.hosts} == dict.fromkeys(pool.hosts, claim.owner)
+    assert lock.owners(pool) == dict.fromkeys(pool.hosts, (claim.owner, False))
+    with pytest.raises(UsageError, match=r"^3 of 3 hosts, c1 first, are in use by campaign 'night', process \d+ on "):
+        lock.refuse_if_owned(pool)
+    lock.release(pool, claim.owner)
+    assert not fake.files
+    lock.refuse_if_owned(pool)
+
+
+def test_a_run_that_has_only_some_of_the_hosts_is_respected(fake: FakeTransport) -> None:
+    other = cluster_of("s2", "s3", "c2")
+    first = lock.claim(pool_of(other, fake, "other.1"), other, "other")
+    mine = cluster_of("s1", "s2", "c1")
+    fake.strays = {"s2": ["iozone of the other run"]}
+    with pytest.raises(UsageError, match=r"^s2 is in use by campaign 'other'.*: wait for it, or end it, then run"):
+        lock.claim(pool_of(mine, fake), mine, "night")
+    assert {host for host, _ in fake.files} == {"s2", "s3", "c2"}
+    assert fake.strays == {"s2": ["iozone of the other run"]}
+    lock.release(pool_of(mine, fake), replace(first.owner, mark="night.1"))
+    assert owner_on(fake, "s2") == first.owner
+
+
+def test_what_a_run_of_this_controller_left_is_replaced(cluster: Cluster, fake: FakeTransport) -> None:
+    for gone in ({"started": "other-boot:12"}, {"pid": 2**22 + 1, "started": "x"}):
+        left = replace(Owner.this_process("killed", "killed.1"), **gone)
+        fake.files["s1", OWNER] = left.text
+        pool = pool_of(cluster, fake)
+        assert lock.owners(pool) == {"s1": (left, True)}
+        lock.refuse_if_owned(pool)
+        claim = lock.claim(pool, cluster, "night")
+        assert owner_on(fake, "s1") == claim.owner
+        lock.release(pool, claim.owner)
+
+
+ELSEWHERE = {
+    "another name": {"controller": "another-machine"},
+    "the same name": {"machine": "0123456789abcdef"},
+}
+
+
+@pytest.mark.parametrize("change", ELSEWHERE.values(), ids=ELSEWHERE)
+def test_a_run_of_another_controller_is_believed_until_the_operator_knows_better(
+    cluster: Cluster, fake: FakeTransport, change: dict[str, str]
+) -> None:
+    theirs = replace(
+        Owner.this_process("far", "far.1"), started="x", since="2026-11-19T22:14:05.000000+00:00", **change
+    )
+    fake.files["s2", OWNER] = theirs.text
+    pool = pool_of(cluster, fake)
+    with pytest.raises(UsageError, match=r"since 2026-11-19 22:14 UTC.*; if it is gone for good, .*--take-over"):
+        lock.claim(pool, cluster, "night")
+    assert fake.files == {("s2", OWNER): theirs.text}
+    claim = lock.claim(pool, cluster, "night", take_over=True)
+    assert owner_on(fake, "s2") == claim.owner
+
+
+@pytest.mark.parametrize("text", ["", "damage", "[1]", '{"campaign": "x"}'])
+def test_a_lock_that_cannot_be_read_is_no_lock_that_is_free(cluster: Cluster, fake: FakeTransport, text: str) -> None:
+    fake.files["s2", OWNER] = text
+    pool = pool_of(cluster, fake)
+    with pytest.raises(UsageError, match="s2 is locked by something that cannot be read"):
+        lock.claim(pool, cluster, "night")
+    lock.claim(pool, cluster, "night", take_over=True)
+
+
+def test_a_run_that_is_alive_here_is_not_taken_over(cluster: Cluster, fake: FakeTransport) -> None:
+    lock.claim(pool_of(cluster, fake, "other.1"), cluster, "other")
+    before = dict(fake.files)
+    with pytest.raises(UsageError, match="in use by campaign 'other'"):
+        lock.claim(pool_of(cluster, fake), cluster, "night", take_over=True)
+    assert fake.files == before
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_runs_that_start_at_once_exactly_one_has_the_cluster(
+    fake: FakeTransport, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    monkeypatch.setattr(lock, "TIE_S", 2.0)
+    clusters = [cluster_of("s1", "s2", "c1"), cluster_of("s2", "s1", "c2"), cluster_of("s2", "s3", "c1")]
+    gate = threading.Barrier(len(clusters))
+    won: list[Owner] = []
+    lost: list[str] = []
+
+    def start(number: int) -> None:
+        pool = pool_of(clusters[number], fake, f"run.{number}.{seed}")
+        gate.wait()
+        try:
+            won.append(lock.claim(pool, clusters[number], f"night-{number}").owner)
+        except UsageError as error:
+            lost.append(str(error))
+
+    threads = [threading.Thread(target=start, args=(number,)) for number in range(len(clusters))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert (len(won), len(lost)) == (1, 2)
+    assert set(fake.files.values()) == {won[0].text}
+    assert len(fake.files) == 3
+
+
+def test_the_earlier_of_two_waits_for_what_the_later_gives_back(cluster: Cluster, fake: FakeTransport) -> None:
+    later = replace(Owner.this_process("later", "later.1"), since="2999-01-01T00:00:00.000000+00:00")
+    fake.files["s2", OWNER] = later.text
+    threading.Timer(1.0, lambda: fake.files.pop(("s2", OWNER))).start()
+    claim = lock.claim(pool_of(cluster, fake), cluster, "night")
+    assert owner_on(fake, "s2") == claim.owner
+
+
+def test_the_earlier_does_not_wait_for_ever(
+    cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lock, "TIE_S", 0.0)
+    later = replace(Owner.this_process("later", "later.1"), since="2999-01-01T00:00:00.000000+00:00")
+    fake.files["s2", OWNER] = later.text
+    with pytest.raises(UsageError, match="s2 is in use by campaign 'later'"):
+        lock.claim(pool_of(cluster, fake), cluster, "night")
+    assert fake.files == {("s2", OWNER): later.text}
+
+
+def test_nothing_is_kept_when_a_host_fails_or_the_run_is_stopped(cluster: Cluster, fake: FakeTransport) -> None:
+    pool = pool_of(cluster, fake)
+    fake.down = {"s2"}
+    with pytest.raises(HostError, match="not reachable"):
+        lock.claim(pool, cluster, "night")
+    assert not fake.files
+    fake.down = set()
+
+    def stop(host: str, text: str) -> Outcome | None:
+        if host == "s2" and text.startswith("gl_take"):
+            pool.stop()
+        return None
+
+    fake.hooks.append(stop)
+    with pytest.raises(StoppedError):
+        lock.claim(pool, cluster, "night")
+    assert not fake.files
+    assert pool.stop_requested
+
+
+def bash(text: str) -> subprocess.CompletedProcess[str]:
+    command = ["bash", "-c", lock.library() + text]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "lock 'of' a host"
+
+
+def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> None:
+    def take(text: str, replaced: str = "") -> tuple[int, str]:
+        done = bash(script.call("gl_lock", str(place), text, replaced))
+        return done.returncode, done.stdout
+
+    assert take("first $(id)") == (0, "")
+    assert (place / "owner.json").read_text() == "first $(id)\n"
+    assert take("first $(id)") == (0, "")
+    assert take("second") == (3, "first $(id)\n")
+    assert take("second", "somebody else") == (3, "first $(id)\n")
+    assert bash(script.call("gl_unlock", str(place), "second")).returncode == 0
+    assert take("second", "first $(id)") == (0, "")
+    assert take("third") == (3, "second\n")
+    assert bash(script.call("gl_unlock", str(place), "second")).returncode == 0
+    assert take("third") == (0, "")
+    (place / "owner.json").write_text("")
+    assert take("fourth") == (3, "empty\n")
+    assert take("fourth", "empty") == (0, "")
+    assert sorted(path.name for path in place.iterdir()) == [".glusterlab", "lock", "owner.json"]
+    assert bash(script.call("gl_unlock", str(place / "gone"), "x")).returncode == 0
+    assert not (place / "gone").exists()
+
+
+def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
+    place.mkdir()
+    (place / "precious").write_text("x")
+    done = bash(script.call("gl_lock", str(place), "mine", ""))
+    assert done.returncode == 1
+    assert "was not made by glusterlab" in done.stderr
+    assert [path.name for path in place.iterdir()] == ["precious"]
+
+
+def test_a_link_in_the_place_of_the_owner_is_never_written_through(place: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("precious")
+    assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 0
+    (place / "owner.json").unlink()
+    (place / "owner.json").symlink_to(target)
+    assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 3
+    assert bash(script.call("gl_lock", str(place), "mine", "precious")).returncode == 0
+    assert target.read_text() == "precious"
+
+
+def test_many_scripts_at_once_leave_one_owner(place: Path) -> None:
+    calls = "\n".join(f'( gl_lock "$1" run-{n} "" >/dev/null; echo "run-{n} $?" ) &' for n in range(40))
+    command = ["bash", "-c", f"{lock.library()}\n{calls}\nwait", "bash", str(place)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    codes = dict(line.split() for line in done.stdout.splitlines())
+    assert sorted(codes.values()) == ["0", *["3"] * 39], done.stderr
+    assert codes[(place / "owner.json").read_text().strip()] == "0"
+
+
+def test_a_host_is_made_ready_only_when_it_is_taken(place: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    take = ("gl_take", str(place), "mine", "", str(work), "campaign night", str(tmp_path))
+    parts = _report(bash(f"gl_kill() {{ echo 17; }}\n{script.call(*take)}"))
+    assert parts["lock"] == (0, b"")
+    assert parts["ended"] == (0, b"17\n")
+    assert (work / ".glusterlab").read_text() == "campaign night\n"
+    (place / "owner.json").write_text("theirs\n")
+    parts = _report(bash(f"gl_kill() {{ echo 17; }}\n{script.call(*take)}"))
+    assert parts == {"lock": (3, b"theirs\n")}
+
+
+def _report(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, bytes]]:
+    from glusterlab.hosts.connection import CommandResult
+
+    assert done.returncode == 0, done.stderr
+    result = CommandResult("s1", "", done.stdout.encode(), b"", 0, 0.0, 1.0)
+    return {name: (part.exit_code, part.data) for name, part in script.read_parts(result).items()}
+
+
+def test_an_owner_is_gone_when_its_process_is(tmp_path: Path) -> None:
+    code = "from glusterlab.hosts import lock; print(lock.Owner.this_process('a', 'a.1').text, flush=True); input()"
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    owner = Owner.read(child.stdout.readline())
+    assert owner is not None
+    assert owner.is_of_this_machine
+    assert not owner.is_gone
+    child.communicate("\n", timeout=30)
+    assert owner.is_gone
+    assert not replace(owner, machine="another").is_gone
+
+
+def test_no_machine_id_is_left_on_the_hosts() -> None:
+    data: dict[str, Any] = json.loads(Owner.this_process("night", "night.1").text)
+    machine_id = Path("/etc/machine-id")
+    if machine_id.exists() and machine_id.read_text().strip():
+        assert machine_id.read_text().strip() not in json.dumps(data)
+    assert len(data["machine"]) == 16
