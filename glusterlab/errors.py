@@ -115,7 +115,15 @@ class CommandError(HostError):
 
 
 class VolumeError(HostError):
-    """The pool answers, but a volume of it is not what it should be."""
+    """The pool answers, but a volume of it is not what it should be.
+
+    Attributes
+    ----------
+    reasons : tuple of Reason
+        What was found wrong, where that was looked at.
+    """
+
+    reasons: tuple[Any, ...] = ()
 
 
 class TestbedError(GlusterlabError):

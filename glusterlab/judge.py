@@ -17,7 +17,7 @@ The rules are those of design.md, "Rules of measurement".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from glusterlab.errors import ParseError
-from glusterlab.reasons import Reason, Status, status_of
+from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 
 MAX_CLOCK_OFFSET_S = 1.0
 """Clocks of the hosts may differ from the controller's by so many seconds."""
+
+MIN_FREE_BYTES = 1 << 20
+"""A file system with less room is full: sar could not write its records any more."""
+
+MIN_FREE_SHARE = 0.01
+"""A brick with a smaller share of its room free is full: Gluster refuses writes then (storage.reserve)."""
 
 MAX_JSON_BYTES = 16 << 20
 """A JSON file of a sample may have so many bytes; raw files from elsewhere are hostile."""
@@ -81,6 +87,13 @@ class DropCaches(_Record):
     after: int
 
 
+class Space(_Record):
+    """Room on a file system of one host."""
+
+    free_bytes: int
+    size_bytes: int
+
+
 class Health(_Record):
     """``gluster/<moment>/health.json``: the state of the pool at one moment, as the runner's probes saw it.
 
@@ -101,6 +114,12 @@ class Health(_Record):
         Hosts with leftover processes of a workload tool, with their command lines.
     drop_caches : dict of str to DropCaches
         Every host by name; only before the workload.
+    link_changes : dict of str to int
+        Hosts by name: how often the carrier of their link came or went since they started.
+    mounts : dict of str to str
+        Clients by name: whether the volume under test answers there: ok, hung, dead or none.
+    space : dict of str to dict of str to Space
+        Hosts by name: the file systems of their bricks and of the work directory, by path.
     """
 
     peers: dict[str, bool]
@@ -110,6 +129,9 @@ class Health(_Record):
     clock_offset_s: dict[str, float]
     stray: dict[str, list[str]] = {}
     drop_caches: dict[str, DropCaches] = {}
+    link_changes: dict[str, int] = {}
+    mounts: dict[str, str] = {}
+    space: dict[str, dict[str, Space]] = {}
 
 
 class Failure(_Record):
@@ -205,9 +227,34 @@ def health_reasons(
         if commands:
             message = f"{len(commands)} leftover processes {moment} the workload, such as {commands[0][:120]!r}"
             add(Reason(code="stray-process", message=message, host=host))
+    reasons.extend(_mount_reasons(health, moment))
+    reasons.extend(_space_reasons(health, moment))
     if moment == "before":
         reasons.extend(_cache_reasons(health, (*servers, *clients)))
     return reasons
+
+
+def _mount_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
+    for host, state in sorted(health.mounts.items()):
+        if state == "hung":
+            message = f"the mounted volume does not answer {moment} the workload"
+            yield Reason(code="mount-hung", message=message, host=host)
+        elif state != "ok":
+            found = "is not mounted" if state == "none" else "is mounted, but its client has ended,"
+            yield Reason(code="pool-unhealthy", message=f"the volume {found} {moment} the workload", host=host)
+
+
+def _space_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
+    bricks = {(brick.host, brick.path) for brick in health.bricks}
+    for host, places in sorted(health.space.items()):
+        for path, space in sorted(places.items()):
+            is_brick = any(name == host and Path(brick).is_relative_to(path) for name, brick in bricks)
+            least = max(MIN_FREE_BYTES, MIN_FREE_SHARE * space.size_bytes) if is_brick else MIN_FREE_BYTES
+            if space.free_bytes < least:
+                message = (
+                    f"{path} is full {moment} the workload: expected {least:.0f} bytes free, found {space.free_bytes}"
+                )
+                yield Reason(code="disk-full", message=message, host=host)
 
 
 def _clock_reasons(health: Health, moment: Moment, hosts: Sequence[str]) -> list[Reason]:
@@ -271,7 +318,7 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
         # what the runner could not read any more, after it had failed, is not one more thing that went wrong
         if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
             reasons.extend(_moment_reasons(folder, moment, servers, clients, cell.layout.bricks))
-    reasons.extend(_restarted(folder))
+    reasons.extend(_changed_meanwhile(folder))
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
@@ -289,20 +336,35 @@ def _recorded_failure(path: Path) -> list[Reason]:
 def _workload_reasons(folder: Path, cell: Cell, command: CommandRecord) -> tuple[list[Reason], WorkloadResult | None]:
     from glusterlab.workloads import WORKLOADS
 
+    full = list(_no_space(folder / "workload", command.host))
     if command.exit_code is None:
         message = f"{cell.tool} was ended at its deadline of {command.deadline_s:g} s"
-        return [Reason(code="tool-timeout", message=message, host=command.host)], None
+        return [*full, Reason(code="tool-timeout", message=message, host=command.host)], None
     try:
         result = WORKLOADS[cell.tool].parse(folder / "workload", cell)
     except ParseError as error:
         place = "" if error.file is None else f"{Path(error.file).name}: "
         message = f"exit code {command.exit_code}; {place}{error.message}"
-        return [Reason(code="tool-failed", message=message, host=command.host)], None
-    reasons = list(result.problems)
+        return [*full, Reason(code="tool-failed", message=message, host=command.host)], None
+    reasons = [*full, *result.problems]
     if command.exit_code != 0:
         message = f"{cell.tool} ended with exit code {command.exit_code}"
         reasons.insert(0, Reason(code="tool-failed", message=message, host=command.host))
     return reasons, result
+
+
+def _no_space(folder: Path, host: str) -> Iterator[Reason]:
+    """Whether the tool met a full file system; it may report success all the same."""
+    for name in ("stdout.txt", "stderr.txt"):
+        try:
+            with (folder / name).open(encoding="utf-8", errors="replace") as file:
+                text = file.read(MAX_JSON_BYTES)
+        except OSError:
+            continue
+        found = next((line.strip() for line in text.splitlines() if NO_SPACE in line.lower()), None)
+        if found is not None:
+            yield Reason(code="disk-full", message=f"the tool said in {name}: {found[:200]}", host=host)
+            return
 
 
 def _moment_reasons(
@@ -316,20 +378,28 @@ def _moment_reasons(
     return health_reasons(health, moment, servers, clients, bricks)
 
 
-def _restarted(folder: Path) -> list[Reason]:
-    """Bricks that have another process after the workload than before: between the two they were offline."""
+def _changed_meanwhile(folder: Path) -> list[Reason]:
+    """What the two looks at the pool show of the time between them: bricks and links that were away, and came back."""
     try:
         before, after = (
-            {(brick.host, brick.path): brick.pid for brick in read_record(Health, file).bricks}
-            for file in (folder / "gluster" / moment / "health.json" for moment in ("before", "after"))
+            read_record(Health, folder / "gluster" / moment / "health.json") for moment in ("before", "after")
         )
     except ParseError:
         return []  # said where the pool's health is looked at
-    return [
-        Reason(code="brick-offline", message=f"{path} was restarted during the workload", host=host)
-        for (host, path), pid in after.items()
-        if None not in (pid, before.get((host, path))) and pid != before[host, path]
+    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
+    restarted = [
+        Reason(code="brick-offline", message=f"{brick.path} was restarted during the workload", host=brick.host)
+        for brick in after.bricks
+        if None not in (brick.pid, pids.get((brick.host, brick.path))) and brick.pid != pids[brick.host, brick.path]
     ]
+    lost = []
+    for host, changes in sorted(after.link_changes.items()):
+        if host in before.link_changes and changes != before.link_changes[host]:
+            # a host that started again counts anew
+            found = f"from {before.link_changes[host]} to {changes}"
+            message = f"the link went down during the workload: its carrier's changes went {found}"
+            lost.append(Reason(code="link-lost", message=message, host=host))
+    return [*restarted, *lost]
 
 
 def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:

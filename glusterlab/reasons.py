@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from glusterlab.errors import CommandError, HostError, VolumeError
+
 ReasonCode = Literal[
     "tool-failed",
     "tool-timeout",
@@ -23,6 +25,9 @@ ReasonCode = Literal[
     "host-unreachable",
     "controller-error",
     "disk-full",
+    "link-lost",
+    "mount-hung",
+    "pool-unhealthy",
 ]
 """What can be wrong with a sample, in the words that sample.json and the tables use."""
 
@@ -30,9 +35,31 @@ Status = Literal["valid", "invalid", "failed"]
 """valid: counts; invalid: a result exists, the conditions were not kept; failed: there is no usable result."""
 
 FAILED_CODES: frozenset[ReasonCode] = frozenset(
-    {"tool-failed", "tool-timeout", "host-unreachable", "controller-error", "disk-full"}
+    {"tool-failed", "tool-timeout", "host-unreachable", "controller-error", "disk-full", "pool-unhealthy"}
 )
 """The codes that leave no usable result."""
+
+
+NO_SPACE = "no space left on device"
+"""What the kernel says of a full file system, in lower case, as tools and hosts pass it on."""
+
+
+def code_of(error: HostError) -> ReasonCode:
+    """The code of what went wrong on a host outside the measured command.
+
+    Examples
+    --------
+    >>> from glusterlab.errors import CommandError, HostError, VolumeError
+    >>> code_of(HostError("not reachable")), code_of(CommandError("'mkdir a' ended with code 1: Stale file handle"))
+    ('host-unreachable', 'controller-error')
+    >>> code_of(CommandError("'mkdir a' ended with code 1: mkdir: a: No space left on device"))
+    'disk-full'
+    """
+    if NO_SPACE in error.message.lower():
+        return "disk-full"
+    if isinstance(error, VolumeError):
+        return "pool-unhealthy"
+    return "controller-error" if isinstance(error, CommandError) else "host-unreachable"
 
 
 class Reason(BaseModel):

@@ -14,15 +14,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glusterlab import recovery
 from glusterlab.agenda import Agenda
 from glusterlab.errors import (
-    CommandError,
     GlusterlabError,
     HostError,
     RawStoreError,
     StoppedError,
     UsageError,
-    VolumeError,
 )
 from glusterlab.hosts import facts, gluster, lock, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
@@ -39,14 +38,13 @@ if TYPE_CHECKING:
     from glusterlab.spec import Layout
     from glusterlab.workloads.base import WorkloadResult
 
-RECONNECT_WITHIN_S = 300.0
-"""A host that is lost in the middle of a run is waited for so long."""
-
 MAX_TROUBLE = 3
 """So many samples of a layout in a row that the hosts, not the workload, made fail end the layout's turn in the round;
 when that is so of every layout the run ends: it would only fill the night."""
 
-_TROUBLE: frozenset[ReasonCode] = frozenset({"host-unreachable", "controller-error"})
+_TROUBLE: frozenset[ReasonCode] = frozenset(
+    {"host-unreachable", "controller-error", "pool-unhealthy", "disk-full", "mount-hung"}
+)
 
 
 def run(
@@ -248,14 +246,11 @@ class _Run:
             except (StoppedError, RawStoreError):
                 raise
             except HostError as error:
-                answered = isinstance(error, CommandError | VolumeError)
-                code: ReasonCode = "controller-error" if answered else "host-unreachable"
-                reason = Reason(code=code, message=error.message, host=error.host)
-                sample = store_failure(self.site, planned.cell, writer, reason)
+                sample = store_failure(self.site, planned.cell, writer, recovery.reasons_of(error))
             except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
                 self._log(f"error of the controller: {error}", traceback=traceback.format_exc())
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
-                sample = store_failure(self.site, planned.cell, writer, reason)
+                sample = store_failure(self.site, planned.cell, writer, [reason])
         self.executed += 1
         self.agenda.add(sample)
         wall = time.monotonic() - ready
@@ -276,19 +271,21 @@ class _Run:
         if self.volume == wanted and not self.doubtful:
             return wanted
         fresh = self.volume != wanted and not WORKLOADS[cell.tool].needs_files(cell.operation)
+        if self.volume != wanted:
+            self.volume = None
         site.progress.phase(f"layout {cell.layout.name}")
-        self.volume, self.doubtful = None, False
         site.pool.sink = self._log_command
         try:
             mark = f"campaign {site.campaign.name}"
-            gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
-            site.progress.phase("waiting for self-heal")
-            left = gluster.wait_for_heal(site.pool, wanted)
+            if self.doubtful:
+                recovery.bring_in_order(site, wanted, mark=mark, note=self._say, fresh=fresh)
+            else:
+                gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
+                site.progress.phase("waiting for self-heal")
+                gluster.wait_for_heal(site.pool, wanted)
         finally:
             site.pool.sink = None
-        if left:
-            self._say(f"{left} entries of volume {wanted.name} still wait for self-heal")
-        self.volume = wanted
+        self.volume, self.doubtful = wanted, False
         return wanted
 
     def _after(self, sample: Sample, layout: Layout) -> None:
@@ -304,9 +301,8 @@ class _Run:
         troubled = bool(codes & _TROUBLE) and "tool-timeout" not in codes
         self.trouble[layout] = self.trouble[layout] + 1 if troubled else 0
         if "host-unreachable" in codes:
-            self._wait_for_hosts()
-        with suppress(GlusterlabError):
-            workdir.end_processes(self.site.pool, self.site.cluster)
+            recovery.wait_for_hosts(self.site.pool, self._say)
+        recovery.clear_hosts(self.site)
         if self.trouble[layout] >= MAX_TROUBLE:
             self._give_up(layout, sample.reasons[0])
 
@@ -317,18 +313,6 @@ class _Run:
         if self.skipped.issuperset(cell.layout for cell in self.plan.cells):
             raise HostError(f"{why}; mend that, then run the same command again: it goes on where it stopped")
         self._say(f"layout {layout.name} is left out for the rest of this round: {why}")
-
-    def _wait_for_hosts(self) -> None:
-        end = time.monotonic() + RECONNECT_WITHIN_S
-        said = False
-        while failed := self.site.pool.connect():
-            if time.monotonic() > end:
-                names = "; ".join(str(error) for _, error in sorted(failed.items()))
-                raise HostError(f"{names}; when it is back, run the same command again: it goes on where it stopped")
-            if not said:
-                self._say(f"waiting for {', '.join(sorted(failed))} to come back")
-                said = True
-            self.site.pool.sleep(5.0)
 
     def _put_away(self) -> None:
         self.site.progress.phase("unmounting and stopping the volume")

@@ -20,7 +20,7 @@ from glusterlab.hosts.connection import Command, CommandResult, Results
 from glusterlab.hosts.quoting import join, quote
 from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, health_reasons, judge
 from glusterlab.raw import Window, dump_json
-from glusterlab.reasons import Reason
+from glusterlab.reasons import Reason, code_of
 from glusterlab.telemetry import sar
 from glusterlab.workloads import WORKLOADS
 from glusterlab.workloads.base import HostCommand, Job, Workload, WorkloadResult
@@ -147,8 +147,7 @@ class SampleRun:
         except (StoppedError, RawStoreError):
             raise
         except HostError as error:
-            code = "controller-error" if isinstance(error, CommandError) else "host-unreachable"
-            reason = Reason.model_validate({"code": code, "message": f"{phase}: {error.message}", "host": error.host})
+            reason = Reason(code=code_of(error), message=f"{phase}: {error.message}", host=error.host)
         except GlusterlabError as error:
             reason = Reason(code="controller-error", message=f"{phase}: {error}")
         self.reasons.append(reason)
@@ -330,7 +329,7 @@ class SampleRun:
         self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
 
 
-def store_failure(site: Site, cell: Cell, writer: SampleWriter, reason: Reason) -> Sample:
+def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Reason]) -> Sample:
     """Store a sample that came to nothing before, or in spite of, `SampleRun`.
 
     Raises
@@ -339,7 +338,7 @@ def store_failure(site: Site, cell: Cell, writer: SampleWriter, reason: Reason) 
         When it cannot be written.
     """
     if not (writer.folder / "failure.json").exists():
-        _write_failure(writer, [reason])
+        _write_failure(writer, reasons)
     servers, clients = _names(site.cluster)
     return _finish(site.cluster, cell, writer, judge(writer.folder, cell, servers, clients), None, {})
 

@@ -164,6 +164,20 @@ gl_heal() {
     echo "heal $least"
 }
 
+# How often the carrier of a link came or went since the host started; of a bond's or bridge's own links, too.
+gl_link() {
+    local file n total=0
+    for file in /sys/class/net/"$1"/carrier_changes /sys/class/net/"$1"/lower_*/carrier_changes; do
+        read -r n 2>/dev/null <"$file" && total=$((total + n))
+    done
+    echo "link $total"
+}
+
+# Room on the file systems of some paths: "space FREE-BLOCKS BLOCKS BYTES-PER-BLOCK PATH" each.
+gl_space() {
+    stat -f -c 'space %a %b %S %n' -- "$@"
+}
+
 # One gluster command; a lock that another command holds is waited for.
 gl_gluster() {
     local n out code
@@ -183,15 +197,46 @@ gl_mounted() {
     awk -v point="$1" '$2 == point { found = $1 " " $3 } END { if (found) print found; else exit 1 }' /proc/mounts
 }
 
+# Whether what is mounted at a point answers: "mount ok", "mount hung" (no answer in time), "mount dead" (an error) or
+# "mount none". Arguments: mount point, seconds.
+gl_mount_state() {
+    local state
+    if gl_mounted "$1" >/dev/null; then
+        # What waits for a hung mount cannot be ended by any signal: so it runs beside, and is not waited for.
+        read -r -t "$2" state < <(exec 2>/dev/null; stat -f -c ok "$1" || echo dead)
+        echo "mount ${state:-hung}"
+    else
+        echo "mount none"
+    fi
+}
+
+# Process numbers of the FUSE clients of a mount point: their last argument is where they are mounted.
+gl_fuse_clients() {
+    local pid
+    for pid in $(grep -lsx glusterfs /proc/[0-9]*/comm | cut -d/ -f3); do
+        [ "$(tr '\0' '\n' 2>/dev/null </proc/"$pid"/cmdline | tail -n 1)" = "$1" ] && echo "$pid"
+    done
+    return 0
+}
+
+# Take a mount away that does not answer. Its client is ended first, which lets go whatever waits for it.
+gl_drop_mount() {
+    local pid
+    for pid in $(gl_fuse_clients "$1"); do kill -s KILL "$pid"; done
+    umount -l "$1" 2>/dev/null
+    ! gl_mounted "$1" >/dev/null
+}
+
 # Mount a volume and see that it is that volume that is mounted. Arguments: server, volume, mount point, options.
 gl_mount() {
     local wanted="$1:/$2" found
-    mkdir -p "$3"
+    case $(gl_mount_state "$3" 10) in
+        "mount ok") ;;
+        # only without a mount: on one that hangs mkdir itself would hang
+        "mount none") mkdir -p "$3" ;;
+        *) gl_drop_mount "$3" || { echo "the mount at $3 does not answer, and cannot be taken away" >&2; return 1; } ;;
+    esac
     found=$(gl_mounted "$3")
-    if [ -n "$found" ] && ! stat -t "$3" >/dev/null 2>&1; then
-        umount -l "$3"
-        found=
-    fi
     if [ -z "$found" ]; then
         # The client is a daemon that outlives the run: it must not carry the mark of one.
         env -u GLUSTERLAB_RUN mount -t glusterfs ${4:+-o "$4"} "$wanted" "$3" || { echo "mount of $wanted at $3 failed" >&2; return 1; }
@@ -201,7 +246,7 @@ gl_mount() {
         "$wanted fuse.glusterfs" | "$1:$2 fuse.glusterfs") ;;
         *) echo "expected $wanted at $3, found '${found:-nothing}'" >&2; return 1 ;;
     esac
-    stat -t "$3" >/dev/null
+    [ "$(gl_mount_state "$3" 30)" = "mount ok" ] || { echo "$wanted is mounted at $3, but does not answer" >&2; return 1; }
 }
 
 # Unmount those of the named volumes that are mounted below a directory, except at one mount point.
@@ -216,7 +261,10 @@ gl_umount_others() {
                 *":/$name" | *":$name") ;;
                 *) continue ;;
             esac
-            umount "$point" 2>/dev/null || umount -l "$point" || failed=1
+            case $(gl_mount_state "$point" 10) in
+                "mount ok") umount "$point" 2>/dev/null || umount -l "$point" || failed=1 ;;
+                *) gl_drop_mount "$point" || failed=1 ;;
+            esac
             rmdir "$point" 2>/dev/null
             break
         done

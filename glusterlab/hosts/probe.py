@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from glusterlab.errors import HostError, ParseError
 from glusterlab.hosts import caches, script
 from glusterlab.hosts.volumes import read_peers, read_status, server_name
-from glusterlab.judge import BrickHealth, DropCaches, Health
-from glusterlab.reasons import Reason
+from glusterlab.judge import BrickHealth, DropCaches, Health, Space
+from glusterlab.reasons import Reason, code_of
 
 if TYPE_CHECKING:
     from glusterlab.hosts.connection import CommandResult, Results
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 SETTLE_S = 6
 """Seconds that entries of writes which have just ended are given to leave the index of pending heals."""
+
+MOUNT_ANSWERS_S = 10
+"""A mounted volume that does not answer within so many seconds hangs."""
 
 MAX_OUTPUT_BYTES = 256 << 20
 """All files that a tool left may have so many bytes together."""
@@ -59,7 +62,9 @@ def lines(host: Host, cluster: Cluster, volume: Volume, *, drop: bool, extra: Ex
             script.part("status", "gl_gluster", "volume", "status", volume.name, "--xml"),
         ]
     if host in cluster.clients:
-        text.append(script.part("mount", "gl_mounted", volume.mount_point))
+        text.append(script.part("mount", "gl_mount_state", volume.mount_point, MOUNT_ANSWERS_S))
+    text.append(script.part("link", "gl_link", host.interface))
+    text.append(script.part("space", "gl_space", cluster.work_dir, *roots))
     if drop:
         text.append(caches.DROP)
     return [*text, *extra.after, script.part("end", "gl_clock")]
@@ -88,11 +93,16 @@ class Probe:
 
 def read(results: Results, cluster: Cluster, volume: Volume) -> Probe:
     """Make a `Health` of the reports of all hosts; what is missing is a problem, never a guess."""
-    problems = [_unreachable(name, error) for name, error in sorted(results.failed.items())]
+    problems = [
+        Reason(code=code_of(error), message=error.message, host=name) for name, error in sorted(results.failed.items())
+    ]
     parts: dict[str, Mapping[str, script.Part]] = {}
     offsets: dict[str, float] = {}
     drops: dict[str, DropCaches] = {}
     strays: dict[str, list[str]] = {}
+    links: dict[str, int] = {}
+    mounts: dict[str, str] = {}
+    space: dict[str, dict[str, Space]] = {}
     heal = 0
     for name, result in results.succeeded.items():
         try:
@@ -102,13 +112,13 @@ def read(results: Results, cluster: Cluster, volume: Volume) -> Probe:
             if found:
                 strays[name] = [line.partition(" ")[2][:300] for line in found.splitlines()][:20]
             if "heal" in report:
-                heal += _count(report["heal"], name)
+                heal += int(_words(report["heal"], "heal", 2, name)[1])
             if "drop" in report:
                 drops[name] = caches.read_drop(report["drop"], name)
-            if "mount" in report and report["mount"].exit_code:
-                problems.append(
-                    Reason(code="controller-error", message=f"{volume.mount_point} is not mounted", host=name)
-                )
+            if "mount" in report:
+                mounts[name] = _words(report["mount"], "mount", 2, name)[1]
+            links[name] = int(_words(script.need(report, "link", name), "link", 2, name)[1])
+            space[name] = _space(script.need(report, "space", name), name)
         except HostError as error:
             problems.append(Reason(code="controller-error", message=error.message, host=name))
     files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
@@ -120,15 +130,11 @@ def read(results: Results, cluster: Cluster, volume: Volume) -> Probe:
         clock_offset_s=offsets,
         stray=strays,
         drop_caches=drops,
+        link_changes=links,
+        mounts=mounts,
+        space=space,
     )
     return Probe(health, parts, files, problems)
-
-
-def _unreachable(name: str, error: HostError) -> Reason:
-    from glusterlab.errors import CommandError
-
-    code = "controller-error" if isinstance(error, CommandError) else "host-unreachable"
-    return Reason.model_validate({"code": code, "message": error.message, "host": name})
 
 
 def clock_offset(report: Mapping[str, script.Part], result: CommandResult) -> float:
@@ -151,11 +157,23 @@ def clock_offset(report: Mapping[str, script.Part], result: CommandResult) -> fl
     return round(min(max(0.0, low), high), 4)
 
 
-def _count(part: script.Part, host: str) -> int:
+def _words(part: script.Part, first: str, count: int, host: str) -> list[str]:
+    """The words of a report of one line, which begins with a certain word; numbers are decimal."""
     words = part.text.split()
-    if len(words) != 2 or words[0] != "heal" or not words[1].isdecimal():
-        raise HostError(f"expected 'heal COUNT', found {part.text[:80]!r}", host=host)
-    return int(words[1])
+    if len(words) != count or words[0] != first or not (first == "mount" or words[1].isdecimal()):
+        raise HostError(f"expected a line '{first} ...', found {part.text[:80]!r}", host=host)
+    return words
+
+
+def _space(part: script.Part, host: str) -> dict[str, Space]:
+    found = {}
+    for line in part.text.splitlines():
+        words = line.split(" ", 4)
+        if len(words) != 5 or words[0] != "space" or not all(word.isdecimal() for word in words[1:4]):
+            raise HostError(f"expected 'space FREE BLOCKS BYTES PATH', found {line[:80]!r}", host=host)
+        free, blocks, size = map(int, words[1:4])
+        found[words[4]] = Space(free_bytes=free * size, size_bytes=blocks * size)
+    return found
 
 
 def _pool_state(

@@ -123,6 +123,7 @@ def test_only_named_volumes_below_the_directory_are_unmounted(tmp_path: Path) ->
     text = f"""
 awk() {{ command awk "${{@/\\/proc\\/mounts/{str(tmp_path / "mounts").replace("/", chr(92) + "/")}}}"; }}
 umount() {{ echo "$*"; }}
+stat() {{ echo ok; }}
 rmdir() {{ true; }}
 {script.call("gl_umount_others", "/mnt/gl", "/mnt/gl/kept", "ours-1", "ours-2", "kept")}
 """

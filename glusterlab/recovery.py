@@ -1,0 +1,145 @@
+"""After trouble: hosts answer again, nothing of the suite is at work on them, the volume is whole, healed and answers.
+
+A sample is only begun on a pool that is in order. What does not come into order within its bound is said, and ends the
+layout's turn, or the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import GlusterlabError, HostError, VolumeError
+from glusterlab.hosts import gluster, probe, script, workdir
+from glusterlab.hosts.connection import Command
+from glusterlab.judge import health_reasons
+from glusterlab.reasons import Reason, code_of
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Pool
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.sample import Site
+
+RECONNECT_WITHIN_S = 300.0
+"""A host that is lost in the middle of a run is waited for so long."""
+
+HEALTHY_WITHIN_S = 300.0
+"""A pool that is not in order after trouble, as its probes see it, is waited for so long."""
+
+SET_UP_WITHIN_S = 60.0
+"""Steps that fail, such as a start of the volume, are tried again for so long: their cause seldom goes by itself."""
+
+_ANSWERS_WITHIN_S = 10.0
+_PAUSE_S = 2.0
+
+Note = Callable[[str], None]
+"""Receives one sentence about what is waited for, found, or changed."""
+
+
+def wait_for_hosts(pool: Pool, note: Note) -> None:
+    """Wait until every host answers a command; a connection that only seems to be open is no answer.
+
+    Raises
+    ------
+    HostError
+        When one does not within `RECONNECT_WITHIN_S`.
+    StoppedError
+    """
+    began = time.monotonic()
+    said = False
+    while failed := _silent(pool):
+        if time.monotonic() - began > RECONNECT_WITHIN_S:
+            names = "; ".join(str(error) for _, error in sorted(failed.items()))
+            raise HostError(f"{names}; when it is back, run the same command again: it goes on where it stopped")
+        if not said:
+            note(f"waiting for {', '.join(sorted(failed))} to come back")
+            said = True
+        pool.sleep(_PAUSE_S)
+    if said:
+        note(f"all hosts answer again, after {time.monotonic() - began:.0f} s")
+
+
+def _silent(pool: Pool) -> dict[str, HostError]:
+    failed = pool.connect()
+    return failed or dict(pool.run_everywhere(Command("true", deadline_s=_ANSWERS_WITHIN_S)).failed)
+
+
+def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
+    """Start and mount a volume as far as it is not, and wait until all that is looked at before a sample is well.
+
+    Parameters
+    ----------
+    site : Site
+    volume : Volume
+    mark : str
+        Text for the marks of directories that are made.
+    note : callable
+    fresh : bool
+        Begin with an empty volume.
+
+    Raises
+    ------
+    VolumeError
+        When the pool is not in order in time: `SET_UP_WITHIN_S` for steps that fail, else `HEALTHY_WITHIN_S`. Its
+        ``reasons`` say what is wrong.
+    StoppedError
+    """
+    began = time.monotonic()
+    said = ""
+    while True:
+        try:
+            gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=fresh)
+            fresh = False
+            site.progress.phase("waiting for self-heal")
+            gluster.wait_for_heal(site.pool, volume, within_s=began + HEALTHY_WITHIN_S - time.monotonic())
+            site.progress.phase("looking at the pool")
+            reasons, within_s = _look(site, volume), HEALTHY_WITHIN_S
+        except HostError as error:
+            reasons = [_set_up_reason(error)]
+            within_s = HEALTHY_WITHIN_S if reasons[0].code == "host-unreachable" else SET_UP_WITHIN_S
+        waited = time.monotonic() - began
+        if not reasons:
+            break
+        first = str(reasons[0])
+        if waited >= within_s:
+            raise VolumeError(f"not in order after {waited:.0f} s: {first}", reasons=tuple(reasons))
+        if first != said:
+            note(f"waiting until the pool is in order: {first}")
+            said = first
+        site.pool.sleep(_PAUSE_S)
+        clear_hosts(site)
+    if said:
+        note(f"the pool is in order again, after {waited:.0f} s")
+
+
+def _look(site: Site, volume: Volume) -> list[Reason]:
+    """What of the conditions of a sample does not hold, its caches aside."""
+    cluster = site.cluster
+    commands = {
+        host.name: script.command(probe.lines(host, cluster, volume, drop=False, extra=probe.Extra()))
+        for host in cluster.hosts
+    }
+    found = probe.read(site.pool.run(commands), cluster, volume)
+    servers, clients = ([host.name for host in hosts] for hosts in (cluster.servers, cluster.clients))
+    reasons = health_reasons(found.health, "before", servers, clients, volume.layout.bricks)
+    return [*found.problems, *(reason for reason in reasons if reason.code != "cache-not-dropped")]
+
+
+def reasons_of(error: HostError) -> list[Reason]:
+    """Why a sample whose layout could not be set up has failed: the pool's state, and what is wrong with it."""
+    found = error.reasons if isinstance(error, VolumeError) else ()
+    return list(dict.fromkeys([_set_up_reason(error), *found]))
+
+
+def _set_up_reason(error: HostError) -> Reason:
+    code = code_of(error)
+    # the host answered, and what it was asked to do to the pool failed
+    return Reason(code="pool-unhealthy" if code == "controller-error" else code, message=error.message, host=error.host)
+
+
+def clear_hosts(site: Site) -> None:
+    """End what a sample left at work, where that can be done; what cannot be ended is seen by the next look."""
+    with suppress(GlusterlabError):
+        workdir.end_processes(site.pool, site.cluster)
