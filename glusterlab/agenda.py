@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from glusterlab.progress import Counts
+from glusterlab.stopping import Decision, ends_after
 
 if TYPE_CHECKING:
     from glusterlab.raw import Sample
     from glusterlab.spec import Plan, PlannedSample
 
-Key = tuple[str, int]
-"""A cell's id and a repeat."""
+Key = tuple[str, int, bool]
+"""A cell's id, a repeat, and whether it is one of the warm-up."""
 
 
 def _key(planned: PlannedSample) -> Key:
-    return planned.cell.id, planned.repeat
+    return planned.cell.id, planned.repeat, planned.warmup
+
+
+@dataclass
+class _CellValues:
+    """The valid values of a cell by repeat, and after which repeat it ends; computed when something was added."""
+
+    by_repeat: dict[int, float] = field(default_factory=dict)
+    ends_after: int | None = None
 
 
 class Agenda:
     """The samples of a plan, each with its executions so far.
 
-    A repeat is complete when it has a valid sample, or had all its attempts.
+    A repeat is complete when it has a valid sample, or had all its attempts. A cell that has reached the target of its
+    campaign needs no further repeats, nor those again that did not come out. A warm-up sample is run while repeats of
+    its cell are still to come, and is never counted among them.
 
     Parameters
     ----------
@@ -33,55 +45,123 @@ class Agenda:
         All that the raw store holds.
     retry : bool
         Give repeats without a valid sample as many attempts again.
+    values : mapping of (str, int) to float
+        What valid samples measured, by cell id and number of the sample; only a plan with a target looks at it.
 
     Attributes
     ----------
     counts : Counts
-        Kept up to date.
+        Kept up to date; of repeats alone, without those that a cell which ended does not need.
     rounds : tuple of int
         Numbers of the plan's rounds, in their order.
     """
 
-    def __init__(self, plan: Plan, attempts: int, samples: Iterable[Sample] = (), *, retry: bool = False) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        attempts: int,
+        samples: Iterable[Sample] = (),
+        *,
+        retry: bool = False,
+        values: Mapping[tuple[str, int], float] | None = None,
+    ) -> None:
         self._planned = plan.samples
+        self._rule = plan.repeats
         self._executions: dict[Key, list[Sample]] = {}
+        self._cells = {cell.id: _CellValues() for cell in plan.cells}
+        known = values or {}
         for sample in samples:
-            self._executions.setdefault((sample.cell_id, sample.repeat), []).append(sample)
+            self._take(sample, known.get((sample.cell_id, sample.sample)))
+        for cell_id in self._cells:
+            self._decide(cell_id)
         self._allowed = {
-            _key(planned): attempts + (len(self._done(planned)) if retry else 0) for planned in self._planned
+            _key(planned): attempts + (len(self.executions(planned)) if retry else 0) for planned in self._planned
         }
+        self._repeats: dict[str, list[PlannedSample]] = {}
+        for planned in plan.counted:
+            self._repeats.setdefault(planned.cell.id, []).append(planned)
         self.rounds = tuple(sorted({planned.round for planned in self._planned}))
-        self.counts = Counts(total=len(self._planned))
+        self.counts = Counts(rounds=max(self.rounds, default=0))
         self._count()
 
-    def add(self, sample: Sample) -> None:
-        """Take in a sample that was just stored."""
-        self._executions.setdefault((sample.cell_id, sample.repeat), []).append(sample)
+    def add(self, sample: Sample, value: float | None = None) -> None:
+        """Take in a sample that was just stored, and what it measured."""
+        self._take(sample, value)
+        self._decide(sample.cell_id)
         self._count()
+
+    def executions(self, planned: PlannedSample) -> list[Sample]:
+        """What has been executed of a planned sample, in the order of its attempts."""
+        return self._executions.get(_key(planned), [])
 
     def attempt(self, planned: PlannedSample) -> int:
         """Number of the next attempt, from 1."""
-        return len(self._done(planned)) + 1
+        return len(self.executions(planned)) + 1
+
+    def is_valid(self, planned: PlannedSample) -> bool:
+        """Whether it has a valid sample."""
+        return any(sample.status == "valid" for sample in self.executions(planned))
+
+    def is_needed(self, planned: PlannedSample) -> bool:
+        """Whether it is, or would be, one of the samples that its cell consists of."""
+        if planned.warmup:
+            return any(self.is_pending(repeat) for repeat in self._repeats[planned.cell.id])
+        return self.ended_after(planned.cell.id) is None or self.is_valid(planned)
 
     def is_pending(self, planned: PlannedSample) -> bool:
-        """Whether it is still to be run: it has no valid sample, and attempts are left."""
-        done = self._done(planned)
-        return len(done) < self._allowed[_key(planned)] and all(sample.status != "valid" for sample in done)
+        """Whether it is still to be run: it is needed, has no valid sample, and attempts are left."""
+        return (
+            len(self.executions(planned)) < self._allowed[_key(planned)]
+            and not self.is_valid(planned)
+            and self.is_needed(planned)
+        )
 
     def pending(self, number: int | None = None) -> list[PlannedSample]:
-        """What is still to be run, or what of one round is, in the plan's order."""
+        """What is still to be run, or what of one round is, in the plan's order; repeats at most."""
         return [planned for planned in self._planned if number in (None, planned.round) and self.is_pending(planned)]
 
     def problems(self) -> list[tuple[PlannedSample, Sample]]:
-        """Planned samples whose last execution is not valid, each with that execution."""
-        last = [(planned, self._done(planned)) for planned in self._planned]
-        return [(planned, done[-1]) for planned, done in last if done and done[-1].status != "valid"]
+        """Repeats that are needed and whose last execution is not valid, each with that execution."""
+        found = []
+        for planned in self._planned:
+            done = self.executions(planned)
+            if done and done[-1].status != "valid" and not planned.warmup and self.is_needed(planned):
+                found.append((planned, done[-1]))
+        return found
 
-    def _done(self, planned: PlannedSample) -> list[Sample]:
-        return self._executions.get(_key(planned), [])
+    def ended_after(self, cell_id: str) -> int | None:
+        """The repeat after which a cell ended because it reached its target; None when it did not, or has none."""
+        return self._cells[cell_id].ends_after
+
+    def decision(self, cell_id: str) -> Decision | None:
+        """How a cell stands to the target of its campaign; None when there is none."""
+        if self._rule is None:
+            return None
+        if self.ended_after(cell_id) is not None:
+            return "reached"
+        return "going-on" if any(map(self.is_pending, self._repeats[cell_id])) else "at-maximum"
+
+    def values(self, cell_id: str) -> list[float]:
+        """What the valid repeats of a cell measured, in their order."""
+        by_repeat = self._cells[cell_id].by_repeat
+        return [by_repeat[repeat] for repeat in sorted(by_repeat)]
+
+    def _take(self, sample: Sample, value: float | None) -> None:
+        self._executions.setdefault((sample.cell_id, sample.repeat, sample.warmup), []).append(sample)
+        if value is not None and sample.status == "valid" and not sample.warmup and sample.cell_id in self._cells:
+            self._cells[sample.cell_id].by_repeat[sample.repeat] = value
+
+    def _decide(self, cell_id: str) -> None:
+        if self._rule is not None and cell_id in self._cells:
+            found = self._cells[cell_id]
+            found.ends_after = ends_after(self._rule, found.by_repeat)
 
     def _count(self) -> None:
-        last = [done[-1].status if (done := self._done(planned)) else None for planned in self._planned]
         counts = self.counts
+        needed = [planned for planned in self._planned if not planned.warmup and self.is_needed(planned)]
+        last = [done[-1].status if (done := self.executions(planned)) else None for planned in needed]
+        counts.total = len(needed)
         counts.valid, counts.invalid, counts.failed = (last.count(s) for s in ("valid", "invalid", "failed"))
-        counts.left = len(self.pending())
+        pending = self.pending()
+        counts.warmup_left = sum(planned.warmup for planned in pending)
+        counts.left = len(pending) - counts.warmup_left

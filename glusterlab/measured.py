@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -86,9 +87,26 @@ def read_result(sample: Sample, cell: Cell, folder: Path) -> WorkloadResult:
     return WORKLOADS[cell.tool].parse(folder / "workload", cell)
 
 
+def number_of(result: WorkloadResult | None) -> float | None:
+    """The bare number of a tool's result; None where it has none."""
+    found = measured(result)
+    return None if found is None else found.value
+
+
 def measured_by(sample: Sample, cell: Cell) -> Measured | None:
     """The number of a stored sample; None when it has none that can be read, of which `glusterlab verify` says why."""
     try:
         return measured(read_result(sample, cell, sample.path))
     except ParseError:
         return None
+
+
+def stored_values(samples: Iterable[Sample], cells: Mapping[str, Cell]) -> dict[tuple[str, int], float]:
+    """The numbers of all valid samples of some cells, by cell id and number of the sample; warm-up left out."""
+    found = {}
+    for sample in samples:
+        if sample.status == "valid" and not sample.warmup and sample.cell_id in cells:
+            value = measured_by(sample, cells[sample.cell_id])
+            if value is not None:
+                found[sample.cell_id, sample.sample] = value.value
+    return found

@@ -37,6 +37,10 @@ class Counts:
         Samples of the plan by the status of their last execution.
     left : int
         Samples that are still to be run, second attempts included.
+    warmup_left : int
+        Samples of the warm-up that are still to be run; all other numbers are without it.
+    rounds : int
+        Number of the campaign's last round.
     """
 
     total: int = 0
@@ -44,6 +48,8 @@ class Counts:
     invalid: int = 0
     failed: int = 0
     left: int = 0
+    warmup_left: int = 0
+    rounds: int = 0
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from glusterlab.errors import (
 )
 from glusterlab.hosts import facts, gluster, lock, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
+from glusterlab.measured import number_of, stored_values
 from glusterlab.progress import Durations, Progress, RunSummary, Silent, describe_sample
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode
@@ -204,8 +205,9 @@ class _Run:
     def _queue_up(self, store: RawStore) -> None:
         """Count what is there: a repeat is complete when it has a valid sample, or had all its attempts."""
         samples = store.samples()
-        self.agenda = Agenda(self.plan, self.site.campaign.attempts, samples, retry=self.retry)
         cells = {cell.id: cell for cell in self.plan.cells}
+        values = stored_values(samples, cells) if self.plan.repeats is not None else {}
+        self.agenda = Agenda(self.plan, self.site.campaign.attempts, samples, retry=self.retry, values=values)
         for sample in samples:
             if sample.status == "valid" and sample.cell_id in cells:
                 self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
@@ -236,7 +238,7 @@ class _Run:
         place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
         began = ready = time.monotonic()
         result: WorkloadResult | None = None
-        with store.begin_sample(planned.cell, **place) as writer:
+        with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
                 volume = self._set_up(planned.cell)
                 ready = time.monotonic()
@@ -252,7 +254,7 @@ class _Run:
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
                 sample = store_failure(self.site, planned.cell, writer, [reason])
         self.executed += 1
-        self.agenda.add(sample)
+        self.agenda.add(sample, number_of(result))
         wall = time.monotonic() - ready
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)
