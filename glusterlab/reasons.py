@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -30,6 +31,99 @@ ReasonCode = Literal[
     "pool-unhealthy",
 ]
 """What can be wrong with a sample, in the words that sample.json and the tables use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """A reason's code in words.
+
+    Attributes
+    ----------
+    sentence : str
+        What it means.
+    advice : str
+        What to do about it.
+    """
+
+    sentence: str
+    advice: str
+
+
+MEANINGS: Mapping[ReasonCode, Meaning] = {
+    "tool-failed": Meaning(
+        "The tool ended with an error, or its output is no result.",
+        "Read workload/stdout.txt and stderr.txt of the sample; run the command of workload/command.json by hand.",
+    ),
+    "tool-timeout": Meaning(
+        "The tool was not done at the deadline, and was ended on every host.",
+        "Look for a hung mount or a dead brick at that time; else raise the campaign's deadline or take smaller files.",
+    ),
+    "tool-incomplete": Meaning(
+        "The tool reports success, but some of its workers did not do all of their work.",
+        "Look at the clients' mounts and at the room on the volume; a worker was killed or met an error.",
+    ),
+    "peer-disconnected": Meaning(
+        "A server was not connected to the pool.",
+        "Run 'gluster peer status' on another server; see that glusterd runs there and that its port 24007 is open.",
+    ),
+    "brick-offline": Meaning(
+        "A brick of the volume was offline before, during or after the measurement.",
+        "Read the brick's log below /var/log/glusterfs/bricks on its server; look at its disk.",
+    ),
+    "heal-pending": Meaning(
+        "Files of the volume waited for self-heal, which would have taken part of what was measured.",
+        "Run 'gluster volume heal VOLUME info'; when it does not settle, look for a brick that comes and goes.",
+    ),
+    "rebalance-running": Meaning(
+        "A rebalance moved files while the volume was measured.",
+        "Wait until 'gluster volume rebalance VOLUME status' says completed, or stop it.",
+    ),
+    "clock-skew": Meaning(
+        "A host's clock differs from the controller's by more than a second, so telemetry and workload do not align.",
+        "Start chronyd or ntpd on the host, and on the controller.",
+    ),
+    "stray-process": Meaning(
+        "A workload tool that is not the sample's own ran on a host.",
+        "Find out who started it ('glusterlab check' names it); nobody else may measure on these hosts meanwhile.",
+    ),
+    "cache-not-dropped": Meaning(
+        "A host's page cache was not seen to be dropped before the measurement.",
+        "See that the suite may write /proc/sys/vm/drop_caches there, as root or by sudo.",
+    ),
+    "telemetry-missing": Meaning(
+        "A host has no readable sar records of the sample.",
+        "See that sysstat is installed there and that its work directory has room.",
+    ),
+    "telemetry-short": Meaning(
+        "A host's sar records do not cover the whole measurement.",
+        "The host was too busy, stopped or restarted: look at its load and its log at that time.",
+    ),
+    "host-unreachable": Meaning(
+        "A host could not be reached by SSH.",
+        "See that it is up and that its link and sshd work; the run waits five minutes for it, then stops.",
+    ),
+    "controller-error": Meaning(
+        "A step of the suite itself failed on a host or on the controller.",
+        "Read the sample's log.txt and the campaign's log; if no host is to blame, report it with both.",
+    ),
+    "disk-full": Meaning(
+        "A file system on a host, or the volume, had no room left.",
+        "Make room there, or take smaller files; 'glusterlab plan' says how much the campaign needs.",
+    ),
+    "link-lost": Meaning(
+        "A host's network link went down and up again during the measurement.",
+        "Look at the cable, the switch port and the kernel's log of that host.",
+    ),
+    "mount-hung": Meaning(
+        "The mounted volume did not answer on a client.",
+        "Read the mount's log below /var/log/glusterfs on the client; the suite mounts it again by itself.",
+    ),
+    "pool-unhealthy": Meaning(
+        "The pool, or its volume, could not be brought in order before the measurement.",
+        "Run 'glusterlab check' and 'gluster volume status' on a server, and mend what they name.",
+    ),
+}
+"""Each code in words, and what to do about it; `Reason.message` has what was found in the one case."""
 
 Status = Literal["valid", "invalid", "failed"]
 """valid: counts; invalid: a result exists, the conditions were not kept; failed: there is no usable result."""

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from glusterlab.spec import Campaign, Cluster
 
 _FREE_CAMPAIGN_KEYS = frozenset(
-    {"title", "description", "layouts", "access", "workloads", "workers", "exclude", "repeats", "attempts", "deadline"}
+    {"title", "description", "layouts", "access", "workloads", "workers", "exclude", "repeats", "warmup", "attempts"}
+    | {"deadline"}
 )
 _FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
 # a testbed that was taken down and started again has other loop devices for the same disks
@@ -72,8 +73,8 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
     lost = sorted(set(old_cells) - new_cells)
     if lost:
         changes.append(f"{len(lost)} cells are gone or changed, such as {lost[0]}")
-    if campaign.repeats < old_campaign.repeats:
-        changes.append(f"repeats: {old_campaign.repeats} before, {campaign.repeats} now")
+    if campaign.most_repeats < old_campaign.most_repeats:
+        changes.append(f"repeats: {old_campaign.most_repeats} before, {campaign.most_repeats} now")
     _refuse(changes, "campaign", store)
     _store_again(store, dump_yaml(campaign))
 
