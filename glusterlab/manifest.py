@@ -13,7 +13,10 @@ from glusterlab.rawfiles import write_atomically
 
 MANIFEST = "MANIFEST.sha256"
 
-UNLISTED = frozenset({MANIFEST, "log.txt", ".lock"})
+CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".lock"})
+"""Files of a campaign's folder that tell of its runs: they change while one is at work, and are no raw data."""
+
+UNLISTED = CHANGING | {MANIFEST}
 """Files of a campaign's folder that the manifest does not list."""
 
 _LINE = re.compile(r"(?P<name>\S.*) (?P<digest>[0-9a-f]{64})")

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from glusterlab.errors import RawStoreError
+from glusterlab.manifest import CHANGING
 from glusterlab.raw import RawStore
 from glusterlab.storage import Remote, mirror, place
 
@@ -65,7 +66,7 @@ class OpenCampaign:
 
 def _counts(name: str) -> bool:
     """Whether a file is the campaign's: not its log, which grows while it is read, nor what is hidden or unfinished."""
-    return name != "log.txt" and not any(part.startswith(".") for part in name.split("/"))
+    return name not in CHANGING and not any(part.startswith(".") for part in name.split("/"))
 
 
 def _local_versions(path: Path) -> dict[str, str]:

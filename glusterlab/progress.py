@@ -9,9 +9,12 @@ import statistics
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
+from glusterlab.errors import GlusterlabError
+from glusterlab.journal import Level, format_line
+from glusterlab.standing import Standing, standing
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
@@ -20,9 +23,14 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from glusterlab.raw import Sample
+    from glusterlab.reasons import Status
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.plan import PlannedSample
     from glusterlab.workloads.base import WorkloadResult
+
+Outcome = Literal["complete", "incomplete", "stopped", "failed"]
+"""complete: every sample is there and valid; incomplete: the run came to its end, and some are not; stopped: as asked;
+failed: an error broke it off."""
 
 
 @dataclass
@@ -97,11 +105,52 @@ class RunSummary:
     not_runnable_reasons: tuple[str, ...] = ()
 
     @property
+    def outcome(self) -> Outcome:
+        """How it ended, in a word."""
+        if self.interrupted:
+            return "stopped"
+        return "complete" if self.valid == self.total else "incomplete"
+
+    @property
     def exit_code(self) -> int:
         """0 when every sample of the plan is valid, also when cells are left out, 130 after a stop, else 1."""
         if self.interrupted:
             return 130
         return 0 if self.valid == self.total else 1
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    message : str
+        For people, in one sentence.
+    summary : RunSummary or None
+        None when an error broke the run off.
+    """
+
+    outcome: Outcome
+    message: str
+    summary: RunSummary | None = None
+
+    @classmethod
+    def of(cls, summary: RunSummary) -> Ending:
+        """The end of a run that no error broke off."""
+        word = "is stopped" if summary.interrupted else "ends"
+        many = f"{summary.valid} of {summary.total} samples valid, {summary.left} left to run"
+        message = f"the run {word} after {format_duration(summary.seconds)}: {many}; {summary.executed} executed"
+        return cls(summary.outcome, message, summary)
+
+    @classmethod
+    def of_error(cls, error: BaseException) -> Ending:
+        """The end of a run that an error broke off."""
+        if isinstance(error, GlusterlabError):
+            return cls("failed", f"the run ends: {error}")
+        said = f": {error}" if str(error) else ""
+        return cls("failed", f"the run ends by an error of the suite: {type(error).__name__}{said}")
 
 
 class Progress(Protocol):
@@ -110,22 +159,22 @@ class Progress(Protocol):
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """The run starts; `counts` is kept up to date by the runner."""
 
-    def note(self, message: str) -> None:
+    def note(self, message: str, level: Level = "info") -> None:
         """Something that a person wants to read in the morning."""
 
     def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
         """A sample starts."""
 
     def phase(self, name: str) -> None:
-        """The sample, or the layout, enters a phase."""
+        """The run enters a phase: of a sample, of a change of layout, or a wait."""
 
     def sample_ends(
         self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
     ) -> None:
         """A sample is in the raw store; `result` is what its tool reported, where that could be read."""
 
-    def end(self) -> None:
-        """The run is over, however it ended."""
+    def end(self, ending: Ending) -> None:
+        """The run is over."""
 
 
 class Silent:
@@ -134,7 +183,7 @@ class Silent:
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """Show nothing."""
 
-    def note(self, message: str) -> None:
+    def note(self, message: str, level: Level = "info") -> None:
         """Show nothing."""
 
     def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
@@ -148,8 +197,52 @@ class Silent:
     ) -> None:
         """Show nothing."""
 
-    def end(self) -> None:
+    def end(self, ending: Ending) -> None:
         """Show nothing."""
+
+
+class Together:
+    """Hands on to several what happens in a run.
+
+    Parameters
+    ----------
+    *parts : Progress
+    """
+
+    def __init__(self, *parts: Progress) -> None:
+        self._parts = parts
+
+    def begin(self, counts: Counts, eta_s: float | None) -> None:
+        """Hand it on."""
+        for part in self._parts:
+            part.begin(counts, eta_s)
+
+    def note(self, message: str, level: Level = "info") -> None:
+        """Hand it on."""
+        for part in self._parts:
+            part.note(message, level)
+
+    def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
+        """Hand it on."""
+        for part in self._parts:
+            part.sample_begins(planned, attempt)
+
+    def phase(self, name: str) -> None:
+        """Hand it on."""
+        for part in self._parts:
+            part.phase(name)
+
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
+    ) -> None:
+        """Hand it on."""
+        for part in self._parts:
+            part.sample_ends(sample, planned, eta_s, result)
+
+    def end(self, ending: Ending) -> None:
+        """Hand it on."""
+        for part in self._parts:
+            part.end(ending)
 
 
 class Durations:
@@ -197,23 +290,28 @@ def _kind(cell: Cell) -> tuple[str, ...]:
     return (cell.tool, cell.operation, cell.layout.type, cell.layout.geometry, cell.layout.backing, cell.model.name)
 
 
-def describe_sample(sample: Sample, planned: PlannedSample) -> str:
+def describe_sample(sample: Sample, planned: PlannedSample, stands: Standing | None = None) -> str:
     """One line about a finished sample, for logs.
 
-    The cell, its repeat and attempt, the status, and the first reason where it is not valid.
+    The cell, its repeat and attempt, the status, what it measured and where the cell stands by then, and the first
+    reason where it is not valid.
     """
+    warmup = "warm-up " if sample.warmup else ""
     again = f", attempt {sample.attempt}" if sample.attempt > 1 else ""
     seconds = sum(sample.phases.values())
-    line = f"{planned.cell.slug} repeat {sample.repeat}{again}: {sample.status} in {format_duration(seconds)}"
+    line = f"{planned.cell.slug} {warmup}repeat {sample.repeat}{again}: {sample.status} in {format_duration(seconds)}"
+    if stands is not None and stands.last is not None and sample.status == "valid":
+        line += f": {stands.last}"
+        if stands.interval and not sample.warmup:
+            line += f" ({stands.interval})"
     if sample.reasons:
         more = f" (and {len(sample.reasons) - 1} more)" if len(sample.reasons) > 1 else ""
         line += f": {sample.reasons[0]}{more}"
     return line
 
 
-@dataclass
 class Lines:
-    """Plain lines with the time of day, for logs and pipes.
+    """Plain lines for logs and pipes, as the campaign's own log has them.
 
     Parameters
     ----------
@@ -221,17 +319,18 @@ class Lines:
         On stderr.
     """
 
-    console: Console
-    _counts: Counts = field(default_factory=Counts)
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._counts = Counts()
 
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """Say how much there is to do."""
         self._counts = counts
-        self._say(f"{counts.total} samples, {counts.total - counts.left} done, {counts.left} to run{_eta(eta_s)}")
+        self.note(f"{counts.total} samples, {counts.total - counts.left} done, {counts.left} to run{ends_about(eta_s)}")
 
-    def note(self, message: str) -> None:
+    def note(self, message: str, level: Level = "info") -> None:
         """Say it."""
-        self._say(message)
+        self._console.print(format_line(time.time(), level, message), markup=False, highlight=False, soft_wrap=True)
 
     def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
         """Nothing: its end has a line."""
@@ -240,97 +339,40 @@ class Lines:
         """Nothing."""
 
     def sample_ends(
-        self,
-        sample: Sample,
-        planned: PlannedSample,
-        eta_s: float | None,
-        result: WorkloadResult | None,  # noqa: ARG002
-    ) -> None:
-        """Say how it came out and how much is left."""
-        self._say(f"{describe_sample(sample, planned)}; {self._counts.left} left{_eta(eta_s)}")
-
-    def end(self) -> None:
-        """Nothing: the summary follows."""
-
-    def _say(self, message: str) -> None:
-        self.console.print(f"{time.strftime('%H:%M:%S')} {message}", markup=False, highlight=False, soft_wrap=True)
-
-
-class Live:
-    """A live view for a terminal: what runs now, how far the run is, and a line for each sample that is done.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        On stderr, a terminal.
-    """
-
-    def __init__(self, console: Console) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-        self._lines = Lines(console)
-        self._counts = Counts()
-        self._bars = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}", markup=False),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-        )
-        self._task: Any = None
-        self._cell = ""
-
-    def begin(self, counts: Counts, eta_s: float | None) -> None:
-        """Start the view."""
-        self._counts = counts
-        self._lines.begin(counts, eta_s)
-        self._task = self._bars.add_task("starting", total=counts.total, state="")
-        self._refresh("starting", eta_s)
-        self._bars.start()
-
-    def note(self, message: str) -> None:
-        """A line above the view."""
-        self._lines.note(message)
-
-    def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
-        """Show the cell that runs."""
-        again = f" attempt {attempt}" if attempt > 1 else ""
-        self._cell = f"{planned.cell.slug} repeat {planned.repeat}{again}"
-
-    def phase(self, name: str) -> None:
-        """Show the phase."""
-        if self._task is not None:
-            self._bars.update(self._task, description=f"{self._cell} · {name}" if self._cell else name)
-
-    def sample_ends(
         self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
     ) -> None:
-        """Move the bar; a line above it says how the sample came out."""
-        self._cell = ""
-        self._lines.sample_ends(sample, planned, eta_s, result)
-        self._refresh("next sample", eta_s)
+        """Say how it came out and how much is left."""
+        line = describe_sample(sample, planned, standing(sample, planned.cell, result))
+        self.note(f"{line}; {self._counts.left} left{ends_about(eta_s)}", level_of(sample.status))
 
-    def end(self) -> None:
-        """Take the view away."""
-        self._bars.stop()
-
-    def _refresh(self, description: str, eta_s: float | None) -> None:
-        counts = self._counts
-        bad = "".join(f", {n} {word}" for word, n in (("invalid", counts.invalid), ("failed", counts.failed)) if n)
-        state = f"{counts.valid} valid{bad}{_eta(eta_s)}"
-        self._bars.update(self._task, description=description, completed=counts.total - counts.left, state=state)
+    def end(self, ending: Ending) -> None:
+        """Nothing: the summary follows."""
 
 
-def _eta(seconds: float | None) -> str:
+def ends_about(seconds: float | None) -> str:
+    """How long it will still take, and when it will be done; empty where that is not known."""
     if not seconds:
         return ""
     at = time.strftime("%a %H:%M", time.localtime(time.time() + seconds))
     return f", about {format_duration(seconds)} ({at})"
 
 
+def level_of(status: Status) -> Level:
+    """How much a sample's status matters in a log.
+
+    Examples
+    --------
+    >>> level_of("valid"), level_of("invalid"), level_of("failed")
+    ('info', 'warning', 'error')
+    """
+    levels: dict[Status, Level] = {"valid": "info", "invalid": "warning", "failed": "error"}
+    return levels[status]
+
+
 def for_console(console: Console) -> Progress:
     """The live view on a terminal, plain lines elsewhere."""
-    return Live(console) if console.is_terminal else Lines(console)
+    if not console.is_terminal or console.is_dumb_terminal:
+        return Lines(console)
+    from glusterlab.view import Live
+
+    return Live(console)

@@ -2,16 +2,15 @@
 
 A sample is written into ``cells/<id>/.sample-<nn>.partial/`` and becomes ``sample-<nn>/`` by one rename, after its
 sample.json, the last of its files, is on the disk. What is left of an interrupted one is removed by `RawStore.recover`.
-Nothing is changed after that; ``MANIFEST.sha256`` lists every file but itself and the campaign's log.txt.
+Nothing is changed after that; ``MANIFEST.sha256`` lists every file but itself and what tells of the campaign's runs
+(log.txt, events.jsonl, now.json).
 """
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import socket
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from os import getpid
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
+from glusterlab.journal import Journal
 from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest, list_files
 from glusterlab.rawfiles import (
     SCHEMA_VERSION,
@@ -309,14 +309,10 @@ class RawStore:
             list_files(self.path, [*new, *cells])
         return partial
 
-    def log(self, entry: Mapping[str, object]) -> None:
-        """Append a line of JSON to the campaign's log.txt, which the manifest does not cover."""
-        line = json.dumps({"time": round(time.time(), 3), **entry}, sort_keys=True, ensure_ascii=False) + "\n"
-        try:
-            with (self.path / "log.txt").open("a") as file:
-                file.write(line)
-        except OSError as error:
-            raise write_error(self.path / "log.txt", error) from error
+    @property
+    def journal(self) -> Journal:
+        """The campaign's log, which the manifest does not cover."""
+        return Journal(self.path)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -25,11 +25,14 @@ from glusterlab.errors import (
 )
 from glusterlab.hosts import facts, gluster, lock, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
+from glusterlab.journal import Journal, Level
 from glusterlab.measured import number_of, stored_values
-from glusterlab.progress import Durations, Progress, RunSummary, Silent, describe_sample
+from glusterlab.now import NowFile
+from glusterlab.progress import Durations, Ending, Progress, RunSummary, Silent, Together, describe_sample
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode
 from glusterlab.resume import agree_on_environment, agree_on_specifications
+from glusterlab.runlog import RunLog
 from glusterlab.sample import SampleRun, Site, Throttle, loggable, store_failure
 from glusterlab.spec import Campaign, Cell, Cluster, Plan, PlannedSample, build_plan, dump_yaml, estimate
 from glusterlab.workloads import WORKLOADS
@@ -105,8 +108,9 @@ def run(
     connections = pool or Pool.of(cluster, mark=f"{campaign.name}.{uuid.uuid4().hex[:8]}")
     if throttle is None and cluster.testbed is not None:
         throttle = _throttle_of(cluster.testbed.state)
-    site = Site(campaign, cluster, connections, progress or Silent(), throttle)
     with RawStore(path).lock(), stop_on_signals(connections):
+        shown = Together(progress or Silent(), NowFile(path), RunLog(Journal(path)))
+        site = Site(campaign, cluster, connections, shown, throttle)
         return _Run(site, plan, path, retry=retry, take_over=take_over).execute()
 
 
@@ -136,10 +140,21 @@ class _Run:
         self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
         self.started = time.monotonic()
         self.store: RawStore | None = None
-        self.revision: str | None = None
+        self.journal = Journal(path)
 
     def execute(self) -> RunSummary:
-        """Run what is to be run; leave the hosts clean, whatever happens."""
+        """Run what is to be run; leave the hosts clean, and say how it ended, whatever happens."""
+        try:
+            interrupted = self._execute()
+            summary = self._summary(interrupted=interrupted)
+        except BaseException as error:
+            self.site.progress.end(Ending.of_error(error))
+            raise
+        self.site.progress.end(Ending.of(summary))
+        return summary
+
+    def _execute(self) -> bool:
+        """Run what is to be run, and leave the hosts clean. Returns whether the run was asked to stop."""
         interrupted = False
         try:
             if (self.path / "campaign.yaml").exists():
@@ -151,8 +166,6 @@ class _Run:
             self._queue_up(self.store)
             self._send_tools()
             self.site.progress.begin(self.agenda.counts, self._eta())
-            message = f"run of campaign {self.site.campaign.name} begins, {self.agenda.counts.left} samples to run"
-            self._log(message, glusterlab_revision=self.revision)
             for reason in self._left_out():
                 self._say(f"not runnable here, and left out: {reason}")
             for number in self.agenda.rounds:
@@ -160,14 +173,11 @@ class _Run:
             self._put_away()
         except StoppedError:
             interrupted = True
-            self._say("stopped as asked; the sample that was at work is dropped")
-        except GlusterlabError as error:
-            self._log(f"the run ends: {error}")
-            raise
+            self._warn("stopped as asked; the sample that was at work is dropped")
         finally:
+            self.site.progress.phase("leaving the hosts clean")
             self._clean_up()
-            self.site.progress.end()
-        return self._summary(interrupted=interrupted)
+        return interrupted
 
     def _connect(self) -> None:
         self.site.progress.phase("connecting to all hosts")
@@ -182,18 +192,18 @@ class _Run:
         if self.site.throttle is not None:
             self.site.throttle(None)
         if self.claim.ended:
-            self.site.progress.note(f"ended processes that an earlier run left on {', '.join(self.claim.ended)}")
+            self._warn(f"ended processes that an earlier run left on {', '.join(self.claim.ended)}")
 
     def _ready_store(self) -> RawStore:
         site = self.site
         site.progress.phase("reading the facts of all hosts")
         environment = facts.environment(site.pool, site.cluster, site.cluster.smallfile_checkout())
-        self.revision = environment["controller"]["glusterlab_revision"]
+        self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
         if self.store is not None:
             agree_on_environment(self.store.environment(), environment)
             dropped = self.store.recover()
             if dropped:
-                site.progress.note(f"dropped what an earlier run left of {dropped[0].parent.name}")
+                self._warn(f"dropped what an earlier run left of {dropped[0].parent.name}")
             return self.store
         return RawStore.create(
             self.path,
@@ -250,7 +260,7 @@ class _Run:
             except HostError as error:
                 sample = store_failure(self.site, planned.cell, writer, recovery.reasons_of(error))
             except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
-                self._log(f"error of the controller: {error}", traceback=traceback.format_exc())
+                self._record(error=str(error), traceback=traceback.format_exc())
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
                 sample = store_failure(self.site, planned.cell, writer, [reason])
         self.executed += 1
@@ -259,9 +269,17 @@ class _Run:
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)
         self.site.progress.sample_ends(sample, planned, self._eta(), result)
-        message = describe_sample(sample, planned)
-        self._log(message, wall_s=round(wall, 3), layout_s=round(ready - began, 3), sample=str(sample.sample))
+        if sample.status != "valid":
+            self._say(self._consequence(planned))
+        self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
         self._after(sample, planned.cell.layout)
+
+    def _consequence(self, planned: PlannedSample) -> str:
+        """What becomes of a sample that did not come out valid."""
+        what = f"{planned.cell.slug} repeat {planned.repeat}"
+        if self.agenda.is_pending(planned):
+            return f"{what}: attempt {self.agenda.attempt(planned)} follows at the end of round {planned.round}"
+        return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
 
     def _set_up(self, cell: Cell) -> Volume:
         """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid.
@@ -280,7 +298,7 @@ class _Run:
         try:
             mark = f"campaign {site.campaign.name}"
             if self.doubtful:
-                recovery.bring_in_order(site, wanted, mark=mark, note=self._say, fresh=fresh)
+                recovery.bring_in_order(site, wanted, mark=mark, note=self._warn, fresh=fresh)
             else:
                 gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
                 site.progress.phase("waiting for self-heal")
@@ -303,7 +321,7 @@ class _Run:
         troubled = bool(codes & _TROUBLE) and "tool-timeout" not in codes
         self.trouble[layout] = self.trouble[layout] + 1 if troubled else 0
         if "host-unreachable" in codes:
-            recovery.wait_for_hosts(self.site.pool, self._say)
+            recovery.wait_for_hosts(self.site.pool, self._warn)
         recovery.clear_hosts(self.site)
         if self.trouble[layout] >= MAX_TROUBLE:
             self._give_up(layout, sample.reasons[0])
@@ -314,7 +332,7 @@ class _Run:
         why = f"{self.trouble[layout]} samples in a row failed for reasons outside the workload, last {reason}"
         if self.skipped.issuperset(cell.layout for cell in self.plan.cells):
             raise HostError(f"{why}; mend that, then run the same command again: it goes on where it stopped")
-        self._say(f"layout {layout.name} is left out for the rest of this round: {why}")
+        self._warn(f"layout {layout.name} is left out for the rest of this round: {why}")
 
     def _put_away(self) -> None:
         self.site.progress.phase("unmounting and stopping the volume")
@@ -343,28 +361,28 @@ class _Run:
     def _eta(self) -> float | None:
         return self.durations.total([planned.cell for planned in self.agenda.pending()])
 
-    def _say(self, message: str) -> None:
-        self.site.progress.note(message)
-        self._log(message)
+    def _say(self, message: str, level: Level = "info") -> None:
+        self.site.progress.note(message, level)
 
-    def _log(self, message: str, **details: object) -> None:
-        if self.store is not None:
-            # What cannot be logged has been said, and the sample's own files are what counts.
-            with suppress(RawStoreError):
-                self.store.log({"message": message, **details})
+    def _warn(self, message: str) -> None:
+        """Say what a person should know in the morning; what is waited for is what the run does now."""
+        if message.startswith("waiting"):
+            self.site.progress.phase(message)
+        self._say(message, "warning")
+
+    def _record(self, **details: object) -> None:
+        # what cannot be logged ends no run: the samples' own files are what counts
+        with suppress(RawStoreError):
+            self.journal.record(**details)
 
     def _log_command(self, result: CommandResult) -> None:
-        if self.store is not None:
-            with suppress(RawStoreError):
-                self.store.log(
-                    {
-                        "host": result.host,
-                        "command": loggable(result.script),
-                        "start": round(result.start, 3),
-                        "end": round(result.end, 3),
-                        "exit_code": result.exit_code,
-                    }
-                )
+        self._record(
+            host=result.host,
+            command=loggable(result.script),
+            start=round(result.start, 3),
+            end=round(result.end, 3),
+            exit_code=result.exit_code,
+        )
 
     def _summary(self, *, interrupted: bool) -> RunSummary:
         counts = self.agenda.counts
@@ -374,7 +392,7 @@ class _Run:
             advice = "run the same command again: it goes on where it stopped"
         elif problems:
             advice = "mend the cause, then run the same command with --retry: it runs only what is not valid"
-        summary = RunSummary(
+        return RunSummary(
             campaign=self.site.campaign.name,
             path=self.path,
             total=counts.total,
@@ -390,6 +408,3 @@ class _Run:
             not_runnable=len(self.plan.not_runnable),
             not_runnable_reasons=self._left_out(),
         )
-        word = "is stopped" if interrupted else "ends"
-        self._log(f"the run {word}: {summary.valid} of {summary.total} samples valid, {summary.left} left to run")
-        return summary

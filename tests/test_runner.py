@@ -19,8 +19,10 @@ from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.transport import Outcome
+from glusterlab.journal import Level, read_events
 from glusterlab.judge import Judgement
-from glusterlab.manifest import Manifest, file_digest
+from glusterlab.manifest import UNLISTED, Manifest, file_digest
+from glusterlab.now import RunState, life, read_now
 from glusterlab.progress import RunSummary, Silent
 from glusterlab.raw import RawStore, Sample, SampleWriter
 from glusterlab.reasons import Reason, status_of
@@ -175,7 +177,7 @@ def test_every_sample_is_run_stored_and_listed(bench: Bench) -> None:
     digests = Manifest.read(bench.store.path).digests
     files = [file for file in bench.store.path.rglob("*") if file.is_file()]
     listed = {file.relative_to(bench.store.path).as_posix(): file for file in files}
-    for name in set(listed) - {"MANIFEST.sha256", "log.txt", ".lock"}:
+    for name in set(listed) - UNLISTED:
         assert digests[name] == file_digest(listed[name])
 
 
@@ -404,7 +406,7 @@ def test_a_bug_in_one_sample_does_not_stop_the_others(bench: Bench) -> None:
     assert (summary.valid, summary.executed) == (4, 5)
     first = next(sample for sample in bench.samples if sample.status == "failed")
     assert "ZeroDivisionError: a bug" in first.reasons[0].message
-    assert "Traceback" in (bench.store.path / "log.txt").read_text()
+    assert "Traceback" in (bench.store.path / "events.jsonl").read_text()
 
 
 def test_a_full_disk_ends_the_run_and_leaves_the_hosts_clean(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -612,7 +614,7 @@ def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monke
     notes: list[str] = []
 
     class Notes(Silent):
-        def note(self, message: str) -> None:
+        def note(self, message: str, level: Level = "info") -> None:
             notes.append(message)
 
     small = {"tool": "smallfile", "operations": ["create", "read"], "file_size": "32 KiB", "files_per_worker": 10}
@@ -639,11 +641,54 @@ def test_a_campaign_that_cannot_run_here_says_why(bench: Bench) -> None:
 def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
     bench.verdict = bad_reads
     bench.run(changed(attempts=1))
-    lines = [json.loads(line) for line in (bench.store.path / "log.txt").read_text().splitlines()]
-    messages = [line["message"] for line in lines if "message" in line]
-    assert messages[0] == "run of campaign night begins, 4 samples to run"
-    assert "glusterlab_revision" in next(line for line in lines if line.get("message") == messages[0])
-    assert any(message.startswith("created volume ") for message in messages)
-    assert any("invalid" in message and "3 entries" in message for message in messages)
-    assert messages[-1] == "the run ends: 2 of 4 samples valid, 0 left to run"
-    assert any("volume create" in line.get("command", "") and line["exit_code"] == 0 for line in lines)
+    lines = (bench.store.path / "log.txt").read_text().splitlines()
+    assert "INFO    the run begins: 4 samples, 0 done, 4 to run" in lines[0]
+    assert any(" INFO    created volume " in line for line in lines)
+    assert any(" WARNING iozone-read-" in line and "invalid in" in line and "3 entries" in line for line in lines)
+    assert any("no attempt is left; 'glusterlab run --retry' gives it new ones" in line for line in lines)
+    assert any(" WARNING the run ends after" in line and "2 of 4 samples valid" in line for line in lines)
+    assert "run the same command with --retry" in lines[-1]
+    events = list(read_events(bench.store.path))
+    assert [event.line for event in events if event.is_for_people] == lines
+    told = [event.details for event in events if not event.is_for_people]
+    assert any("glusterlab_revision" in details for details in told)
+    assert any("volume create" in details.get("command", "") and details["exit_code"] == 0 for details in told)
+
+
+def test_what_a_run_does_now_is_told_from_its_first_step_to_its_end(bench: Bench) -> None:
+    seen: list[RunState] = []
+
+    def look(host: str, text: str) -> Outcome | None:
+        found = read_now(bench.root / "night")
+        assert found is not None
+        seen.append(found)
+        return None
+
+    bench.transport.hooks.append(look)
+    bench.verdict = bad_reads
+    bench.run(changed(attempts=1))
+    assert {life(state) for state in seen} == {"at work"}
+    phases = [state.phase for state in seen]
+    assert {"clearing what an earlier run left", "reading the facts of all hosts", "before", "workload"} <= set(phases)
+    measuring = next(state for state in seen if state.phase == "workload")
+    assert measuring.now is not None
+    assert (measuring.now.operation, measuring.now.workers, measuring.now.attempt) == ("write 1 MiB", 2, 1)
+    last = read_now(bench.root / "night")
+    assert last is not None
+    assert (life(last), last.outcome, last.valid, last.invalid) == ("over", "incomplete", 2, 2)
+    assert last.codes == {"heal-pending": 2}
+    assert last.problems[-1].problem == "heal-pending: 3 entries"
+
+
+def test_a_run_that_an_error_breaks_off_says_so(bench: Bench) -> None:
+    bench.transport.down = {"s2"}
+    with pytest.raises(HostError):
+        bench.run()
+    last = read_now(bench.root / "night")
+    assert last is not None
+    assert last.outcome == "failed"
+    assert "s2: not reachable" in last.message
+    assert "ERROR   the run ends: s2: not reachable" in (bench.root / "night" / "log.txt").read_text()
+    bench.transport.down = set()
+    assert bench.run().exit_code == 0
+    assert "s2: not reachable" in (bench.root / "night" / "log.txt").read_text()

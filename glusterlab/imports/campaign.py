@@ -94,7 +94,7 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
             if progress is not None:
                 progress(order, len(plan.samples))
         message = f"imported {len(samples)} samples in {plan.cells} cells from the folder {plan.folder.resolve().name}"
-        store.log({"message": message})
+        store.journal.say(message)
     return [sample.model_copy(update={"path": path / sample.path.relative_to(store.path)}) for sample in samples]
 
 

@@ -44,7 +44,7 @@ def test_creating_a_campaign_keeps_its_lock_and_log(tmp_path: Path) -> None:
     path = tmp_path / "small"
     path.mkdir()
     with RawStore(path).lock():
-        RawStore(path).log({"message": "before"})
+        RawStore(path).journal.say("before")
         store = make_store(path)
         with pytest.raises(RawStoreError, match="in use by process"), store.lock():
             pass

@@ -1,0 +1,230 @@
+"""The campaign's log: log.txt for people, events.jsonl for scripts; the manifest lists neither.
+
+A line of log.txt has the local date and time with its offset, a level and a message::
+
+    2026-11-20 22:31:05 +0100 INFO    started volume mirror-1x2-jbod-3f2a91
+    2026-11-20 22:33:47 +0100 WARNING iozone-read-... repeat 2: invalid in 53 s: heal-pending: 3 entries
+
+events.jsonl has an object per line, with ``time`` (epoch seconds), ``level`` and ``message``, or a command that was run
+on a host. Campaigns of releases before 0.4 have such objects in their log.txt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from glusterlab.errors import RawStoreError
+from glusterlab.rawfiles import write_error
+
+LOG = "log.txt"
+EVENTS = "events.jsonl"
+
+Level = Literal["info", "warning", "error"]
+"""warning: a person should know of it in the morning; error: something was lost."""
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}) ([A-Z]+) +(.*)")
+_FORMAT = "%Y-%m-%d %H:%M:%S %z"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of a campaign's log.
+
+    Attributes
+    ----------
+    time : float
+        Epoch seconds.
+    level : Level
+    message : str
+        Empty where the entry is for scripts only, such as a command on a host.
+    details : mapping
+        What the entry says besides.
+    """
+
+    time: float
+    level: Level
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether it says something to people."""
+        return bool(self.message)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As events.jsonl has it."""
+        said = {"message": self.message} if self.message else {}
+        return {"time": self.time, "level": self.level, **said, **self.details}
+
+    @property
+    def line(self) -> str:
+        """As log.txt has it; further lines of a message are indented."""
+        return format_line(self.time, self.level, self.message)
+
+
+def format_line(at: float, level: Level, message: str) -> str:
+    r"""A line for a person, with local date and time.
+
+    Examples
+    --------
+    >>> format_line(0.0, "info", "started\nvolume x")[10:].partition("INFO")[2]
+    '    started\n                                  volume x'
+    """
+    stamp = time.strftime(_FORMAT, time.localtime(at))
+    indent = "\n" + " " * (len(stamp) + 9)
+    return f"{stamp} {level.upper():7} {indent.join(message.splitlines())}"
+
+
+class Journal:
+    """Writes a campaign's log.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        ``raw/<campaign>``, which must exist when something is said.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def say(self, message: str, level: Level = "info", **details: object) -> None:
+        """Say something to people and to scripts.
+
+        Parameters
+        ----------
+        message : str
+        level : Level
+        **details
+            For scripts only; plain JSON data.
+
+        Raises
+        ------
+        RawStoreError
+            When it cannot be written.
+        """
+        event = Event(round(time.time(), 3), level, message, details)
+        self._append(LOG, event.line)
+        self._append(EVENTS, _dump(event))
+
+    def record(self, **details: object) -> None:
+        """Keep something for scripts only, such as a command that was run on a host.
+
+        Raises
+        ------
+        RawStoreError
+            When it cannot be written.
+        """
+        self._append(EVENTS, _dump(Event(round(time.time(), 3), "info", "", details)))
+
+    def _append(self, name: str, line: str) -> None:
+        path = self._folder / name
+        try:
+            with path.open("ab+", buffering=0) as file:
+                size = file.seek(0, os.SEEK_END)
+                # a full disk may have cut the line before
+                cut = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+                file.write((b"\n" if cut else b"") + line.encode("utf-8", "backslashreplace") + b"\n")
+        except OSError as error:
+            raise write_error(path, error) from error
+
+
+def _dump(event: Event) -> str:
+    return json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False, default=str)
+
+
+def read_events(folder: Path) -> Iterator[Event]:
+    """The entries of a campaign's log, oldest first; a line that was cut by a kill is passed over.
+
+    Raises
+    ------
+    RawStoreError
+        When the folder has no log, or it cannot be read.
+    """
+    reader = EventReader(folder)
+    if not reader.found:
+        message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
+        raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
+    return reader.new()
+
+
+class EventReader:
+    """Reads a campaign's log, and later what was added to it.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets: dict[str, int] = {}
+
+    @property
+    def found(self) -> bool:
+        """Whether there is a log."""
+        return any((self._folder / name).is_file() for name in (LOG, EVENTS))
+
+    def new(self) -> Iterator[Event]:
+        """The entries since the last call, or all.
+
+        Raises
+        ------
+        RawStoreError
+            When a file is there and cannot be read.
+        """
+        first = EVENTS not in self._offsets
+        has_events = (self._folder / EVENTS).is_file()
+        if first or not has_events:
+            for line in self._lines(LOG):
+                # where there are events, they say again what log.txt says in plain lines, but not its old JSON lines
+                if line.startswith("{") or not has_events:
+                    yield from _read(line)
+        if has_events:
+            for line in self._lines(EVENTS):
+                yield from _read(line)
+
+    def _lines(self, name: str) -> Iterator[str]:
+        path = self._folder / name
+        offset = self._offsets.get(name, 0)
+        try:
+            with path.open("rb") as file:
+                if path.stat().st_size < offset:
+                    offset = 0
+                file.seek(offset)
+                for raw in file:
+                    if not raw.endswith(b"\n"):
+                        break
+                    offset += len(raw)
+                    yield raw.decode("utf-8", "replace").rstrip("\n")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+        finally:
+            self._offsets[name] = offset
+
+
+def _read(line: str) -> Iterator[Event]:
+    if line.startswith("{"):
+        with suppress(ValueError, RecursionError, TypeError):
+            found = json.loads(line)
+            level = found.pop("level", "info")
+            at = float(found.pop("time", 0.0))
+            message = str(found.pop("message", ""))
+            yield Event(at, level if level in LEVELS else "info", message, found)
+    elif match := _LINE.fullmatch(line):
+        with suppress(ValueError):
+            level = match[2].lower()
+            at = datetime.strptime(match[1], _FORMAT).timestamp()  # noqa: DTZ007  the format has %z
+            yield Event(at, cast("Level", level) if level in LEVELS else "info", match[3])

@@ -1,0 +1,80 @@
+"""What a run writes into its campaign's log for the next morning: samples, failures, waits, and a summary."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import RawStoreError
+from glusterlab.journal import Journal, Level
+from glusterlab.progress import Counts, describe_sample, ends_about, level_of
+from glusterlab.standing import standing
+
+if TYPE_CHECKING:
+    from glusterlab.progress import Ending, Outcome
+    from glusterlab.raw import Sample
+    from glusterlab.spec.plan import PlannedSample
+    from glusterlab.workloads.base import WorkloadResult
+
+_LEVELS: dict[Outcome, Level] = {"complete": "info", "incomplete": "warning", "stopped": "warning", "failed": "error"}
+
+
+class RunLog:
+    """A `Progress` that writes what happens into the campaign's log.
+
+    A log that cannot be written ends no run: what counts is in the samples' own files, and a disk that is full stops
+    the run there.
+
+    Parameters
+    ----------
+    journal : Journal
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._counts = Counts()
+
+    def begin(self, counts: Counts, eta_s: float | None) -> None:
+        """How much there is to do."""
+        self._counts = counts
+        done = counts.total - counts.left
+        self.note(f"the run begins: {counts.total} samples, {done} done, {counts.left} to run{ends_about(eta_s)}")
+
+    def note(self, message: str, level: Level = "info") -> None:
+        """Write it."""
+        with suppress(RawStoreError):
+            self._journal.say(message, level)
+
+    def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
+        """Nothing: its end has a line."""
+
+    def phase(self, name: str) -> None:
+        """Nothing."""
+
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
+    ) -> None:
+        """How it came out."""
+        stands = standing(sample, planned.cell, result)
+        details: dict[str, object] = {
+            "cell": planned.cell.id,
+            "sample": sample.sample,
+            "status": sample.status,
+            "codes": [reason.code for reason in sample.reasons],
+        }
+        if stands.last is not None:
+            details |= {"quantity": stands.last.quantity, "value": stands.last.value}
+        with suppress(RawStoreError):
+            line = describe_sample(sample, planned, stands)
+            left = f"{self._counts.left} left{ends_about(eta_s)}"
+            self._journal.say(f"{line}; {left}", level_of(sample.status), **details)
+
+    def end(self, ending: Ending) -> None:
+        """How the run ended, and what is not valid."""
+        self.note(ending.message, _LEVELS[ending.outcome])
+        if ending.summary is None:
+            return
+        for line in (*ending.summary.not_runnable_reasons, *ending.summary.problems):
+            self.note(f"not valid: {line}", "warning")
+        if ending.summary.advice:
+            self.note(ending.summary.advice)
