@@ -15,7 +15,7 @@ WORKERS ?= auto
 
 FUZZ ?= 10000
 
-.PHONY: help setup reproduce test lint unit testbed fuzz notebooks lab lock clean
+.PHONY: help setup reproduce test lint unit testbed faults fuzz notebooks lab lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,8 +47,11 @@ lint: setup ## ruff and mypy
 unit: setup ## Unit tests, doctests and the notebooks' checked cells, in parallel
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env tests glusterlab notebooks
 
-testbed: setup ## The end-to-end test on a small real pool (needs root and Linux, is skipped elsewhere)
+testbed: setup ## The end-to-end and fault tests on a small real pool (need root and Linux, are skipped elsewhere)
 	$(BIN)/pytest -m testbed tests
+
+faults: setup ## Every fault on a real pool in its long form: the runner killed 50 times, and more (root, Linux, an hour)
+	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest -m faults tests/faults
 
 fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in parallel
 	GLUSTERLAB_FUZZ=$(FUZZ) $(BIN)/pytest --numprocesses $(WORKERS) tests/fuzz
