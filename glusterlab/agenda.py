@@ -10,6 +10,7 @@ from glusterlab.progress import Counts
 from glusterlab.stopping import Decision, ends_after
 
 if TYPE_CHECKING:
+    from glusterlab.measured import Measured
     from glusterlab.raw import Sample
     from glusterlab.spec import Plan, PlannedSample
 
@@ -25,7 +26,7 @@ def _key(planned: PlannedSample) -> Key:
 class _CellValues:
     """The valid values of a cell by repeat, and after which repeat it ends; computed when something was added."""
 
-    by_repeat: dict[int, float] = field(default_factory=dict)
+    by_repeat: dict[int, Measured] = field(default_factory=dict)
     ends_after: int | None = None
 
 
@@ -45,7 +46,7 @@ class Agenda:
         All that the raw store holds.
     retry : bool
         Give repeats without a valid sample as many attempts again.
-    values : mapping of (str, int) to float
+    values : mapping of (str, int) to Measured
         What valid samples measured, by cell id and number of the sample; only a plan with a target looks at it.
 
     Attributes
@@ -63,7 +64,7 @@ class Agenda:
         samples: Iterable[Sample] = (),
         *,
         retry: bool = False,
-        values: Mapping[tuple[str, int], float] | None = None,
+        values: Mapping[tuple[str, int], Measured] | None = None,
     ) -> None:
         self._planned = plan.samples
         self._rule = plan.repeats
@@ -84,7 +85,7 @@ class Agenda:
         self.counts = Counts(rounds=max(self.rounds, default=0))
         self._count()
 
-    def add(self, sample: Sample, value: float | None = None) -> None:
+    def add(self, sample: Sample, value: Measured | None = None) -> None:
         """Take in a sample that was just stored, and what it measured."""
         self._take(sample, value)
         self._decide(sample.cell_id)
@@ -141,12 +142,12 @@ class Agenda:
             return "reached"
         return "going-on" if any(map(self.is_pending, self._repeats[cell_id])) else "at-maximum"
 
-    def values(self, cell_id: str) -> list[float]:
+    def values(self, cell_id: str) -> list[Measured]:
         """What the valid repeats of a cell measured, in their order."""
         by_repeat = self._cells[cell_id].by_repeat
         return [by_repeat[repeat] for repeat in sorted(by_repeat)]
 
-    def _take(self, sample: Sample, value: float | None) -> None:
+    def _take(self, sample: Sample, value: Measured | None) -> None:
         self._executions.setdefault((sample.cell_id, sample.repeat, sample.warmup), []).append(sample)
         if value is not None and sample.status == "valid" and not sample.warmup and sample.cell_id in self._cells:
             self._cells[sample.cell_id].by_repeat[sample.repeat] = value
@@ -154,7 +155,8 @@ class Agenda:
     def _decide(self, cell_id: str) -> None:
         if self._rule is not None and cell_id in self._cells:
             found = self._cells[cell_id]
-            found.ends_after = ends_after(self._rule, found.by_repeat)
+            values = {repeat: measured.value for repeat, measured in found.by_repeat.items()}
+            found.ends_after = ends_after(self._rule, values)
 
     def _count(self) -> None:
         counts = self.counts

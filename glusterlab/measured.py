@@ -82,15 +82,9 @@ def read_result(sample: Sample, cell: Cell, folder: Path) -> WorkloadResult:
         from glusterlab.imports.sample import read_sample
 
         return read_sample(folder, cell)
-    from glusterlab.workloads import WORKLOADS
+    from glusterlab.workloads import TOOLS
 
-    return WORKLOADS[cell.tool].parse(folder / "workload", cell)
-
-
-def number_of(result: WorkloadResult | None) -> float | None:
-    """The bare number of a tool's result; None where it has none."""
-    found = measured(result)
-    return None if found is None else found.value
+    return TOOLS[cell.tool].parse(folder / "workload", cell)
 
 
 def measured_by(sample: Sample, cell: Cell) -> Measured | None:
@@ -101,12 +95,12 @@ def measured_by(sample: Sample, cell: Cell) -> Measured | None:
         return None
 
 
-def stored_values(samples: Iterable[Sample], cells: Mapping[str, Cell]) -> dict[tuple[str, int], float]:
+def stored_values(samples: Iterable[Sample], cells: Mapping[str, Cell]) -> dict[tuple[str, int], Measured]:
     """The numbers of all valid samples of some cells, by cell id and number of the sample; warm-up left out."""
     found = {}
     for sample in samples:
         if sample.status == "valid" and not sample.warmup and sample.cell_id in cells:
             value = measured_by(sample, cells[sample.cell_id])
             if value is not None:
-                found[sample.cell_id, sample.sample] = value.value
+                found[sample.cell_id, sample.sample] = value
     return found

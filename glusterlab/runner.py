@@ -26,7 +26,7 @@ from glusterlab.errors import (
 from glusterlab.hosts import facts, gluster, lock, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
 from glusterlab.journal import Journal, Level
-from glusterlab.measured import number_of, stored_values
+from glusterlab.measured import measured, stored_values
 from glusterlab.now import NowFile
 from glusterlab.progress import Durations, Ending, Progress, RunSummary, Silent, Together, describe_sample
 from glusterlab.raw import RawStore, Sample
@@ -264,7 +264,7 @@ class _Run:
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
                 sample = store_failure(self.site, planned.cell, writer, [reason])
         self.executed += 1
-        self.agenda.add(sample, number_of(result))
+        self.agenda.add(sample, measured(result))
         wall = time.monotonic() - ready
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)

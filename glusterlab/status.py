@@ -1,21 +1,50 @@
-"""How far a campaign has come: what is done, invalid, failed and left, per cell."""
+"""How far a campaign has come: what is done, invalid, failed and left, per cell, and what went wrong."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .agenda import Agenda
 from .errors import RawStoreError
 from .manifest import MANIFEST, Manifest
+from .measured import Measured, Quantity, stored_values
+from .reasons import MEANINGS, ReasonCode
+from .stopping import Decision, relative_half_width
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from .analysis.intervals import Estimate
     from .raw import RawStore, Sample
     from .rawsample import Origin
-    from .spec import Cell, Plan
+    from .spec import Cell, Plan, Repeats
+
+LAST_FAILURES = 5
+"""So many of the last samples that are not valid are named."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What the valid repeats of a cell come to, by the interval that the figures draw.
+
+    Attributes
+    ----------
+    quantity : {"throughput_bytes_per_s", "files_per_s"}
+    estimate : Estimate
+        Their mean, in SI base units, with its 95 % interval, where they are enough for one.
+    """
+
+    quantity: Quantity
+    estimate: Estimate
+
+    @property
+    def half_width(self) -> float | None:
+        """Half-width of the interval as a share of the mean; None where there is no interval."""
+        share = relative_half_width(self.estimate)
+        return None if share != share else share
 
 
 @dataclass(frozen=True)
@@ -26,13 +55,19 @@ class CellStatus:
     ----------
     cell : Cell
     wanted : int
-        Repeats that the plan asks for.
+        Repeats that the plan asks for: at most, while the cell may reach a target; what it has, when it did.
     valid : int
         Repeats with a valid sample.
     spent : int
         Repeats without one whose attempts are used up: `run --retry` gives them more.
     invalid, failed : int
-        Executions that came to nothing, whatever became of the repeat later.
+        Executions of repeats that came to nothing, whatever became of the repeat later.
+    warmup : int
+        Valid samples of the warm-up, which are in no other number.
+    interval : Interval or None
+        None while nothing is measured.
+    decision : {"reached", "at-maximum", "going-on"} or None
+        How the cell stands to the campaign's target; None where there is none.
     """
 
     cell: Cell
@@ -41,11 +76,48 @@ class CellStatus:
     spent: int
     invalid: int
     failed: int
+    warmup: int = 0
+    interval: Interval | None = None
+    decision: Decision | None = None
 
     @property
     def left(self) -> int:
-        """Repeats that the next run makes."""
+        """Repeats that the next run makes, at most."""
         return self.wanted - self.valid - self.spent
+
+
+@dataclass(frozen=True)
+class ReasonCount:
+    """How often one thing went wrong.
+
+    Attributes
+    ----------
+    code : ReasonCode
+    samples : int
+        Samples with that reason.
+    open : int
+        Those of them whose repeat has no valid sample since.
+    cells : int
+        Cells that they belong to.
+    hosts : tuple of str
+        That it concerned.
+    """
+
+    code: ReasonCode
+    samples: int
+    open: int
+    cells: int
+    hosts: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """What the code means."""
+        return MEANINGS[self.code].sentence
+
+    @property
+    def advice(self) -> str:
+        """What to do about it."""
+        return MEANINGS[self.code].advice
 
 
 @dataclass(frozen=True)
@@ -62,6 +134,12 @@ class CampaignStatus:
         Whether others measured it.
     missing : tuple of str
         Samples of an import that its manifest lists and that are not there. Those of a measured campaign are left.
+    reasons : tuple of ReasonCount
+        What went wrong, most often first.
+    failures : tuple of Sample
+        The last samples that are not valid, newest first.
+    repeats : Repeats or None
+        The campaign's target and bounds, where it has a target.
     """
 
     campaign: str
@@ -69,10 +147,13 @@ class CampaignStatus:
     not_runnable: int
     origin: Origin = "measured"
     missing: tuple[str, ...] = ()
+    reasons: tuple[ReasonCount, ...] = ()
+    failures: tuple[Sample, ...] = ()
+    repeats: Repeats | None = None
 
     @property
     def complete(self) -> bool:
-        """Whether every repeat of every cell that can run has a valid sample."""
+        """Whether every repeat that a cell which can run needs has a valid sample."""
         return not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
 
     def missing_sentence(self) -> str:
@@ -88,8 +169,13 @@ class CampaignStatus:
         return found + len(self.missing) if name in ("wanted", "left") else found
 
 
-def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple[CellStatus, ...]:
-    """State of each cell of a plan, in the plan's order.
+def count_samples(
+    plan: Plan,
+    samples: Iterable[Sample],
+    attempts: int,
+    values: Mapping[tuple[str, int], Measured] | None = None,
+) -> tuple[CellStatus, ...]:
+    """State of each cell of a plan, in the plan's order, by the same bookkeeping as a run's.
 
     Parameters
     ----------
@@ -98,21 +184,86 @@ def count_samples(plan: Plan, samples: Iterable[Sample], attempts: int) -> tuple
         All that the raw store holds.
     attempts : int
         Executions of one repeat at most.
+    values : mapping of (str, int) to Measured
+        What valid samples measured, by cell id and number of the sample.
     """
-    executions: dict[str, list[Sample]] = {}
-    for sample in samples:
-        executions.setdefault(sample.cell_id, []).append(sample)
-    wanted = Counter(planned.cell.id for planned in plan.samples)
-    found = []
-    for cell in plan.cells:
-        mine = executions.get(cell.id, [])
-        repeats = range(1, wanted[cell.id] + 1)
-        valid = {sample.repeat for sample in mine if sample.status == "valid"} & set(repeats)
-        tries = Counter(sample.repeat for sample in mine)
-        states = Counter(sample.status for sample in mine)
-        spent = sum(repeat not in valid and tries[repeat] >= attempts for repeat in repeats)
-        found.append(CellStatus(cell, wanted[cell.id], len(valid), spent, states["invalid"], states["failed"]))
-    return tuple(found)
+    everything = list(samples)
+    agenda = Agenda(plan, attempts, everything, values=values)
+    states: dict[str, Counter[str]] = {cell.id: Counter() for cell in plan.cells}
+    for sample in everything:
+        if sample.cell_id in states:
+            states[sample.cell_id]["warmup " * sample.warmup + sample.status] += 1
+    repeats: dict[str, list[tuple[bool, bool]]] = {cell.id: [] for cell in plan.cells}
+    for planned in plan.counted:
+        if agenda.is_needed(planned):
+            repeats[planned.cell.id].append((agenda.is_valid(planned), agenda.is_pending(planned)))
+    return tuple(
+        CellStatus(
+            cell,
+            wanted=len(mine := repeats[cell.id]),
+            valid=sum(valid for valid, _ in mine),
+            spent=sum(not valid and not pending for valid, pending in mine),
+            invalid=states[cell.id]["invalid"],
+            failed=states[cell.id]["failed"],
+            warmup=states[cell.id]["warmup valid"],
+            interval=_interval(agenda.values(cell.id)),
+            decision=agenda.decision(cell.id),
+        )
+        for cell in plan.cells
+    )
+
+
+def _interval(values: list[Measured]) -> Interval | None:
+    if not values:
+        return None
+    from .analysis.intervals import mean_interval
+
+    quantity = values[0].quantity
+    return Interval(quantity, mean_interval(each.value for each in values if each.quantity == quantity))
+
+
+def count_reasons(samples: Iterable[Sample]) -> tuple[ReasonCount, ...]:
+    """How often each thing went wrong, warm-up included, most often first."""
+    everything = list(samples)
+    good = {(each.cell_id, each.repeat, each.warmup) for each in everything if each.status == "valid"}
+    by_code: dict[ReasonCode, list[Sample]] = {}
+    hosts: dict[ReasonCode, set[str]] = {}
+    for sample in everything:
+        for code in dict.fromkeys(reason.code for reason in sample.reasons):
+            by_code.setdefault(code, []).append(sample)
+        for reason in sample.reasons:
+            if reason.host is not None:
+                hosts.setdefault(reason.code, set()).add(reason.host)
+    found = [
+        ReasonCount(
+            code,
+            samples=len(those),
+            open=sum((each.cell_id, each.repeat, each.warmup) not in good for each in those),
+            cells=len({each.cell_id for each in those}),
+            hosts=tuple(sorted(hosts.get(code, ()))),
+        )
+        for code, those in by_code.items()
+    ]
+    return tuple(sorted(found, key=lambda count: (-count.samples, count.code)))
+
+
+def last_failures(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """The last samples that are not valid, newest first.
+
+    By the end of their command or, where it was never started, by when sample.json was written.
+    """
+    failures = [sample for sample in samples if sample.status != "valid"]
+    return tuple(sorted(failures, key=ended_at, reverse=True)[:LAST_FAILURES])
+
+
+def ended_at(sample: Sample) -> float:
+    """Epoch seconds of a sample's end, as far as known: of a copy of one that was never started, those of the copy."""
+    if sample.window is not None:
+        return sample.window.end
+    try:
+        return (sample.path / "sample.json").stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _imported(store: RawStore, campaign: str) -> CampaignStatus:
@@ -130,12 +281,16 @@ def _imported(store: RawStore, campaign: str) -> CampaignStatus:
         )
         raise RawStoreError(message, path=path)
     cells = store.cells()
+    samples = [sample for sample in store.samples() if sample.cell_id in cells]
+    values = stored_values(samples, cells)
     states: dict[str, Counter[str]] = {cell_id: Counter() for cell_id in cells}
+    measured: dict[str, list[Measured]] = {cell_id: [] for cell_id in cells}
     there = set()
-    for sample in store.samples():
-        if sample.cell_id in cells:
-            states[sample.cell_id][sample.status] += 1
-            there.add(sample.path.relative_to(store.path).as_posix())
+    for sample in samples:
+        states[sample.cell_id][sample.status] += 1
+        there.add(sample.path.relative_to(store.path).as_posix())
+        if (value := values.get((sample.cell_id, sample.sample))) is not None:
+            measured[sample.cell_id].append(value)
     listed = {
         name.removesuffix("/sample.json")
         for name in Manifest.read(store.path).digests
@@ -144,9 +299,17 @@ def _imported(store: RawStore, campaign: str) -> CampaignStatus:
     found = []
     for cell_id, counts in states.items():
         wanted, valid = counts.total(), counts["valid"]
-        found.append(CellStatus(cells[cell_id], wanted, valid, wanted - valid, counts["invalid"], counts["failed"]))
-    missing = tuple(sorted(listed - there))
-    return CampaignStatus(campaign, tuple(found), not_runnable=0, origin="imported", missing=missing)
+        numbers = (wanted, valid, wanted - valid, counts["invalid"], counts["failed"])
+        found.append(CellStatus(cells[cell_id], *numbers, interval=_interval(measured[cell_id])))
+    return CampaignStatus(
+        campaign,
+        tuple(found),
+        not_runnable=0,
+        origin="imported",
+        missing=tuple(sorted(listed - there)),
+        reasons=count_reasons(samples),
+        failures=last_failures(samples),
+    )
 
 
 def campaign_status(path: Path) -> CampaignStatus:
@@ -165,8 +328,16 @@ def campaign_status(path: Path) -> CampaignStatus:
     if campaign.origin == "imported":
         return _imported(store, campaign.name)
     cluster = load_cluster(path / "cluster.yaml")
+    cells = store.cells()
     has_smallfile = cluster.smallfile_checkout() is not None
-    ran_smallfile = any(cell.tool == "smallfile" for cell in store.cells().values())
+    ran_smallfile = any(cell.tool == "smallfile" for cell in cells.values())
     plan = build_plan(campaign, cluster, smallfile=has_smallfile or ran_smallfile)
-    cells = count_samples(plan, store.samples(), campaign.attempts)
-    return CampaignStatus(campaign=campaign.name, cells=cells, not_runnable=len(plan.not_runnable))
+    samples = store.samples()
+    return CampaignStatus(
+        campaign=campaign.name,
+        cells=count_samples(plan, samples, campaign.attempts, stored_values(samples, cells)),
+        not_runnable=len(plan.not_runnable),
+        reasons=count_reasons(samples),
+        failures=last_failures(samples),
+        repeats=plan.repeats,
+    )

@@ -108,7 +108,8 @@ def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:
     status = CampaignStatus("small", (cell,), not_runnable=4)
     show_status(status, as_json=False)
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1].split() == [CELL.id, "1", "3", "1", "1", "2", "0"]
+    assert lines[0].split() == ["cell", "valid", "of", "left", "given", "up", "invalid"]
+    assert lines[1].split() == [CELL.id, "1", "3", "1", "1", "2"]
     assert "1 of 3 samples valid, 1 left, 1 given up" in lines[-1]
     assert "4 cells not runnable" in lines[-1]
     show_status(status, as_json=True)
