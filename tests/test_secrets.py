@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import lzma
-import re
 from pathlib import Path
 
 import pytest
+
+from glusterlab.secrets import REDACTED, find, redact
 
 PROJECT = Path(__file__).parents[1]
 FOLDERS = [PROJECT / name for name in ("raw", "runbooks", "figures")]
 FOUND = [path for folder in FOLDERS for path in folder.rglob("*") if ".partial/" not in path.as_posix()]
 FILES = sorted(path for path in FOUND if path.is_file())
 
-SECRET = re.compile(
-    rb"PRIVATE KEY"
-    rb"|\bssh-(?:rsa|dss|ed25519)\s+AAAA"
-    rb"|\b(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?token|auth[_-]?token)\b['\"]?\s*[=:]\s*['\"]?\w"
-    rb"|\b(?:ghp|gho|glpat|xox[bp])[_-][A-Za-z0-9]{16,}"
-    rb"|\bAKIA[0-9A-Z]{16}\b",
-    re.IGNORECASE,
-)
 
-
-def secrets(path: Path) -> list[bytes]:
+def secrets(path: Path) -> list[str]:
     data = path.read_bytes()
     if path.suffix == ".xz":
         data = lzma.decompress(data)
-    return [match.group() for match in SECRET.finditer(data)]
+    return [secret.kind for secret in find(data.decode("utf-8", "replace"))]
 
 
 @pytest.mark.skipif(not FILES, reason="nothing is measured yet")
@@ -35,20 +27,64 @@ def test_no_file_holds_a_secret() -> None:
     assert {str(path.relative_to(PROJECT)): found for path in FILES if (found := secrets(path))} == {}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "-----BEGIN OPENSSH PRIVATE KEY-----",
-        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA",
-        'password: "hunter2"',
-        "API_KEY=abc",
-        "ghp_0123456789abcdefghij",
-        "AKIAIOSFODNN7EXAMPLE",
-    ],
-)
+KEY = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEA\n-----END OPENSSH PRIVATE KEY-----"
+SECRETS = {
+    KEY: "b3BlbnNzaC1rZXktdjEA",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA": "AAAAC3",
+    'password: "hunter2"': "hunter2",
+    "DB_PASSWORD=hunter2 iozone": "hunter2",
+    '{"api_key": "abc"}': '"abc"',
+    '{\\"secret\\": \\"abcdef\\"}': "abcdef",
+    "AWS_SECRET_ACCESS_KEY='wJalr/bPxRfiCY'": "wJalr",
+    "<password>3f1e-22</password>": "3f1e",
+    "mount --user me --password hunter2 /mnt": "hunter2",
+    "token = 0123456789abcdef0123": "0123456789",
+    "Authorization: Bearer abcdefgh12345678": "abcdefgh",
+    "ghp_0123456789abcdefghij": "0123456789",
+    "AKIAIOSFODNN7EXAMPLE": "IOSFODNN7",
+    "https://admin:hunter2@pool.example.org/": "hunter2",
+    "https://hooks.slack.com/services/T000/B000/XXXX": "B000",
+    "https://chat.example.org/hooks/abcdefghijklmnopqrstuvwxyz": "abcdefghij",
+    "https://s3.example.org/raw?X-Amz-Signature=0123456789abcdef": "0123456789",
+}
+
+
+@pytest.mark.parametrize("text", SECRETS)
 def test_a_secret_is_found_also_in_compressed_files(tmp_path: Path, text: str) -> None:
     plain, packed = tmp_path / "a.txt", tmp_path / "a.xz"
     plain.write_text(f"some\n{text}\nmore")
     packed.write_bytes(lzma.compress(plain.read_bytes()))
     assert secrets(plain)
     assert secrets(packed)
+
+
+@pytest.mark.parametrize(("text", "value"), SECRETS.items())
+def test_a_secret_is_taken_out_and_what_is_around_it_stays(text: str, value: str) -> None:
+    clean = redact(f"before {text} after")
+    assert value not in clean
+    assert REDACTED in clean
+    assert clean.startswith("before ")
+    assert clean.endswith(" after")
+    assert list(find(clean)) == []
+    assert redact(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ssh -o PasswordAuthentication=no -o BatchMode=yes s1",
+        "PasswordAuthentication no",
+        "token: 17",
+        "sshd: no secret is written",
+        "http://127.0.0.1:8080/path",
+        "git@github.com:fatiando/pooch.git",
+        "the key of server01 is not in known_hosts",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact(text) == text
+
+
+def test_the_search_takes_time_that_grows_with_the_text() -> None:
+    for piece in ("password", "a", "-", "://a:", "<secret", "--password ", "token=", "eyJ"):
+        list(find(piece * (400_000 // len(piece))))
