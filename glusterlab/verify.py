@@ -32,6 +32,8 @@ FindingCode = Literal[
     "invalid-sample",
     "status-differs",
     "reasons-differ",
+    "warmup-differs",
+    "doubled-sample",
     "leftover-partial",
 ]
 
@@ -84,12 +86,13 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
     findings = [*_manifest_findings(path), *_json_findings(path), *_partial_findings(path)]
     samples = sorted(path.glob("cells/*/sample-*"))
     cells: dict[str, Cell | None] = {}
+    counted: dict[tuple[str, int, bool], str] = {}
     for number, folder in enumerate(samples, start=1):
         cell_id = folder.parent.name
         if cell_id not in cells:
             cells[cell_id], found = _cell(path, cell_id)
             findings.extend(found)
-        findings.extend(_sample_findings(path, folder, cells[cell_id]))
+        findings.extend(_sample_findings(path, folder, cells[cell_id], counted))
         if progress is not None:
             progress(number, len(samples))
     return sorted(set(findings), key=lambda finding: (finding.path, finding.code, finding.message))
@@ -177,7 +180,10 @@ def _cell(root: Path, cell_id: str) -> tuple[Cell | None, list[Finding]]:
     return cell, []
 
 
-def _sample_findings(root: Path, folder: Path, cell: Cell | None) -> Iterator[Finding]:
+def _sample_findings(
+    root: Path, folder: Path, cell: Cell | None, counted: dict[tuple[str, int, bool], str]
+) -> Iterator[Finding]:
+    """Look at one sample; `counted` has the valid one of each repeat so far."""
     name = f"{_relative(root, folder)}/sample.json"
     try:
         sample = Sample.read(folder)
@@ -187,6 +193,16 @@ def _sample_findings(root: Path, folder: Path, cell: Cell | None) -> Iterator[Fi
     if (sample.cell_id, f"sample-{sample.sample:02d}") != (folder.parent.name, folder.name):
         message = f"expected a sample of this folder, found {sample.cell_id} sample {sample.sample}"
         yield Finding("invalid-sample", name, message)
+    if sample.warmup != (sample.round < 1):
+        kept, found = ("a warm-up", "no warm-up") if sample.warmup else ("a repeat", "one of the warm-up")
+        message = f"marked as {kept}, but its round, {sample.round}, is {found}: restore it from a copy"
+        yield Finding("warmup-differs", name, message)
+    if sample.status == "valid":
+        repeat = (folder.parent.name, sample.repeat, sample.warmup)
+        first = counted.setdefault(repeat, name)
+        if first != name:
+            message = f"expected one valid sample of repeat {sample.repeat}, found {first} before: a repeat counts once"
+            yield Finding("doubled-sample", name, f"{message}; find out which of them is a copy")
     if cell is None:
         return
     if sample.origin == "imported":

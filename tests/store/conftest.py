@@ -99,8 +99,9 @@ def finish(writer: SampleWriter, cell: Cell) -> Sample:
     )
 
 
-def add_sample(store: RawStore, cell: Cell, repeat: int = 1) -> Sample:
-    with store.begin_sample(cell, repeat=repeat, round=repeat, order=repeat, attempt=1) as writer:
+def add_sample(store: RawStore, cell: Cell, repeat: int = 1, *, warmup: bool = False) -> Sample:
+    place = {"repeat": repeat, "round": 0 if warmup else repeat, "order": repeat, "attempt": 1}
+    with store.begin_sample(cell, **place, warmup=warmup) as writer:
         fill(writer, cell)
         return finish(writer, cell)
 

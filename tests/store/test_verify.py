@@ -10,10 +10,11 @@ import pytest
 
 from glusterlab.errors import RawStoreError
 from glusterlab.manifest import MANIFEST, Manifest, file_digest
+from glusterlab.raw import RawStore
 from glusterlab.rawfiles import dump_json
 from glusterlab.verify import verify
 
-from .conftest import make_cell
+from .conftest import add_sample, make_cell
 
 CELL = make_cell().id
 SAMPLE = f"cells/{CELL}/sample-01"
@@ -156,3 +157,34 @@ def test_manifest_damaged_or_gone(campaign: Path) -> None:
 def test_no_campaign(tmp_path: Path) -> None:
     with pytest.raises(RawStoreError, match="expected a campaign's folder"):
         verify(tmp_path)
+
+
+def test_a_warmup_mark_that_does_not_fit_the_round(campaign: Path) -> None:
+    _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(warmup=True))
+    _relist(campaign, f"{SAMPLE}/sample.json")
+    assert _found(campaign) == {f"{SAMPLE}/sample.json": {"warmup-differs"}}
+    _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(round=0))
+    _relist(campaign, f"{SAMPLE}/sample.json")
+    assert _found(campaign) == {}
+    _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(warmup=False))
+    _relist(campaign, f"{SAMPLE}/sample.json")
+    assert _found(campaign) == {f"{SAMPLE}/sample.json": {"warmup-differs"}}
+
+
+def test_a_warmup_is_judged_as_every_sample_is(new_store: RawStore) -> None:
+    sample = add_sample(new_store, make_cell(), warmup=True)
+    assert _found(new_store.path) == {}
+    name = f"{sample.path.relative_to(new_store.path)}/workload/stdout.txt"
+    (new_store.path / name).write_text("Can not open temporary file\n")
+    _relist(new_store.path, name)
+    assert _found(new_store.path) == {f"{SAMPLE}/sample.json": {"status-differs"}}
+
+
+def test_a_repeat_that_would_count_twice(campaign: Path) -> None:
+    second = f"cells/{CELL}/sample-02/sample.json"
+    _edit_json(campaign, second, lambda sample: sample.update(repeat=1, round=1))
+    _relist(campaign, second)
+    assert _found(campaign) == {second: {"doubled-sample"}}
+    _edit_json(campaign, second, lambda sample: sample.update(round=0, warmup=True))
+    _relist(campaign, second)
+    assert _found(campaign) == {}
