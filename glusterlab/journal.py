@@ -151,11 +151,7 @@ def read_events(folder: Path) -> Iterator[Event]:
     RawStoreError
         When the folder has no log, or it cannot be read.
     """
-    reader = EventReader(folder)
-    if not reader.found:
-        message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
-        raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
-    return reader.new()
+    return EventReader.open(folder).new()
 
 
 class EventReader:
@@ -170,10 +166,19 @@ class EventReader:
         self._folder = folder
         self._offsets: dict[str, int] = {}
 
-    @property
-    def found(self) -> bool:
-        """Whether there is a log."""
-        return any((self._folder / name).is_file() for name in (LOG, EVENTS))
+    @classmethod
+    def open(cls, folder: Path) -> EventReader:
+        """Open the log of a campaign.
+
+        Raises
+        ------
+        RawStoreError
+            When it has none.
+        """
+        if not any((folder / name).is_file() for name in (LOG, EVENTS)):
+            message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
+            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
+        return cls(folder)
 
     def new(self) -> Iterator[Event]:
         """The entries since the last call, or all.

@@ -147,38 +147,55 @@ class Webhook:
         return "Webhook(...)"
 
 
-def tell(
-    end: RunEnd,
-    *,
-    command: str | None,
-    webhook: Webhook | None,
-    command_limit_s: float = COMMAND_LIMIT_S,
-    webhook_limit_s: float = WEBHOOK_LIMIT_S,
-) -> list[str]:
-    """Run the command, call the webhook.
+@dataclass(frozen=True)
+class Notifier:
+    """Whom to tell that a run has ended.
 
-    Parameters
+    Attributes
     ----------
-    end : RunEnd
     command : str or None
         For ``/bin/sh -c``; it gets `RunEnd.environment`, and `RunEnd.data` as JSON on stdin. What it prints goes to
         stderr.
     webhook : Webhook or None
         Gets JSON: ``text`` for people, as Slack and Mattermost show it, and `RunEnd.data` as ``glusterlab``.
-
-    Returns
-    -------
-    list of str
-        A sentence for each that failed.
+    command_limit_s, webhook_limit_s : float
+        Each is ended, or left alone, after so long.
     """
-    # both at once: neither waits for the other's time limit
-    found: list[str | None] = []
-    calling = threading.Thread(target=lambda: found.append(_call(webhook, end, webhook_limit_s)), daemon=True)
-    calling.start()
-    ran = None if command is None else _run(command, end, command_limit_s)
-    calling.join(webhook_limit_s + 1)
-    late = None if webhook is None else f"the webhook did not answer within {webhook_limit_s:g} s"
-    return [sentence for sentence in (ran, found[0] if found else late) if sentence is not None]
+
+    command: str | None = None
+    webhook: Webhook | None = None
+    command_limit_s: float = COMMAND_LIMIT_S
+    webhook_limit_s: float = WEBHOOK_LIMIT_S
+
+    @classmethod
+    def of(cls, command: str | None, url: str | None) -> Notifier:
+        """What the options of ``glusterlab run`` ask for; an empty one is none.
+
+        Raises
+        ------
+        UsageError
+            When the webhook is no URL; the message does not show it.
+        """
+        return cls(command or None, Webhook(url) if url else None)
+
+    def tell(self, end: RunEnd) -> list[str]:
+        """Run the command and call the webhook, both at once: neither waits for the other's time limit.
+
+        Returns
+        -------
+        list of str
+            A sentence for each that failed.
+        """
+        answers: list[str | None] = []
+        calling = threading.Thread(target=lambda: answers.append(self._call(end)), daemon=True)
+        calling.start()
+        ran = None if self.command is None else _run(self.command, end, self.command_limit_s)
+        calling.join(self.webhook_limit_s)
+        called = answers[0] if answers else f"the webhook did not answer within {self.webhook_limit_s:g} s"
+        return [sentence for sentence in (ran, called) if sentence is not None]
+
+    def _call(self, end: RunEnd) -> str | None:
+        return None if self.webhook is None else _call(self.webhook, end, self.webhook_limit_s)
 
 
 def _run(command: str, end: RunEnd, limit_s: float) -> str | None:
@@ -210,10 +227,8 @@ def _run(command: str, end: RunEnd, limit_s: float) -> str | None:
     return None if code == 0 else f"the command of --on-end ended with exit code {code}"
 
 
-def _call(webhook: Webhook | None, end: RunEnd, limit_s: float) -> str | None:
+def _call(webhook: Webhook, end: RunEnd, limit_s: float) -> str | None:
     """POST until it is taken, three times at most; no sentence holds the URL, which an error of the library would."""
-    if webhook is None:
-        return None
     import requests
 
     until = time.monotonic() + limit_s
@@ -253,14 +268,3 @@ def _text(end: RunEnd) -> str:
     if len(end.problems) > 5:
         lines.append(f"- and {len(end.problems) - 5} more")
     return "\n".join(lines)
-
-
-def from_options(command: str | None, url: str | None) -> tuple[str | None, Webhook | None]:
-    """What the options of ``glusterlab run`` ask for; an empty one is none.
-
-    Raises
-    ------
-    UsageError
-        When the webhook is no URL; the message does not show it.
-    """
-    return command or None, Webhook(url) if url else None

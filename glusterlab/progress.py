@@ -369,10 +369,10 @@ def level_of(status: Status) -> Level:
     return levels[status]
 
 
-def for_console(console: Console) -> Progress:
-    """The live view on a terminal, plain lines elsewhere."""
+def for_console(console: Console, campaign: str) -> Progress:
+    """The live view of a campaign's run on a terminal, plain lines elsewhere."""
     if not console.is_terminal or console.is_dumb_terminal:
         return Lines(console)
     from glusterlab.view import Live
 
-    return Live(console)
+    return Live(console, campaign)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from glusterlab.errors import RawStoreError
 from glusterlab.journal import Journal, Level
 from glusterlab.progress import Counts, describe_sample, ends_about, level_of
+from glusterlab.reasons import MEANINGS
 from glusterlab.standing import standing
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class RunLog:
     def sample_ends(
         self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
     ) -> None:
-        """How it came out."""
+        """How it came out; of each reason why it is not valid what it means, and what to do about it."""
         stands = standing(sample, planned.cell, result)
         details: dict[str, object] = {
             "cell": planned.cell.id,
@@ -68,13 +69,17 @@ class RunLog:
             line = describe_sample(sample, planned, stands)
             left = f"{self._counts.left} left{ends_about(eta_s)}"
             self._journal.say(f"{line}; {left}", level_of(sample.status), **details)
+        for code in dict.fromkeys(reason.code for reason in sample.reasons):
+            self.note(f"{code}: {MEANINGS[code].sentence} {MEANINGS[code].advice}", level_of(sample.status))
 
     def end(self, ending: Ending) -> None:
         """How the run ended, and what is not valid."""
         self.note(ending.message, _LEVELS[ending.outcome])
         if ending.summary is None:
             return
-        for line in (*ending.summary.not_runnable_reasons, *ending.summary.problems):
+        for line in ending.summary.not_runnable_reasons:
+            self.note(f"not runnable here, and left out: {line}")
+        for line in ending.summary.problems:
             self.note(f"not valid: {line}", "warning")
         if ending.summary.advice:
             self.note(ending.summary.advice)

@@ -13,7 +13,6 @@ from glusterlab.errors import RawStoreError
 from glusterlab.measured import Measured, measured, measured_by
 from glusterlab.rawsample import Sample
 from glusterlab.stopping import relative_half_width
-from glusterlab.units import short_number
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -50,13 +49,13 @@ class Standing:
         --------
         >>> mean = Measured("files_per_s", 458.3)
         >>> Standing(mean, 3, mean, 0.021).interval
-        'mean 458 files/s ± 2.10 %, n = 3'
+        'mean 458 files/s ± 2.1 %, n = 3'
         >>> Standing(mean, 2, mean).interval
         'n = 2'
         """
         if self.mean is None or self.half_width is None:
             return f"n = {self.n}" if self.n else ""
-        return f"mean {self.mean} ± {short_number(100 * self.half_width)} %, n = {self.n}"
+        return f"mean {self.mean} ± {100 * self.half_width:.1f} %, n = {self.n}"
 
 
 def standing(sample: Sample, cell: Cell, result: WorkloadResult | None) -> Standing:

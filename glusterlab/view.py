@@ -17,12 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from glusterlab.now import Recorder, Result, RunState, life
-from glusterlab.units import format_duration, short_number
+from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
-    from glusterlab.progress import Counts, Ending
+    from glusterlab.progress import Ending
 
 REFRESH_HZ = 2.0
 """Often enough for seconds to pass evenly, and next to nothing for the processors of the machine."""
@@ -40,6 +40,7 @@ PHASES: Mapping[str, str] = {
 
 _COLOURS = {"valid": "green", "invalid": "yellow", "failed": "red", "info": "", "warning": "yellow", "error": "red"}
 _LABEL = 9
+_INTERVAL = 20
 _NARROW = 78
 _HEAD = 9
 _LEAST_ROWS = {"results": 3, "problems": 2, "notes": 1}
@@ -135,10 +136,10 @@ class _Drawing:
         if loose:
             yield self._line("")
         yield from self._progress()
-        sections = {
-            "results": ("last results", list(self._results())),
-            "problems": (self._problem_heading(), list(self._problems())),
-            "notes": ("notes", list(self._notes())),
+        sections: dict[str, tuple[RenderableType, list[RenderableType]]] = {
+            "results": (self._result_heading(), list(self._results())),
+            "problems": (self._line(self._problem_heading(), "bold"), list(self._problems())),
+            "notes": (self._line("notes", "bold"), list(self._notes())),
         }
         sections = {name: section for name, section in sections.items() if section[1]}
         used = _HEAD if loose else _HEAD - 3
@@ -149,7 +150,7 @@ class _Drawing:
                 continue
             if loose:
                 yield self._line("")
-            yield self._line(heading, "bold")
+            yield heading
             yield from lines[: rows[name]]
         if loose:
             yield self._line("")
@@ -174,9 +175,7 @@ class _Drawing:
     def _header(self) -> Table:
         state = self.state
         left = Text.assemble((f"glusterlab {state.campaign}", "bold"))
-        since = (
-            f"since {moment(state.began, self.at)}, {format_duration(max(0.0, (state.ended or self.at) - state.began))}"
-        )
+        since = f"since {moment(state.began, self.at)}, {clock(self.at - state.began)}"
         return self._sides(left, Text(since, "dim"))
 
     def _labelled(self, label: str, text: Text) -> Text:
@@ -184,54 +183,61 @@ class _Drawing:
 
     def _now(self) -> Iterator[RenderableType]:
         state = self.state
-        if state.ended is not None:
-            colour = {"complete": "green", "failed": "red"}.get(state.outcome or "", "yellow")
-            yield self._labelled("ended", Text(f"{state.outcome} at {moment(state.ended, self.at)}", colour))
-            yield self._labelled("", Text(state.message))
-            yield self._line("")
-            return
         cell = state.now
-        if cell is None:
-            yield self._labelled("now", Text("between samples" if state.recent else "getting ready"))
-            yield self._line("")
-        else:
-            yield self._labelled("now", Text(f"{cell.operation}, {cell.layout}, {cell.workers} workers", "cyan"))
-            of = f" of {state.rounds}" if state.rounds else ""
-            kind = "warm-up" if cell.warmup else "repeat"
-            again = f", attempt {cell.attempt}" if cell.attempt > 1 else ""
-            where = f"{kind} {cell.repeat}{again}, round {cell.round}{of}"
-            yield self._labelled("", Text.assemble(where, (f"   {clock(self.at - cell.began)} in all", "dim")))
         phase = PHASES.get(state.phase, state.phase)
         waits = phase.startswith("waiting")
         spent = clock(self.at - state.phase_began)
-        yield self._labelled("", Text.assemble((phase, "yellow" if waits else ""), (f"   {spent}", "bold")))
+        doing = Text.assemble((phase, "yellow" if waits else ""), (f"   {spent}", "bold"))
+        if cell is None:
+            yield self._labelled("now", doing)
+            yield self._line("")
+            yield self._line("")
+            return
+        yield self._labelled("now", Text(f"{cell.operation}, {cell.layout}, {cell.workers} workers", "cyan"))
+        of = f" of {state.rounds}" if state.rounds else ""
+        kind = "warm-up" if cell.warmup else "repeat"
+        again = f", attempt {cell.attempt}" if cell.attempt > 1 else ""
+        where = f"{kind} {cell.repeat}{again}, round {cell.round}{of}"
+        yield self._labelled("", Text.assemble(where, (f"   {clock(self.at - cell.began)}", "dim")))
+        yield self._labelled("", doing)
 
     def _progress(self) -> Iterator[RenderableType]:
         state = self.state
         done = state.total - state.left
-        bar = ProgressBar(total=max(1, state.total), completed=done, width=None)
-        many = Text(f"{done} of {state.total}", "bold")
+        bar = ProgressBar(
+            total=max(1, state.total), completed=done, complete_style="cyan", finished_style="green", width=None
+        )
+        many = Text(f"{done} of {state.total}" if state.total else "", "bold")
         grid = Table.grid(expand=True, padding=(0, 1))
         grid.add_column(ratio=1)
         grid.add_column(justify="right", no_wrap=True)
         grid.add_row(bar, many)
         yield grid
-        counts = Text(f"{state.valid} valid", "green" if state.valid else "")
+        counts = Text.assemble((f"{state.valid} valid", "green" if state.valid else ""))
         for number, word in ((state.invalid, "invalid"), (state.failed, "failed")):
             if number:
                 counts.append(f", {number} {word}", _COLOURS[word])
         warmup = f" and {state.warmup_left} to warm up" if state.warmup_left else ""
         counts.append(f", {state.left} left{warmup}")
-        yield self._sides(counts, Text(self._ends()))
+        yield self._sides(counts if state.total else Text(""), Text(self._ends()))
 
     def _ends(self) -> str:
         about = self.state.ends_about
-        if about is None or self.state.ended is not None:
+        if about is None:
             return ""
         left = about - self.at
         if left < 1:
             return "about to end"
-        return f"about {format_duration(left)} to go, until {moment(about, self.at)}"
+        until = f"until {moment(about, self.at)}"
+        return f"about {format_duration(left)} to go, {until}" if self.width >= _NARROW else until
+
+    def _result_heading(self) -> RenderableType:
+        grid = Table.grid(expand=True, padding=(0, 1))
+        grid.add_column(ratio=1, no_wrap=True)
+        grid.add_column(width=_INTERVAL, no_wrap=True)
+        interval = f"mean {self.plus_minus} 95 %" if self.width >= _NARROW - 16 else ""
+        grid.add_row(Text("last results", "bold"), Text(interval, "dim"))
+        return grid
 
     def _results(self) -> Iterator[RenderableType]:
         wide = self.width >= _NARROW + 14
@@ -250,7 +256,7 @@ class _Drawing:
             row.add_column(width=13, justify="right", no_wrap=True)
             values.append(Text(result.value or result.status, _COLOURS[result.status]))
             if self.width >= _NARROW - 16:
-                row.add_column(width=20, no_wrap=True)
+                row.add_column(width=_INTERVAL, no_wrap=True)
                 values.append(Text(self._interval(result), "dim"))
             row.add_row(*values)
             yield row
@@ -263,7 +269,7 @@ class _Drawing:
         if result.half_width is None:
             return f"n {result.n}" if result.n else ""
         mean = result.mean.partition(" ")[0]
-        return f"{mean} {self.plus_minus} {short_number(100 * result.half_width)} % n {result.n}"
+        return f"{mean} {self.plus_minus} {100 * result.half_width:.1f} %, n {result.n}"
 
     def _problem_heading(self) -> str:
         codes = dict(self.state.codes)
@@ -295,14 +301,10 @@ class Live(Recorder):
     campaign : str
     """
 
-    def __init__(self, console: Console, campaign: str = "") -> None:
+    def __init__(self, console: Console, campaign: str) -> None:
         super().__init__(campaign)
         self._live = screen(console, View(self.state))
         self._shown = False
-
-    def begin(self, counts: Counts, eta_s: float | None) -> None:
-        """Show how much there is to do."""
-        super().begin(counts, eta_s)
 
     def changed(self) -> None:
         """Show the first change at once, later ones at the next drawing."""

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glusterlab.arguments import CampaignArgument, ClusterOption, JsonOption, RawRootOption, complete_yaml, examples
-from glusterlab.errors import UsageError
+from glusterlab.errors import RawStoreError, UsageError
 
 if TYPE_CHECKING:
+    from glusterlab.notify import Notifier, RunEnd
     from glusterlab.spec import Campaign
 
 app = typer.Typer()
+
+
+_ON_END = (
+    "--on-end and --webhook are called when the run ends, stops or fails; neither changes how it came out. The command "
+    "has a minute; it gets GLUSTERLAB_OUTCOME (complete, incomplete, stopped, failed), GLUSTERLAB_MESSAGE, and as "
+    "GLUSTERLAB_... also CAMPAIGN, RAW, EXIT_CODE, SECONDS, TOTAL, VALID, INVALID, FAILED, LEFT and EXECUTED; the same "
+    "as JSON on stdin. The webhook gets JSON by POST, with a text that Slack and Mattermost show. Its URL is a secret: "
+    "the variable keeps it out of the process list."
+)
 
 
 def _find_cluster(campaign: Path, given: Path | None) -> Path | None:
@@ -96,7 +108,10 @@ def plan(
         "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
         "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
         "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
+        "glusterlab run campaign.yaml --on-end 'mail -s \"$GLUSTERLAB_OUTCOME\" me'",
     )
+    + "\n\n"
+    + _ON_END
 )
 def run(
     campaign: CampaignArgument,
@@ -116,9 +131,19 @@ def run(
             "gone: what it still does there is ended.",
         ),
     ] = False,
+    on_end: Annotated[
+        str | None, typer.Option("--on-end", metavar="COMMAND", help="Run this in a shell when the run is over.")
+    ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook", metavar="URL", envvar="GLUSTERLAB_WEBHOOK", help="Tell this address when the run is over."
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
+    from glusterlab.notify import Notifier, RunEnd
     from glusterlab.spec import load_campaign, load_cluster
 
     specification = load_campaign(campaign)
@@ -132,10 +157,29 @@ def run(
     from glusterlab.report.run import show_run
     from glusterlab.runner import run as execute
 
-    progress = for_console(Console(stderr=True))
-    summary = execute(specification, pool, raw, retry=retry, take_over=take_over, progress=progress)
+    notifier = Notifier.of(on_end, webhook)
+    folder = raw / specification.name
+    progress = for_console(Console(stderr=True), specification.name)
+    began = time.monotonic()
+    try:
+        summary = execute(specification, pool, raw, retry=retry, take_over=take_over, progress=progress)
+    except Exception as error:
+        _tell(notifier, RunEnd.of_error(specification.name, folder, error, time.monotonic() - began))
+        raise
     show_run(summary, as_json=json)
+    _tell(notifier, RunEnd.of(summary))
     raise typer.Exit(summary.exit_code)
+
+
+def _tell(notifier: Notifier, end: RunEnd) -> None:
+    """Tell others how a run ended; what fails is said, and kept in the campaign's log."""
+    from glusterlab.journal import Journal
+    from glusterlab.report.terminal import talk
+
+    for sentence in notifier.tell(end):
+        talk(sentence)
+        with suppress(RawStoreError):
+            Journal(Path(end.raw)).say(sentence, "warning")
 
 
 def _renamed(campaign: Campaign, name: str) -> Campaign:

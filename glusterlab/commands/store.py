@@ -1,27 +1,93 @@
-"""Commands that look at a campaign's folder: status, verify."""
+"""Commands that look at a campaign's folder: status, log, verify."""
 
 from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from glusterlab.arguments import JsonOption, RawArgument, examples
+from glusterlab.errors import StoppedError, UsageError
 
 app = typer.Typer()
 
 
-@app.command(epilog=examples("glusterlab status raw/first-light", "glusterlab status raw/first-light --json"))
-def status(raw: RawArgument, json: JsonOption = False) -> None:
+@app.command(
+    epilog=examples(
+        "glusterlab status raw/first-light",
+        "glusterlab status raw/night --watch   (from any shell, while it runs)",
+        "glusterlab status raw/first-light --json",
+    )
+)
+def status(
+    raw: RawArgument,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Look over the run's shoulder first, until it ends or Ctrl-C.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
     """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
     from glusterlab.report.status import show_status
     from glusterlab.report.terminal import talk
     from glusterlab.status import campaign_status
 
+    if watch and json:
+        raise UsageError("--watch is for people, and --json tells one state: give one of them")
+    if watch:
+        _watch(raw)
     found = campaign_status(raw)
     show_status(found, as_json=json)
     if found.missing:
         talk(found.missing_sentence())
     if not found.complete:
         raise typer.Exit(1)
+
+
+def _watch(raw: Path) -> None:
+    from rich.console import Console
+
+    from glusterlab.report.terminal import talk
+    from glusterlab.watch import watch
+
+    try:
+        talk(watch(raw, Console(stderr=True)))
+    except KeyboardInterrupt:
+        talk("left; a run that is at work goes on")
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab log raw/night",
+        "glusterlab log raw/night --since '8 h' --problems",
+        "glusterlab log raw/night --follow",
+        "glusterlab log raw/night --json | jq 'select(.command) | .host, .command'",
+    )
+)
+def log(
+    raw: RawArgument,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="WHEN", help="From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'."
+        ),
+    ] = None,
+    problems: Annotated[bool, typer.Option("--problems", help="Warnings and errors only.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="JSON lines for scripts, with every command on the hosts.")
+    ] = False,
+) -> None:
+    """What happened in a campaign's runs: samples, failures, waits; the log.txt of RAW."""
+    from glusterlab.report.log import chosen, local_now, show_events, since_when
+    from glusterlab.watch import log_events
+
+    start = None if since is None else since_when(since, local_now())
+    try:
+        events = log_events(raw, follow=follow)
+        show_events(chosen(events, start, problems=problems, everything=json), as_json=json)
+    except KeyboardInterrupt:
+        raise typer.Exit(StoppedError.exit_code) from None
 
 
 @app.command(epilog=examples("glusterlab verify raw/first-light", "glusterlab verify raw/first-light --json"))
