@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from glusterlab.measured import in_units
-from glusterlab.report.terminal import IMPORTED, SCHEMA_VERSION, count_of, emit_json, show_table
+from glusterlab.report.terminal import IMPORTED, SCHEMA_VERSION, count_of, emit_json, percent, show_table
 from glusterlab.status import ended_at
-from glusterlab.units import short_number
 
 if TYPE_CHECKING:
     from glusterlab.raw import Sample
@@ -36,17 +35,6 @@ def show_status(status: CampaignStatus, *, as_json: bool) -> None:
     if status.repeats is not None:
         typer.echo(_target_line(status, status.repeats))
     typer.echo(_line(status))
-
-
-def percent(share: float) -> str:
-    """A share for a person.
-
-    Examples
-    --------
-    >>> percent(0.05), percent(0.0312), percent(1.5)
-    ('5 %', '3.12 %', '150 %')
-    """
-    return f"{short_number(100 * share).removesuffix('.00')} %"
 
 
 def _show_cells(status: CampaignStatus) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import typer
 
+from glusterlab.units import short_number
+
 SCHEMA_VERSION = 1
 """Version of what ``--json`` prints."""
 
@@ -105,6 +107,17 @@ def count_of(number: int, noun: str) -> str:
     ('1 cell', '1,200 cells')
     """
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def percent(share: float) -> str:
+    """A share for a person.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.0312), percent(1.5)
+    ('5 %', '3.12 %', '150 %')
+    """
+    return f"{short_number(100 * share).removesuffix('.00')} %"
 
 
 class _Lines:

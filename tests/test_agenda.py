@@ -1,0 +1,144 @@
+"""What is still to be run: a pure function of the plan and of what is stored."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from glusterlab.agenda import Agenda
+from glusterlab.measured import Measured
+from glusterlab.raw import Sample
+from glusterlab.reasons import Status
+from glusterlab.spec import Plan, Repeats
+from glusterlab.spec.plan import order_samples
+
+from .test_status import CELL, sample
+
+OTHER = CELL.model_copy(update={"operation": "read"})
+
+
+def plan(repeats: int = 3, warmup: int = 0, rule: Repeats | None = None) -> Plan:
+    cells = (CELL, OTHER)
+    samples = order_samples(cells, seed=1, repeats=rule.max if rule else repeats, warmup=warmup)
+    return Plan(cells=cells, samples=tuple(samples), repeats=rule)
+
+
+def stored(
+    repeat: int, status: Status = "valid", attempt: int = 1, *, warmup: bool = False, of: str = CELL.id
+) -> Sample:
+    return sample(repeat, attempt, status, of).model_copy(update={"warmup": warmup})
+
+
+def value(number: float) -> Measured:
+    return Measured("throughput_bytes_per_s", number)
+
+
+def pending(agenda: Agenda, number: int | None = None) -> list[tuple[str, int, bool]]:
+    return [(planned.cell.operation, planned.repeat, planned.warmup) for planned in agenda.pending(number)]
+
+
+def test_a_repeat_is_pending_until_it_is_valid_or_has_had_its_attempts() -> None:
+    agenda = Agenda(plan(repeats=1), attempts=2)
+    assert pending(agenda) == [("write", 1, False), ("read", 1, False)]
+    agenda.add(stored(1, "failed"))
+    assert agenda.attempt(agenda.pending()[0]) == 2
+    agenda.add(stored(1, "invalid", 2))
+    assert pending(agenda) == [("read", 1, False)]
+    assert [found.status for _, found in agenda.problems()] == ["invalid"]
+    agenda.add(stored(1, of=OTHER.id))
+    assert pending(agenda) == []
+    assert (agenda.counts.total, agenda.counts.valid, agenda.counts.invalid, agenda.counts.left) == (2, 1, 1, 0)
+
+
+def test_retry_gives_as_many_attempts_again_to_what_is_not_valid() -> None:
+    samples = [stored(1), stored(2, "failed"), stored(2, "failed", 2), stored(3, "failed")]
+    assert [key[1] for key in pending(Agenda(plan(), 2, samples)) if key[0] == "write"] == [3]
+    agenda = Agenda(plan(), 2, samples, retry=True)
+    assert [key[1] for key in pending(agenda) if key[0] == "write"] == [2, 3]
+    for attempt in (3, 4):
+        assert agenda.attempt(agenda.pending(2)[0]) == attempt
+        agenda.add(stored(2, "failed", attempt))
+    assert ("write", 2, False) not in pending(agenda)
+
+
+def test_the_warmup_is_counted_apart_and_decides_nothing() -> None:
+    agenda = Agenda(plan(warmup=2), attempts=1)
+    assert agenda.rounds == (-1, 0, 1, 2, 3)
+    assert pending(agenda, -1) == [("write", 1, True), ("read", 1, True)]
+    assert (agenda.counts.total, agenda.counts.left, agenda.counts.warmup_left) == (6, 6, 4)
+    agenda.add(stored(1, warmup=True), value(1.0))
+    agenda.add(stored(2, "failed", warmup=True))
+    assert (agenda.counts.valid, agenda.counts.failed, agenda.counts.left, agenda.counts.warmup_left) == (0, 0, 6, 2)
+    assert agenda.values(CELL.id) == []
+    assert agenda.problems() == []
+    assert pending(agenda, 1) == [("write", 1, False), ("read", 1, False)]
+
+
+def test_a_cell_whose_repeats_are_done_needs_no_warmup() -> None:
+    agenda = Agenda(plan(warmup=1), 1, [stored(repeat) for repeat in (1, 2, 3)])
+    assert pending(agenda, 0) == [("read", 1, True)]
+
+
+RULE = Repeats(min=3, max=6, half_width=0.05)
+
+
+def test_a_cell_that_has_reached_its_target_ends() -> None:
+    agenda = Agenda(plan(rule=RULE), attempts=2)
+    assert agenda.counts.total == 12
+    for repeat in (1, 2, 3):
+        assert agenda.decision(CELL.id) == "going-on"
+        agenda.add(stored(repeat), value(100.0 + repeat))
+    assert (agenda.decision(CELL.id), agenda.ended_after(CELL.id)) == ("reached", 3)
+    assert [key for key in pending(agenda) if key[0] == "write"] == []
+    assert (agenda.counts.total, agenda.counts.valid, agenda.counts.left) == (9, 3, 6)
+    assert agenda.decision(OTHER.id) == "going-on"
+
+
+def test_a_repeat_that_did_not_come_out_is_not_missed_by_a_cell_that_has_ended() -> None:
+    samples = [stored(1), stored(2, "failed"), stored(2, "failed", 2), stored(3), stored(4)]
+    numbered = [each.model_copy(update={"sample": n}) for n, each in enumerate(samples, start=1)]
+    values = {(CELL.id, n): value(100.0) for n in (1, 4, 5)}
+    for retry in (False, True):
+        agenda = Agenda(plan(rule=RULE), 2, numbered, retry=retry, values=values)
+        assert agenda.decision(CELL.id) == "reached"
+        assert [key for key in pending(agenda) if key[0] == "write"] == []
+        assert agenda.problems() == []
+        assert agenda.counts.failed == 0
+
+
+def test_a_cell_that_does_not_reach_its_target_ends_at_the_maximum() -> None:
+    agenda = Agenda(plan(rule=RULE), attempts=1)
+    for repeat, number in enumerate((50.0, 150.0, 60.0, 140.0, 55.0), start=1):
+        agenda.add(stored(repeat), value(number))
+        assert agenda.decision(CELL.id) == "going-on"
+    agenda.add(stored(6), value(145.0))
+    assert (agenda.decision(CELL.id), agenda.ended_after(CELL.id)) == ("at-maximum", None)
+    assert agenda.problems() == []
+
+
+@pytest.mark.parametrize("numbers", list(itertools.product((100.0, 104.0, None), repeat=4)))
+def test_a_run_that_was_killed_decides_as_one_that_was_not(numbers: tuple[float | None, ...]) -> None:
+    """Whenever it is killed: what is pending follows from what is stored alone."""
+    whole = Agenda(plan(rule=RULE), attempts=1)
+    samples: list[Sample] = []
+    values: dict[tuple[str, int], Measured] = {}
+    for number, found in enumerate(numbers, start=1):
+        if not any(planned.repeat == number and planned.cell == CELL for planned in whole.pending()):
+            break
+        made = stored(number, "valid" if found else "failed").model_copy(update={"sample": number})
+        samples.append(made)
+        if found is not None:
+            values[CELL.id, number] = value(found)
+        whole.add(made, values.get((CELL.id, number)))
+        resumed = Agenda(plan(rule=RULE), 1, samples, values=values)
+        assert resumed.pending() == whole.pending()
+        assert resumed.decision(CELL.id) == whole.decision(CELL.id)
+        assert resumed.counts == whole.counts
+
+
+def test_samples_of_cells_that_are_not_planned_are_passed_over() -> None:
+    agenda = Agenda(plan(rule=RULE), 1, [stored(1, of="gone")])
+    agenda.add(stored(2, of="gone"), value(1.0))
+    assert agenda.counts.valid == 0
+    assert agenda.counts.left == 12
