@@ -1,7 +1,7 @@
 """Going on with a campaign: whether what is asked for still fits the samples that are there.
 
-Cells and repeats may be added, and what does not change a measurement may change. Everything else would put samples of
-two different experiments under one name.
+Cells and repeats may be added, and what does not change a measurement may change. A cell that the campaign has no
+longer is set aside. Everything else would put samples of two different experiments under one name.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from glusterlab import aside
 from glusterlab.errors import SpecError, UsageError
 from glusterlab.manifest import MANIFEST, Manifest, file_digest
 from glusterlab.rawfiles import write_atomically
@@ -37,10 +38,23 @@ _MEMORY_TOLERANCE = 0.01
 _SHOWN = 5
 
 
-def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> None:
+def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> tuple[str, ...]:
     """Hold the specifications of this run against those that the campaign was begun with.
 
-    A campaign to which cells or repeats were added is stored anew; the cluster is kept as it was.
+    A campaign that was changed is stored anew, and samples of cells that it has no longer are set aside; the cluster is
+    kept as it was.
+
+    Parameters
+    ----------
+    store : RawStore
+        Locked and recovered.
+    campaign : Campaign
+    cluster : Cluster
+
+    Returns
+    -------
+    tuple of str
+        What was changed, and what that did, in sentences.
 
     Raises
     ------
@@ -63,20 +77,35 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
         and not (cluster.is_testbed and _LOOP_DEVICES.match(change))
     ]
     _refuse(changes, "cluster", store)
-    changes = [
-        change
-        for change in differences(_plain(old_campaign), _plain(campaign))
-        if change.partition(".")[0].partition(":")[0] not in _FREE_CAMPAIGN_KEYS
-    ]
-    old_cells = {cell.id: cell for cell in build_plan(old_campaign, old_cluster, smallfile=True).cells}
-    new_cells = {cell.id for cell in build_plan(campaign, cluster, smallfile=True).cells}
-    lost = sorted(set(old_cells) - new_cells)
-    if lost:
-        changes.append(f"{len(lost)} cells are gone or changed, such as {lost[0]}")
+    edits = list(differences(_plain(old_campaign), _plain(campaign)))
+    changes = [change for change in edits if change.partition(".")[0].partition(":")[0] not in _FREE_CAMPAIGN_KEYS]
     if campaign.most_repeats < old_campaign.most_repeats:
         changes.append(f"repeats: {old_campaign.most_repeats} before, {campaign.most_repeats} now")
     _refuse(changes, "campaign", store)
+    moved = aside.agree(store.path, {cell.id for cell in build_plan(campaign, cluster, smallfile=True).cells})
     _store_again(store, dump_yaml(campaign))
+    return tuple(_told(edits, moved, store))
+
+
+def _told(edits: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
+    if edits:
+        yield f"the campaign was changed: {'; '.join(edits[:_SHOWN])}{_more(edits)}"
+    if moved.set_aside:
+        yield (
+            f"{_number(moved.set_aside)} no longer in the campaign, such as {moved.set_aside[0]}: what was measured is"
+            f" set aside in {store.path / aside.ASIDE}, does not count, and comes back when the campaign has it again"
+        )
+    if moved.brought_back:
+        found = f"{_number(moved.brought_back)} in the campaign again, such as {moved.brought_back[0]}"
+        yield f"{found}: what was set aside is back"
+
+
+def _number(cells: tuple[str, ...]) -> str:
+    return "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
+
+
+def _more(changes: list[str]) -> str:
+    return f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
 
 
 def _plain(model: Campaign | Cluster) -> dict[str, Any]:
@@ -86,10 +115,9 @@ def _plain(model: Campaign | Cluster) -> dict[str, Any]:
 def _refuse(changes: list[str], what: str, store: RawStore) -> None:
     if not changes:
         return
-    more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
     raise SpecError(
-        f"the {what} was changed since {store.path} was begun: {'; '.join(changes[:_SHOWN])}{more}. Only cells and"
-        " repeats may be added; undo the change, or give the campaign another name",
+        f"the {what} was changed since {store.path} was begun: {'; '.join(changes[:_SHOWN])}{_more(changes)}. Cells may"
+        " change, and repeats be added; undo the rest, or give the campaign another name",
         file=store.path / f"{what}.yaml",
     )
 
@@ -154,8 +182,7 @@ def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any]) -> None
     if was is not None and now is not None and was != now:
         changes.append(f"smallfile {was} before, {now} now")
     if changes:
-        more = f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+        shown = f"{'; '.join(changes[:_SHOWN])}{_more(changes)}"
         raise SpecError(
-            f"the hosts are not as they were when the campaign was begun: {'; '.join(changes[:_SHOWN])}{more};"
-            " give the campaign another name"
+            f"the hosts are not as they were when the campaign was begun: {shown}; give the campaign another name"
         )

@@ -158,8 +158,7 @@ class _Run:
         interrupted = False
         try:
             if (self.path / "campaign.yaml").exists():
-                self.store = RawStore.open(self.path)
-                agree_on_specifications(self.store, self.site.campaign, self.site.cluster)
+                self.store = self._open_store()
             self._connect()
             self._take_cluster()
             self.store = self._ready_store()
@@ -178,6 +177,16 @@ class _Run:
             self.site.progress.phase("leaving the hosts clean")
             self._clean_up()
         return interrupted
+
+    def _open_store(self) -> RawStore:
+        """What an earlier run left, in order, and agreed with what is to be run now."""
+        store = RawStore.open(self.path)
+        dropped = store.recover()
+        if dropped:
+            self._say(f"dropped what an earlier run left of {dropped[0].parent.name}")
+        for sentence in agree_on_specifications(store, self.site.campaign, self.site.cluster):
+            self._say(sentence)
+        return store
 
     def _connect(self) -> None:
         self.site.progress.phase("connecting to all hosts")
@@ -201,9 +210,6 @@ class _Run:
         self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
         if self.store is not None:
             agree_on_environment(self.store.environment(), environment)
-            dropped = self.store.recover()
-            if dropped:
-                self._warn(f"dropped what an earlier run left of {dropped[0].parent.name}")
             return self.store
         return RawStore.create(
             self.path,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from glusterlab.aside import moved_files
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.imports.sample import judge as judge_imported
 from glusterlab.judge import judge
@@ -35,6 +36,7 @@ FindingCode = Literal[
     "warmup-differs",
     "doubled-sample",
     "leftover-partial",
+    "moved-cell",
 ]
 
 
@@ -121,6 +123,11 @@ def _manifest_findings(root: Path) -> Iterator[Finding]:
         for file in root.rglob("*")
         if file.is_file() and not any(part.endswith(".partial") for part in file.relative_to(root).parts)
     }
+    moved = moved_files(root, listed)
+    for cell in sorted({"/".join(there.split("/")[:2]) for there in moved.values()}):
+        message = "moved, but the manifest does not know it: a run was killed right then; `glusterlab run` mends that"
+        yield Finding("moved-cell", cell, message)
+    listed = {moved.get(name, name): digest for name, digest in listed.items()}
     for name in sorted(listed.keys() - present.keys()):
         yield Finding(
             "missing-file", name, "expected a file that the manifest lists, found none; restore it from a copy"

@@ -1,0 +1,94 @@
+"""Faults on a small real pool, in a short form and, with GLUSTERLAB_FAULTS=long, a long one; a table at the end."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from glusterlab.hosts.testbed import preflight, state, tree
+
+from .machine import Room
+from .night import Fault
+
+NAME = "faults"
+RELEASE = "bookworm"
+SUBNET = "10.212.0.0/24"
+LONG = os.environ.get("GLUSTERLAB_FAULTS") == "long"
+SEED = int(os.environ.get("GLUSTERLAB_FAULTS_SEED") or random.SystemRandom().randrange(10**6))
+RECORDS: list[Fault] = []
+
+
+def _missing() -> str | None:
+    found = preflight.problems()
+    if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
+        found = ["debootstrap is not installed"]
+    return "; ".join(found) or None
+
+
+def _testbed(action: str, *options: str) -> None:
+    command = [sys.executable, "-m", "glusterlab.cli", "testbed", action, "--name", NAME, *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="session")
+def room() -> Iterator[Room]:
+    """Three servers with a disk each and two clients: a disperse volume that bears the loss of a server."""
+    missing = _missing()
+    if missing and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1":
+        pytest.fail(f"this machine must run the tests of faults, and cannot: {missing}")
+    if missing:
+        pytest.skip(f"the tests of faults need a testbed: {missing}")
+    _testbed("down")
+    _testbed(
+        *("up", "--servers", "3", "--clients", "2", "--disks", "1", "--arrays", "0", "--scale", "256"),
+        *("--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
+    )
+    yield Room(state.State.load(state.state_folder(NAME)))
+    _testbed("down")
+    assert not state.state_folder(NAME).exists()
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("faults")
+
+
+@pytest.fixture(scope="session")
+def chance() -> random.Random:
+    return random.Random(SEED)
+
+
+@pytest.fixture(scope="session")
+def record() -> Callable[[Fault], None]:
+    """Takes one injection into the table, and into the file that GLUSTERLAB_FAULTS_REPORT names."""
+
+    def add(fault: Fault) -> None:
+        RECORDS.append(fault)
+        report = os.environ.get("GLUSTERLAB_FAULTS_REPORT")
+        if report:
+            with Path(report).open("a", encoding="utf-8") as file:
+                file.write(fault.line() + "\n")
+
+    return add
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not RECORDS:
+        return
+    terminalreporter.section(f"faults, the {'long' if LONG else 'short'} form, seed {SEED}")
+    columns = "{:<40}{:>9}{:>6}{:>9}{:>13}{:>16}"
+    terminalreporter.write_line(columns.format("fault", "injected", "lost", "doubled", "let through", "recovery up to"))
+    for name in dict.fromkeys(fault.fault for fault in RECORDS):
+        faults = [fault for fault in RECORDS if fault.fault == name]
+        times = [fault.recovery_s for fault in faults if fault.recovery_s is not None]
+        counts = [sum(getattr(fault, what) for fault in faults) for what in ("lost", "doubled", "let_through")]
+        longest = f"{max(times):.0f} s" if times else "-"
+        terminalreporter.write_line(columns.format(name, len(faults), *counts, longest))

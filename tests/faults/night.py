@@ -1,0 +1,242 @@
+"""A campaign that runs as an operator starts it, and what must hold of its folder whatever happened."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .machine import Room, wait_until
+
+CAMPAIGN: dict[str, Any] = {
+    "schema_version": 1,
+    "study": "supermicro-2017",
+    "seed": 7,
+    "repeats": 1,
+    "attempts": 8,
+    "layouts": [{"name": "disperse-2-1", "type": "disperse", "geometry": "1x(2+1)", "backing": "jbod"}],
+    "workers": [2],
+    "deadline": "30 s",
+    "workloads": [
+        {
+            "tool": "iozone",
+            "operations": ["write", "read"],
+            "file_size": "4 MiB",
+            "stands_for": "1 GiB",
+            "record_size": "64 KiB",
+            "model": "large-file",
+        }
+    ],
+}
+SAMPLE_WITHIN_S = 300.0
+
+
+@dataclass
+class Fault:
+    """One injection of one fault, as the table of faults counts it."""
+
+    fault: str
+    lost: int = 0
+    doubled: int = 0
+    let_through: int = 0
+    recovery_s: float | None = None
+
+    def line(self) -> str:
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+class Night:
+    """One campaign of a project folder, and the process that runs it."""
+
+    def __init__(self, project: Path, room: Room, name: str, *, raw: Path | None = None, **keys: Any) -> None:
+        self.room = room
+        self.project = project
+        self.raw_root = raw or project / "raw"
+        self.raw = self.raw_root / name
+        self.file = project / f"{name}.yaml"
+        self.log = project / f"{name}.log"
+        self.process: subprocess.Popen[bytes] | None = None
+        self.edit(**{**CAMPAIGN, "name": name, **keys})
+
+    def edit(self, **keys: Any) -> None:
+        old = yaml.safe_load(self.file.read_text()) if self.file.exists() else {}
+        self.file.write_text(yaml.safe_dump({**old, **keys}), encoding="utf-8")
+
+    def command(self, *arguments: str | Path) -> list[str]:
+        place = ("--cluster", self.room.cluster, "--raw", self.raw_root)
+        return [sys.executable, "-m", "glusterlab.cli", "run", str(self.file), *map(str, (*place, *arguments))]
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.command(),
+                cwd=self.project,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    @property
+    def running(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def send(self, number: signal.Signals) -> int:
+        """Signal the controller and wait for its end; returns its exit code."""
+        assert self.process is not None
+        os.kill(self.process.pid, number)
+        return self.process.wait(timeout=60)
+
+    def end(self, deadline_s: float = 900.0) -> int:
+        assert self.process is not None
+        try:
+            return self.process.wait(timeout=deadline_s)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the run did not end within {deadline_s:.0f} s:\n{self.said[-3000:]}") from None
+
+    def stop(self) -> None:
+        """End it, however a test ended."""
+        if self.running and self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def samples(self) -> list[dict[str, Any]]:
+        """What sample.json of each complete sample holds, in the order of their time."""
+        found = []
+        for path in self.raw.glob("cells/*/sample-*/sample.json"):
+            data = json.loads(path.read_text())
+            data["name"] = f"{data['cell_id']}/{path.parent.name}"
+            data["stored"] = path.stat().st_mtime
+            found.append(data)
+        return sorted(found, key=lambda sample: sample["stored"])
+
+    def digests(self) -> dict[str, str]:
+        """Every file of every complete sample, wherever it lies now."""
+        return {
+            f"{sample.parent.parent.name}/{path.relative_to(sample.parent.parent)}": hashlib.sha256(
+                path.read_bytes()
+            ).hexdigest()
+            for place in ("cells", "aside")
+            for sample in self.raw.glob(f"{place}/*/sample-*/sample.json")
+            for path in sample.parent.rglob("*")
+            if path.is_file()
+        }
+
+    def at_work(self) -> str | None:
+        """The sample whose tool works right now on all clients, as ``cell/sample-nn``."""
+        for partial in self.raw.glob("cells/*/.sample-*.partial"):
+            begun = (partial / "workload/throttle.json").exists() and not (partial / "workload/command.json").exists()
+            if begun and all(self.room.pids(client, "iozone") for client in self.room.clients):
+                return f"{partial.parent.name}/{partial.name[1:].removesuffix('.partial')}"
+        return None
+
+    def wait_for_workload(self, operation: str = "") -> str:
+        """Wait until a sample's tool is in the middle of its work."""
+
+        def found() -> bool:
+            assert self.running, f"the run ended:\n{self.said[-3000:]}"
+            return operation in (self.at_work() or "-none-")
+
+        wait_until(found, SAMPLE_WITHIN_S, lambda: f"no workload came to work:\n{self.said[-3000:]}")
+        time.sleep(0.7)  # all workers have passed IOzone's starting line
+        name = self.at_work()
+        return name if name is not None else self.wait_for_workload(operation)
+
+    def wait_for_sample(self, name: str) -> dict[str, Any]:
+        def stored() -> list[dict[str, Any]]:
+            return [sample for sample in self.samples() if sample["name"] == name]
+
+        wait_until(
+            lambda: bool(stored()) or not self.running, SAMPLE_WITHIN_S, lambda: f"no {name}:\n{self.said[-3000:]}"
+        )
+        assert stored(), f"the run ended without {name}:\n{self.said[-3000:]}"
+        return stored()[0]
+
+    def wait_for_valid(self, since: float) -> dict[str, Any]:
+        """Wait for the next valid sample that began after a moment."""
+
+        def found() -> list[dict[str, Any]]:
+            return [sample for sample in self.samples() if sample["status"] == "valid" and began(sample) > since]
+
+        wait_until(
+            lambda: bool(found()) or not self.running, SAMPLE_WITHIN_S, lambda: f"none valid:\n{self.said[-3000:]}"
+        )
+        assert found(), f"the run ended without a valid sample:\n{self.said[-3000:]}"
+        return min(found(), key=began)
+
+    def account(self, fault: Fault, before: dict[str, str], window: tuple[float, float] | None) -> None:
+        """Count what a fault did to the samples, and require that it did nothing.
+
+        Parameters
+        ----------
+        fault : Fault
+            Its counts are filled in.
+        before : dict of str to str
+            `digests` before it.
+        window : tuple of float, optional
+            Epoch seconds in which it was in effect: no measurement that overlaps it may count.
+        """
+        after = self.digests()
+        changed = {name for name, digest in before.items() if after.get(name) != digest}
+        samples = self.samples()
+        valid = Counter(key(sample) for sample in samples if sample["status"] == "valid")
+        fault.lost = len({"/".join(name.split("/")[:2]) for name in changed})
+        fault.doubled = sum(number - 1 for number in valid.values())
+        wrong = [sample["name"] for sample in samples if window is not None and overlaps(sample, window)]
+        fault.let_through = len(wrong)
+        assert not changed, f"samples that were complete changed or are gone: {sorted(changed)[:5]}"
+        assert not fault.doubled, f"repeats that count twice: {[name for name, n in valid.items() if n > 1]}"
+        assert not wrong, f"valid samples overlap the fault: {wrong}"
+        attempts: dict[tuple[Any, ...], list[int]] = {}
+        for sample in samples:
+            attempts.setdefault(key(sample), []).append(sample["attempt"])
+        for repeat, numbers in attempts.items():
+            assert sorted(numbers) == list(range(1, len(numbers) + 1)), f"attempts of {repeat}: {sorted(numbers)}"
+            assert len(numbers) <= CAMPAIGN["attempts"], f"{repeat} was tried {len(numbers)} times"
+
+    def finish(self, repeats: int) -> None:
+        """Require that everything came out valid, and that the folder is intact."""
+        samples = [sample for sample in self.samples() if sample["status"] == "valid"]
+        assert Counter(sample["cell_id"] for sample in samples) == dict.fromkeys(
+            {sample["cell_id"] for sample in samples}, repeats
+        )
+        assert len({sample["cell_id"] for sample in samples}) == 2
+        assert not list(self.raw.glob("cells/*/.sample-*"))
+        self.verify()
+
+    def verify(self) -> None:
+        command = [sys.executable, "-m", "glusterlab.cli", "verify", str(self.raw)]
+        done = subprocess.run(command, cwd=self.project, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def key(sample: dict[str, Any]) -> tuple[Any, ...]:
+    return sample["cell_id"], sample["repeat"], sample.get("warmup", False)
+
+
+def began(sample: dict[str, Any]) -> float:
+    """When work on a sample began, in epoch seconds; a sample without a window began never."""
+    if sample["window"] is None:
+        return 0.0
+    before = sum(sample["phases"].get(phase, 0.0) for phase in ("prepare", "before", "throttle"))
+    return float(sample["window"]["start"]) - before
+
+
+def overlaps(sample: dict[str, Any], window: tuple[float, float]) -> bool:
+    if sample["status"] != "valid" or sample["window"] is None:
+        return False
+    return bool(sample["window"]["start"] <= window[1] and sample["window"]["end"] >= window[0])
