@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from glusterlab.standing import standing
 if TYPE_CHECKING:
     from glusterlab.progress import Ending, Outcome
     from glusterlab.raw import Sample
+    from glusterlab.reasons import ReasonCode
     from glusterlab.spec.plan import PlannedSample
     from glusterlab.workloads.base import WorkloadResult
 
@@ -34,6 +36,7 @@ class RunLog:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._counts = Counts()
+        self._codes: Counter[ReasonCode] = Counter()
 
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """How much there is to do."""
@@ -70,11 +73,17 @@ class RunLog:
             left = f"{self._counts.left} left{ends_about(eta_s)}"
             self._journal.say(f"{line}; {left}", level_of(sample.status), **details)
         for code in dict.fromkeys(reason.code for reason in sample.reasons):
-            self.note(f"{code}: {MEANINGS[code].sentence} {MEANINGS[code].advice}", level_of(sample.status))
+            # what it means need not be said twice in a night
+            meaning = "" if self._codes[code] else f"{MEANINGS[code].sentence} "
+            self._codes[code] += 1
+            self.note(f"{code}: {meaning}{MEANINGS[code].advice}", level_of(sample.status))
 
     def end(self, ending: Ending) -> None:
-        """How the run ended, and what is not valid."""
+        """How the run ended, what spoiled samples of it, and what is not valid."""
         self.note(ending.message, _LEVELS[ending.outcome])
+        if self._codes:
+            often = ", ".join(f"{code} {number}" for code, number in self._codes.most_common())
+            self.note(f"samples of this run that were not valid, by reason: {often}", "warning")
         if ending.summary is None:
             return
         for line in ending.summary.not_runnable_reasons:

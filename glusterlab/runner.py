@@ -276,7 +276,7 @@ class _Run:
             self.durations.add(planned.cell, wall)
         self.site.progress.sample_ends(sample, planned, self._eta(), result)
         if sample.status != "valid":
-            self._say(self._consequence(planned))
+            self._warn(self._consequence(planned))
         self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
         self._after(sample, planned.cell.layout)
 
