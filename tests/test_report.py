@@ -12,12 +12,14 @@ import pytest
 
 from glusterlab.progress import RunSummary
 from glusterlab.report.check import show_check
+from glusterlab.report.plan import show_plan
 from glusterlab.report.raw import show_tables, show_verify
 from glusterlab.report.reproduce import ReproduceDisplay, show_reproduce
 from glusterlab.report.run import show_run
 from glusterlab.report.status import show_status
 from glusterlab.report.terminal import show_table
 from glusterlab.reproduce import Failure, Progress, ReproduceSummary
+from glusterlab.spec import Campaign, Cluster, build_plan, estimate
 from glusterlab.status import CampaignStatus, CellStatus
 from glusterlab.verify import Finding
 
@@ -116,6 +118,80 @@ def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:
     found = read_json(capsys)
     assert found["complete"] is False
     assert found["total"]["left"] == found["cells"][0]["left"] == 1
+
+
+def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured) -> None:
+    from glusterlab.analysis.intervals import mean_interval
+    from glusterlab.spec import Repeats
+    from glusterlab.status import Interval, count_reasons, last_failures
+
+    from .test_status import failed
+
+    def cell(values: list[float], decision: Any, **numbers: int) -> CellStatus:
+        interval = Interval("throughput_bytes_per_s", mean_interval(values))
+        counts = {"wanted": 10, "valid": len(values), "spent": 0, "invalid": 0, "failed": 0, **numbers}
+        return CellStatus(CELL, **counts, interval=interval, decision=decision, warmup=1)
+
+    cells = (cell([99e6, 100e6, 101e6], "reached", wanted=3), cell([50e6, 60e6], "going-on", failed=1))
+    failures = [failed("host-unreachable", f"c{n}", 1, n, end=100.0 + n) for n in range(1, 7)]
+    status = CampaignStatus(
+        "small",
+        cells,
+        not_runnable=0,
+        reasons=count_reasons(failures),
+        failures=last_failures(failures),
+        repeats=Repeats(min=3, max=10, half_width=0.05),
+    )
+    show_status(status, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    heading = ["cell", "valid", "of", "left", "failed", "warm-up", "mean", "95", "%", "target"]
+    assert lines[0].split() == heading
+    assert lines[1].split() == [CELL.id, "3", "3", "0", "1", "100", "MB/s", "±", "2.48", "%", "reached"]
+    assert lines[2].split() == [CELL.id, "2", "10", "8", "1", "1", "55.0", "MB/s", "n", "=", "2", "going", "on"]
+    text = "\n".join(lines)
+    where = "on c1, c2, c3, c4 and 2 more; 6 without a valid sample since"
+    assert f"host-unreachable: 6 samples of 1 cell, {where}\n      A host could not be reached by SSH.\n" in text
+    assert f"cells/{CELL.id}/x, repeat 1, attempt 6: failed: host-unreachable on c6: x" in text
+    assert lines[-2].startswith("target ± 5 % of the mean by 3 to 10 repeats: 1 cell reached it, 0 ended without, 1 ")
+    assert lines[-1].startswith(
+        "small: 5 of 13 samples valid, at most 8 left; 0 executions invalid, 1 failed; 2 of the "
+    )
+    show_status(status, as_json=True)
+    found = read_json(capsys)
+    assert found["cells"][0]["interval"]["half_width"] == pytest.approx(0.02484, abs=1e-5)
+    assert found["cells"][1]["interval"]["low"] is None
+    assert [each["decision"] for each in found["cells"]] == ["reached", "going-on"]
+    assert (found["reasons"][0]["code"], found["reasons"][0]["open"]) == ("host-unreachable", 6)
+    assert found["last_failures"][0]["reasons"][0]["host"] == "c6"
+    assert found["repeats"] == {"min": 3, "max": 10, "half_width": 0.05}
+
+
+def test_plan_shows_the_bounds(capsys: Captured, campaign_and_cluster: tuple[Campaign, Cluster]) -> None:
+    campaign, cluster = campaign_and_cluster
+    plan = build_plan(campaign, cluster, smallfile=True)
+    cost = estimate(plan, cluster)
+    show_plan(campaign, None, plan, cost, cells=False, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["layout", "workload", "workers", "samples", "at", "most"]
+    assert lines[1].split()[4:8] == ["MiB", "2", "3-10", lines[1].split()[7]]
+    assert lines[-1].startswith("4 cells, 12 to 40 samples and 4 of the warm-up, roughly ")
+    assert lines[-1].endswith("; a cell ends, after 3 to 10 repeats, when its 95 % interval is ± 5 %")
+    show_plan(campaign, None, plan, cost, cells=True, as_json=False)
+    assert capsys.readouterr().out.splitlines()[1].split()[1] == "3-10"
+    show_plan(campaign, None, plan, cost, cells=False, as_json=True)
+    found = read_json(capsys)
+    assert (found["total"]["fewest_samples"], found["total"]["samples"], found["total"]["warmup"]) == (12, 40, 4)
+    assert found["total"]["fewest_seconds"] < found["total"]["seconds"]
+    assert [each["warmup"] for each in found["samples"][:5]] == [True, True, True, True, False]
+    assert found["cells"][0]["samples"] == 10
+
+
+@pytest.fixture
+def campaign_and_cluster() -> tuple[Campaign, Cluster]:
+    from .test_runner import CAMPAIGN, CLUSTER
+
+    bounds = {"repeats": {"max": 10, "half_width": "5%"}, "warmup": 1}
+    return Campaign.model_validate({**CAMPAIGN, **bounds}), Cluster.model_validate(CLUSTER)
 
 
 def test_verify_has_one_line_per_finding(capsys: Captured) -> None:

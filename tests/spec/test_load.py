@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import SpecError
-from glusterlab.spec import dump_yaml, load_campaign, load_cluster, load_yaml
+from glusterlab.spec import Campaign, Repeats, dump_yaml, load_campaign, load_cluster, load_yaml
 from glusterlab.spec.fields import format_rate
 from glusterlab.spec.load import MAX_BYTES
 
@@ -38,6 +38,18 @@ def lines_of(text: str, part: str) -> int:
         ("repeats: 3", "repeats: true", "repeats", "expected a whole number, found true"),
         ("repeats: 3", "repeats: 0", "repeats", "expected at least 1, found the number 0"),
         ("repeats: 3", "repeats: 2.5", "repeats", "expected a whole number"),
+        ("repeats: 3", "repeats: {max: 5}", "repeats.half_width", "this key is required"),
+        ("repeats: 3", "repeats: {half_width: 5%}", "repeats.max", "this key is required"),
+        ("repeats: 3", "repeats: {min: 0, max: 5, half_width: 5%}", "repeats.min", "expected at least 1"),
+        ("repeats: 3", "repeats: {min: 6, max: 5, half_width: 5%}", "repeats.max", "at least 6 (min), found 5"),
+        ("repeats: 3", "repeats: {min: 1, max: 2, half_width: 5%}", "repeats.max", "an interval needs so many"),
+        ("repeats: 3", "repeats: {max: 5, half_width: 5}", "repeats.half_width", "expected a share such as 5% or 0.05"),
+        ("repeats: 3", "repeats: {max: 5, half_width: -5%}", "repeats.half_width", "expected a share"),
+        ("repeats: 3", "repeats: {max: 5, half_width: true}", "repeats.half_width", "expected a share"),
+        ("repeats: 3", "repeats: {max: 5, halfwidth: 5%}", "repeats.halfwidth", "did you mean 'half_width'?"),
+        ("repeats: 3", "repeats: [3]", "repeats", "expected a whole number, found a list"),
+        ("seed: 2017", "seed: 2017\nwarmup: -1", "warmup", "expected at least 0"),
+        ("seed: 2017", "seed: 2017\nwarmup: {max: 1}", "warmup", "expected a whole number"),
         ("repeats: 3", "warm_cache: true", "warm_cache", "unknown key"),
         ("name: first-light", "name: 2017", "name", "put it in quotes"),
         ("name: first-light", "name: First Light", "name", "expected text of the form"),
@@ -233,3 +245,22 @@ def test_rates_are_written_exactly(rate: float) -> None:
     from glusterlab.units import parse_rate
 
     assert parse_rate(format_rate(rate)) == rate
+
+
+@pytest.mark.parametrize("text", ["5%", "5 %", "0.05"])
+def test_bounds_of_repeats_read_back_as_they_were_written(write: Write, text: str) -> None:
+    new = f"repeats: {{max: 10, half_width: {text}}}\nwarmup: 2"
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {"repeats: 3": new}))
+    assert campaign.repeats == Repeats(min=3, max=10, half_width=0.05)
+    assert campaign.most_repeats == 10
+    again = dump_yaml(campaign)
+    assert "half_width: 5%\n" in again
+    assert "\nwarmup: 2\n" in again
+    assert load_campaign(write("again.yaml", again)) == campaign
+
+
+def test_a_campaign_without_bounds_is_written_as_ever(campaign: Campaign) -> None:
+    text = dump_yaml(campaign)
+    assert "\nrepeats: 3\n" in text
+    assert "warmup" not in text
+    assert (campaign.most_repeats, campaign.warmup) == (3, 0)

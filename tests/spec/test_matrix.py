@@ -16,6 +16,7 @@ from glusterlab.spec import (
     Cluster,
     Host,
     Layout,
+    Repeats,
     ScaleModel,
     build_plan,
     estimate,
@@ -88,6 +89,22 @@ def test_order_of_samples(found: list[Cell], seed: int, repeats: int, shuffler: 
         for dataset in {cell.dataset for cell in ordered}:
             reads = [cell.operation == "read" for cell in ordered if cell.dataset == dataset]
             assert reads == sorted(reads)
+
+
+@settings(deadline=None)
+@given(st.lists(cells(), max_size=12), st.integers(0, 2**32), st.integers(1, 3), st.integers(1, 3))
+def test_a_warmup_comes_first_and_leaves_the_order_of_the_rounds_as_it_was(
+    found: list[Cell], seed: int, repeats: int, warmup: int
+) -> None:
+    unique = {cell.id: cell for cell in found}.values()
+    samples = order_samples(unique, seed=seed, repeats=repeats, warmup=warmup)
+    first, rest = samples[: warmup * len(unique)], samples[warmup * len(unique) :]
+    assert [s.order for s in samples] == list(range(1, len(samples) + 1))
+    assert Counter((s.cell.id, s.repeat) for s in first) == {(c.id, r): 1 for c in unique for r in range(1, warmup + 1)}
+    assert all(s.warmup and s.round == s.repeat - warmup for s in first)
+    assert not any(s.warmup for s in rest)
+    plain = order_samples(unique, seed=seed, repeats=repeats)
+    assert [(s.cell, s.repeat, s.round) for s in rest] == [(s.cell, s.repeat, s.round) for s in plain]
 
 
 def assert_contiguous(keys: list[str]) -> None:
@@ -306,6 +323,18 @@ def test_an_estimate_has_every_cell_and_is_of_the_right_order(campaign: Campaign
     assert cost.raw_bytes > 0
     empty = build_plan(campaign.model_copy(update={"repeats": 0}), cluster, smallfile=True)
     assert estimate(empty, cluster).seconds == 0
+
+
+def test_an_estimate_has_bounds_when_cells_may_end_early(campaign: Campaign, cluster: Cluster) -> None:
+    rule = Repeats(min=3, max=9, half_width=0.05)
+    plan = build_plan(campaign.model_copy(update={"repeats": rule, "warmup": 1}), cluster, smallfile=True)
+    cells = len(plan.cells)
+    assert (len(plan.warmup), len(plan.fewest), len(plan.counted)) == (cells, 4 * cells, 9 * cells)
+    cost = estimate(plan, cluster)
+    assert 2 * cost.fewest_seconds < cost.seconds < 3 * cost.fewest_seconds
+    plain = build_plan(campaign.model_copy(update={"warmup": 1}), cluster, smallfile=True)
+    assert plain.fewest == plain.samples
+    assert estimate(plain, cluster).fewest_seconds == estimate(plain, cluster).seconds == cost.fewest_seconds
 
 
 def test_the_cluster_answers_for_its_hosts(cluster: Cluster) -> None:

@@ -54,3 +54,16 @@ def test_units_stand_in_the_descriptions() -> None:
     assert "workload command" in deadline
     assert "MB/s" in cluster["$defs"]["Hardware"]["properties"]["disk_write"]["description"]
     assert "KiB" in str(campaign["$defs"]["WorkloadSpec"]["properties"]["file_size"])
+
+
+BOUNDS = "repeats: {min: 3, max: 10, half_width: 5%}\nwarmup: 1"
+
+
+def test_the_schema_knows_bounds_of_repeats(write: Write) -> None:
+    validator = jsonschema.Draft202012Validator(json_schema("campaign"))
+    text = CAMPAIGN.replace("repeats: 3", BOUNDS)
+    for found in (text, dump_yaml(load_campaign(write("x.yaml", text)))):
+        assert [error.message for error in validator.iter_errors(plain(found))] == []
+    wrong = ("max: 9, half_width: 5", "max: 9, half_width: five", "max: 0, half_width: 5%", "max: 9, halfwidth: 5%")
+    for keys in wrong:
+        assert not validator.is_valid(plain(CAMPAIGN.replace("repeats: 3", f"repeats: {{{keys}}}")))
