@@ -105,7 +105,7 @@ def test_a_cell_that_reached_its_target_wants_no_more_than_it_has() -> None:
 def test_a_warmup_is_in_no_count_but_its_own() -> None:
     planned = (PlannedSample(CELL, repeat=1, round=0, order=0, warmup=True), *PLAN.samples)
     plan = Plan(cells=(CELL,), samples=planned)
-    warm = [sample(1, n, status).model_copy(update={"warmup": True}) for n, status in ((1, "failed"), (2, "valid"))]
+    warm = [each.model_copy(update={"warmup": True}) for each in (sample(1, 1, "failed"), sample(1, 2, "valid"))]
     (found,) = count_samples(plan, [*warm, sample(1, 1, "valid")], attempts=2)
     assert (found.wanted, found.valid, found.left, found.failed, found.warmup) == (3, 1, 2, 0, 1)
 
