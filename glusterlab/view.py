@@ -20,7 +20,7 @@ from glusterlab.now import Recorder, Result, RunState, life
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.console import Console, ConsoleOptions, OverflowMethod, RenderableType, RenderResult
 
     from glusterlab.progress import Ending
 
@@ -40,7 +40,7 @@ PHASES: Mapping[str, str] = {
 
 _COLOURS = {"valid": "green", "invalid": "yellow", "failed": "red", "info": "", "warning": "yellow", "error": "red"}
 _LABEL = 9
-_INTERVAL = 20
+_INTERVAL = 17
 _NARROW = 78
 _HEAD = 9
 _LEAST_ROWS = {"results": 3, "problems": 2, "notes": 1}
@@ -124,7 +124,7 @@ class _Drawing:
         self.state = state
         self.width = width
         self.at = at
-        self.overflow = "crop" if ascii_only else "ellipsis"
+        self.overflow: OverflowMethod = "crop" if ascii_only else "ellipsis"
         self.plus_minus = "+-" if ascii_only else "±"
 
     def draw(self, height: int, *, watched: bool) -> Iterator[RenderableType]:
@@ -162,12 +162,12 @@ class _Drawing:
     def _line(self, text: str | Text, style: str = "") -> Text:
         line = Text(text, style) if isinstance(text, str) else text
         line.no_wrap = True
-        line.overflow = "crop" if self.overflow == "crop" else "ellipsis"
+        line.overflow = self.overflow
         return line
 
     def _sides(self, left: Text, right: Text) -> Table:
         grid = Table.grid(expand=True, padding=(0, 1))
-        grid.add_column(ratio=1, no_wrap=True, overflow="crop" if self.overflow == "crop" else "ellipsis")
+        grid.add_column(ratio=1, no_wrap=True, overflow=self.overflow)
         grid.add_column(justify="right", no_wrap=True)
         grid.add_row(left, right)
         return grid
@@ -217,11 +217,11 @@ class _Drawing:
         for number, word in ((state.invalid, "invalid"), (state.failed, "failed")):
             if number:
                 counts.append(f", {number} {word}", _COLOURS[word])
-        warmup = f" and {state.warmup_left} to warm up" if state.warmup_left else ""
+        warmup = f", {state.warmup_left} to warm up" if state.warmup_left else ""
         counts.append(f", {state.left} left{warmup}")
-        yield self._sides(counts if state.total else Text(""), Text(self._ends()))
+        yield self._sides(counts if state.total else Text(""), Text(self._ends(self.width - counts.cell_len - 1)))
 
-    def _ends(self) -> str:
+    def _ends(self, room: int) -> str:
         about = self.state.ends_about
         if about is None:
             return ""
@@ -229,13 +229,14 @@ class _Drawing:
         if left < 1:
             return "about to end"
         until = f"until {moment(about, self.at)}"
-        return f"about {format_duration(left)} to go, {until}" if self.width >= _NARROW else until
+        whole = f"about {format_duration(left)} to go, {until}"
+        return whole if len(whole) <= room else until
 
     def _result_heading(self) -> RenderableType:
         grid = Table.grid(expand=True, padding=(0, 1))
         grid.add_column(ratio=1, no_wrap=True)
         grid.add_column(width=_INTERVAL, no_wrap=True)
-        interval = f"mean {self.plus_minus} 95 %" if self.width >= _NARROW - 16 else ""
+        interval = f"mean {self.plus_minus}95% n" if self.width >= _NARROW - 16 else ""
         grid.add_row(Text("last results", "bold"), Text(interval, "dim"))
         return grid
 
@@ -245,8 +246,8 @@ class _Drawing:
             cell = result.execution
             row = Table.grid(expand=True, padding=(0, 1))
             row.add_column(width=5, no_wrap=True)
-            row.add_column(width=min(17, max(13, self.width // 6)), no_wrap=True, overflow="ellipsis")
-            row.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+            row.add_column(width=min(17, max(13, self.width // 6)), no_wrap=True, overflow=self.overflow)
+            row.add_column(ratio=1, no_wrap=True, overflow=self.overflow)
             row.add_column(width=4, justify="right", no_wrap=True)
             values: list[str | Text] = [moment(result.ended, result.ended), cell.operation, cell.layout]
             values.append(f"{cell.workers}w")
@@ -269,7 +270,7 @@ class _Drawing:
         if result.half_width is None:
             return f"n {result.n}" if result.n else ""
         mean = result.mean.partition(" ")[0]
-        return f"{mean} {self.plus_minus} {100 * result.half_width:.1f} %, n {result.n}"
+        return f"{mean} {self.plus_minus}{100 * result.half_width:.1f}% n {result.n}"
 
     def _problem_heading(self) -> str:
         codes = dict(self.state.codes)

@@ -1,0 +1,168 @@
+"""The view of a run: everything in 80 x 24, less where there is less room, never more than the screen."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+
+import pytest
+from rich.console import Console
+
+from glusterlab.now import Execution, Note, Result, RunState
+from glusterlab.reasons import Status
+from glusterlab.view import View, how_it_stands, moment, share_rows
+
+NOW = time.time()
+
+
+def execution(repeat: int, began: float = NOW - 94) -> Execution:
+    return Execution(
+        slug="iozone-write-4gib-disperse-12x4+2-jbod-native-w48",
+        operation="write 4 GiB",
+        layout="disperse 12x(4+2) jbod",
+        workers=48,
+        repeat=repeat,
+        round=repeat,
+        attempt=2 if repeat == 3 else 1,
+        began=began,
+    )
+
+
+def outcome(repeat: int, status: Status, problem: str = "", **facts: object) -> Result:
+    codes = (problem.partition(" ")[0],) if problem else ()
+    given = {"execution": execution(repeat), "ended": NOW - 60, "status": status, "codes": codes, "problem": problem}
+    return Result.model_validate({**given, **facts})
+
+
+@pytest.fixture
+def state() -> RunState:
+    found = RunState.begun("night")
+    lost = (
+        "host-unreachable on client07: [no] answer within 15 s, which is a long story that fits no line of any terminal"
+    )
+    good = {"value": "78.0 MB/s", "mean": "77.1 MB/s", "half_width": 0.0213, "n": 3}
+    return found.model_copy(
+        update={
+            "began": NOW - 4350,
+            "total": 120,
+            "valid": 60,
+            "invalid": 1,
+            "failed": 1,
+            "left": 58,
+            "rounds": 3,
+            "ends_about": NOW + 4210,
+            "now": execution(3),
+            "phase": "workload",
+            "phase_began": NOW - 72,
+            "recent": [outcome(1, "valid", **good) for _ in range(20)],
+            "problems": [outcome(2, "failed", lost)],
+            "codes": {"host-unreachable": 1},
+            "notes": [Note(at=NOW - 105, level="warning", message="all hosts answer again, after 35 s")],
+        }
+    )
+
+
+def draw(state: RunState, width: int = 80, height: int = 24, *, encoding: str = "utf-8", **environment: str) -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    console = Console(file=out, width=width, height=height, force_terminal=True, _environ=environment)
+    lines = console.render_lines(View(state), console.options.update(height=height), pad=False)
+    return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+def test_80_by_24_has_all_of_it(state: RunState) -> None:
+    lines = draw(state).splitlines()
+    assert len(lines) == 24
+    text = "\n".join(line.rstrip() for line in lines)
+    for expected in (
+        r"glusterlab night +since .*, 1:12:3\d",
+        r"now      write 4 GiB, disperse 12x\(4\+2\) jbod, 48 workers",
+        r"repeat 3, attempt 2, round 3 of 3   1:3\d",
+        r"measuring   1:1\d",
+        r"━+ 62 of 120",
+        r"60 valid, 1 invalid, 1 failed, 58 left +about 1 h 10 min to go, until \d\d:\d\d",
+        r"last results +mean ±95% n",
+        r"\d\d:\d\d write 4 GiB +disperse 12x\(4\+2\) jbod +48w +78.0 MB/s 77.1 ±2.1% n 3",
+        r"not valid: host-unreachable 1",
+        r"\d\d:\d\d failed write 4 GiB, disperse 12x\(4\+2\) jbod, 48w repeat 2",
+        r"      host-unreachable on client07: \[no\] answer within 15 s, which is a long st…",
+        r"\d\d:\d\d all hosts answer again, after 35 s",
+        r"Ctrl-C stops the run; the same command goes on with it",
+    ):
+        assert re.search(expected, text), (expected, text)
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (200, 60), (100, 30), (60, 16), (40, 10), (20, 5), (10, 2)])
+def test_it_fits_every_screen(state: RunState, width: int, height: int) -> None:
+    lines = draw(state, width, height).splitlines()
+    assert len(lines) <= height
+    assert max(len(line) for line in lines) <= width
+    if width >= 40 and height >= 10:
+        assert any("measuring" in line for line in lines)
+        assert any("62 of 120" in line for line in lines)
+
+
+def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None:
+    assert "77.1 +-2.1% n 3" in draw(state, encoding="ascii").encode("ascii").decode()
+
+
+def test_no_color_has_none(state: RunState) -> None:
+    def shown(**environment: str) -> str:
+        out = io.StringIO()
+        Console(
+            file=out, width=80, height=24, force_terminal=True, color_system="standard", _environ=environment
+        ).print(View(state))
+        return out.getvalue()
+
+    colour = re.compile(r"\x1b\[[0-9;]*3[0-7]")
+    assert colour.search(shown(TERM="xterm"))
+    assert not colour.search(shown(TERM="xterm", NO_COLOR="1"))
+
+
+def test_what_is_waited_for_is_what_the_run_does(state: RunState) -> None:
+    state.now, state.phase, state.phase_began = None, "waiting for s2 to come back", NOW - 35
+    assert re.search(r"now      waiting for s2 to come back   0:3\d", draw(state))
+
+
+def test_a_run_that_begins_says_its_step_and_no_empty_numbers() -> None:
+    text = draw(RunState.begun("night").model_copy(update={"phase": "connecting to all hosts"}))
+    assert "now      connecting to all hosts   0:0" in text
+    assert "valid" not in text
+    assert "of 0" not in text
+
+
+def test_warmup_is_named(state: RunState) -> None:
+    assert state.now is not None
+    state.now.warmup, state.warmup_left = True, 4
+    state.recent = [outcome(1, "valid", value="78.0 MB/s")]
+    state.recent[0].execution.warmup = True
+    text = draw(state)
+    assert "warm-up 3, attempt 2, round 3 of 3" in text
+    assert "58 left, 4 to warm up" in text
+    assert re.search("78.0 MB/s warm-up", text)
+
+
+@pytest.mark.parametrize("rows", range(12))
+def test_rows_are_shared_and_never_exceeded(rows: int) -> None:
+    wanted = {"results": 20, "problems": 6, "notes": 9}
+    given = share_rows(rows, wanted)
+    assert sum(given.values()) <= rows
+    assert all(given[name] <= wanted[name] for name in wanted)
+    assert given["problems"] % 2 == 0
+
+
+def test_moments_far_off_have_their_day() -> None:
+    assert re.fullmatch(r"\d\d:\d\d", moment(NOW, NOW + 3600))
+    assert re.fullmatch(r"\w{3} \d\d:\d\d", moment(NOW, NOW + 50_000))
+
+
+def test_how_it_stands_in_a_sentence(state: RunState) -> None:
+    sentence = how_it_stands(state, NOW)
+    assert re.fullmatch(r"running since \d\d:\d\d as process \d+: measuring of iozone-write-\S+", sentence)
+    elsewhere = state.model_copy(update={"host": "another-controller", "updated": NOW - 5})
+    assert "on another-controller since" in how_it_stands(elsewhere, NOW)
+    assert "5.0 s ago: measuring" in how_it_stands(elsewhere, NOW)
+    gone = state.model_copy(update={"process_start": 1, "updated": NOW - 3600})
+    assert "is gone without a word" in how_it_stands(gone, NOW)
+    over = state.model_copy(update={"ended": NOW, "updated": NOW - 7200, "message": "the run ends after 8 h"})
+    assert how_it_stands(over, NOW).endswith("2 h 00 min ago: the run ends after 8 h")

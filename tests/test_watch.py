@@ -1,0 +1,311 @@
+"""Looking over a run's shoulder, from other processes and on a real terminal."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from glusterlab import cli
+from glusterlab.errors import RawStoreError
+from glusterlab.journal import Journal
+from glusterlab.now import NOW, NowFile, RunState, life, read_now
+from glusterlab.progress import Counts, Ending
+from glusterlab.raw import RawStore
+from glusterlab.watch import log_events, watch
+
+from .test_cli import CAMPAIGN, CLUSTER
+from .test_progress import drive, finished, result
+
+ROOT = Path(__file__).resolve().parents[1]
+LONG_S = 60.0
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    """Wait for it; the bound is only there to end a test that would hang."""
+    until = time.monotonic() + LONG_S
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.Popen(words, cwd=ROOT)
+
+
+@pytest.fixture
+def campaign(tmp_path: Path) -> Path:
+    folder = tmp_path / "small"
+    RawStore.create(folder, campaign_yaml=CAMPAIGN, cluster_yaml=CLUSTER, environment={})
+    return folder
+
+
+def test_a_state_is_kept_and_read_back(tmp_path: Path) -> None:
+    assert read_now(tmp_path) is None
+    keeper = NowFile(tmp_path)
+    drive(keeper)
+    found = read_now(tmp_path)
+    assert found is not None
+    assert found == keeper.state
+    assert (life(found), found.outcome, found.total, found.left, found.rounds) == ("over", "incomplete", 10, 4, 3)
+    assert [(entry.status, entry.value, entry.n) for entry in found.recent] == [
+        ("invalid", "", 0),
+        ("valid", "78.0 MB/s", 1),
+    ]
+    assert found.codes == {"heal-pending": 1}
+    assert found.notes[0].message.startswith("waiting for")
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_only_the_last_results_are_kept(tmp_path: Path) -> None:
+    keeper = NowFile(tmp_path)
+    keeper.begin(Counts(total=100, left=100), None)
+    for n in range(100):
+        keeper.note(f"note {n}")
+        keeper.sample_ends(*finished("valid"), None, result(1e6 * n))
+    found = read_now(tmp_path)
+    assert found is not None
+    assert len(found.recent) == len(found.notes) == 24
+    assert found.recent[-1].value == "99.0 MB/s"
+
+
+def test_a_state_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
+    drive(NowFile(tmp_path / "none"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "found damage"),
+        ("{}", "schema_version"),
+        ('{"schema_version": 99}', "newer"),
+        ('{"schema_version": 1, "campaign": 3}', "campaign"),
+    ],
+)
+def test_damage_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / NOW).write_text(text)
+    with pytest.raises(RawStoreError, match=said):
+        read_now(tmp_path)
+
+
+def test_what_a_newer_release_says_besides_is_passed_over(tmp_path: Path) -> None:
+    state = json.loads(RunState.begun("x").model_dump_json())
+    (tmp_path / NOW).write_text(json.dumps({**state, "mood": "good"}))
+    assert read_now(tmp_path) is not None
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from glusterlab.now import NowFile
+NowFile(Path(sys.argv[1])).phase("waiting for s2 to come back")
+time.sleep(600)
+"""
+
+
+def test_a_run_that_was_killed_is_told_from_one_at_work(tmp_path: Path) -> None:
+    process = start(HOLD, tmp_path)
+    try:
+        eventually(lambda: (found := read_now(tmp_path)) is not None and found.phase.startswith("waiting"))
+        state = read_now(tmp_path)
+        assert state is not None
+        assert life(state) == "at work"
+        assert life(state.model_copy(update={"process_start": 1})) == "gone"
+        assert life(state.model_copy(update={"host": "elsewhere"})) == "elsewhere"
+        out = io.StringIO()
+        sentences: list[str] = []
+        looking = threading.Thread(target=lambda: sentences.append(watch(tmp_path, Console(file=out, width=60))))
+        looking.start()
+        eventually(lambda: "running since" in out.getvalue())
+    finally:
+        process.kill()
+        process.wait()
+    looking.join(LONG_S)
+    assert "is gone without a word" in sentences[0]
+    assert "waiting for s2 to come back; run the same command again" in sentences[0]
+
+
+def test_a_log_gets_a_line_for_what_happens(tmp_path: Path) -> None:
+    keeper = NowFile(tmp_path)
+    keeper.begin(Counts(total=2, left=2), None)
+    out = io.StringIO()
+    sentences: list[str] = []
+    looking = threading.Thread(target=lambda: sentences.append(watch(tmp_path, Console(file=out, width=60))))
+    looking.start()
+    eventually(lambda: "running since" in out.getvalue())
+    keeper.note("started [bold] volume x")
+    keeper.sample_ends(*finished("valid"), None, result(78e6))
+    eventually(lambda: "78.0 MB/s" in out.getvalue())
+    keeper.end(Ending("failed", "the run ends: s1: does not answer"))
+    looking.join(LONG_S)
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 3
+    assert lines[1].endswith("INFO    started [bold] volume x")
+    assert lines[2].endswith("native-w4 repeat 2: valid: 78.0 MB/s")
+    assert sentences[0].endswith("the run ends: s1: does not answer")
+
+
+def test_followed_events_end_with_the_run(tmp_path: Path) -> None:
+    journal, keeper = Journal(tmp_path), NowFile(tmp_path)
+    journal.say("one")
+    found: list[str] = []
+    reading = threading.Thread(
+        target=lambda: found.extend(event.message for event in log_events(tmp_path, follow=True))
+    )
+    reading.start()
+    journal.say("two")
+    keeper.end(Ending("complete", "done"))
+    reading.join(LONG_S)
+    assert found == ["one", "two"]
+    assert [event.message for event in log_events(tmp_path, follow=False)] == ["one", "two"]
+
+
+def call(*arguments: object) -> tuple[int, str, str]:
+    done = CliRunner().invoke(cli.app, [str(word) for word in arguments], env={"COLUMNS": "80", "TERM": "dumb"})
+    return done.exit_code, done.stdout, done.stderr
+
+
+def test_status_watch_over_a_campaign_that_is_not_running(campaign: Path) -> None:
+    code, out, err = call("status", campaign, "--watch")
+    assert (code, err) == (1, f"{campaign}: no run has said here what it does; this is what is stored\n")
+    assert "0 of 8 samples valid" in out
+    NowFile(campaign).end(Ending("failed", "the run ends: s1: does not answer"))
+    code, out, err = call("status", campaign, "--watch")
+    assert code == 1
+    assert re.fullmatch(r"not running since \d\d:\d\d, .* ago: the run ends: s1: does not answer\n", err)
+    assert "0 of 8 samples valid" in out
+    assert call("status", campaign, "--watch", "--json")[0] == 2
+
+
+def test_log_of_the_command_line(campaign: Path) -> None:
+    code, _, err = call("log", campaign)
+    assert code == 1
+    assert "found neither" in err
+    journal = Journal(campaign)
+    journal.say("all well")
+    journal.say("s2 is gone", "warning")
+    assert [line[34:] for line in call("log", campaign)[1].splitlines()] == ["all well", "s2 is gone"]
+    assert call("log", campaign, "--problems", "--since", "1 h")[1].endswith("WARNING s2 is gone\n")
+    assert [json.loads(line)["level"] for line in call("log", campaign, "--json")[1].splitlines()] == [
+        "info",
+        "warning",
+    ]
+    assert call("log", campaign, "--since", "tomorrow")[0] == 2
+
+
+LIVE = """
+import sys, time
+from pathlib import Path
+from rich.console import Console
+from glusterlab.progress import Counts, Ending, for_console
+progress = for_console(Console(stderr=True), "night")
+progress.phase("connecting to all hosts")
+progress.begin(Counts(total=4, left=4), 60.0)
+progress.note("started volume x")
+sys.stdin.readline()
+progress.end(Ending("complete", "done"))
+print("after", flush=True)
+"""
+
+
+class Terminal:
+    """A process on a terminal of its own."""
+
+    def __init__(self, *words: str, columns: int, rows: int, **environment: str) -> None:
+        self.main, side = pty.openpty()
+        self.resize(columns, rows)
+        inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
+        self.process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=ROOT,
+            stdin=side,
+            stdout=side,
+            stderr=side,
+            env={**inherited, "TERM": "xterm-256color", **environment},
+            start_new_session=True,
+            # so that Ctrl-C reaches it
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )
+        os.close(side)
+        self.seen = b""
+
+    def resize(self, columns: int, rows: int) -> None:
+        fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def read_until(self, true: Callable[[list[list[str]]], bool]) -> None:
+        until = time.monotonic() + LONG_S
+        while not true(self.frames):
+            assert time.monotonic() < until, self.seen
+            if select.select([self.main], [], [], 0.1)[0]:
+                try:
+                    self.seen += os.read(self.main, 65536)
+                except OSError:
+                    return  # the process and its side of the terminal are gone
+
+    @property
+    def frames(self) -> list[list[str]]:
+        """What was drawn, each time from the upper left corner."""
+        drawn = self.seen.split(b"\x1b[H")[1:]
+        return [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", frame.decode()).splitlines() for frame in drawn]
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        os.close(self.main)
+
+
+def test_the_view_takes_the_screen_follows_its_size_and_gives_it_back() -> None:
+    terminal = Terminal("-c", LIVE, columns=80, rows=24)
+    try:
+        terminal.read_until(lambda frames: any("started volume x" in line for f in frames for line in f))
+        wide = terminal.frames[-1]
+        terminal.resize(60, 16)
+        before = len(terminal.frames)
+        terminal.read_until(lambda frames: len(frames) > before + 2)
+        narrow = terminal.frames[-2]
+        os.write(terminal.main, b"\n")
+        terminal.read_until(lambda _: b"after" in terminal.seen)
+    finally:
+        terminal.close()
+    assert max(len(line.rstrip()) for line in wide) <= 80
+    assert (len(narrow), max(len(line) for line in narrow)) == (16, 60)
+    assert terminal.seen.index(b"\x1b[?1049h") < terminal.seen.index(b"night") < terminal.seen.index(b"\x1b[?1049l")
+    assert b"\x1b[?25h" in terminal.seen[terminal.seen.index(b"\x1b[?25l") :]
+    # nothing is cleared between two drawings, which would flicker
+    assert b"\x1b[2J" not in terminal.seen
+
+
+def test_status_watch_is_left_by_ctrl_c_and_the_run_goes_on(campaign: Path) -> None:
+    process = start(HOLD, campaign)
+    try:
+        eventually(lambda: (campaign / NOW).exists())
+        terminal = Terminal("-m", "glusterlab.cli", "status", str(campaign), "--watch", columns=80, rows=24)
+        try:
+            terminal.read_until(lambda frames: any("waiting for s2" in line for f in frames for line in f))
+            os.write(terminal.main, b"\x03")
+            terminal.read_until(lambda _: b"0 of 8 samples valid" in terminal.seen)
+            assert terminal.process.wait(LONG_S) == 1
+        finally:
+            terminal.close()
+        assert b"left; a run that is at work goes on" in terminal.seen
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait()
