@@ -6,7 +6,6 @@ What it does not know it answers with exit code 0 and no output.
 
 from __future__ import annotations
 
-import base64
 import shlex
 import threading
 import time
@@ -305,7 +304,7 @@ class FakeTransport:
 
 
 def _part(name: str, code: int, answer: str) -> str:
-    return f"part {name} {code} {base64.b64encode(answer.encode()).decode()}\n"
+    return script.write_part(name, script.Part(code, answer.encode())).decode()
 
 
 def _words(line: str) -> list[str]:

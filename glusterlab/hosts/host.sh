@@ -1,16 +1,18 @@
 # Shell functions that the suite's scripts use on a host; sent along with each of them, never installed.
-# Every report is a line "part NAME EXIT-CODE BASE64-OF-STDOUT", so that any bytes pass and nothing is mixed up.
+# Every report is a line "part NAME MARK", the bytes themselves, and a line "MARK EXIT-CODE" after a line end: the mark
+# is new each time, so that any bytes pass and nothing is mixed up. On the way of a sample a new process is made only
+# where the shell itself cannot do it: on many hosts, or busy ones, processes are what a sample costs.
 
 export LC_ALL=C PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 umask 022
 
 gl_part() {
-    local name=$1 out code
-    shift
-    out=$(set -o pipefail; "$@" | base64 -w0)
-    code=$?
-    printf 'part %s %d %s\n' "$name" "$code" "$out"
-    return "$code"
+    local gl_mark gl_code=0
+    read -r gl_mark </proc/sys/kernel/random/uuid
+    printf 'part %s %s\n' "$1" "$gl_mark"
+    "${@:2}" || gl_code=$?
+    printf '\n%s %d\n' "$gl_mark" "$gl_code"
+    return "$gl_code"
 }
 
 # Why a directory cannot be one of the suite's own; nothing when it can, or when there is no such directory yet.
@@ -73,33 +75,48 @@ gl_clear_others() {
     find "$1" -mindepth 1 -maxdepth 1 ! -name .glusterlab ! -name "$2" -exec rm -rf -- {} +
 }
 
-# Process numbers of processes of the suite, whoever started them, except those of this very script.
-gl_marked() {
-    local files
-    # The exit code is of no use: it is an error whenever some process ended meanwhile.
-    files=$(grep -lsaz '^GLUSTERLAB_RUN=' /proc/[0-9]*/environ)
-    [ -n "$files" ] || return 0
-    # shellcheck disable=SC2086
-    grep -Lsazx "GLUSTERLAB_RUN=${GLUSTERLAB_RUN:-none}" $files | cut -d/ -f3
+# The mark that a process carries: "mark" gets it, or nothing.
+gl_mark_of() {
+    local record
+    mark=
+    while IFS= read -r -d '' record || [ -n "$record" ]; do
+        case $record in GLUSTERLAB_RUN=*) mark=${record#*=} && return ;; esac
+    done 2>/dev/null </proc/"$1"/environ
 }
 
-# Process numbers of the workload tools, by exact program or script name.
-gl_tools() {
-    local pid comm
-    grep -lsx iozone /proc/[0-9]*/comm | cut -d/ -f3
-    for pid in $(grep -lsazE '^([^ ]*/)?smallfile_(cli|remote)\.py$' /proc/[0-9]*/cmdline | cut -d/ -f3); do
-        read -r comm 2>/dev/null </proc/"$pid"/comm || continue
-        case $comm in python* | smallfile*) echo "$pid" ;; esac
-    done
+# Look for processes of the suite: "marked" gets the numbers of those that carry its mark, whoever started them, except
+# those of this very script; "tools" those of the workload tools, by exact program or script name.
+gl_look() {
+    local file pid comm mark
+    marked=() tools=()
+    # The exit code is of no use: it is an error whenever some process ended meanwhile.
+    while read -r file; do
+        pid=${file%/*}
+        if [ "$file" = "$pid/environ" ]; then
+            gl_mark_of "$pid"
+            [ -z "$mark" ] || [ "$mark" = "$GLUSTERLAB_RUN" ] || marked+=("$pid")
+        elif read -r comm 2>/dev/null </proc/"$pid"/comm; then
+            # other programs may have these names as arguments
+            case $comm in iozone | python* | smallfile*) tools+=("$pid") ;; esac
+        fi
+    done < <(cd /proc && exec grep -lsazE '^GLUSTERLAB_RUN=|^([^ ]*/)?(iozone|smallfile_(cli|remote)\.py)$' \
+        [0-9]*/environ [0-9]*/cmdline)
 }
 
 gl_strays() {
-    local pid command
-    for pid in $( (gl_marked; gl_tools) | sort -un); do
+    local marked tools pid mark word command seen=' '
+    gl_look
+    for pid in "${marked[@]}" "${tools[@]}"; do
         [ "$pid" = "$$" ] && continue
-        # a process of this very script that was just being started had no environment yet, and so not its marker
-        grep -qsazx "GLUSTERLAB_RUN=${GLUSTERLAB_RUN:-none}" /proc/"$pid"/environ && continue
-        command=$(tr '\0\n' '  ' 2>/dev/null </proc/"$pid"/cmdline) || continue
+        case $seen in *" $pid "*) continue ;; esac
+        seen="$seen$pid "
+        # a process of this very script that was just being started had no environment yet, and so not its mark
+        gl_mark_of "$pid"
+        [ -n "$mark" ] && [ "$mark" = "$GLUSTERLAB_RUN" ] && continue
+        command=
+        while IFS= read -r -d '' word || [ -n "$word" ]; do
+            command="$command${word//$'\n'/ } "
+        done 2>/dev/null </proc/"$pid"/cmdline
         [ -n "$command" ] && printf 'stray %s %s\n' "$pid" "$command"
     done
     return 0
@@ -109,15 +126,16 @@ gl_strays() {
 # one of the given directories (children that ssh started do not inherit the marker).
 # Prints their numbers. Arguments: a program that is spared or "", directories.
 gl_kill() {
-    local round pids pid dir comm spared=$1
+    local round pids pid dir comm marked tools spared=$1
     shift
     for round in TERM TERM KILL KILL; do
         pids=
-        for pid in $(gl_marked); do
+        gl_look
+        for pid in "${marked[@]}"; do
             read -r comm 2>/dev/null </proc/"$pid"/comm || continue
             [ "$comm" = "$spared" ] || pids="$pids $pid"
         done
-        for pid in $(gl_tools); do
+        for pid in "${tools[@]}"; do
             for dir in "$@"; do
                 case "$(readlink /proc/"$pid"/cwd 2>/dev/null)/ $(tr '\0' ' ' 2>/dev/null </proc/"$pid"/cmdline)" in
                     "$dir"/* | *" $dir"/*) pids="$pids $pid" ;;
@@ -134,29 +152,40 @@ gl_kill() {
     return 0
 }
 
+# How often the kernel has dropped its caches: "dropped" gets the number.
 gl_dropped() {
-    awk '$1 == "drop_pagecache" || $1 == "drop_slab" { n += $2 } END { print n + 0 }' /proc/vmstat
+    local line lines
+    dropped=0
+    mapfile -t lines </proc/vmstat
+    for line in "${lines[@]}"; do
+        case $line in drop_pagecache\ * | drop_slab\ *) dropped=$((dropped + ${line#* })) ;; esac
+    done
 }
 
 gl_drop_caches() {
-    local before
-    before=$(gl_dropped)
+    local before dropped
+    gl_dropped
+    before=$dropped
     sync && echo 3 >/proc/sys/vm/drop_caches
-    echo "drop $before $(gl_dropped)"
+    gl_dropped
+    echo "drop $before $dropped"
 }
 
 # Entries that wait for self-heal on this server's bricks. The base file xattrop-* is none, and an entry of a write that
 # just ended goes away by itself: it is given some seconds. Arguments: seconds, volume, brick roots.
 gl_heal() {
-    local seconds=$1 volume=$2 root n least='' end
+    local seconds=$1 volume=$2 root n entries base least='' end
     shift 2
     end=$((SECONDS + seconds))
     while :; do
         n=0
+        shopt -s nullglob dotglob
         for root in "$@"; do
-            n=$((n + $(find "$root/glusterlab-$volume/brick/.glusterfs/indices/xattrop" -mindepth 1 -maxdepth 1 \
-                ! -name 'xattrop-*' 2>/dev/null | wc -l)))
+            root=$root/glusterlab-$volume/brick/.glusterfs/indices/xattrop
+            entries=("$root"/*) base=("$root"/xattrop-*)
+            n=$((n + ${#entries[@]} - ${#base[@]}))
         done
+        shopt -u nullglob dotglob
         [ -z "$least" ] || [ "$n" -lt "$least" ] && least=$n
         [ "$n" -eq 0 ] || [ "$SECONDS" -ge "$end" ] && break
         sleep 0.25
@@ -193,8 +222,15 @@ gl_gluster() {
     return "$code"
 }
 
+# What is mounted at a point, the last of it: "SOURCE TYPE".
 gl_mounted() {
-    awk -v point="$1" '$2 == point { found = $1 " " $3 } END { if (found) print found; else exit 1 }' /proc/mounts
+    local line lines rest found=
+    mapfile -t lines </proc/mounts
+    for line in "${lines[@]}"; do
+        rest=${line#* }
+        [ "${rest%% *}" = "$1" ] && rest=${rest#* } && found="${line%% *} ${rest%% *}"
+    done
+    [ -n "$found" ] && echo "$found"
 }
 
 # Whether what is mounted at a point answers: "mount ok", "mount hung" (no answer in time), "mount dead" (an error) or
@@ -273,7 +309,8 @@ gl_umount_others() {
 }
 
 gl_clock() {
-    echo "clock $(date +%s.%N)"
+    # bash tells the time itself from 5.0 on
+    if [ -n "$EPOCHREALTIME" ]; then echo "clock ${EPOCHREALTIME/,/.}"; else echo "clock $(date +%s.%N)"; fi
 }
 
 # What a host is: "key value" lines. Arguments: interface, work directory, then devices without /dev/.

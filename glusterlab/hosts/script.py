@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from uuid import UUID
 
 from glusterlab.errors import HostError
 from glusterlab.hosts.connection import Command, CommandResult
@@ -15,6 +15,9 @@ from glusterlab.hosts.quoting import join
 
 MAX_PART_BYTES = 256 << 20
 """A report's part may have so many bytes."""
+
+_HEAD = re.compile(rb"part (?P<name>[A-Za-z0-9._-]+) (?P<mark>[0-9a-f-]{36})")
+_TAIL = re.compile(rb"(?P<code>\d{1,3})\n")
 
 
 @cache
@@ -79,20 +82,41 @@ def read_parts(result: CommandResult) -> Mapping[str, Part]:
         When the output is not what host.sh writes: something else printed into it, or it was cut short.
     """
     parts: dict[str, Part] = {}
-    for line in result.stdout.decode("ascii", "replace").splitlines():
-        words = line.split(" ")
-        if len(words) != 4 or words[0] != "part":
+    data, place = result.stdout, 0
+    while place < len(data):
+        line_end = data.find(b"\n", place)
+        line = data[place:] if line_end < 0 else data[place:line_end]
+        head = _HEAD.fullmatch(line)
+        if head is None:
             # A login shell's greeting is harmless, and comes first.
-            if not parts:
-                continue
-            raise HostError(f"expected a report of glusterlab's script, found {line[:80]!r}", host=result.host)
-        if len(words[3]) > MAX_PART_BYTES:
-            raise HostError(f"expected at most {MAX_PART_BYTES} bytes as '{words[1]}'", host=result.host)
-        try:
-            parts[words[1]] = Part(int(words[2]), base64.b64decode(words[3], validate=True))
-        except (ValueError, binascii.Error) as error:
-            raise HostError(f"the report's part '{words[1]}' is damaged: {error}", host=result.host) from error
+            if parts:
+                found = line[:80].decode("utf-8", "replace")
+                raise HostError(f"expected a report of glusterlab's script, found {found!r}", host=result.host)
+            place += len(line) + 1
+            continue
+        name, mark = head["name"].decode("ascii"), head["mark"]
+        begin = line_end + 1
+        end = data.find(b"\n" + mark + b" ", begin)
+        tail = _TAIL.match(data, end + len(mark) + 2) if line_end >= 0 and end >= 0 else None
+        if tail is None:
+            raise HostError(f"the report's part '{name}' has no end: the script was cut short", host=result.host)
+        if end - begin > MAX_PART_BYTES:
+            raise HostError(f"expected at most {MAX_PART_BYTES} bytes as '{name}'", host=result.host)
+        parts[name] = Part(int(tail["code"]), data[begin:end])
+        place = tail.end()
     return parts
+
+
+def write_part(name: str, part: Part) -> bytes:
+    r"""A part as host.sh reports it: for what answers in a host's place.
+
+    Examples
+    --------
+    >>> write_part("clock", Part(0, b"clock 1.5\n"))
+    b'part clock 00000000-0000-0000-0000-000000000000\nclock 1.5\n\n00000000-0000-0000-0000-000000000000 0\n'
+    """
+    mark = str(UUID(int=0)).encode()
+    return b"part %s %s\n%s\n%s %d\n" % (name.encode("ascii"), mark, part.data, mark, part.exit_code)
 
 
 def need(parts: Mapping[str, Part], name: str, host: str) -> Part:

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import resource
+import signal
 import statistics
 import subprocess
 import sys
@@ -196,6 +197,8 @@ def main() -> None:
     if chosen.measure is not None:
         measure(chosen.measure, chosen.samples, chosen.cut)
         return
+    # so that an end by SIGTERM removes the hosts, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     kept: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="glusterlab-many-") as name:
         folder = Path(name)
@@ -203,7 +206,11 @@ def main() -> None:
         for hosts in chosen.hosts:
             cluster, campaign = many_hosts.specifications(hosts, folder, chosen.seconds)
             (cell,) = build_plan(campaign, cluster, smallfile=False).cells
-            given = {"cluster": cluster.model_dump(mode="json"), "campaign": campaign.model_dump(mode="json")}
+            # only what was set: an older version knows no newer keys
+            given = {
+                "cluster": cluster.model_dump(mode="json", exclude_unset=True),
+                "campaign": campaign.model_dump(mode="json", exclude_unset=True),
+            }
             (folder / "given.json").write_text(json.dumps(given))
             found: dict[str, list[dict[str, Any]]] = {}
             with many_hosts.running(cluster, Volume.of(cell.layout, cluster), folder, chosen.seconds):

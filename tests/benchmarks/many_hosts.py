@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -264,21 +263,25 @@ def _boot(folder: Path, name: str, role: str, volume: str, roots: list[str]) -> 
         for group in groups():
             (group / "cgroup.procs").write_text(str(os.getpid()))
 
-    return subprocess.Popen(
-        [
-            *("nsenter", f"--net=/run/netns/{TAG}-{name}", "unshare", "--mount", "--uts", "--pid", "--fork"),
-            *("--kill-child", str(folder / "boot"), str(folder), name, role, volume, *roots),
-        ],
-        stdin=subprocess.DEVNULL,
-        stdout=sys.stderr,
-        start_new_session=True,
-        preexec_fn=enter,
-    )
+    # not this program's own output: who reads that would wait for the hosts, too
+    with (folder / "boot.log").open("ab") as log:
+        return subprocess.Popen(
+            [
+                *("nsenter", f"--net=/run/netns/{TAG}-{name}", "unshare", "--mount", "--uts", "--pid", "--fork"),
+                *("--kill-child", str(folder / "boot"), str(folder), name, role, volume, *roots),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=enter,
+        )
 
 
 def _wait_ready(folder: Path, count: int) -> None:
     end = time.monotonic() + BOOT_DEADLINE_S
     while len(list((folder / "ready").iterdir())) < count:
         if time.monotonic() > end:
-            raise RuntimeError(f"not all of {count} hosts are up within {BOOT_DEADLINE_S:.0f} s")
+            log = (folder / "boot.log").read_text(errors="replace").splitlines()
+            raise RuntimeError(f"not all of {count} hosts are up within {BOOT_DEADLINE_S:.0f} s: {log[-3:]}")
         time.sleep(0.1)

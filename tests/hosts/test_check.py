@@ -8,6 +8,7 @@ import pytest
 from glusterlab.hosts import facts, lock
 from glusterlab.hosts.check import CODES, Code, Finding, check
 from glusterlab.hosts.connection import Pool
+from glusterlab.hosts import script
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.transport import Outcome
 from glusterlab.report.check import rows_of, show_check
@@ -170,9 +171,8 @@ def test_a_rebalance_is_found(cluster: Cluster, fake: FakeTransport) -> None:
     def answer(host: str, text: str) -> Outcome | None:
         if host != "s1" or "status-0" not in text:
             return None
-        import base64
-
-        return Outcome(b"part pending 0 \n" + b"part status-0 0 " + base64.b64encode(running.encode()) + b"\n", b"", 0)
+        parts = {"pending": b"", "status-0": running.encode()}
+        return Outcome(b"".join(script.write_part(name, script.Part(0, data)) for name, data in parts.items()), b"", 0)
 
     fake.hooks.append(answer)
     assert (None, "error", "rebalance") in wrong(look(cluster, fake))
