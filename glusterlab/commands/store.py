@@ -1,4 +1,4 @@
-"""Commands that look at a campaign's folder: status, log, verify."""
+"""Commands that look at a campaign's folder: status, log, verify, publish."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from glusterlab.arguments import JsonOption, RawArgument, examples
+from glusterlab.arguments import JsonOption, RawArgument, complete_yaml, examples, local_path
 from glusterlab.errors import StoppedError, UsageError
 
 app = typer.Typer()
@@ -101,4 +101,41 @@ def verify(raw: RawArgument, json: JsonOption = False) -> None:
         findings = examine(raw, progress)
     show_verify(raw, findings, as_json=json)
     if findings:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab publish raw/first-light --output /tmp/first-light",
+        "glusterlab publish raw/night --output night --names names.yaml",
+    )
+    + "\n\nNumbers are never touched: every sample of the copy is judged again, and has to say what the original says. "
+    "Names are kept in DIR.names.yaml, beside the copy; it leads back, so keep it to yourself. A file of names has "
+    "lines 'gl-s01: storage-a' for hosts, addresses and any other word."
+)
+def publish(
+    raw: RawArgument,
+    output: Annotated[
+        Path, typer.Option("--output", metavar="DIR", parser=local_path, help="Folder of the copy; must not be there.")
+    ],
+    names: Annotated[
+        Path | None,
+        typer.Option("--names", metavar="FILE", help="What is to be called what.", autocompletion=complete_yaml),
+    ] = None,
+    keep_host_names: Annotated[
+        bool, typer.Option("--keep-host-names", help="Leave hosts and their addresses as they are.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
+    from glusterlab.publish import publish as copy
+    from glusterlab.publish.names import read_names
+    from glusterlab.report.publish import show_publish
+    from glusterlab.report.terminal import bar
+
+    given = {} if names is None else read_names(names)
+    with bar("copying files") as progress:
+        made = copy(raw, output, given=given, keep_host_names=keep_host_names, progress=progress)
+    show_publish(made, as_json=json)
+    if made.left:
         raise typer.Exit(1)
