@@ -186,8 +186,13 @@ def read_record(model: type[R], path: Path) -> R:
         raise ParseError(f"{where}: {first['msg']}", file=path) from error
 
 
+def bricks_of(cell: Cell) -> int | None:
+    """How many bricks must be online; None for a cell of a baseline, which is measured without a volume."""
+    return None if cell.access == "none" else cell.layout.bricks
+
+
 def health_reasons(
-    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int
+    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
 ) -> list[Reason]:
     """What is wrong with the pool at one moment.
 
@@ -198,8 +203,8 @@ def health_reasons(
         Caches are looked at before only.
     servers, clients : sequence of str
         Names of the hosts that take part.
-    bricks : int
-        How many bricks the layout has.
+    bricks : int or None
+        How many bricks the layout has; None for a baseline, which needs no pool: `bricks_of`.
 
     Returns
     -------
@@ -208,14 +213,14 @@ def health_reasons(
     """
     reasons: list[Reason] = []
     add = reasons.append
-    for server in servers:
+    for server in () if bricks is None else servers:
         if not health.peers.get(server, False):
             known = "disconnected" if server in health.peers else "no peer of the pool"
             add(Reason(code="peer-disconnected", message=f"{known} {moment} the workload", host=server))
     for brick in health.bricks:
         if not brick.online:
             add(Reason(code="brick-offline", message=f"{brick.path} is offline {moment} the workload", host=brick.host))
-    if len(health.bricks) != bricks:
+    if bricks is not None and len(health.bricks) != bricks:
         message = f"expected {bricks} bricks {moment} the workload, found {len(health.bricks)}"
         add(Reason(code="brick-offline", message=message))
     if health.heal_pending:
@@ -317,7 +322,7 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
     for moment in moments:
         # what the runner could not read any more, after it had failed, is not one more thing that went wrong
         if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
-            reasons.extend(_moment_reasons(folder, moment, servers, clients, cell.layout.bricks))
+            reasons.extend(_moment_reasons(folder, moment, servers, clients, bricks_of(cell)))
     reasons.extend(_changed_meanwhile(folder))
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
@@ -334,14 +339,14 @@ def _recorded_failure(path: Path) -> list[Reason]:
 
 
 def _workload_reasons(folder: Path, cell: Cell, command: CommandRecord) -> tuple[list[Reason], WorkloadResult | None]:
-    from glusterlab.workloads import WORKLOADS
+    from glusterlab.workloads import TOOLS
 
     full = list(_no_space(folder / "workload", command.host))
     if command.exit_code is None:
         message = f"{cell.tool} was ended at its deadline of {command.deadline_s:g} s"
         return [*full, Reason(code="tool-timeout", message=message, host=command.host)], None
     try:
-        result = WORKLOADS[cell.tool].parse(folder / "workload", cell)
+        result = TOOLS[cell.tool].parse(folder / "workload", cell)
     except ParseError as error:
         place = "" if error.file is None else f"{Path(error.file).name}: "
         message = f"exit code {command.exit_code}; {place}{error.message}"
@@ -368,7 +373,7 @@ def _no_space(folder: Path, host: str) -> Iterator[Reason]:
 
 
 def _moment_reasons(
-    folder: Path, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int
+    folder: Path, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
 ) -> list[Reason]:
     try:
         health = read_record(Health, folder / "gluster" / moment / "health.json")

@@ -252,6 +252,7 @@ class _Run:
         self.full = False
         self.scheduler: str | None = None
         self.environment = environment_parts(project)
+        self.baselines: dict[Path, dict[str, str]] = {}
         self.ran: list[str] = []
         self.retold: list[str] = []
         self.unchanged: list[str] = []
@@ -327,7 +328,20 @@ class _Run:
 
     def _key(self, campaign: _Campaign, source: NotebookSource, digest: str) -> str:
         parameters = self._parameters(campaign)
-        return key({**self.environment, "code": source.code, "parameters": parameters, "raw": digest})
+        known = {"code": source.code, "parameters": parameters, "raw": digest, **self._baseline(campaign)}
+        return key({**self.environment, **known})
+
+    def _baseline(self, campaign: _Campaign) -> dict[str, str]:
+        """What figures take from beside the campaign: the baseline whose rates are their limits."""
+        from glusterlab.baseline import find_baseline
+        from glusterlab.spec.load import load_cluster
+
+        if not isinstance(campaign.raw, Path) or not (campaign.raw / "cluster.yaml").is_file():
+            return {}
+        if campaign.raw not in self.baselines:
+            found = find_baseline(campaign.raw, load_cluster(campaign.raw / "cluster.yaml"))
+            self.baselines[campaign.raw] = {} if found is None else {"baseline": f"{found.name} {found.digest}"}
+        return self.baselines[campaign.raw]
 
     def _plan(self, campaign: _Campaign, state: State, digest: str) -> list[_Task]:
         tasks = []

@@ -39,7 +39,9 @@ from glusterlab.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
+    from glusterlab.rawsample import SampleWriter
     from glusterlab.spec import Layout
+    from glusterlab.stopping import Decision
     from glusterlab.workloads.base import WorkloadResult
 
 MAX_TROUBLE = 3
@@ -256,9 +258,8 @@ class _Run:
         result: WorkloadResult | None = None
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
-                volume = self._set_up(planned.cell)
+                execution = self._execution(planned.cell, writer)
                 ready = time.monotonic()
-                execution = SampleRun(self.site, planned.cell, volume, writer)
                 sample = execution.execute()
                 result = execution.result
             except (StoppedError, RawStoreError):
@@ -270,15 +271,23 @@ class _Run:
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
                 sample = store_failure(self.site, planned.cell, writer, [reason])
         self.executed += 1
-        self.agenda.add(sample, measured(result))
+        ended = self.agenda.add(sample, measured(result))
         wall = time.monotonic() - ready
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)
         self.site.progress.sample_ends(sample, planned, self._eta(), result)
+        if ended is not None:
+            self._say(self._end_of(planned.cell, ended))
         if sample.status != "valid":
             self._warn(self._consequence(planned))
         self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
         self._after(sample, planned.cell.layout)
+
+    def _end_of(self, cell: Cell, ended: Decision) -> str:
+        """How a cell came to its end, by the target of the campaign."""
+        count = len(self.agenda.values(cell.id))
+        how = "has reached its target" if ended == "reached" else "ends at the maximum without reaching its target"
+        return f"{cell.slug} {how}, with {count} valid repeats"
 
     def _consequence(self, planned: PlannedSample) -> str:
         """What becomes of a sample that did not come out valid."""
@@ -286,6 +295,14 @@ class _Run:
         if self.agenda.is_pending(planned):
             return f"{what}: attempt {self.agenda.attempt(planned)} follows at the end of round {planned.round}"
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
+
+    def _execution(self, cell: Cell, writer: SampleWriter) -> SampleRun:
+        """What executes a cell: on its volume, which is set up first, or on the hosts themselves."""
+        if cell.access == "none":
+            from glusterlab.baseline.sample import LocalRun
+
+            return LocalRun(self.site, cell, None, writer)
+        return SampleRun(self.site, cell, self._set_up(cell), writer)
 
     def _set_up(self, cell: Cell) -> Volume:
         """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid.
@@ -341,8 +358,14 @@ class _Run:
         self._warn(f"layout {layout.name} is left out for the rest of this round: {why}")
 
     def _put_away(self) -> None:
-        self.site.progress.phase("unmounting and stopping the volume")
         self.site.pool.sink = self._log_command
+        if self.site.campaign.origin == "baseline":
+            from glusterlab.baseline.sample import remove_files
+
+            self.site.progress.phase("removing the files of the baseline")
+            remove_files(self.site.pool, self.site.cluster)
+            return
+        self.site.progress.phase("unmounting and stopping the volume")
         gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
 
     def _clean_up(self) -> None:
@@ -365,7 +388,7 @@ class _Run:
         return tuple(f"{number} {'cell' if number == 1 else 'cells'}: {why}" for why, number in sorted(reasons.items()))
 
     def _eta(self) -> float | None:
-        return self.durations.total([planned.cell for planned in self.agenda.pending()])
+        return self.durations.total([planned.cell for planned in self.agenda.likely()])
 
     def _say(self, message: str, level: Level = "info") -> None:
         self.site.progress.note(message, level)

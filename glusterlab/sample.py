@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStore
 from glusterlab.hosts import probe, script, workdir
 from glusterlab.hosts.connection import Command, CommandResult, Results
 from glusterlab.hosts.quoting import join, quote
-from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, health_reasons, judge
+from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, bricks_of, health_reasons, judge
 from glusterlab.raw import Window, dump_json
 from glusterlab.reasons import Reason, code_of
 from glusterlab.telemetry import sar
@@ -98,7 +98,8 @@ class SampleRun:
     ----------
     site : Site
     cell : Cell
-    volume : Volume
+    volume : Volume or None
+        None for a cell of a baseline, see `glusterlab.baseline.sample`.
     writer : SampleWriter
 
     Attributes
@@ -109,7 +110,7 @@ class SampleRun:
 
     site: Site
     cell: Cell
-    volume: Volume
+    volume: Volume | None
     writer: SampleWriter
     phases: dict[str, float] = field(default_factory=dict)
     reasons: list[Reason] = field(default_factory=list)
@@ -166,13 +167,21 @@ class SampleRun:
     def _workload(self) -> Workload:
         return WORKLOADS[self.cell.tool]
 
+    def _job(self, cell: Cell) -> Job:
+        assert self.volume is not None, "a workload needs a volume"
+        return self.site.job(cell, self.volume)
+
+    def _outputs(self) -> Mapping[str, Sequence[str]]:
+        """Files on hosts that belong into the sample's ``workload/`` folder."""
+        job = self._job(self.cell)
+        return {job.driver.name: self._workload.outputs(job)}
+
     @property
     def _sar_file(self) -> str:
         return f"{self.site.cluster.work_dir}/telemetry/sar"
 
     def _prepare(self) -> bool:
-        job = self.site.job(self.cell, self.volume)
-        failed = self._run_steps(self._preparation(job))
+        failed = self._run_steps(self._preparation(self.cell))
         if failed is None:
             return True
         if not self._workload.needs_files(self.cell.operation):
@@ -184,16 +193,17 @@ class SampleRun:
         maker = next(name for name in self._workload.operations if not self._workload.needs_files(name))
         self.site.progress.phase(f"prepare: {maker} the files again")
         cell = self.cell.model_copy(update={"operation": maker})
-        job = self.site.job(cell, self.volume)
-        failed = self._run_steps([*self._preparation(job), self._workload.command(job)])
-        failed = failed or self._run_steps(self._preparation(self.site.job(self.cell, self.volume)))
+        failed = self._run_steps([*self._preparation(cell), self._workload.command(self._job(cell))])
+        failed = failed or self._run_steps(self._preparation(self.cell))
         if failed is not None:
             message = f"the files that it needs cannot be made: {failed.message} (before that: {missing.message})"
             raise CommandError(message, host=failed.host)
         return True
 
-    def _preparation(self, job: Job) -> list[HostCommand]:
+    def _preparation(self, cell: Cell) -> list[HostCommand]:
         """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
+        assert self.volume is not None, "a workload needs a volume"
+        job = self.site.job(cell, self.volume)
         lines = ["set -e", join(("rm", "-rf", job.tool_dir)), join(("mkdir", "-p", job.tool_dir))]
         for path, text in self._workload.uploads(job).items():
             lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
@@ -234,7 +244,7 @@ class SampleRun:
         }
         found = self._probe("before", extras, drop=True)
         servers, clients = _names(cluster)
-        reasons = health_reasons(found.health, "before", servers, clients, self.cell.layout.bricks)
+        reasons = health_reasons(found.health, "before", servers, clients, bricks_of(self.cell))
         self.reasons += [*found.problems, *reasons]
         return not self.reasons
 
@@ -245,9 +255,9 @@ class SampleRun:
         return True
 
     def _measure(self) -> bool:
-        command = self._workload.command(self.site.job(self.cell, self.volume))
+        command = self._workload.command(self._job(self.cell))
         remote = Command(command.shell, deadline_s=command.deadline_s)
-        result = _result_of(self.site.pool.run({command.host: remote}), command.host)
+        result = result_of(self.site.pool.run({command.host: remote}), command.host)
         self.record = CommandRecord(
             argv=list(command.words),
             host=command.host,
@@ -271,15 +281,14 @@ class SampleRun:
         cluster = self.site.cluster
         if self.record is None or self.record.exit_code != 0:
             workdir.end_processes(self.site.pool, cluster, spare_sar=True)
-        job = self.site.job(self.cell, self.volume)
+        outputs = {} if self.record is None else self._outputs()
         extras = {}
         for host in cluster.hosts:
             after: list[str] = []
             if self.record is not None:
-                after.append(sar.convert_command(host, self._sar_file).shell)
-                after.append(script.part("sar", "cat", sar.csv_path(self._sar_file)))
-            if host.name == job.driver.name and self.record is not None:
-                after.append(probe.collect_line(self._workload.outputs(job)))
+                after.append(script.part("sar", "sh", "-c", sar.convert_command(host, self._sar_file).script))
+            if outputs.get(host.name):
+                after.append(probe.collect_line(outputs[host.name]))
             extras[host.name] = probe.Extra(before=(sar.stop_command(host, self._sar_file).shell,), after=after)
         found = self._probe("after", extras, drop=False)
         self.reasons += found.problems
@@ -375,13 +384,20 @@ def _finish(
         window=None if record is None else Window(start=record.start, end=record.end),
         phases=phases,
         exit_code=None if record is None else record.exit_code,
-        disks=cell.layout.bricks * cluster.backing(cell.layout.backing).disks_per_brick,
+        disks=_disks(cell, cluster),
         servers=servers,
         clients=clients,
     )
 
 
-def _result_of(answer: Results, host: str) -> CommandResult:
+def _disks(cell: Cell, cluster: Cluster) -> int:
+    """Disks below what is measured: those of the volume's bricks, or of the workers of a baseline, none for links."""
+    backing = cluster.backings.get(cell.layout.backing)
+    bricks = cell.workers if cell.access == "none" else cell.layout.bricks
+    return 0 if backing is None else bricks * backing.disks_per_brick
+
+
+def result_of(answer: Results, host: str) -> CommandResult:
     """What the measured command did, also when it failed or passed its deadline.
 
     Raises

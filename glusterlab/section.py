@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from glusterlab.analysis.saturation import Limits
+    from glusterlab.baseline import Baseline
     from glusterlab.plots.style import Provenance, SavedFigure
     from glusterlab.spec.cluster import Cluster
     from glusterlab.tables import Tables
@@ -55,6 +56,8 @@ class Section:
         Where figures go.
     formats : tuple of str
         Any of svg, png, csv.
+    baseline : Baseline or None
+        Of the same cluster, where there is one beside the campaign.
     """
 
     tables: Tables
@@ -63,6 +66,7 @@ class Section:
     provenance: Provenance
     folder: Path
     formats: tuple[str, ...]
+    baseline: Baseline | None = None
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -112,6 +116,9 @@ class Section:
                 (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
             write_caption(self.folder, name, title=title, reason=missing)
             return NotMeasured(number, title, missing)
+        sources = sorted({limit.source for limit in settings.get("limits", {}).values() if limit.source})
+        if sources:
+            caption += f" Limits as measured by the baseline {', '.join(sources)}."
         figure = draw(table, self.provenance, title=f"{number}  {title}", **settings)
         write_caption(self.folder, name, title=title, caption=caption, alt=f"{number}: {title}. {caption}")
         return save(figure, self.folder, name, table, self.formats)
@@ -142,7 +149,10 @@ class Section:
         return f"The campaign has no valid {tool} sample of {label}: {found}."
 
     def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
-        """What the hardware under each cell can do per host, from cluster.yaml, divided by the cell's scale.
+        """What the hardware under each cell can do per host, on the scale that was measured.
+
+        As a baseline of the same cluster measured it, where the raw root has one with this backing and scale model;
+        else as cluster.yaml states it, divided by the cell's scale.
 
         Parameters
         ----------
@@ -165,6 +175,13 @@ class Section:
             backing = self.cluster.backings.get(str(row["backing"]))
             if backing is None:
                 continue
+            if self.baseline is not None:
+                measured = self.baseline.limits(
+                    str(row["backing"]), float(row["scale"]), operations_limited=bool(row["operations_limited"])
+                )
+                if measured is not None:
+                    found[str(row["cell_id"])] = measured
+                    continue
             bricks = len(backing.bricks)
             write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
             if backing.kind == "raid6" and hardware.array_write and hardware.array_read:
@@ -233,6 +250,7 @@ def open_section(
         When a format is unknown.
     """
     from glusterlab import tables
+    from glusterlab.baseline import find_baseline
     from glusterlab.openraw import OpenCampaign
     from glusterlab.plots.style import Provenance, parse_formats
     from glusterlab.rawsample import campaign_origin
@@ -258,6 +276,8 @@ def open_section(
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
     )
+    # only this machine's folders are looked through for a baseline
+    baseline = None if cluster is None or source != raw else find_baseline(raw, cluster)
     return Section(
         tables=loaded,
         published=published.load(project_root(base) / "raw" / "published", study),
@@ -265,4 +285,5 @@ def open_section(
         provenance=provenance,
         folder=folder,
         formats=chosen,
+        baseline=baseline,
     )

@@ -67,12 +67,15 @@ class Limits:
         Each direction.
     server_disks_write, server_disks_read : float
         All disks of a server together, as its backing uses them.
+    source : str
+        Name of the baseline that measured them; empty where they are what the cluster file states.
     """
 
     server_link: float
     client_link: float
     server_disks_write: float
     server_disks_read: float
+    source: str = ""
 
 
 def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:

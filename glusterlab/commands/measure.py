@@ -1,4 +1,4 @@
-"""Commands that reach hosts, or plan to: check, plan, run."""
+"""Commands that measure, or plan to: plan, run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glusterlab.arguments import CampaignArgument, ClusterOption, JsonOption, RawRootOption, complete_yaml, examples
+from glusterlab.arguments import CampaignArgument, ClusterOption, JsonOption, RawRootOption, examples
 from glusterlab.errors import RawStoreError, UsageError
 
 if TYPE_CHECKING:
@@ -50,26 +50,6 @@ def _require_cluster(campaign: Path, given: Path | None) -> Path:
             "or start one with 'glusterlab testbed up'"
         )
     return found
-
-
-@app.command(
-    epilog=examples(
-        "glusterlab check cluster.yaml", "glusterlab check cluster.yaml --json | jq '.findings[] | .host, .message'"
-    )
-)
-def check(
-    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=complete_yaml)],
-    json: JsonOption = False,
-) -> None:
-    """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""
-    from glusterlab.hosts.check import check as examine
-    from glusterlab.report.check import show_check
-    from glusterlab.spec import load_cluster
-
-    findings = examine(load_cluster(cluster))
-    show_check(findings, as_json=json)
-    if any(finding.level == "error" for finding in findings):
-        raise typer.Exit(1)
 
 
 @app.command(

@@ -49,19 +49,22 @@ class Extra:
     after: Sequence[str] = ()
 
 
-def lines(host: Host, cluster: Cluster, volume: Volume, *, drop: bool, extra: Extra) -> list[str]:
-    """The script that reads the state of one host, drops its caches when asked, and does what else is to be done."""
+def lines(host: Host, cluster: Cluster, volume: Volume | None, *, drop: bool, extra: Extra) -> list[str]:
+    """The script that reads the state of one host, drops its caches when asked, and does what else is to be done.
+
+    Without a volume, for a baseline, GlusterFS is not looked at: there may be none yet.
+    """
     text = [script.part("clock", "gl_clock"), *extra.before, script.part("strays", "gl_strays")]
-    roots = [root for server, root in volume.places if server.name == host.name]
-    if roots:
+    roots = [] if volume is None else [root for server, root in volume.places if server.name == host.name]
+    if volume is not None and roots:
         text.append(script.part("heal", "gl_heal", SETTLE_S, volume.name, *roots))
-    if host == cluster.servers[0]:
+    if volume is not None and host == cluster.servers[0]:
         text += [
             script.part("peers", "gl_gluster", "peer", "status", "--xml"),
             script.part("info", "gl_gluster", "volume", "info", volume.name, "--xml"),
             script.part("status", "gl_gluster", "volume", "status", volume.name, "--xml"),
         ]
-    if host in cluster.clients:
+    if volume is not None and host in cluster.clients:
         text.append(script.part("mount", "gl_mount_state", volume.mount_point, MOUNT_ANSWERS_S))
     text.append(script.part("link", "gl_link", host.interface))
     text.append(script.part("space", "gl_space", cluster.work_dir, *roots))
@@ -91,7 +94,7 @@ class Probe:
     problems: list[Reason] = field(default_factory=list)
 
 
-def read(results: Results, cluster: Cluster, volume: Volume) -> Probe:
+def read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     """Make a `Health` of the reports of all hosts; what is missing is a problem, never a guess."""
     problems = [
         Reason(code=code_of(error), message=error.message, host=name) for name, error in sorted(results.failed.items())
@@ -121,7 +124,12 @@ def read(results: Results, cluster: Cluster, volume: Volume) -> Probe:
             space[name] = _space(script.need(report, "space", name), name)
         except HostError as error:
             problems.append(Reason(code="controller-error", message=error.message, host=name))
-    files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
+    files: dict[str, bytes] = {}
+    peers: dict[str, bool] = {}
+    bricks: list[BrickHealth] = []
+    rebalance = False
+    if volume is not None:
+        files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
     health = Health(
         peers=peers,
         bricks=bricks,

@@ -160,6 +160,9 @@ def saturation_figure(
         subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
     if _MACHINE in shown:
         subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
+    sources = sorted({limit.source for limit in limits.values() if limit.source})
+    if sources:
+        subtitle.append(f"Limits as measured by the baseline {', '.join(sources)}.")
     subtitle += [note] if note else []
     key = layout_key(summary)
     if two:

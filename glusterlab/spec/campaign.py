@@ -188,13 +188,30 @@ class Repeats(SpecModel):
         return self
 
 
+class BaselineSpec(SpecModel):
+    """What a baseline measures of disks, arrays and links: how long, or how much."""
+
+    seconds: Duration = Field(default=20.0, description="of one measurement, at the rates that the cluster file states")
+    file_size: Size | None = Field(default=None, description="of each IOzone file, instead of what these rates make")
+    disks: Annotated[bool, Field(strict=True, description="measure disks and arrays")] = True
+    network: Annotated[bool, Field(strict=True, description="measure the links between all hosts")] = True
+
+    @model_validator(mode="after")
+    def _something(self) -> BaselineSpec:
+        if not self.disks and not self.network:
+            raise ValueError("expected disks or network, or both, found neither")
+        return self
+
+
 class Campaign(SpecModel):
     """One matrix, to be executed on one cluster, as ``campaign.yaml`` describes it."""
 
     schema_version: Literal[1]
     name: Annotated[Name, Field(description="folder of the campaign below raw/")]
-    origin: Literal["imported"] | None = Field(
-        default=None, description="imported: made by `glusterlab import`; it cannot be run"
+    origin: Literal["imported", "baseline"] | None = Field(
+        default=None,
+        description="imported: made by `glusterlab import`; it cannot be run. baseline: made by `glusterlab check "
+        "--baseline`; what runs follows from 'baseline' and the cluster, the lists only say what there is",
     )
     study: Name
     title: Text | None = None
@@ -214,6 +231,7 @@ class Campaign(SpecModel):
     workers: Axis[Count] = Field(description="workers in total, over all clients")
     deadline: Duration = Field(default=1200.0, description="of one workload command")
     exclude: tuple[Exclusion, ...] = ()
+    baseline: BaselineSpec | None = Field(default=None, description="only where origin is baseline")
 
     @property
     def most_repeats(self) -> int:
@@ -238,8 +256,10 @@ class Campaign(SpecModel):
     def _vocabulary(self) -> Campaign:
         from .matrix import expand_layouts
 
-        # nothing is multiplied out of an imported campaign: its lists only say what there is
-        if self.origin != "imported":
+        if (self.origin == "baseline") != (self.baseline is not None):
+            raise problem("expected origin baseline and the key 'baseline' together, found one of them", "baseline")
+        # nothing is multiplied out of an imported campaign or a baseline: its lists only say what there is
+        if self.origin is None:
             self._check_what_can_run()
         known: dict[str, set[str]] = {
             "tool": {tool for workload in self.workloads for tool in workload.tool},
@@ -262,7 +282,7 @@ class Campaign(SpecModel):
         for n, layout in enumerate(self.layouts):
             if layout.type == "other":
                 raise problem(
-                    "expected distribute, replicate or disperse, found 'other', which only imported results have",
+                    "expected distribute, replicate or disperse, found 'other', which no campaign of GlusterFS has",
                     *("layouts", n, "type"),
                 )
         operations = {name for workload in WORKLOADS.values() for name in workload.operations}

@@ -149,6 +149,8 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) 
             f"campaign '{campaign.name}' was imported: its cells are those of the files, and nothing in it can be"
             " planned or run; write a campaign.yaml of your own to measure"
         )
+    if campaign.origin == "baseline":
+        return _baseline_plan(campaign, cluster)
     cells: list[Cell] = []
     not_runnable: list[tuple[Cell, str]] = []
     excluded: list[tuple[Cell, str]] = []
@@ -170,10 +172,19 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) 
     )
 
 
-def _needs_files(cell: Cell) -> bool:
-    from ..workloads import WORKLOADS
+def _baseline_plan(campaign: Campaign, cluster: Cluster | None) -> Plan:
+    from ..baseline.plan import expand_baseline
 
-    return WORKLOADS[cell.tool].needs_files(cell.operation)
+    if cluster is None:
+        raise UsageError(f"campaign '{campaign.name}' is a baseline: name its cluster, it follows from that")
+    cells = expand_baseline(campaign, cluster)
+    return Plan(tuple(cells), tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.most_repeats)))
+
+
+def _needs_files(cell: Cell) -> bool:
+    from ..workloads import TOOLS
+
+    return TOOLS[cell.tool].needs_files(cell.operation)
 
 
 def _why_not(cell: Cell, cluster: Cluster | None, smallfile: bool) -> str | None:
@@ -323,6 +334,10 @@ def _seconds(samples: Sequence[PlannedSample], cells: Mapping[str, CellEstimate]
 
 
 def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
+    if cell.access == "none":
+        from ..baseline.plan import estimate_baseline
+
+        return CellEstimate(*estimate_baseline(cell, cluster))
     hardware, layout = cluster.hardware, cell.layout
     backing = cluster.backing(layout.backing)
     writes = not _needs_files(cell)

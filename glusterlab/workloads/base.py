@@ -212,8 +212,8 @@ class WorkloadResult:
     operations_per_s: float | None = None
 
 
-class Workload(Protocol):
-    """One tool: how it is run, and how its output is read."""
+class Tool(Protocol):
+    """One tool: what it can do, and how its output is read."""
 
     @property
     def tool(self) -> str:
@@ -228,6 +228,19 @@ class Workload(Protocol):
 
     def needs_files(self, operation: str) -> bool:
         """Whether the operation works on files that another operation of the tool made."""
+
+    def parse(self, folder: Path, cell: Cell) -> WorkloadResult:
+        """Read a sample's ``workload/`` folder.
+
+        Raises
+        ------
+        ParseError
+            When the output is no result of this tool.
+        """
+
+
+class Workload(Tool, Protocol):
+    """A tool that is run against a volume."""
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         """Why the cell cannot be run with so many clients, or None when it can."""
@@ -248,11 +261,56 @@ class Workload(Protocol):
     def outputs(self, job: Job) -> tuple[str, ...]:
         """Files on the driver that belong into the sample's ``workload/`` folder."""
 
-    def parse(self, folder: Path, cell: Cell) -> WorkloadResult:
-        """Read a sample's ``workload/`` folder.
 
-        Raises
-        ------
-        ParseError
-            When the output is no result of this tool.
+@dataclass(frozen=True)
+class LocalJob:
+    """Where one cell of a baseline is run: on the hosts themselves, without a volume.
+
+    Parameters
+    ----------
+    cell : Cell
+    servers, clients : tuple of Host
+        All of the cluster, in its order.
+    bricks : tuple of str
+        Brick roots of the cell's backing, the same on every server; empty where the cell is of the network.
+    work_dir : str
+        The suite's own directory on every host.
+    deadline_s : float
+        Seconds that each command may take.
+    """
+
+    cell: Cell
+    servers: tuple[Host, ...]
+    clients: tuple[Host, ...]
+    bricks: tuple[str, ...]
+    work_dir: str
+    deadline_s: float
+
+
+@dataclass(frozen=True)
+class LocalStep:
+    """One command of a baseline.
+
+    Parameters
+    ----------
+    command : HostCommand
+    output : str
+        File of ``workload/`` for its stdout; stderr, where there is any, lies beside it with ``.stderr`` at the end.
+        Empty for a command that only helps another, whose exit code does not count.
+    """
+
+    command: HostCommand
+    output: str = ""
+
+
+class LocalTool(Tool, Protocol):
+    """A tool that measures the hosts themselves: their disks, the links between them."""
+
+    def prepare(self, job: LocalJob) -> list[HostCommand]:
+        """Untimed, at most one per host, all at once, before caches are dropped.
+
+        For an operation that needs files: a check that fails when a file is missing or short.
         """
+
+    def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
+        """The measured commands: rounds follow each other; those of one run at once, at most one per host."""

@@ -115,10 +115,10 @@ class Iozone:
         """
         path = folder / "stdout.txt"
         try:
-            run, section = _the_report(parse_text(read_text(path)), cell.operation)
+            run, section = the_report(parse_text(read_text(path)), cell.operation)
         except ParseError as error:
             raise ParseError(error.message, file=path, line=error.line) from error
-        return _result(run, section, cell, _worker_hosts(folder / "clients"))
+        return result_of(run, section, cell, _worker_hosts(folder / "clients"))
 
 
 def check_files(paths: Iterable[str], size: int) -> str:
@@ -132,7 +132,14 @@ def check_files(paths: Iterable[str], size: int) -> str:
     )
 
 
-def _the_report(runs: list[Run], operation: str) -> tuple[Run, Section]:
+def the_report(runs: list[Run], operation: str) -> tuple[Run, Section]:
+    """The one complete report of an operation.
+
+    Raises
+    ------
+    ParseError
+        When there is none.
+    """
     if len(runs) != 1:
         raise ParseError(f"expected the output of one IOzone run, found {len(runs)}")
     run = runs[0]
@@ -156,7 +163,17 @@ def _worker_hosts(path: Path) -> list[str]:
         return []
 
 
-def _result(run: Run, section: Section, cell: Cell, hosts: list[str]) -> WorkloadResult:
+def result_of(run: Run, section: Section, cell: Cell, hosts: list[str]) -> WorkloadResult:
+    """What a report says, and what is wrong with it.
+
+    Parameters
+    ----------
+    run : Run
+    section : Section
+    cell : Cell
+    hosts : list of str
+        Where each worker ran; shorter where it is not known.
+    """
     workers = []
     for child in section.workers:
         rate, size = child.throughput * IOZONE_KB, round(child.xfer * IOZONE_KB)

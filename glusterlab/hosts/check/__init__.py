@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from glusterlab.hosts.check.ask import HostReport, PoolReport
 from glusterlab.hosts.check.examine import check, findings_of
-from glusterlab.hosts.check.finding import CODES, Code, Finding, Level
+from glusterlab.hosts.check.finding import CODES, POOL_CODES, Code, Finding, Level
 
-__all__ = ["CODES", "Code", "Finding", "HostReport", "Level", "PoolReport", "check", "findings_of"]
+__all__ = ["CODES", "POOL_CODES", "Code", "Finding", "HostReport", "Level", "PoolReport", "check", "findings_of"]

@@ -18,7 +18,7 @@ gl_check() {
         command -v "$name" >/dev/null 2>&1 || echo "missing $name"
     done
     for name in "$@"; do
-        getent hosts "$name" >/dev/null || echo "unresolved $name"
+        getent ahosts "$name" >/dev/null || echo "unresolved $name"
     done
     if [ -n "$mounts" ]; then
         command -v mount.glusterfs >/dev/null 2>&1 || echo "missing mount.glusterfs"
@@ -118,7 +118,7 @@ gl_disks() {
         names="$names $bases"
         state=$(timeout -k 1 5 ls -A -- "$root" 2>&1 >/dev/null) || echo "unreadable $root ${state##*: }"
         for dir in "$root"/glusterlab-*; do
-            [ ! -d "$dir" ] || [ "${dir##*/}" = glusterlab-baseline ] || echo "brick_dir $dir"
+            [ ! -d "$dir" ] || echo "brick_dir $dir"
         done
     done
     for name in $(printf '%s\n' $names | sort -u); do

@@ -108,8 +108,9 @@ def leftover_bricks(host: Host, report: HostReport, known: Collection[str]) -> I
     """
     left = [path for path in report.lists.get("brick_dir", []) if path.rpartition("/glusterlab-")[2] not in known]
     if left:
-        message = f"{left[0]}{f' and {len(left) - 1} more' if len(left) > 1 else ''}: of a volume that is gone"
-        advice = "remove them when you need the room: a run empties those of its own volumes"
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        message = f"{left[0]}{more}: of a volume that is gone, or of a baseline"
+        advice = "remove them when you need the room: a run empties those of its own volumes, a baseline its own"
         yield Finding(host.name, "warning", "leftover-brick", message, advice)
     else:
         yield Finding(host.name, "ok", "leftover-brick", "none")

@@ -118,3 +118,13 @@ class Finding:
     code: Code
     message: str
     advice: str | None = None
+
+
+POOL_CODES: frozenset[Code] = frozenset(
+    {
+        *("gluster", "peers", "volumes", "brick-offline", "heal", "rebalance", "firewall", "selinux", "versions"),
+        *("leftover-mount", "leftover-volume", "leftover-brick", "fuse", "ssh-between-clients", "shared-dir"),
+        "smallfile",
+    }
+)
+"""Codes of what only a volume needs: a baseline can be measured all the same."""
