@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from glusterlab.progress import Counts
-from glusterlab.stopping import Decision, ends_after
+from glusterlab.stopping import Decision, ends_after, likely_repeats, scatter_of
 
 if TYPE_CHECKING:
     from glusterlab.measured import Measured
@@ -85,11 +86,20 @@ class Agenda:
         self.counts = Counts(rounds=max(self.rounds, default=0))
         self._count()
 
-    def add(self, sample: Sample, value: Measured | None = None) -> None:
-        """Take in a sample that was just stored, and what it measured."""
+    def add(self, sample: Sample, value: Measured | None = None) -> Decision | None:
+        """Take in a sample that was just stored, and what it measured.
+
+        Returns
+        -------
+        {"reached", "at-maximum"} or None
+            How its cell ended by this sample, where the plan has a target and it did.
+        """
+        before = self.decision(sample.cell_id)
         self._take(sample, value)
         self._decide(sample.cell_id)
         self._count()
+        after = self.decision(sample.cell_id)
+        return after if after != before else None
 
     def executions(self, planned: PlannedSample) -> list[Sample]:
         """What has been executed of a planned sample, in the order of its attempts."""
@@ -121,6 +131,30 @@ class Agenda:
         """What is still to be run, or what of one round is, in the plan's order; repeats at most."""
         return [planned for planned in self._planned if number in (None, planned.round) and self.is_pending(planned)]
 
+    def likely(self) -> list[PlannedSample]:
+        """What of `pending` will likely be run: a cell with a target may end before its last repeat.
+
+        By the scatter of the cell's own values or, while it has fewer than two, by the median of the other cells'.
+        """
+        rule, pending = self._rule, self.pending()
+        if rule is None:
+            return pending
+        scatters = {cell_id: scatter_of([each.value for each in self.values(cell_id)]) for cell_id in self._cells}
+        known = [scatter for scatter in scatters.values() if scatter is not None]
+        usual = statistics.median(known) if known else None
+        room = {}
+        for cell_id, scatter in scatters.items():
+            wanted = likely_repeats(rule, usual if scatter is None else scatter)
+            room[cell_id] = max(1, wanted - len(self.values(cell_id)))
+        found = []
+        for planned in pending:
+            if planned.warmup:
+                found.append(planned)
+            elif room[planned.cell.id]:
+                room[planned.cell.id] -= 1
+                found.append(planned)
+        return found
+
     def problems(self) -> list[tuple[PlannedSample, Sample]]:
         """Repeats that are needed and whose last execution is not valid, each with that execution."""
         found = []
@@ -135,8 +169,8 @@ class Agenda:
         return self._cells[cell_id].ends_after
 
     def decision(self, cell_id: str) -> Decision | None:
-        """How a cell stands to the target of its campaign; None when there is none."""
-        if self._rule is None:
+        """How a cell stands to the target of its campaign; None when there is none, or no such cell in the plan."""
+        if self._rule is None or cell_id not in self._cells:
             return None
         if self.ended_after(cell_id) is not None:
             return "reached"

@@ -39,7 +39,6 @@ from glusterlab.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
-    from glusterlab.rawsample import SampleWriter
     from glusterlab.spec import Layout
     from glusterlab.stopping import Decision
     from glusterlab.workloads.base import WorkloadResult
@@ -258,8 +257,9 @@ class _Run:
         result: WorkloadResult | None = None
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
-                execution = self._execution(planned.cell, writer)
+                volume = self._set_up(planned.cell)
                 ready = time.monotonic()
+                execution = SampleRun(self.site, planned.cell, volume, writer)
                 sample = execution.execute()
                 result = execution.result
             except (StoppedError, RawStoreError):
@@ -295,14 +295,6 @@ class _Run:
         if self.agenda.is_pending(planned):
             return f"{what}: attempt {self.agenda.attempt(planned)} follows at the end of round {planned.round}"
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
-
-    def _execution(self, cell: Cell, writer: SampleWriter) -> SampleRun:
-        """What executes a cell: on its volume, which is set up first, or on the hosts themselves."""
-        if cell.access == "none":
-            from glusterlab.baseline.sample import LocalRun
-
-            return LocalRun(self.site, cell, None, writer)
-        return SampleRun(self.site, cell, self._set_up(cell), writer)
 
     def _set_up(self, cell: Cell) -> Volume:
         """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid.
@@ -358,14 +350,8 @@ class _Run:
         self._warn(f"layout {layout.name} is left out for the rest of this round: {why}")
 
     def _put_away(self) -> None:
-        self.site.pool.sink = self._log_command
-        if self.site.campaign.origin == "baseline":
-            from glusterlab.baseline.sample import remove_files
-
-            self.site.progress.phase("removing the files of the baseline")
-            remove_files(self.site.pool, self.site.cluster)
-            return
         self.site.progress.phase("unmounting and stopping the volume")
+        self.site.pool.sink = self._log_command
         gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
 
     def _clean_up(self) -> None:

@@ -29,7 +29,9 @@ Performance Analysis (1991), section 13.9 on the number of repeats for a half-wi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -88,3 +90,48 @@ def ends_after(repeats: Repeats, values: Mapping[int, float]) -> int | None:
         if is_reached((values[repeat] for repeat in order[:count]), repeats.half_width):
             return order[count - 1]
     return None
+
+
+def scatter_of(values: Sequence[float]) -> float | None:
+    """Standard deviation of a repeat as a share of the mean; None with fewer than 2 values, or no mean above 0.
+
+    Examples
+    --------
+    >>> scatter_of([9.0, 10.0, 11.0]), scatter_of([1.0])
+    (0.1, None)
+    """
+    if len(values) < 2 or (mean := statistics.fmean(values)) <= 0:
+        return None
+    return statistics.stdev(values) / mean
+
+
+def likely_repeats(repeats: Repeats, scatter: float | None) -> int:
+    """How many valid repeats a cell will likely have when it ends, for estimates of time; the minimum when unknown.
+
+    Parameters
+    ----------
+    repeats : Repeats
+    scatter : float or None
+        From `scatter_of`, as far as the cell's values tell it.
+
+    Examples
+    --------
+    >>> from glusterlab.spec.campaign import Repeats
+    >>> rule = Repeats(min=3, max=10, half_width=0.05)
+    >>> likely_repeats(rule, 0.02), likely_repeats(rule, 0.05), likely_repeats(rule, 0.5), likely_repeats(rule, None)
+    (3, 7, 10, 3)
+    """
+    if scatter is None:
+        return repeats.least
+    enough = (n for n in range(repeats.least, repeats.max) if scatter * _width(n) <= repeats.half_width)
+    return next(enough, repeats.max)
+
+
+@lru_cache(maxsize=1000)
+def _width(n: int) -> float:
+    """Half-width of the interval of n values whose standard deviation is 1."""
+    from scipy import stats
+
+    from glusterlab.analysis.intervals import LEVEL
+
+    return float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) / math.sqrt(n)

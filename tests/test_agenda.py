@@ -88,7 +88,8 @@ def test_a_cell_that_has_reached_its_target_ends() -> None:
     assert agenda.counts.total == 12
     for repeat in (1, 2, 3):
         assert agenda.decision(CELL.id) == "going-on"
-        agenda.add(stored(repeat), value(100.0 + repeat))
+        ended = agenda.add(stored(repeat), value(100.0 + repeat))
+        assert ended == ("reached" if repeat == 3 else None)
     assert (agenda.decision(CELL.id), agenda.ended_after(CELL.id)) == ("reached", 3)
     assert [key for key in pending(agenda) if key[0] == "write"] == []
     assert (agenda.counts.total, agenda.counts.valid, agenda.counts.left) == (9, 3, 6)
@@ -110,9 +111,9 @@ def test_a_repeat_that_did_not_come_out_is_not_missed_by_a_cell_that_has_ended()
 def test_a_cell_that_does_not_reach_its_target_ends_at_the_maximum() -> None:
     agenda = Agenda(plan(rule=RULE), attempts=1)
     for repeat, number in enumerate((50.0, 150.0, 60.0, 140.0, 55.0), start=1):
-        agenda.add(stored(repeat), value(number))
+        assert agenda.add(stored(repeat), value(number)) is None
         assert agenda.decision(CELL.id) == "going-on"
-    agenda.add(stored(6), value(145.0))
+    assert agenda.add(stored(6), value(145.0)) == "at-maximum"
     assert (agenda.decision(CELL.id), agenda.ended_after(CELL.id)) == ("at-maximum", None)
     assert agenda.problems() == []
 
@@ -142,3 +143,18 @@ def test_samples_of_cells_that_are_not_planned_are_passed_over() -> None:
     agenda.add(stored(2, of="gone"), value(1.0))
     assert agenda.counts.valid == 0
     assert agenda.counts.left == 12
+
+
+def test_what_will_likely_run_follows_from_the_scatter_so_far() -> None:
+    agenda = Agenda(plan(warmup=1, rule=RULE), attempts=1)
+    # the warm-up, and three repeats of either cell while nothing is known
+    assert len(agenda.likely()) == 2 + 6
+    for repeat, number in enumerate((80.0, 120.0), start=1):
+        agenda.add(stored(repeat), value(number))
+    # as far apart as these are, both cells need them all: four more of one, six of the other
+    assert len(agenda.likely()) == len(agenda.pending()) == 2 + 4 + 6
+    agenda.add(stored(1, of=OTHER.id), value(100.0))
+    agenda.add(stored(2, of=OTHER.id), value(101.0))
+    # one more of the steady cell
+    assert sum(planned.cell == OTHER and not planned.warmup for planned in agenda.likely()) == 1
+    assert Agenda(plan(), 1).likely() == Agenda(plan(), 1).pending()

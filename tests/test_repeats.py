@@ -132,6 +132,9 @@ def test_a_cell_ends_at_its_target_and_another_goes_on_to_the_maximum(bench: Mea
     decisions = {cell.cell.operation: cell.decision for cell in bench.status.cells}
     assert decisions == {"write": "reached", "read": "at-maximum"}
     assert bench.status.complete
+    log = (bench.root / "night" / "log.txt").read_text()
+    assert log.count(" has reached its target, with 3 valid repeats") == 1
+    assert log.count(" ends at the maximum without reaching its target, with 6 valid repeats") == 1
     again = bench.run(campaign())
     assert (again.executed, again.exit_code) == (0, 0)
 
