@@ -75,14 +75,15 @@ def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCom
     path : str
         Its binary file on the host, in a directory of the suite. ``<path>.pid`` and ``<path>.err`` lie beside it.
     """
-    file, pid, err = quote(path), quote(f"{path}.pid"), quote(f"{path}.err")
+    file, pid, err, folder = (quote(text) for text in (path, f"{path}.pid", f"{path}.err", path.rpartition("/")[0]))
     script = (
-        f"{_SADC}mkdir -p {quote(path.rpartition('/')[0])} && rm -f {file} {pid} {err} || exit 1\n"
+        f"{_SADC}[ -d {folder} ] || mkdir -p {folder} || exit 1\n"
+        f"[ ! -e {file} ] || rm -f {file} || exit 1\n"
         f'LC_ALL=C setsid "$sadc" -S DISK {int(interval_s)} {int(count)} {file} </dev/null >/dev/null 2>{err} &\n'
         f"echo $! > {pid}\n"
         "n=0\n"
         f"until [ -s {file} ]; do\n"
-        f"  n=$((n + 1)); [ $n -le 100 ] && kill -0 $(cat {pid}) 2>/dev/null || {{ cat {err} >&2; exit 1; }}\n"
+        f"  n=$((n + 1)); [ $n -le 100 ] && kill -0 $! 2>/dev/null || {{ cat {err} >&2; exit 1; }}\n"
         "  sleep 0.05\n"
         "done\n"
     )
@@ -96,39 +97,30 @@ def stop_command(host: Host, path: str) -> HostCommand:
     """
     pid = quote(f"{path}.pid")
     script = (
-        f"pid=$(cat {pid} 2>/dev/null) || exit 0\n"
-        '[ "$(cat /proc/$pid/comm 2>/dev/null)" = sadc ] || exit 0\n'
+        f"[ -s {pid} ] && read -r pid < {pid} || exit 0\n"
+        "[ -e /proc/$pid/comm ] && read -r comm < /proc/$pid/comm && [ \"$comm\" = sadc ] || exit 0\n"
         "kill -INT $pid\n"
         "n=0\n"
         "while kill -0 $pid 2>/dev/null; do\n"
         "  n=$((n + 1)); [ $n -le 100 ] || { kill -KILL $pid; break; }\n"
         "  sleep 0.05\n"
         "done\n"
-        f"rm -f {pid}\n"
+        f": > {pid}\n"
     )
     return HostCommand(host.name, script=script, deadline_s=30.0)
 
 
-def csv_path(path: str) -> str:
-    """Where `convert_command` puts the compressed text of a binary file."""
-    return f"{path}.csv.xz"
-
-
 def convert_command(host: Host, path: str) -> HostCommand:
-    """Convert the binary file by the host's own sadf into `csv_path`, compressed by xz or the host's Python.
+    """Convert the binary file by the host's own sadf; its standard output is the text, compressed by xz or Python.
 
-    A file that ends in the middle of a record gives the records before it.
+    A file that ends in the middle of a record gives the records before it. The fast level of xz is used: on 6 MB of a
+    long sample it takes a thirteenth of the usual level's time, for a sixth more bytes.
     """
     devices = ("-d", f"--dev={','.join(host.devices)}") if host.devices else ()
     interface = ("-n", "DEV", f"--iface={host.interface}") if host.interface else ("-n", "DEV")
     sadf = join(("sadf", "-d", "-U", path, "--", "-u", "-q", "-r", "-b", *devices, *interface), {"LC_ALL": "C"})
-    text, packed = quote(f"{path}.csv"), quote(csv_path(path))
-    python = quote("import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read()))")
-    script = (
-        f"{sadf} > {text} || [ -s {text} ] || exit 1\n"
-        f"if command -v xz >/dev/null; then xz -6 -c < {text}; else python3 -c {python} < {text}; fi > {packed} "
-        f"&& rm -f {text}\n"
-    )
+    python = "import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), preset=1))"
+    script = f"{sadf} | if command -v xz >/dev/null; then xz -1 -c; else {join(('python3', '-c', python))}; fi"
     return HostCommand(host.name, script=script, deadline_s=60.0)
 
 

@@ -238,9 +238,9 @@ def test_only_what_figures_use_is_converted() -> None:
 def test_the_commands_on_this_machine(tmp_path: Path) -> None:
     host, path = Host(name="here"), str(tmp_path / "it's" / "f")
 
-    def run(command: object) -> None:
+    def run(command: object) -> bytes:
         assert isinstance(command, HostCommand)
-        subprocess.run(["sh", "-c", command.shell], check=True, capture_output=True, timeout=60)
+        return subprocess.run(["sh", "-c", command.shell], check=True, capture_output=True, timeout=60).stdout
 
     run(sar.start_command(host, 1, 60, path))
     start = time.time()
@@ -248,8 +248,8 @@ def test_the_commands_on_this_machine(tmp_path: Path) -> None:
     end = time.time()
     run(sar.stop_command(host, path))
     run(sar.stop_command(host, path))
-    run(sar.convert_command(host, path))
-    packed = Path(sar.csv_path(path))
+    packed = tmp_path / "text.csv.xz"
+    packed.write_bytes(run(sar.convert_command(host, path)))
     assert sar.coverage(packed).gap(start, end) is None
     frame = parse({"here": packed})
     used = frame[frame["metric"] == "used_bytes"]["value"]
