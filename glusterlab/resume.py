@@ -27,6 +27,8 @@ _FREE_CAMPAIGN_KEYS = frozenset(
 _FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
 # a testbed that was taken down and started again has other loop devices for the same disks
 _LOOP_DEVICES = re.compile(r"servers\.\d+\.devices\b")
+# what file systems are made of and how is for `glusterlab prepare` alone
+_PREPARATION = re.compile(r"backings\.[^.]+\.(devices|wipe|stripe_unit|stripe_width)\b")
 _COMPARED_FACTS = (
     *("kernel", "os", "machine", "cpus", "tuned_profile"),
     *("interface_speed_bytes_per_s", "interface_mtu"),
@@ -75,6 +77,7 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
         for change in differences(_plain(old_cluster), _plain(cluster))
         if change.partition(".")[0].partition(":")[0] not in _FREE_CLUSTER_KEYS
         and not (cluster.is_testbed and _LOOP_DEVICES.match(change))
+        and not _PREPARATION.match(change)
     ]
     _refuse(changes, "cluster", store)
     edits = list(differences(_plain(old_campaign), _plain(campaign)))

@@ -215,6 +215,9 @@ def _cluster(cluster: Cluster, rewriter: Rewriter) -> Cluster:
     }
     for backing in data["backings"].values():
         backing["bricks"] = [rewriter.text(path) for path in backing["bricks"]]
+        # they were for the preparation of the original's hosts
+        for key in ("devices", "wipe"):
+            backing.pop(key, None)
     return type(cluster).model_validate(data)
 
 

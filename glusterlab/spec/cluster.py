@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
 
-from .fields import Count, Duration, HostPath, Label, Rate, SpecModel, Text, describe, problem
+from .fields import Count, Duration, HostPath, Label, Rate, Size, SpecModel, Text, describe, problem
 
 Role = Literal["server", "client"]
 
@@ -18,6 +18,7 @@ HOST_FORM = r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$"
 HostName = Annotated[str, Field(pattern=HOST_FORM, max_length=253)]
 Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9:]([A-Za-z0-9.:%_-]*[A-Za-z0-9])?$", max_length=253)]
 Device = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.!-]*$", max_length=60)]
+BlockDevice = Annotated[HostPath, Field(pattern=r"^/dev/[A-Za-z0-9][A-Za-z0-9/_.:+@=-]*$", max_length=250)]
 Interface = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$", max_length=15)]
 
 Scale = Annotated[
@@ -142,12 +143,40 @@ class Hardware(SpecModel):
 class Backing(SpecModel):
     """Where bricks may lie, the same on every server: mounted file systems.
 
-    The suite makes bricks only in directories below these that it has made and marked itself.
+    The suite makes bricks only in directories below these that it has made and marked itself. File systems are made
+    by ``glusterlab prepare`` alone, and only where devices are named.
     """
 
     bricks: tuple[HostPath, ...] = Field(min_length=1)
     disks_per_brick: Count = 1
     kind: Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
+    devices: tuple[BlockDevice, ...] | dict[HostName, tuple[BlockDevice, ...]] | None = Field(
+        default=None, description="one block device per brick, for 'glusterlab prepare': of all servers, or by server"
+    )
+    wipe: Annotated[bool, Field(strict=True)] | None = Field(
+        default=None, description="whether 'glusterlab prepare' may wipe devices that are not blank"
+    )
+    stripe_unit: Size | None = Field(default=None, description="chunk of the RAID array, for mkfs.xfs (su)")
+    stripe_width: Count | None = Field(default=None, description="data disks of the RAID array, for mkfs.xfs (sw)")
+
+    @model_validator(mode="after")
+    def _devices_fit(self) -> Backing:
+        by_server = self.devices if isinstance(self.devices, dict) else {"": self.devices or ()}
+        for server, devices in by_server.items():
+            at = ("devices", server) if server else ("devices",)
+            if self.devices is not None and len(devices) != len(self.bricks):
+                raise problem(f"expected {len(self.bricks)} devices, one per brick, found {len(devices)}", *at)
+            if len(set(devices)) < len(devices):
+                raise problem("expected each device once, found one twice", *at)
+        if (self.stripe_unit is None) != (self.stripe_width is None):
+            raise problem("expected stripe_unit and stripe_width together, found one of them")
+        return self
+
+    def devices_of(self, server: str) -> tuple[str, ...]:
+        """The devices of one server's bricks, in their order; none where none are named."""
+        if isinstance(self.devices, dict):
+            return self.devices.get(server, ())
+        return self.devices or ()
 
 
 class SmallfileSource(SpecModel):
@@ -201,6 +230,7 @@ class Cluster(SpecModel):
     def _consistent(self) -> Cluster:
         self._check_hosts()
         self._check_backings()
+        self._check_devices()
         if self.scale_models and self.testbed is None:
             raise problem("scale models belong to a testbed, and this cluster has no 'testbed' key", "scale_models")
         return self
@@ -219,6 +249,24 @@ class Cluster(SpecModel):
                     raise problem(f"expected an address of its own, found that of {other!r}", group, n, "address")
                 names[host.name] = group
                 addresses[host.address] = host.name
+
+    def _check_devices(self) -> None:
+        servers = {server.name for server in self.servers}
+        for name, backing in self.backings.items():
+            if isinstance(backing.devices, dict) and set(backing.devices) != servers:
+                wrong = sorted(servers ^ set(backing.devices))
+                raise problem(
+                    f"expected the devices of every server and of no other host, found a difference at {wrong[0]}",
+                    *("backings", name, "devices"),
+                )
+        for server in servers:
+            used: dict[str, str] = {}
+            for name, backing in self.backings.items():
+                for device in backing.devices_of(server):
+                    if device in used:
+                        message = f"expected a device for one brick, found {device} of {server} also in {used[device]}"
+                        raise problem(message, "backings", name, "devices")
+                    used[device] = name
 
     def _check_backings(self) -> None:
         own = {"work_dir": self.work_dir, "mount_root": self.mount_root, "shared_dir": self.shared_dir}
