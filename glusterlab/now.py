@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from glusterlab.errors import RawStoreError
 from glusterlab.journal import Level
-from glusterlab.progress import Counts, Ending, Outcome
+from glusterlab.progress import Counts, Ending, Outcome, place_of
 from glusterlab.rawfiles import SCHEMA_VERSION, read_json, write_atomically
 from glusterlab.reasons import Status
 from glusterlab.standing import standing
@@ -67,6 +67,11 @@ class Execution(_Model):
     attempt: int
     warmup: bool = False
     began: float
+
+    @property
+    def place(self) -> str:
+        """Which one of the cell's executions it is."""
+        return place_of(self.repeat, self.attempt, warmup=self.warmup)
 
 
 class Result(_Model):

@@ -290,16 +290,26 @@ def _kind(cell: Cell) -> tuple[str, ...]:
     return (cell.tool, cell.operation, cell.layout.type, cell.layout.geometry, cell.layout.backing, cell.model.name)
 
 
+def place_of(repeat: int, attempt: int, *, warmup: bool) -> str:
+    """Which one of a cell's executions it is, for people.
+
+    Examples
+    --------
+    >>> place_of(2, 1, warmup=False), place_of(2, 3, warmup=False), place_of(1, 1, warmup=True)
+    ('repeat 2', 'repeat 2, attempt 3', 'warm-up 1')
+    """
+    again = f", attempt {attempt}" if attempt > 1 else ""
+    return f"{'warm-up' if warmup else 'repeat'} {repeat}{again}"
+
+
 def describe_sample(sample: Sample, planned: PlannedSample, stands: Standing | None = None) -> str:
     """One line about a finished sample, for logs.
 
     The cell, its repeat and attempt, the status, what it measured and where the cell stands by then, and the first
     reason where it is not valid.
     """
-    warmup = "warm-up " if sample.warmup else ""
-    again = f", attempt {sample.attempt}" if sample.attempt > 1 else ""
-    seconds = sum(sample.phases.values())
-    line = f"{planned.cell.slug} {warmup}repeat {sample.repeat}{again}: {sample.status} in {format_duration(seconds)}"
+    place = place_of(sample.repeat, sample.attempt, warmup=sample.warmup)
+    line = f"{planned.cell.slug} {place}: {sample.status} in {format_duration(sum(sample.phases.values()))}"
     if stands is not None and stands.last is not None and sample.status == "valid":
         line += f": {stands.last}"
         if stands.interval and not sample.warmup:

@@ -28,7 +28,7 @@ from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
 from glusterlab.journal import Journal, Level
 from glusterlab.measured import measured, stored_values
 from glusterlab.now import NowFile
-from glusterlab.progress import Durations, Ending, Progress, RunSummary, Silent, Together, describe_sample
+from glusterlab.progress import Durations, Ending, Progress, RunSummary, Silent, Together, describe_sample, place_of
 from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason, ReasonCode
 from glusterlab.resume import agree_on_environment, agree_on_specifications
@@ -291,9 +291,12 @@ class _Run:
 
     def _consequence(self, planned: PlannedSample) -> str:
         """What becomes of a sample that did not come out valid."""
-        what = f"{planned.cell.slug} repeat {planned.repeat}"
+        what = f"{planned.cell.slug} {place_of(planned.repeat, 1, warmup=planned.warmup)}"
         if self.agenda.is_pending(planned):
-            return f"{what}: attempt {self.agenda.attempt(planned)} follows at the end of round {planned.round}"
+            end = "the warm-up" if planned.warmup else f"round {planned.round}"
+            return f"{what}: attempt {self.agenda.attempt(planned)} follows at the end of {end}"
+        if not self.agenda.is_needed(planned):
+            return f"{what}: its cell needs it no longer"
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
 
     def _set_up(self, cell: Cell) -> Volume:

@@ -195,10 +195,8 @@ class _Drawing:
             return
         yield self._labelled("now", Text(f"{cell.operation}, {cell.layout}, {cell.workers} workers", "cyan"))
         of = f" of {state.rounds}" if state.rounds else ""
-        kind = "warm-up" if cell.warmup else "repeat"
-        again = f", attempt {cell.attempt}" if cell.attempt > 1 else ""
-        where = f"{kind} {cell.repeat}{again}, round {cell.round}{of}"
-        yield self._labelled("", Text.assemble(where, (f"   {clock(self.at - cell.began)}", "dim")))
+        place = cell.place if cell.warmup else f"{cell.place}, round {cell.round}{of}"
+        yield self._labelled("", Text.assemble(place, (f"   {clock(self.at - cell.began)}", "dim")))
         yield self._labelled("", doing)
 
     def _progress(self) -> Iterator[RenderableType]:
@@ -253,7 +251,7 @@ class _Drawing:
             values.append(f"{cell.workers}w")
             if wide:
                 row.add_column(width=14, no_wrap=True)
-                values.append(("warm-up " if cell.warmup else "repeat ") + str(cell.repeat))
+                values.append(cell.place.partition(",")[0])
             row.add_column(width=13, justify="right", no_wrap=True)
             values.append(Text(result.value or result.status, _COLOURS[result.status]))
             if self.width >= _NARROW - 16:
@@ -280,8 +278,7 @@ class _Drawing:
     def _problems(self) -> Iterator[RenderableType]:
         for result in reversed(list(self.state.problems)):
             cell = result.execution
-            again = f" attempt {cell.attempt}" if cell.attempt > 1 else ""
-            name = f"{cell.operation}, {cell.layout}, {cell.workers}w repeat {cell.repeat}{again}"
+            name = f"{cell.operation}, {cell.layout}, {cell.workers}w, {cell.place}"
             word = (result.status, _COLOURS[result.status])
             yield self._line(Text.assemble(f"{moment(result.ended, result.ended)} ", word, f" {name}"))
             yield self._line(Text.assemble("      ", (result.problem, _COLOURS[result.status])))

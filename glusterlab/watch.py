@@ -86,7 +86,7 @@ def _tell(folder: Path, state: RunState, console: Console) -> RunState:
 
 def _line(result: Result) -> str:
     cell = result.execution
-    what = f"{cell.slug} {'warm-up ' if cell.warmup else ''}repeat {cell.repeat}"
+    what = f"{cell.slug} {cell.place}"
     found = result.value or result.problem
     return format_line(result.ended, level_of(result.status), f"{what}: {result.status}{': ' if found else ''}{found}")
 

@@ -158,7 +158,7 @@ def test_a_log_gets_a_line_for_what_happens(tmp_path: Path) -> None:
     lines = out.getvalue().splitlines()
     assert len(lines) == 3
     assert lines[1].endswith("INFO    started [bold] volume x")
-    assert lines[2].endswith("native-w4 repeat 2: valid: 78.0 MB/s")
+    assert lines[2].endswith("native-w4 repeat 2, attempt 2: valid: 78.0 MB/s")
     assert sentences[0].endswith("the run ends: s1: does not answer")
 
 
