@@ -92,7 +92,9 @@ _VALUE = re.compile(r"[-+]?(?:[0-9.,]+|nan|inf(?:inity)?)", re.IGNORECASE)
 _MAX_DIGITS = 10
 _BLANK = 2
 _SLACK = 2
-_READ = 2
+_LEAST_DIGITS = 3
+_LATE = frozenset({2, 4, 13, 14, 15})
+"""Columns that end one digit after their names in some releases: read, random read and three of the last."""
 
 
 @dataclass(frozen=True)
@@ -221,8 +223,9 @@ def read_row(header: Header, line: str, lines: tuple[int, int], asked: tuple[int
     exact = False
     if places is not None:
         late = ends[-1] - header.ends[places[-1]] if places else 0
-        # the column of read ends one digit after its name, the others with it or after it
-        exact = bool(places) and late >= (1 if places[-1] == _READ else 0)
+        # a value that stands one digit left of where its release puts it has lost that digit
+        # and the first digits of a long one may end where the column before it does
+        exact = bool(places) and late >= (1 if places[-1] in _LATE else 0) and len(numbers[-1]) >= _LEAST_DIGITS
     elif len(ends) == header.width:
         places = list(range(header.width))
     elif asked is not None and len(ends) == len(asked):
