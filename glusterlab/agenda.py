@@ -19,16 +19,16 @@ Key = tuple[str, int, bool]
 """A cell's id, a repeat, and whether it is one of the warm-up."""
 
 
-def _key(planned: PlannedSample) -> Key:
-    return planned.cell.id, planned.repeat, planned.warmup
-
-
 @dataclass
-class _CellValues:
-    """The valid values of a cell by repeat, and after which repeat it ends; computed when something was added."""
+class _Cell:
+    """One cell: what of it is planned, what its valid repeats measured, and what follows from that."""
 
-    by_repeat: dict[int, Measured] = field(default_factory=dict)
-    ends_after: int | None = None
+    repeats: list[PlannedSample] = field(default_factory=list)
+    warmup: list[PlannedSample] = field(default_factory=list)
+    values: dict[int, Measured] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
+    ended_after: int | None = None
+    scatter: float | None = None
 
 
 class Agenda:
@@ -37,6 +37,8 @@ class Agenda:
     A repeat is complete when it has a valid sample, or had all its attempts. A cell that has reached the target of its
     campaign needs no further repeats, nor those again that did not come out. A warm-up sample is run while repeats of
     its cell are still to come, and is never counted among them.
+
+    Adding a sample costs the same whatever the size of the plan: only its cell is looked at again.
 
     Parameters
     ----------
@@ -69,22 +71,26 @@ class Agenda:
     ) -> None:
         self._planned = plan.samples
         self._rule = plan.repeats
+        # a planned sample is known by its place: that costs less than its cell's id
+        self._keys: dict[int, Key] = {
+            planned.order: (planned.cell.id, planned.repeat, planned.warmup) for planned in plan.samples
+        }
+        self._cells: dict[str, _Cell] = {cell.id: _Cell() for cell in plan.cells}
+        for planned in plan.samples:
+            mine = self._cells[self._keys[planned.order][0]]
+            (mine.warmup if planned.warmup else mine.repeats).append(planned)
         self._executions: dict[Key, list[Sample]] = {}
-        self._cells = {cell.id: _CellValues() for cell in plan.cells}
         known = values or {}
         for sample in samples:
             self._take(sample, known.get((sample.cell_id, sample.sample)))
-        for cell_id in self._cells:
-            self._decide(cell_id)
         self._allowed = {
-            _key(planned): attempts + (len(self.executions(planned)) if retry else 0) for planned in self._planned
+            key: attempts + (len(self._executions.get(key, ())) if retry else 0) for key in self._keys.values()
         }
-        self._repeats: dict[str, list[PlannedSample]] = {}
-        for planned in plan.counted:
-            self._repeats.setdefault(planned.cell.id, []).append(planned)
+        self._pending: set[int] = set()
         self.rounds = tuple(sorted({planned.round for planned in self._planned}))
         self.counts = Counts(rounds=max(self.rounds, default=0))
-        self._count()
+        for cell_id in self._cells:
+            self._look_again(cell_id)
 
     def add(self, sample: Sample, value: Measured | None = None) -> Decision | None:
         """Take in a sample that was just stored, and what it measured.
@@ -96,14 +102,14 @@ class Agenda:
         """
         before = self.decision(sample.cell_id)
         self._take(sample, value)
-        self._decide(sample.cell_id)
-        self._count()
+        if sample.cell_id in self._cells:
+            self._look_again(sample.cell_id)
         after = self.decision(sample.cell_id)
         return after if after != before else None
 
     def executions(self, planned: PlannedSample) -> list[Sample]:
         """What has been executed of a planned sample, in the order of its attempts."""
-        return self._executions.get(_key(planned), [])
+        return self._executions.get(self._keys[planned.order], [])
 
     def attempt(self, planned: PlannedSample) -> int:
         """Number of the next attempt, from 1."""
@@ -116,16 +122,12 @@ class Agenda:
     def is_needed(self, planned: PlannedSample) -> bool:
         """Whether it is, or would be, one of the samples that its cell consists of."""
         if planned.warmup:
-            return any(self.is_pending(repeat) for repeat in self._repeats[planned.cell.id])
-        return self.ended_after(planned.cell.id) is None or self.is_valid(planned)
+            return any(repeat.order in self._pending for repeat in self._of(planned).repeats)
+        return self._of(planned).ended_after is None or self.is_valid(planned)
 
     def is_pending(self, planned: PlannedSample) -> bool:
         """Whether it is still to be run: it is needed, has no valid sample, and attempts are left."""
-        return (
-            len(self.executions(planned)) < self._allowed[_key(planned)]
-            and not self.is_valid(planned)
-            and self.is_needed(planned)
-        )
+        return planned.order in self._pending
 
     def pending(self, number: int | None = None) -> list[PlannedSample]:
         """What is still to be run, or what of one round is, in the plan's order; repeats at most."""
@@ -136,22 +138,22 @@ class Agenda:
 
         By the scatter of the cell's own values or, while it has fewer than two, by the median of the other cells'.
         """
-        rule, pending = self._rule, self.pending()
-        if rule is None:
+        pending = self.pending()
+        if self._rule is None:
             return pending
-        scatters = {cell_id: scatter_of([each.value for each in self.values(cell_id)]) for cell_id in self._cells}
-        known = [scatter for scatter in scatters.values() if scatter is not None]
+        known = [cell.scatter for cell in self._cells.values() if cell.scatter is not None]
         usual = statistics.median(known) if known else None
         room = {}
-        for cell_id, scatter in scatters.items():
-            wanted = likely_repeats(rule, usual if scatter is None else scatter)
-            room[cell_id] = max(1, wanted - len(self.values(cell_id)))
+        for cell_id, cell in self._cells.items():
+            wanted = likely_repeats(self._rule, usual if cell.scatter is None else cell.scatter)
+            room[cell_id] = max(1, wanted - len(cell.values))
         found = []
         for planned in pending:
+            cell_id = self._keys[planned.order][0]
             if planned.warmup:
                 found.append(planned)
-            elif room[planned.cell.id]:
-                room[planned.cell.id] -= 1
+            elif room[cell_id]:
+                room[cell_id] -= 1
                 found.append(planned)
         return found
 
@@ -166,38 +168,56 @@ class Agenda:
 
     def ended_after(self, cell_id: str) -> int | None:
         """The repeat after which a cell ended because it reached its target; None when it did not, or has none."""
-        return self._cells[cell_id].ends_after
+        return self._cells[cell_id].ended_after
 
     def decision(self, cell_id: str) -> Decision | None:
         """How a cell stands to the target of its campaign; None when there is none, or no such cell in the plan."""
         if self._rule is None or cell_id not in self._cells:
             return None
-        if self.ended_after(cell_id) is not None:
+        cell = self._cells[cell_id]
+        if cell.ended_after is not None:
             return "reached"
-        return "going-on" if any(map(self.is_pending, self._repeats[cell_id])) else "at-maximum"
+        return "going-on" if cell.counts.left else "at-maximum"
 
     def values(self, cell_id: str) -> list[Measured]:
         """What the valid repeats of a cell measured, in their order."""
-        by_repeat = self._cells[cell_id].by_repeat
-        return [by_repeat[repeat] for repeat in sorted(by_repeat)]
+        values = self._cells[cell_id].values
+        return [values[repeat] for repeat in sorted(values)]
+
+    def _of(self, planned: PlannedSample) -> _Cell:
+        return self._cells[self._keys[planned.order][0]]
 
     def _take(self, sample: Sample, value: Measured | None) -> None:
         self._executions.setdefault((sample.cell_id, sample.repeat, sample.warmup), []).append(sample)
         if value is not None and sample.status == "valid" and not sample.warmup and sample.cell_id in self._cells:
-            self._cells[sample.cell_id].by_repeat[sample.repeat] = value
+            self._cells[sample.cell_id].values[sample.repeat] = value
 
-    def _decide(self, cell_id: str) -> None:
-        if self._rule is not None and cell_id in self._cells:
-            found = self._cells[cell_id]
-            values = {repeat: measured.value for repeat, measured in found.by_repeat.items()}
-            found.ends_after = ends_after(self._rule, values)
+    def _look_again(self, cell_id: str) -> None:
+        """Work out anew what of one cell is needed and pending, and bring the totals up to date."""
+        cell = self._cells[cell_id]
+        if self._rule is not None:
+            values = {repeat: measured.value for repeat, measured in cell.values.items()}
+            cell.ended_after = ends_after(self._rule, values)
+            cell.scatter = scatter_of(list(values.values()))
+        # the repeats first: a warm-up is needed while one of them is pending
+        for planned in (*cell.repeats, *cell.warmup):
+            self._pending.discard(planned.order)
+            attempts_left = len(self.executions(planned)) < self._allowed[self._keys[planned.order]]
+            if attempts_left and not self.is_valid(planned) and self.is_needed(planned):
+                self._pending.add(planned.order)
+        old, cell.counts = cell.counts, self._count(cell)
+        for name in ("total", "valid", "invalid", "failed", "left", "warmup_left"):
+            change = getattr(cell.counts, name) - getattr(old, name)
+            setattr(self.counts, name, getattr(self.counts, name) + change)
 
-    def _count(self) -> None:
-        counts = self.counts
-        needed = [planned for planned in self._planned if not planned.warmup and self.is_needed(planned)]
+    def _count(self, cell: _Cell) -> Counts:
+        needed = [planned for planned in cell.repeats if self.is_needed(planned)]
         last = [done[-1].status if (done := self.executions(planned)) else None for planned in needed]
-        counts.total = len(needed)
-        counts.valid, counts.invalid, counts.failed = (last.count(s) for s in ("valid", "invalid", "failed"))
-        pending = self.pending()
-        counts.warmup_left = sum(planned.warmup for planned in pending)
-        counts.left = len(pending) - counts.warmup_left
+        return Counts(
+            total=len(needed),
+            valid=last.count("valid"),
+            invalid=last.count("invalid"),
+            failed=last.count("failed"),
+            left=sum(map(self.is_pending, cell.repeats)),
+            warmup_left=sum(map(self.is_pending, cell.warmup)),
+        )

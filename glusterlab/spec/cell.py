@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -164,9 +165,7 @@ class Cell(SpecModel):
     @property
     def id(self) -> str:
         """The slug and a hash of everything but the labels (names of the layout and of the scale model)."""
-        facts = self.model_dump(mode="json")
-        del facts["layout"]["name"], facts["model"]["name"]
-        return f"{self.slug}-{_digest(facts)}"
+        return _id_of(self)
 
     @property
     def dataset(self) -> str:
@@ -183,6 +182,14 @@ class Cell(SpecModel):
     def bytes_written(self) -> int:
         """Bytes of all files of the cell's dataset, before replication or redundancy."""
         return self.workers * self.files_per_worker * self.file_size_bytes
+
+
+@lru_cache(maxsize=1 << 17)
+def _id_of(cell: Cell) -> str:
+    """Kept, because a run asks for the ids of all that is left after every sample."""
+    facts = cell.model_dump(mode="json")
+    del facts["layout"]["name"], facts["model"]["name"]
+    return f"{cell.slug}-{_digest(facts)}"
 
 
 def _digest(facts: dict[str, Any]) -> str:
