@@ -31,6 +31,9 @@ HEALTHY_WITHIN_S = 300.0
 SET_UP_WITHIN_S = 60.0
 """Steps that fail, such as a start of the volume, are tried again for so long: their cause seldom goes by itself."""
 
+HEAL_WITHIN_S = 30.0
+"""Self-heal is waited for so long, then the volume is made anew: what a workload was cut off in may never heal."""
+
 _ANSWERS_WITHIN_S = 10.0
 _PAUSE_S = 2.0
 
@@ -92,8 +95,7 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
         try:
             gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=fresh)
             fresh = False
-            site.progress.phase("waiting for self-heal")
-            gluster.wait_for_heal(site.pool, volume, within_s=began + HEALTHY_WITHIN_S - time.monotonic())
+            heal(site, volume, mark=mark, note=note)
             site.progress.phase("looking at the pool")
             reasons, within_s = _look(site, volume), HEALTHY_WITHIN_S
         except HostError as error:
@@ -112,6 +114,33 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
         clear_hosts(site)
     if said:
         note(f"the pool is in order again, after {waited:.0f} s")
+
+
+def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
+    """Wait for self-heal, or begin with an empty volume: its files are the suite's own, and can be made again.
+
+    Parameters
+    ----------
+    site : Site
+    volume : Volume
+        Set up.
+    mark : str
+        Text for the marks of directories that are made.
+    note : callable
+
+    Raises
+    ------
+    HostError
+        When a server cannot be asked, or the volume not be made.
+    StoppedError
+    """
+    site.progress.phase("waiting for self-heal")
+    left = gluster.wait_for_heal(site.pool, volume, within_s=HEAL_WITHIN_S)
+    if left:
+        note(
+            f"{left} entries of volume {volume.name} do not heal: it is made anew, and so are files that are needed"
+        )
+        gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=True)
 
 
 def _look(site: Site, volume: Volume) -> list[Reason]:

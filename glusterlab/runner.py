@@ -319,8 +319,7 @@ class _Run:
                 recovery.bring_in_order(site, wanted, mark=mark, note=self._warn, fresh=fresh)
             else:
                 gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
-                site.progress.phase("waiting for self-heal")
-                gluster.wait_for_heal(site.pool, wanted)
+                recovery.heal(site, wanted, mark=mark, note=self._say)
         finally:
             site.pool.sink = None
         self.volume, self.doubtful = wanted, False

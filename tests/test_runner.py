@@ -91,7 +91,7 @@ class Bench:
         self.verdict: Verdict = good
         self.ran: list[str] = []
         monkeypatch.setattr("glusterlab.sample.judge", self.judge)
-        for limit in ("HEALTHY_WITHIN_S", "SET_UP_WITHIN_S"):
+        for limit in ("HEALTHY_WITHIN_S", "HEAL_WITHIN_S", "SET_UP_WITHIN_S"):
             monkeypatch.setattr(recovery, limit, 0.0)
 
     def workload(self, host: str, text: str) -> Outcome | None:
@@ -454,6 +454,28 @@ def test_a_brick_that_died_is_started_again_for_the_next_attempt(bench: Bench) -
     summary = bench.run()
     assert (summary.valid, summary.executed) == (4, 5)
     assert len([text for text in bench.transport.scripts("s1", "volume start") if "force" in text]) == 1
+
+
+def test_a_volume_that_does_not_heal_is_made_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def heal(host: str, text: str) -> Outcome | None:
+        if "volume delete" in text:
+            bench.transport.heal_pending = 0
+        return None
+
+    one = changed(layouts=CAMPAIGN["layouts"][:1])
+    bench.verdict = bad_reads
+    bench.run(one)
+    bench.verdict = good
+    bench.transport.hooks.append(heal)
+    bench.transport.heal_pending = 3
+    monkeypatch.setattr(recovery, "HEAL_WITHIN_S", 0.05)
+    # a read: it would rather have the files that are there
+    summary = bench.run(one, retry=True)
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 1, 0)
+    assert bench.transport.scripts("s1", "volume heal")
+    assert re.search(
+        "6 entries of volume mirror-.* do not heal: it is made anew", (bench.store.path / "log.txt").read_text()
+    )
 
 
 def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:

@@ -10,10 +10,11 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import ParseError, VolumeError
+from glusterlab.errors import CommandError, ParseError, VolumeError
 from glusterlab.hosts import script
 from glusterlab.hosts.volumes import VolumeInfo, read_info, read_status
 
@@ -232,8 +233,8 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
         pool.sleep(0.5)
 
 
-def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float = 300.0) -> int:
-    """Wait until no entry of a volume waits for self-heal.
+def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
+    """Wait until no entry of a volume waits for self-heal; its daemon is told to begin now, not at its next hour.
 
     Returns
     -------
@@ -258,6 +259,9 @@ def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float = 300.0) -> int
         pending = sum(int(answer.text.split()[-1]) for answer in answers.values())
         if pending == 0 or time.monotonic() > end:
             return pending
+        # it refuses while a brick is away; then there is nothing to do but to look again
+        with suppress(CommandError):
+            ask(pool, volume.places[0][0].name, "volume", "heal", volume.name)
 
 
 def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _POLL_S = 0.25
 _CHUNK = 1 << 16
 _DRAIN_S = 1.0
+_SILENCE_S = 30
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class FabricTransport:
         connection = self._new_connection(host)
         _open(connection, host)
         connection.transport.set_keepalive(15)
+        _give_up_on_silence(connection.transport.sock)
         with self._lock:
             self._connections[host.name] = connection
 
@@ -189,6 +191,15 @@ class FabricTransport:
                     hop.client.load_system_host_keys(str(file))
             hop = hop.gateway
         return connection
+
+
+def _give_up_on_silence(sock: Any) -> None:
+    """Let a connection break when the host acknowledges nothing, also keepalives, for `_SILENCE_S`.
+
+    Else a host whose link is down would be waited for until the deadline of whatever runs there.
+    """
+    if isinstance(sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENCE_S * 1000)
 
 
 def _ssh_exception() -> type[Exception]:

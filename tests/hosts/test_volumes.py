@@ -175,4 +175,4 @@ def test_self_heal_is_waited_for(cluster: Cluster, fake: FakeTransport) -> None:
     fake.heal_pending = 2
     assert gluster.wait_for_heal(pool, volume, within_s=-1) == 12
     fake.heal_pending = 0
-    assert gluster.wait_for_heal(pool, volume) == 0
+    assert gluster.wait_for_heal(pool, volume, within_s=1) == 0
