@@ -13,7 +13,7 @@ from glusterlab.rawfiles import write_atomically
 
 MANIFEST = "MANIFEST.sha256"
 
-CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".lock"})
+CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", ".lock"})
 """Files of a campaign's folder that tell of its runs: they change while one is at work, and are no raw data."""
 
 UNLISTED = CHANGING | {MANIFEST}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -204,6 +204,9 @@ class Silent:
 class Together:
     """Hands on to several what happens in a run.
 
+    One that cannot show it any more, for its terminal was closed or what read its lines has gone, is left out from
+    then on: that must not end the run.
+
     Parameters
     ----------
     *parts : Progress
@@ -214,35 +217,36 @@ class Together:
 
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """Hand it on."""
-        for part in self._parts:
-            part.begin(counts, eta_s)
+        self._each(lambda part: part.begin(counts, eta_s))
 
     def note(self, message: str, level: Level = "info") -> None:
         """Hand it on."""
-        for part in self._parts:
-            part.note(message, level)
+        self._each(lambda part: part.note(message, level))
 
     def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
         """Hand it on."""
-        for part in self._parts:
-            part.sample_begins(planned, attempt)
+        self._each(lambda part: part.sample_begins(planned, attempt))
 
     def phase(self, name: str) -> None:
         """Hand it on."""
-        for part in self._parts:
-            part.phase(name)
+        self._each(lambda part: part.phase(name))
 
     def sample_ends(
         self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
     ) -> None:
         """Hand it on."""
-        for part in self._parts:
-            part.sample_ends(sample, planned, eta_s, result)
+        self._each(lambda part: part.sample_ends(sample, planned, eta_s, result))
 
     def end(self, ending: Ending) -> None:
         """Hand it on."""
+        self._each(lambda part: part.end(ending))
+
+    def _each(self, tell: Callable[[Progress], None]) -> None:
         for part in self._parts:
-            part.end(ending)
+            try:
+                tell(part)
+            except OSError:
+                self._parts = tuple(other for other in self._parts if other is not part)
 
 
 class Durations:

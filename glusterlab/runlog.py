@@ -37,6 +37,7 @@ class RunLog:
         self._journal = journal
         self._counts = Counts()
         self._codes: Counter[ReasonCode] = Counter()
+        self._explained: set[ReasonCode] = set()
 
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """How much there is to do."""
@@ -58,7 +59,7 @@ class RunLog:
     def sample_ends(
         self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: WorkloadResult | None
     ) -> None:
-        """How it came out; of each reason why it is not valid what it means, and what to do about it."""
+        """How it came out, and what to do about it when it is not valid."""
         stands = standing(sample, planned.cell, result)
         details: dict[str, object] = {
             "cell": planned.cell.id,
@@ -72,11 +73,15 @@ class RunLog:
             line = describe_sample(sample, planned, stands)
             left = f"{self._counts.left} left{ends_about(eta_s)}"
             self._journal.say(f"{line}; {left}", level_of(sample.status), **details)
-        for code in dict.fromkeys(reason.code for reason in sample.reasons):
-            # what it means need not be said twice in a night
-            meaning = "" if self._codes[code] else f"{MEANINGS[code].sentence} "
-            self._codes[code] += 1
-            self.note(f"{code}: {meaning}{MEANINGS[code].advice}", level_of(sample.status))
+        if sample.reasons:
+            self._advise(sample.reasons[0].code, level_of(sample.status))
+        self._codes.update({reason.code for reason in sample.reasons})
+
+    def _advise(self, code: ReasonCode, level: Level) -> None:
+        """Say what can be done about the first reason, from which others often follow; what it means is said once."""
+        meaning = "" if code in self._explained else f"{MEANINGS[code].sentence} "
+        self._explained.add(code)
+        self.note(f"{code}: {meaning}{MEANINGS[code].advice}", level)
 
     def end(self, ending: Ending) -> None:
         """How the run ended, what spoiled samples of it, and what is not valid."""

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from glusterlab.errors import HostError
-from glusterlab.journal import Journal
+from glusterlab.journal import Journal, Level
 from glusterlab.progress import (
     Counts,
     Durations,
@@ -175,3 +175,20 @@ def test_an_error_of_the_suite_is_called_so() -> None:
         "the run ends by an error of the suite: ZeroDivisionError: a bug"
     )
     assert Ending.of_error(KeyboardInterrupt()).message.endswith("KeyboardInterrupt")
+
+
+def test_a_display_that_is_gone_ends_no_run() -> None:
+    class Gone(Silent):
+        calls = 0
+
+        def note(self, message: str, level: Level = "info") -> None:
+            self.calls += 1
+            raise BrokenPipeError
+
+    out = io.StringIO()
+    gone = Gone()
+    both = Together(gone, Lines(Console(file=out, width=60)))
+    both.note("one")
+    both.note("two")
+    assert gone.calls == 1
+    assert [line[34:] for line in out.getvalue().splitlines()] == ["one", "two"]

@@ -294,7 +294,7 @@ def test_after_a_kill_the_same_command_goes_on(bench: Bench, monkeypatch: pytest
     assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_stops_the_run_cleanly(bench: Bench, number: signal.Signals) -> None:
     release = threading.Event()
 

@@ -194,6 +194,20 @@ def test_status_watch_over_a_campaign_that_is_not_running(campaign: Path) -> Non
     assert call("status", campaign, "--watch", "--json")[0] == 2
 
 
+def test_status_says_how_the_last_run_ended(campaign: Path) -> None:
+    assert json.loads(call("status", campaign, "--json")[1])["run"] is None
+    NowFile(campaign).end(Ending("stopped", "the run is stopped"))
+    code, out, err = call("status", campaign)
+    assert (code, err.endswith("the run is stopped\n")) == (1, True)
+    assert "the run is stopped" not in out
+    run = json.loads(call("status", campaign, "--json")[1])["run"]
+    assert (run["life"], run["outcome"], run["campaign"]) == ("over", "stopped", "small")
+    (campaign / NOW).write_text("{")
+    code, out, err = call("status", campaign)
+    assert "found damage" in err
+    assert "0 of 8 samples valid" in out
+
+
 def test_log_of_the_command_line(campaign: Path) -> None:
     code, _, err = call("log", campaign)
     assert code == 1

@@ -146,8 +146,11 @@ def run(
     except Exception as error:
         _tell(notifier, RunEnd.of_error(specification.name, folder, error, time.monotonic() - began))
         raise
-    show_run(summary, as_json=json)
-    _tell(notifier, RunEnd.of(summary))
+    try:
+        show_run(summary, as_json=json)
+    finally:
+        # also when nobody is there any more to be shown it
+        _tell(notifier, RunEnd.of(summary))
     raise typer.Exit(summary.exit_code)
 
 
@@ -157,9 +160,9 @@ def _tell(notifier: Notifier, end: RunEnd) -> None:
     from glusterlab.report.terminal import talk
 
     for sentence in notifier.tell(end):
-        talk(sentence)
         with suppress(RawStoreError):
             Journal(Path(end.raw)).say(sentence, "warning")
+        talk(sentence)
 
 
 def _renamed(campaign: Campaign, name: str) -> Campaign:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from glusterlab.arguments import JsonOption, RawArgument, complete_yaml, examples, local_path
-from glusterlab.errors import StoppedError, UsageError
+from glusterlab.errors import RawStoreError, StoppedError, UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.now import RunState
 
 app = typer.Typer()
 
@@ -37,11 +40,23 @@ def status(
     if watch:
         _watch(raw)
     found = campaign_status(raw)
-    show_status(found, as_json=json)
+    show_status(found, as_json=json, run=None if watch else _run_of(raw))
     if found.missing:
         talk(found.missing_sentence())
     if not found.complete:
         raise typer.Exit(1)
+
+
+def _run_of(raw: Path) -> RunState | None:
+    """What the campaign's run does; a file that only tells of it must not hide what is stored."""
+    from glusterlab.now import read_now
+    from glusterlab.report.terminal import talk
+
+    try:
+        return read_now(raw)
+    except RawStoreError as error:
+        talk(str(error))
+        return None
 
 
 def _watch(raw: Path) -> None:

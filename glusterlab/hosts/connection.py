@@ -336,11 +336,17 @@ class Pool:
 
 @contextmanager
 def stop_on_signals(pool: Pool) -> Iterator[None]:
-    """The first SIGINT or SIGTERM stops the pool's work, a second one interrupts at once."""
+    """The first SIGINT, SIGTERM or SIGHUP stops the pool's work, a second one interrupts at once.
+
+    A terminal that is closed stops it too, unless that is to be ignored, as under nohup.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    earlier = {number: signal.getsignal(number) for number in numbers}
+    if earlier[signal.SIGHUP] == signal.SIG_IGN:
+        del earlier[signal.SIGHUP]
 
     def stop(number: int, frame: FrameType | None) -> None:
         del number, frame

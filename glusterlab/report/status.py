@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from glusterlab.measured import in_units
-from glusterlab.report.terminal import IMPORTED, SCHEMA_VERSION, count_of, emit_json, percent, show_table
+from glusterlab.report.terminal import IMPORTED, SCHEMA_VERSION, count_of, emit_json, percent, show_table, talk
 from glusterlab.status import ended_at
 
 if TYPE_CHECKING:
+    from glusterlab.now import RunState
     from glusterlab.raw import Sample
     from glusterlab.spec import Repeats
     from glusterlab.status import CampaignStatus, CellStatus, Interval, ReasonCount
@@ -24,10 +25,10 @@ _DECISIONS: dict[Decision, str] = {"reached": "reached", "at-maximum": "not reac
 _SHOWN_HOSTS = 4
 
 
-def show_status(status: CampaignStatus, *, as_json: bool) -> None:
-    """What ``glusterlab status`` found."""
+def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None = None) -> None:
+    """What ``glusterlab status`` found; and what the campaign's run does, or how the last one ended."""
     if as_json:
-        emit_json(_as_json(status))
+        emit_json({**_as_json(status), "run": None if run is None else _run_json(run)})
         return
     _show_cells(status)
     _show_reasons(status)
@@ -35,6 +36,18 @@ def show_status(status: CampaignStatus, *, as_json: bool) -> None:
     if status.repeats is not None:
         typer.echo(_target_line(status, status.repeats))
     typer.echo(_line(status))
+    if run is not None:
+        from glusterlab.view import how_it_stands
+
+        talk(how_it_stands(run, time.time()))
+
+
+def _run_json(run: RunState) -> dict[str, Any]:
+    """What the run does now, its last results and notes aside: they are in the log."""
+    from glusterlab.now import life
+
+    said = run.model_dump(mode="json", exclude={"schema_version", "recent", "problems", "notes", "process_start"})
+    return {**said, "life": life(run)}
 
 
 def _show_cells(status: CampaignStatus) -> None:
