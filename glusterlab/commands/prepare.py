@@ -1,0 +1,94 @@
+"""The command that makes the file systems of bricks."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glusterlab.arguments import JsonOption, complete_yaml, examples
+from glusterlab.errors import HostError, UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.prepare import Device
+    from glusterlab.spec import Cluster
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab prepare cluster.yaml --dry-run   (what is on each device, and what would be done)",
+        "glusterlab prepare cluster.yaml",
+        "glusterlab prepare cluster.yaml --yes --fstab",
+    )
+    + "\n\nOnly devices that the cluster file names (backings.<name>.devices) are touched. One that is mounted, or "
+    "part of a RAID set, volume group or the like, is refused; one that is not blank, too, unless the file says "
+    "wipe: true. When one is refused, nothing is done on any."
+)
+def prepare(
+    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=complete_yaml)],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is there and what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, for scripts.")] = False,
+    fstab: Annotated[
+        bool, typer.Option("--fstab", help="Write the lines into /etc/fstab, not only show them.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make and mount the XFS file systems of the bricks, after showing what is on their devices."""
+    from glusterlab.hosts import prepare as work
+    from glusterlab.hosts.connection import Pool
+    from glusterlab.report.prepare import show_devices, show_prepared
+    from glusterlab.report.terminal import talk
+    from glusterlab.spec import load_cluster
+
+    pool_file = load_cluster(cluster)
+    work.named(pool_file)
+    pool = Pool.of(pool_file, mark=f"prepare.{uuid.uuid4().hex[:8]}")
+    try:
+        failed = pool.connect()
+        if failed:
+            raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+        devices = work.look(pool, pool_file)
+        refused = any(device.action == "refused" for device in devices)
+        if not json or dry_run or refused:
+            show_devices(devices, as_json=json)
+        if refused:
+            talk("nothing was done: a device is refused")
+            raise typer.Exit(1)
+        if dry_run:
+            return
+        _confirm(pool_file, devices, yes=yes)
+        show_prepared(work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk), as_json=json)
+    finally:
+        pool.close()
+
+
+def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:
+    """Have the operator type the cluster's name before a file system is made.
+
+    Raises
+    ------
+    UsageError
+        When nobody can be asked, or the answer is another.
+    """
+    made = [device for device in devices if device.action in ("make", "wipe")]
+    wiped = sum(device.action == "wipe" for device in made)
+    if not made or yes:
+        return
+    if not _can_ask():
+        raise UsageError("nobody can be asked here: look at what --dry-run shows, then say --yes")
+    question = f"{len(made)} file systems will be made"
+    if wiped:
+        question += f", and what is on {wiped} of the devices is lost for good"
+    typer.echo(f"{question}. Type the cluster's name ({cluster.name}) to go on: ", nl=False, err=True)
+    if sys.stdin.readline().strip() != cluster.name:
+        raise UsageError("that is not the cluster's name: nothing was done")
+
+
+def _can_ask() -> bool:
+    """Whether a person sees what is on the devices, and can answer."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))

@@ -1,0 +1,327 @@
+"""Making the file systems of bricks: what is on each device is looked at, judged and shown before anything is done.
+
+A device is left alone when it is right already, made ready when it is blank, wiped only where the cluster file says
+``wipe: true``, and refused when anything uses it. When one device is refused nothing is done on any.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+
+from glusterlab.errors import UsageError
+from glusterlab.hosts import lock, script
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Command, Pool
+    from glusterlab.spec.cluster import Backing, Cluster
+
+MKFS_OPTIONS = ("-i", "size=512", "-n", "size=8192")
+"""As the guide made its bricks."""
+
+MOUNT_OPTIONS = "rw,inode64,noatime"
+
+_LOOK_DEADLINE_S = 120.0
+_MAKE_DEADLINE_S = 600.0
+
+Action = Literal["ready", "mount", "make", "wipe", "refused"]
+
+_BY_HAND = {
+    "linux_raid_member": "mdadm",
+    "LVM2_member": "LVM",
+    "zfs_member": "ZFS",
+    "crypto_LUKS": "LUKS",
+    "ceph_bluestore": "Ceph",
+    "drbd": "DRBD",
+    "bcache": "bcache",
+    "isw_raid_member": "a RAID controller",
+    "ddf_raid_member": "a RAID controller",
+}
+"""Signatures of what may be a part of something larger: never wiped from here."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """One block device of one server, meant for one brick.
+
+    Attributes
+    ----------
+    host, backing, path, brick : str
+        `path` is the device, `brick` where its file system is to be mounted.
+    facts : mapping of str to tuple of str
+        What was found, by key; several where a key was printed more than once.
+    digest : str
+        SHA-256 of what was found.
+    action : str
+        What is to be done with it.
+    why : str
+        In a few words.
+    """
+
+    host: str
+    backing: str
+    path: str
+    brick: str
+    facts: Mapping[str, tuple[str, ...]]
+    digest: str
+    action: Action = "refused"
+    why: str = ""
+
+    @property
+    def size_bytes(self) -> int | None:
+        """None where the device is missing."""
+        size = self.facts.get("size", ("",))[0]
+        return int(size) if size.isdecimal() else None
+
+    @property
+    def model(self) -> str:
+        """Vendor and model, as far as the kernel tells."""
+        return " ".join(word.strip() for key in ("vendor", "model") for word in self.facts.get(key, ()))
+
+    @property
+    def contents(self) -> str:
+        """What is on it, for a person."""
+        facts, found = self.facts, []
+        if "missing" in facts:
+            return "no such block device"
+        kinds = list(dict.fromkeys((*facts.get("type", ()), *facts.get("pttype", ()), *_signatures(facts))))
+        if kinds:
+            label = f" '{facts['label'][0]}'" if facts.get("label", ("",))[0] else ""
+            found.append(f"{', '.join(kinds)}{label}")
+        if "last_written" in facts:
+            found.append(f"written {facts['last_written'][0]}")
+        if "partition" in facts:
+            found.append(f"{len(facts['partition'])} partitions")
+        for key, words in (("mounted", "mounted at"), ("swap", "swap on"), ("holder", "part of")):
+            if key in facts:
+                found.append(f"{words} {', '.join(dict.fromkeys(facts[key]))}")
+        if not kinds and "data" in facts:
+            found.append("data of no known form")
+        return "; ".join(found) or "blank"
+
+
+def _signatures(facts: Mapping[str, tuple[str, ...]]) -> list[str]:
+    return [line.split()[0] for line in facts.get("signature", ()) if line.split()]
+
+
+def label_of(backing: str, brick: str) -> str:
+    """The label of a brick's file system, by which it is known again: at most 12 characters.
+
+    Examples
+    --------
+    >>> label_of("jbod", "/bricks/jbod/d01")
+    'gl-eef3d443'
+    """
+    return f"gl-{hashlib.sha256(f'{backing} {brick}'.encode()).hexdigest()[:8]}"
+
+
+def named(cluster: Cluster) -> list[tuple[str, str, str, str]]:
+    """Host, backing, device and brick of every device that a cluster names.
+
+    Raises
+    ------
+    UsageError
+        When it names none.
+    """
+    found = [
+        (server.name, name, device, brick)
+        for name, backing in cluster.backings.items()
+        for server in cluster.servers
+        for device, brick in zip(backing.devices_of(server.name), backing.bricks, strict=False)
+    ]
+    if not found:
+        raise UsageError(
+            "the cluster file names no devices: give backings.<name>.devices one block device per brick, or make and"
+            " mount the file systems by hand"
+        )
+    return found
+
+
+def look(pool: Pool, cluster: Cluster) -> list[Device]:
+    """Look at every device that a cluster names; nothing is changed.
+
+    Raises
+    ------
+    UsageError
+        When it names none.
+    HostError
+        When a server does not answer.
+    """
+    wanted = named(cluster)
+    lines: dict[str, list[str]] = {}
+    for number, (host, _, device, brick) in enumerate(wanted):
+        lines.setdefault(host, []).append(script.part(f"device{number}", "gl_device", device, brick))
+    commands = {host: _command(text, _LOOK_DEADLINE_S) for host, text in lines.items()}
+    reports = {host: script.read_parts(result) for host, result in pool.run(commands).or_raise().items()}
+    found = []
+    for number, (host, backing, device, brick) in enumerate(wanted):
+        part = script.need(reports[host], f"device{number}", host)
+        digest = hashlib.sha256(part.data).hexdigest()
+        found.append(Device(host, backing, device, brick, read_facts(part.text), digest))
+    return judge(found, cluster.backings)
+
+
+def read_facts(text: str) -> dict[str, tuple[str, ...]]:
+    r"""What ``gl_device`` printed, by key.
+
+    Examples
+    --------
+    >>> read_facts("size 4096\nmounted /\nmounted /srv\n")
+    {'size': ('4096',), 'mounted': ('/', '/srv')}
+    """
+    facts: dict[str, tuple[str, ...]] = {}
+    for line in text.splitlines():
+        key, _, value = line.partition(" ")
+        facts[key] = (*facts.get(key, ()), value.strip())
+    return facts
+
+
+def judge(devices: Sequence[Device], backings: Mapping[str, Backing]) -> list[Device]:
+    """Say of each device what is to be done with it, and why."""
+    real = [(device.host, device.facts.get("real", ("",))[0]) for device in devices]
+    judged = []
+    for device, place in zip(devices, real, strict=True):
+        action, why = _judge(device, wipe=bool(backings[device.backing].wipe))
+        if place[1] and real.count(place) > 1:
+            action, why = "refused", f"is {place[1]}, which has another name here, too"
+        judged.append(replace(device, action=action, why=why))
+    return judged
+
+
+def _judge(device: Device, *, wipe: bool) -> tuple[Action, str]:
+    facts = device.facts
+    if "missing" in facts or device.size_bytes is None:
+        return "refused", "no such block device"
+    if "point_has" in facts:
+        return _judge_mounted(device)
+    obstacles = (
+        ("mounted", "is mounted at"),
+        ("swap", "is used as swap:"),
+        ("holder", "is part of"),
+        ("point_is", f"{device.brick} is"),
+        ("read_only", "is read-only:"),
+    )
+    for key, words in obstacles:
+        if key in facts:
+            return "refused", f"{words} {facts[key][0]}"
+    if facts.get("type") == ("xfs",) and facts.get("label") == (label_of(device.backing, device.brick),):
+        return "mount", "was made by glusterlab for this brick"
+    found = {*facts.get("type", ()), *_signatures(facts)}
+    larger = sorted(found & _BY_HAND.keys())
+    if larger:
+        return "refused", f"belongs to {_BY_HAND[larger[0]]}: if it does no longer, wipe it by hand (wipefs -a)"
+    if device.contents == "blank":
+        return "make", "is blank"
+    if wipe:
+        return "wipe", "is not blank, and the cluster file says wipe: true"
+    return "refused", f"is not blank: set backings.{device.backing}.wipe to true if nobody needs what is on it"
+
+
+def _judge_mounted(device: Device) -> tuple[Action, str]:
+    source, kind, options = (*device.facts["point_has"][0].split(), "", "", "")[:3]
+    if device.facts.get("point_number") != device.facts.get("number"):
+        return "refused", f"{source} is mounted at {device.brick}, not this device"
+    others = [point for point in device.facts.get("mounted", ()) if point != device.brick]
+    if others:
+        return "refused", f"is mounted at {others[0]}, too"
+    if kind != "xfs":
+        return "refused", f"is mounted at {device.brick} as {kind}: expected xfs"
+    missing = [word for word in ("rw", "noatime") if word not in options.split(",")]
+    return "ready", f"is mounted, but without {' and '.join(missing)}" if missing else "is mounted where it should be"
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was done.
+
+    Attributes
+    ----------
+    made : tuple of Device
+        On which file systems were made, or which were mounted.
+    fstab : mapping of str to tuple of str
+        The lines that mount the bricks after a restart, by server.
+    """
+
+    made: tuple[Device, ...]
+    fstab: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def prepare(
+    pool: Pool, cluster: Cluster, devices: Sequence[Device], *, write_fstab: bool = False, note: Callable[[str], None]
+) -> Prepared:
+    """Do what was judged to be done, on all servers at once.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    devices : sequence of Device
+        As `look` found them; a device that is another since then is not touched.
+    write_fstab : bool
+        Write the lines into /etc/fstab of the servers, between marks.
+    note : callable
+        Told of each step.
+
+    Raises
+    ------
+    UsageError
+        When a device is refused, or a run has the cluster.
+    HostError
+        When a step fails on a server; the others have done theirs, and a second call goes on.
+    """
+    refused = [device for device in devices if device.action == "refused"]
+    if refused:
+        raise UsageError(f"{refused[0].host}: {refused[0].path} {refused[0].why}; nothing was done on any device")
+    to_do = [device for device in devices if device.action != "ready"]
+    claim = lock.claim(pool, cluster, "prepare")
+    try:
+        if to_do:
+            lines: dict[str, list[str]] = {}
+            for device in to_do:
+                lines.setdefault(device.host, ["set -e"]).append(_line(device, cluster.backings[device.backing]))
+            note(f"making and mounting {len(to_do)} file systems on {len(lines)} servers")
+            pool.run({host: _command(text, _MAKE_DEADLINE_S) for host, text in lines.items()}).or_raise()
+        fstab = _fstab_lines(pool, devices)
+        if write_fstab:
+            note("writing /etc/fstab")
+            texts = {host: "\n".join(found) for host, found in fstab.items()}
+            calls = {host: script.call("gl_fstab", "/etc/fstab", text) for host, text in texts.items()}
+            pool.run({host: _command([call], _LOOK_DEADLINE_S) for host, call in calls.items()}).or_raise()
+    finally:
+        lock.release(pool, claim.owner)
+    return Prepared(tuple(to_do), fstab)
+
+
+def _line(device: Device, backing: Backing) -> str:
+    if device.action == "mount":
+        return script.call("gl_mount_fs", device.path, device.brick, MOUNT_OPTIONS)
+    stripe: tuple[str, ...] = ()
+    if backing.stripe_unit is not None:
+        stripe = ("-d", f"su={backing.stripe_unit},sw={backing.stripe_width}")
+    wipe = "wipe" if device.action == "wipe" else ""
+    label = label_of(device.backing, device.brick)
+    words = (device.path, device.brick, device.digest, wipe, label, MOUNT_OPTIONS, *MKFS_OPTIONS, *stripe)
+    return script.call("gl_make_fs", *words)
+
+
+def _fstab_lines(pool: Pool, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:
+    lines: dict[str, list[str]] = {}
+    for device in devices:
+        call = script.call("gl_fstab_line", device.path, device.brick, MOUNT_OPTIONS)
+        lines.setdefault(device.host, ["set -e"]).append(call)
+    answers = pool.run({host: _command(text, _LOOK_DEADLINE_S) for host, text in lines.items()}).or_raise()
+    return {host: tuple(answer.text.splitlines()) for host, answer in answers.items()}
+
+
+@cache
+def library() -> str:
+    """The functions of host.sh and prepare.sh."""
+    return script.library() + files("glusterlab.hosts").joinpath("prepare.sh").read_text(encoding="utf-8")
+
+
+def _command(lines: Iterable[str], deadline_s: float) -> Command:
+    return replace(script.command(lines, deadline_s=deadline_s), library=library())

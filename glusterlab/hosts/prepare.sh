@@ -1,0 +1,135 @@
+# Shell functions that look at block devices and make the file systems of bricks. Sent along by `glusterlab prepare` only.
+
+# What a device is and what is on it: "key value" lines, all of them meant to be compared later, too.
+# Arguments: device, mount point.
+gl_device() {
+    local device=$1 point=$2 real name sys size line
+    real=$(readlink -e -- "$device") || { echo "missing yes"; return 0; }
+    [ -b "$real" ] || { echo "missing no block device"; return 0; }
+    name=${real##*/}
+    sys=/sys/class/block/$name
+    size=$(blockdev --getsize64 "$real" 2>/dev/null || echo 0)
+    echo "real $real"
+    echo "number $(gl_number "$real")"
+    echo "size $size"
+    [ "$(blockdev --getro "$real" 2>/dev/null)" = 0 ] || echo "read_only yes"
+    for line in model vendor serial; do
+        [ -r "$sys/device/$line" ] && echo "$line $(tr -s ' ' <"$sys/device/$line")"
+    done
+    gl_device_parts "$sys"
+    gl_device_uses "$real" "$sys"
+    gl_signatures "$real"
+    [ "$size" = 0 ] || gl_data "$real" "$size"
+    if mountpoint -q -- "$point" 2>/dev/null; then
+        awk -v p="$point" '$2 == p { d = $1; t = $3; o = $4 } END { print "point_has", d, t, o }' /proc/self/mounts
+        echo "point_number $(stat -c %d -- "$point")"
+    elif [ -L "$point" ] || { [ -e "$point" ] && [ ! -d "$point" ]; }; then
+        echo "point_is no directory of its own"
+    elif [ -n "$(ls -A -- "$point" 2>/dev/null)" ]; then
+        echo "point_is not empty"
+    fi
+    return 0
+}
+
+# A device's number as stat -c %d has that of the files on it.
+gl_number() {
+    local major minor
+    read -r major minor < <(stat -L -c '%t %T' -- "$1")
+    major=$((16#$major)) minor=$((16#$minor))
+    echo $((((minor & 0xff) | (major << 8)) | ((minor & 0xfff00) << 12)))
+}
+
+gl_device_parts() {
+    local part
+    for part in "$1"/*/partition; do
+        [ -e "$part" ] || continue
+        part=${part%/partition}
+        echo "partition ${part##*/} $(($(cat "$part/size") * 512))"
+    done
+}
+
+# What uses a device, or a part of it: mounts, swap, and devices that are made of it.
+gl_device_uses() {
+    local real=$1 sys=$2 part numbers='' holder
+    for part in "$sys" "$sys"/*/; do
+        [ -r "$part/dev" ] || continue
+        numbers="$numbers $(cat "$part/dev")"
+        for holder in "$part"/holders/*; do
+            [ -e "$holder" ] && echo "holder ${holder##*/}"
+        done
+    done
+    awk -v numbers="$numbers " 'index(numbers, " " $3 " ") { print "mounted", $5 }' /proc/self/mountinfo
+    awk -v device="$real" 'NR > 1 && index($1, device) == 1 { print "swap", $1 }' /proc/swaps
+}
+
+# Signatures of file systems, partition tables, RAID and volume managers, wherever they lie on the device.
+gl_signatures() {
+    local line
+    wipefs --no-act --parsable -- "$1" 2>/dev/null | awk -F, '!/^#/ && NF { print "signature", $NF, $2, $3 }'
+    blkid -p -o export -- "$1" 2>/dev/null | awk -F= '$1 ~ /^(TYPE|LABEL|UUID|PTTYPE)$/ { print tolower($1), $2 }'
+    if blkid -p -o value -s TYPE -- "$1" 2>/dev/null | grep -q '^ext[234]$' && command -v dumpe2fs >/dev/null; then
+        line=$(dumpe2fs -h "$1" 2>/dev/null | sed -n 's/^Last write time: *//p')
+        [ -z "$line" ] || echo "last_written $line"
+    fi
+}
+
+# Whether there is anything but zeros in 1 MiB at each end and in samples between.
+gl_data() {
+    local real=$1 size=$2 step n
+    {
+        head -c 1048576 -- "$real"
+        tail -c 1048576 -- "$real"
+        step=$((size / 65536 / 16))
+        for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+            dd if="$real" bs=65536 count=1 skip=$((n * step)) 2>/dev/null
+        done
+    } | tr -d '\0' | head -c 1 | grep -q . -a && echo "data yes"
+    return 0
+}
+
+# Make a file system on a device that is still as it was shown, and mount it. Arguments: device, mount point, SHA-256 of
+# what gl_device printed, "wipe" or "", label, options of mount, options of mkfs.xfs.
+gl_make_fs() {
+    local device=$1 point=$2 seen=$3 wipe=$4 label=$5 options=$6 found
+    shift 6
+    found=$(gl_device "$device" "$point" | sha256sum | cut -d' ' -f1)
+    [ "$found" = "$seen" ] || { echo "$device is not as it was when it was shown: nothing done, look again" >&2; return 1; }
+    if [ "$wipe" = wipe ]; then
+        # without --force: it fails when anything, known to the kernel or not, has the device open for itself
+        wipefs --all --quiet -- "$device" || return 1
+        # what has no partitions cannot be read again, and needs not
+        blockdev --rereadpt "$device" 2>/dev/null || true
+    fi
+    # of what it says the first line tells; its usage follows
+    found=$(mkfs.xfs -q ${wipe:+-f} -L "$label" "$@" -- "$device" 2>&1) ||
+        { echo "mkfs.xfs on $device: ${found%%$'\n'*}" >&2; return 1; }
+    gl_mount_fs "$device" "$point" "$options"
+}
+
+gl_mount_fs() {
+    local device=$1 point=$2 options=$3
+    mkdir -p -m 755 -- "$point" && mount -t xfs -o "$options" -- "$device" "$point"
+}
+
+# The line of /etc/fstab for a mounted device. Arguments: device, mount point, options.
+gl_fstab_line() {
+    local uuid
+    uuid=$(blkid -p -o value -s UUID -- "$1") && [ -n "$uuid" ] || return 1
+    echo "UUID=$uuid $2 xfs $3,nofail 0 0"
+}
+
+# Put lines between the suite's marks of a file such as /etc/fstab, in the place of those that are there; what else is
+# in it stays. Arguments: file, lines.
+gl_fstab() {
+    local file=$1 text=$2 begin='# glusterlab prepare: begin' end='# glusterlab prepare: end' rest point
+    [ ! -L "$file" ] && [ -f "$file" ] || { echo "$file is no plain file: lines not written" >&2; return 1; }
+    rest=$(sed "/^$begin\$/,/^$end\$/d" "$file") || return 1
+    while read -r _ point _; do
+        if awk -v p="$point" '$1 !~ /^#/ && $2 == p { found = 1 } END { exit !found }' <<<"$rest"; then
+            echo "$file has a line for $point that glusterlab did not write: lines not written" >&2
+            return 1
+        fi
+    done <<<"$text"
+    cp -p -- "$file" "$file.glusterlab" || return 1
+    printf '%s\n%s\n%s\n%s\n' "$rest" "$begin" "$text" "$end" >"$file.glusterlab" && mv -fT -- "$file.glusterlab" "$file"
+}

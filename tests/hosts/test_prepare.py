@@ -1,0 +1,368 @@
+"""Devices are looked at, judged and prepared: on loop devices of this test's own, by a real bash."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from glusterlab.cli import app
+from glusterlab.errors import CommandError, UsageError
+from glusterlab.hosts import lock, prepare, script
+from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.prepare import Device, label_of
+from glusterlab.hosts.transport import Outcome
+from glusterlab.spec import Cluster
+from glusterlab.spec.cluster import Backing, Host
+
+SIZE = 400 << 20
+"""mkfs.xfs takes no less than 300 MiB."""
+
+
+class Here:
+    """A `Transport` to this machine: each script is run by a bash of its own."""
+
+    def open(self, host: Host) -> None:
+        pass
+
+    def close(self, host: Host) -> None:
+        pass
+
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+        done = subprocess.run(["sh", "-c", command], input=stdin, capture_output=True, timeout=deadline_s, check=False)
+        return Outcome(done.stdout, done.stderr, done.returncode)
+
+
+def cluster_of(folder: Path, devices: list[str] | None, **backing: Any) -> Cluster:
+    bricks = [str(folder / "bricks" / f"d{n}") for n in range(len(devices or ["one"]))]
+    return Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "pool",
+            "servers": [{"name": "s1"}],
+            "clients": [{"name": "c1"}],
+            "hardware": {
+                "disks_per_server": 9,
+                "disk_write": "205 MB/s",
+                "disk_read": "212 MB/s",
+                "server_link": "20 Gbit/s",
+                "client_link": "10 Gbit/s",
+            },
+            "work_dir": str(folder / "work"),
+            "backings": {"jbod": {"bricks": bricks, "kind": "jbod", "devices": devices, **backing}},
+        }
+    )
+
+
+def device_of(text: str, *, wipe: bool = False) -> Device:
+    device = Device("s1", "jbod", "/dev/sdb", "/bricks/d1", prepare.read_facts(text), "digest")
+    backing = Backing(bricks=("/bricks/d1",), kind="jbod", devices=("/dev/sdb",), wipe=wipe)
+    return prepare.judge([device], {"jbod": backing})[0]
+
+
+BLANK = "real /dev/sdb\nnumber 2064\nsize 4000787030016\nmodel ST4000NM0033\n"
+OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
+
+
+@pytest.mark.parametrize(
+    ("facts", "action", "with_wipe", "why"),
+    [
+        ("missing yes", "refused", "refused", "no such block device"),
+        (BLANK, "make", "make", "is blank"),
+        (BLANK + "data yes", "refused", "wipe", "is not blank"),
+        (BLANK + "signature ext4 u l\ntype ext4", "refused", "wipe", "is not blank"),
+        (BLANK + "pttype gpt\npartition sdb1 512", "refused", "wipe", "is not blank"),
+        (BLANK + "type xfs\nlabel theirs", "refused", "wipe", "is not blank"),
+        (BLANK + OURS, "mount", "mount", "was made by glusterlab"),
+        (BLANK + "mounted /", "refused", "refused", "is mounted at /"),
+        (BLANK + OURS + "mounted /srv/elsewhere", "refused", "refused", "is mounted at /srv/elsewhere"),
+        (BLANK + "swap /dev/sdb", "refused", "refused", "swap"),
+        (BLANK + "holder dm-0", "refused", "refused", "is part of dm-0"),
+        (BLANK + "read_only yes", "refused", "refused", "read-only"),
+        (BLANK + "point_is not empty", "refused", "refused", "/bricks/d1 is not empty"),
+        (BLANK + "type linux_raid_member", "refused", "refused", "belongs to mdadm"),
+        (BLANK + "signature LVM2_member u", "refused", "refused", "belongs to LVM"),
+        (BLANK + "type crypto_LUKS", "refused", "refused", "belongs to LUKS"),
+        (
+            BLANK + OURS + "mounted /bricks/d1\npoint_has /dev/sdb xfs rw,noatime\npoint_number 2064",
+            "ready",
+            "ready",
+            "is mounted where it should be",
+        ),
+        (
+            BLANK + OURS + "mounted /bricks/d1\npoint_has /dev/sdb xfs rw,relatime\npoint_number 2064",
+            "ready",
+            "ready",
+            "without noatime",
+        ),
+        (BLANK + "point_has /dev/sdc xfs rw\npoint_number 2080", "refused", "refused", "/dev/sdc is mounted"),
+        (
+            BLANK + "mounted /bricks/d1\nmounted /srv\npoint_has /dev/sdb xfs rw\npoint_number 2064",
+            "refused",
+            "refused",
+            "is mounted at /srv, too",
+        ),
+        (
+            BLANK + "mounted /bricks/d1\npoint_has /dev/sdb ext4 rw\npoint_number 2064",
+            "refused",
+            "refused",
+            "as ext4: expected xfs",
+        ),
+    ],
+)
+def test_what_is_to_be_done_with_a_device(facts: str, action: str, with_wipe: str, why: str) -> None:
+    device = device_of(facts)
+    assert (device.action, device_of(facts, wipe=True).action) == (action, with_wipe)
+    assert why in device.why
+
+
+def test_one_device_under_two_names_is_refused() -> None:
+    backing = Backing(bricks=("/b/1", "/b/2"), kind="jbod", devices=("/dev/sdb", "/dev/disk/by-id/x"), wipe=True)
+    facts = prepare.read_facts(BLANK)
+    both = [
+        Device("s1", "jbod", path, brick, facts, "")
+        for path, brick in zip(backing.devices_of("s1"), backing.bricks, strict=True)
+    ]
+    assert {device.action for device in prepare.judge(both, {"jbod": backing})} == {"refused"}
+
+
+def test_a_cluster_that_names_no_devices(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="names no devices"):
+        prepare.named(cluster_of(tmp_path, None))
+
+
+def silent(message: str) -> None:
+    del message
+
+
+def run(*words: str | Path) -> str:
+    return subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout.strip()
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root for loop devices")
+Loop = Callable[..., str]
+
+
+@pytest.fixture
+def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
+    """Makes blank loop devices, and takes away everything that was made on them."""
+    made: list[str] = []
+    monkeypatch.setattr(lock, "LOCK_DIR", str(tmp_path / "lock"))
+    # this machine may have testbeds with runs of their own, whose processes are seen from here
+    library = lock.library() + "\ngl_kill() { :; }\n"
+    monkeypatch.setattr(lock, "library", lambda: library)
+
+    def make(name: str, size: int = SIZE) -> str:
+        image = tmp_path / f"{name}.img"
+        with image.open("wb") as file:
+            file.truncate(size)
+        made.append(run("losetup", "--find", "--show", image))
+        return made[-1]
+
+    yield make
+    for point in sorted((tmp_path / "bricks").glob("*")):
+        subprocess.run(["umount", point], capture_output=True, check=False)
+    for device in made:
+        subprocess.run(["umount", device], capture_output=True, check=False)
+        subprocess.run(["losetup", "-d", device], check=True)
+
+
+def pool_of(cluster: Cluster) -> Pool:
+    return Pool(cluster.hosts, Here(), mark=f"test-prepare.{os.getpid()}")
+
+
+def do(cluster: Cluster) -> tuple[list[str], prepare.Prepared]:
+    pool = pool_of(cluster)
+    devices = prepare.look(pool, cluster)
+    return [device.action for device in devices], prepare.prepare(pool, cluster, devices, note=silent)
+
+
+@needs_root
+def test_blank_devices_are_made_and_mounted_once(tmp_path: Path, loop: Loop) -> None:
+    cluster = cluster_of(tmp_path, [loop("a", 4 * SIZE), loop("b", 4 * SIZE)], stripe_unit="128 KiB", stripe_width=10)
+    actions, done = do(cluster)
+    assert actions == ["make", "make"]
+    for brick in cluster.backing("jbod").bricks:
+        assert run("findmnt", "-no", "FSTYPE", brick) == "xfs"
+        assert "noatime" in run("findmnt", "-no", "OPTIONS", brick)
+        assert "isize=512" in run("xfs_info", brick)
+        assert "naming   =version 2              bsize=8192" in run("xfs_info", brick)
+        assert "sunit=32     swidth=320" in run("xfs_info", brick)
+        (Path(brick) / "kept").touch()
+    uuid = run("blkid", "-p", "-o", "value", "-s", "UUID", cluster.backing("jbod").devices_of("s1")[0])
+    first = cluster.backing("jbod").bricks[0]
+    assert done.fstab["s1"][0] == f"UUID={uuid} {first} xfs rw,inode64,noatime,nofail 0 0"
+    actions, again = do(cluster)
+    assert actions == ["ready", "ready"]
+    assert again.made == ()
+    run("umount", first)
+    actions, again = do(cluster)
+    assert actions == ["mount", "ready"]
+    assert [device.brick for device in again.made] == [first]
+    assert (Path(first) / "kept").exists()
+    assert not (tmp_path / "lock" / "owner.json").exists()
+
+
+@needs_root
+@pytest.mark.parametrize("content", ["ext4", "partitions", "LVM", "deep data"])
+def test_a_device_that_is_not_blank_is_shown_and_refused(tmp_path: Path, loop: Loop, content: str) -> None:
+    device, blank = loop("a"), loop("b")
+    if content == "ext4":
+        run("mkfs.ext4", "-q", "-L", "precious", device)
+    with Path(device).open("r+b") as file:
+        if content == "partitions":
+            file.seek(446)
+            file.write(bytes([0, 0, 2, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (4096).to_bytes(4, "little"))
+            file.seek(510)
+            file.write(b"\x55\xaa")
+        elif content == "LVM":
+            file.seek(512)
+            file.write(b"LABELONE\1\0\0\0\0\0\0\0\0\0\0\0\x20\0\0\0LVM2 001" + b"A" * 32)
+        elif content == "deep data":
+            file.seek(SIZE // 65536 // 16 * 65536 * 7 + 4000)
+            file.write(b"precious")
+    before = run("sha256sum", device)
+    cluster = cluster_of(tmp_path, [device, blank])
+    found = prepare.look(pool_of(cluster), cluster)
+    assert [each.action for each in found] == ["refused", "make"]
+    assert found[0].contents != "blank"
+    if content == "ext4":
+        assert found[0].contents.startswith("ext4 'precious'")
+    with pytest.raises(UsageError, match="nothing was done on any device"):
+        prepare.prepare(pool_of(cluster), cluster, found, note=silent)
+    assert run("sha256sum", device) == before
+    assert not (tmp_path / "bricks").exists()
+
+
+@needs_root
+def test_a_device_is_wiped_where_the_file_says_so(tmp_path: Path, loop: Loop) -> None:
+    device = loop("a")
+    run("mkfs.ext4", "-q", device)
+    cluster = cluster_of(tmp_path, [device], wipe=True)
+    actions, _ = do(cluster)
+    assert actions == ["wipe"]
+    assert run("findmnt", "-no", "FSTYPE", cluster.backing("jbod").bricks[0]) == "xfs"
+
+
+@needs_root
+def test_a_device_in_use_is_refused_whatever_the_file_says(tmp_path: Path, loop: Loop) -> None:
+    device = loop("a")
+    run("mkfs.ext4", "-q", device)
+    (tmp_path / "bricks" / "other").mkdir(parents=True)
+    run("mount", device, tmp_path / "bricks" / "other")
+    cluster = cluster_of(tmp_path, [device], wipe=True)
+    found = prepare.look(pool_of(cluster), cluster)
+    assert [(each.action, each.why) for each in found] == [("refused", f"is mounted at {tmp_path}/bricks/other")]
+
+
+@needs_root
+def test_what_changed_after_it_was_shown_is_not_touched(tmp_path: Path, loop: Loop) -> None:
+    device = loop("a")
+    cluster = cluster_of(tmp_path, [device], wipe=True)
+    pool = pool_of(cluster)
+    found = prepare.look(pool, cluster)
+    run("mkfs.ext4", "-q", "-L", "precious", device)
+    before = run("sha256sum", device)
+    with pytest.raises(CommandError, match="is not as it was when it was shown"):
+        prepare.prepare(pool, cluster, found, note=silent)
+    assert run("sha256sum", device) == before
+
+
+@needs_root
+def test_a_device_that_something_has_open_is_not_wiped(tmp_path: Path, loop: Loop) -> None:
+    """As ZFS and others have theirs, of which the kernel's lists say nothing."""
+    device = loop("a")
+    run("mkfs.ext4", "-q", device)
+    cluster = cluster_of(tmp_path, [device], wipe=True)
+    pool = pool_of(cluster)
+    found = prepare.look(pool, cluster)
+    held = os.open(device, os.O_RDONLY | os.O_EXCL)
+    before = run("sha256sum", device)
+    try:
+        with pytest.raises(CommandError, match="busy"):
+            prepare.prepare(pool, cluster, found, note=silent)
+    finally:
+        os.close(held)
+    assert run("sha256sum", device) == before
+
+
+def bash(text: str) -> subprocess.CompletedProcess[str]:
+    command = ["bash", "-c", f"{prepare.library()}\n{text}"]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "fstab"
+    file.write_text("# mine\nUUID=1 / ext4 defaults 0 1\n")
+    file.chmod(0o640)
+    for text in ("UUID=2 /b/1 xfs rw 0 0", "UUID=2 /b/1 xfs rw 0 0\nUUID=3 /b/2 xfs rw 0 0"):
+        assert bash(script.call("gl_fstab", str(file), text)).returncode == 0
+        assert file.read_text() == (
+            f"# mine\nUUID=1 / ext4 defaults 0 1\n# glusterlab prepare: begin\n{text}\n# glusterlab prepare: end\n"
+        )
+    assert file.stat().st_mode & 0o777 == 0o640
+    before = file.read_text()
+    refused = bash(script.call("gl_fstab", str(file), "UUID=9 / xfs rw 0 0"))
+    assert refused.returncode == 1
+    assert "has a line for / that glusterlab did not write" in refused.stderr
+    assert file.read_text() == before
+    (tmp_path / "link").symlink_to(file)
+    assert bash(script.call("gl_fstab", str(tmp_path / "link"), "x")).returncode == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fstab", "link"]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """The command, on a cluster of this machine."""
+
+    def call(cluster: Cluster, *options: str, typed: str | None = None, terminal: bool = False) -> Any:
+        from glusterlab.spec import dump_yaml
+
+        file = tmp_path / "cluster.yaml"
+        file.write_text(dump_yaml(cluster))
+        monkeypatch.setattr(Pool, "of", classmethod(lambda cls, found, mark: cls(found.hosts, Here(), mark=mark)))
+        if terminal:
+            monkeypatch.setattr("glusterlab.commands.prepare._can_ask", lambda: True)
+        return CliRunner().invoke(app, ["prepare", str(file), *options], input=typed)
+
+    return call
+
+
+@needs_root
+def test_the_operator_is_asked_for_the_clusters_name(tmp_path: Path, loop: Loop, command: Callable[..., Any]) -> None:
+    device = loop("a")
+    run("mkfs.ext4", "-q", "-L", "precious", device)
+    cluster = cluster_of(tmp_path, [device], wipe=True)
+    shown = command(cluster, "--dry-run")
+    assert shown.exit_code == 0, shown.output
+    assert "ext4 'precious'" in shown.stdout
+    assert "WIPE" in shown.stdout
+    blind = command(cluster)
+    assert blind.exit_code == 2
+    assert "nobody can be asked here" in blind.stderr
+    wrong = command(cluster, typed="y\n", terminal=True)
+    assert wrong.exit_code == 2
+    assert "what is on 1 of the devices is lost for good" in wrong.stderr
+    assert run("blkid", "-p", "-o", "value", "-s", "LABEL", device) == "precious"
+    done = command(cluster, typed="pool\n", terminal=True)
+    assert done.exit_code == 0, done.output
+    assert "s1: UUID=" in done.stdout
+    again = command(cluster)
+    assert again.exit_code == 0
+    assert "all bricks were ready already" in again.stderr
+
+
+@needs_root
+def test_yes_does_not_say_wipe(tmp_path: Path, loop: Loop, command: Callable[..., Any]) -> None:
+    device = loop("a")
+    run("mkfs.ext4", "-q", "-L", "precious", device)
+    refused = command(cluster_of(tmp_path, [device]), "--yes", "--json")
+    assert refused.exit_code == 1
+    assert '"action": "refused"' in refused.stdout
+    assert run("blkid", "-p", "-o", "value", "-s", "LABEL", device) == "precious"
