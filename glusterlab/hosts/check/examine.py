@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import HostError
@@ -62,13 +62,18 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
     finally:
         connections.hosts = hosts
         connections.close()
-    found += [*problems, *findings_of(cluster, reports, pool_report, baseline=baseline)]
+    found += [*problems, *findings_of(cluster, reports, pool_report, baseline=baseline, left=owners.keys())]
     order = list(CODES)
     return sorted(found, key=lambda finding: order.index(finding.code))
 
 
 def findings_of(
-    cluster: Cluster, reports: Mapping[str, HostReport], pool: PoolReport, *, baseline: bool = False
+    cluster: Cluster,
+    reports: Mapping[str, HostReport],
+    pool: PoolReport,
+    *,
+    baseline: bool = False,
+    left: Collection[str] = (),
 ) -> list[Finding]:
     """What the answers mean.
 
@@ -80,6 +85,8 @@ def findings_of(
     pool : PoolReport
     baseline : bool
         Whether a baseline is to be measured, which needs more tools.
+    left : collection of str
+        Hosts that a run which is gone still has.
     """
     found: list[Finding] = []
     if not cluster.ssh.check_host_keys:
@@ -88,7 +95,8 @@ def findings_of(
     for host in cluster.hosts:
         if host.name in reports:
             report = reports[host.name]
-            found += [*host_findings(cluster, host, report, baseline=baseline), *disk_findings(cluster, host, report)]
+            found += host_findings(cluster, host, report, baseline=baseline, left=host.name in left)
+            found += disk_findings(cluster, host, report)
             if host in cluster.servers and not pool.problems:
                 found += leftover_bricks(host, report, pool.volumes.keys())
             elif host in cluster.clients:

@@ -26,7 +26,9 @@ _NEEDED_FOR_BASELINE = {"server": ("iozone", "iperf3"), "client": ("iperf3",)}
 _PACKAGES = {"gluster": "glusterfs", "iozone": "iozone3", "ssh": "an OpenSSH client"}
 
 
-def host_findings(cluster: Cluster, host: Host, report: HostReport, *, baseline: bool) -> Iterator[Finding]:
+def host_findings(
+    cluster: Cluster, host: Host, report: HostReport, *, baseline: bool = False, left: bool = False
+) -> Iterator[Finding]:
     """All that one host's answers say of the host itself, its disks apart.
 
     Parameters
@@ -36,10 +38,12 @@ def host_findings(cluster: Cluster, host: Host, report: HostReport, *, baseline:
     report : HostReport
     baseline : bool
         Whether a baseline is to be measured, which needs more tools.
+    left : bool
+        Whether a run that is gone still has the host.
     """
     yield from _access(cluster, host, report)
     yield from _tools(cluster, host, report, baseline=baseline)
-    yield from _state(host, report)
+    yield from _state(host, report, left=left)
     yield from _leftovers(host, report)
     yield from _link(cluster, host, report)
     yield from _guards(cluster, host, report)
@@ -94,7 +98,7 @@ def _tools(cluster: Cluster, host: Host, report: HostReport, *, baseline: bool) 
         yield Finding(name, "ok", "tools", "are there")
 
 
-def _state(host: Host, report: HostReport) -> Iterator[Finding]:
+def _state(host: Host, report: HostReport, *, left: bool) -> Iterator[Finding]:
     name, offset = host.name, report.clock_offset_s
     if abs(offset) > MAX_CLOCK_OFFSET_S:
         message = f"the clock is {offset:+.1f} s off the controller's, expected within {MAX_CLOCK_OFFSET_S:g} s"
@@ -105,8 +109,15 @@ def _state(host: Host, report: HostReport) -> Iterator[Finding]:
         message = "no NTP client keeps the clock (timedatectl: NTPSynchronized=no)"
         yield Finding(name, "warning", "clock-sync", message, "start chrony or systemd-timesyncd there")
     if strays := report.lists.get("stray"):
-        message = f"{len(strays)} leftover processes of a workload, such as {strays[0][:100]}"
-        yield Finding(name, "error", "stray-process", message, "wait for the run that they belong to, or end them")
+        # without its number, which is another on each host
+        command = strays[0].partition(" ")[2][:100]
+        message = f"{len(strays)} leftover process{'es' if len(strays) > 1 else ''} of a workload, such as {command}"
+        if left:
+            advice = "nothing: the run that started it is gone, the next run ends it"
+            yield Finding(name, "warning", "stray-process", message, advice)
+        else:
+            advice = "wait for what started it, or end it"
+            yield Finding(name, "error", "stray-process", message, advice)
     else:
         yield Finding(name, "ok", "stray-process", "none")
     yield from _load(host, report)
