@@ -19,7 +19,10 @@ from glusterlab.commands import measure
 from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
 
 ROOT = Path(__file__).resolve().parents[1]
-COMMANDS = ["testbed", "check", "plan", "run", "status", "verify", "parse", "import", "tables", "reproduce", "schema"]
+COMMANDS = [
+    *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
+    *("import", "parse", "tables", "reproduce", "schema"),
+]
 
 CLUSTER = """\
 schema_version: 1
