@@ -116,9 +116,9 @@ class Section:
                 (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
             write_caption(self.folder, name, title=title, reason=missing)
             return NotMeasured(number, title, missing)
-        sources = sorted({limit.source for limit in settings.get("limits", {}).values() if limit.source})
-        if sources:
-            caption += f" Limits as measured by the baseline {', '.join(sources)}."
+        if any(panel.limit for panel in settings.get("panels", ())):
+            sources = sorted({limit.source for limit in settings.get("limits", {}).values() if limit.source})
+            caption += f" Limits as measured by the baseline {', '.join(sources)}." if sources else ""
         figure = draw(table, self.provenance, title=f"{number}  {title}", **settings)
         write_caption(self.folder, name, title=title, caption=caption, alt=f"{number}: {title}. {caption}")
         return save(figure, self.folder, name, table, self.formats)
@@ -225,6 +225,14 @@ def _base(campaign: str) -> Path:
     )
 
 
+def _half_width(raw: Path) -> float | None:
+    """The share of the mean at which a campaign ended its cells' repeats; None where their number is fixed."""
+    from glusterlab.spec import Repeats, load_campaign
+
+    repeats = load_campaign(raw / "campaign.yaml").repeats
+    return repeats.half_width if isinstance(repeats, Repeats) else None
+
+
 def open_section(
     campaign: str, figures: str = "", formats: str = "svg,png,csv", study: str = "supermicro-2017"
 ) -> Section:
@@ -275,6 +283,7 @@ def open_section(
         digest=file_digest(raw / MANIFEST),
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
+        half_width=_half_width(raw),
     )
     # only this machine's folders are looked through for a baseline
     baseline = None if cluster is None or source != raw else find_baseline(raw, cluster)

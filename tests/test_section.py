@@ -30,6 +30,16 @@ backings:
 scale_models: {large-file: {scale: 200}}
 testbed: {name: default, state: /var/lib/testbed}
 """
+CAMPAIGN = """\
+schema_version: 1
+name: night
+study: supermicro-2017
+seed: 1
+repeats: 3
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
+workloads: [{tool: iozone, operations: write, file_size: 1 MiB, model: large-file}]
+workers: 2
+"""
 F5 = {"title": "4 GB files", "caption": "By workers.", "missing": "No such cells.", "unit": "MB/s", "factor": 1e-6}
 
 
@@ -40,6 +50,7 @@ def project(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.Mon
     raw.mkdir(parents=True)
     (tmp_path / "notebooks").mkdir()
     (raw / "cluster.yaml").write_text(CLUSTER)
+    (raw / "campaign.yaml").write_text(CAMPAIGN)
     (raw / "MANIFEST.sha256").write_text("")
     loaded = SimpleNamespace(samples=large_samples, telemetry=pd.DataFrame())
     monkeypatch.setattr(tables, "load", lambda *_: loaded)
@@ -56,6 +67,17 @@ def test_a_relative_campaign_is_found_from_anywhere_in_the_project(
     assert section.formats == ("svg", "png", "csv")
     assert (section.provenance.campaign, section.provenance.release) == ("night", "10.3")
     assert section.provenance.testbed
+
+
+def test_a_campaign_with_a_target_says_so_in_the_footer(
+    project: Path, monkeypatch: pytest.MonkeyPatch, large_samples: pd.DataFrame
+) -> None:
+    monkeypatch.chdir(project)
+    rows = large_samples.head(2).assign(n=[3, 4])
+    assert " · n = 3 to 4 · " in open_section("raw/night").provenance.footer(rows)
+    bounds = CAMPAIGN.replace("repeats: 3", "repeats: {max: 9, half_width: 2.5%}")
+    (project / "raw" / "night" / "campaign.yaml").write_text(bounds)
+    assert " · n = 3 to 4, repeated until ± 2.5 % · " in open_section("raw/night").provenance.footer(rows)
 
 
 def test_figures_go_where_they_are_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

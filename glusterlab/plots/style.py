@@ -155,6 +155,9 @@ class Provenance:
         True when the cluster is a scale model on one machine.
     imported : bool
         True when others measured it: its conditions were not recorded.
+    half_width : float or None
+        The share of the mean at which the campaign ended its cells' repeats, if it did: their intervals then cover a
+        little less than they state (`glusterlab.stopping`).
     """
 
     campaign: str
@@ -162,6 +165,7 @@ class Provenance:
     digest: str
     testbed: bool
     imported: bool = False
+    half_width: float | None = None
 
     def footer(self, summary: pd.DataFrame) -> str:
         """The footer line: campaign, release, n, digest, what an import lacks, and on a testbed what stands for what.
@@ -184,6 +188,8 @@ class Provenance:
         """
         counts = sorted({int(count) for count in summary["n"]})
         n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+        if self.half_width is not None:
+            n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
         parts = [self.campaign, *release, n, f"manifest {self.digest[:12]}"]
         if self.imported:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from glusterlab import fingerprint, tablefolder, tableparts, tables
+from glusterlab.analysis import valid_samples
 from glusterlab.errors import DataError, ParseError, UsageError
 from glusterlab.raw import RawStore
 
@@ -48,6 +49,15 @@ def test_workers_and_telemetry(campaign: Path) -> None:
     assert len(telemetry[telemetry["metric"] == "user_fraction"]) == 6 * 5 * 11
 
 
+def test_a_warmup_is_in_the_tables_and_marked(new_store: RawStore) -> None:
+    add_sample(new_store, make_cell(), warmup=True)
+    add_sample(new_store, make_cell())
+    samples = tables.load(new_store.path, cache=False).samples
+    assert samples[["sample", "repeat", "round", "warmup"]].values.tolist() == [[1, 1, 0, True], [2, 1, 1, False]]
+    assert set(samples["reason_sentences"]) == {""}
+    assert list(valid_samples(samples)["sample"]) == [2]
+
+
 def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None:
     cell = make_cell()
     with new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
@@ -70,6 +80,8 @@ def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None
     made = tables.load(new_store.path, cache=False)
     row = made.samples.iloc[0]
     assert (row["status"], row["reasons"]) == ("failed", "host-unreachable")
+    assert row["reason_sentences"] == "host-unreachable on client01: gone"
+    assert not row["warmup"]
     assert row[["start_s", "elapsed_s", "throughput_bytes_per_s"]].isna().all()
     assert made.workers.empty
     assert made.telemetry.empty
