@@ -9,6 +9,9 @@ covers far less than it states. So the median is reported beside the mean, and g
 
 Below `MIN_SAMPLES` there is no interval at all: "insufficient n".
 
+The coverage is that of a number of repeats fixed beforehand. Where a campaign ends a cell at a target the intervals
+cover a little less; `glusterlab.stopping` says how much.
+
 Sources: Student, Biometrika 6 (1908) 1; Conover, Practical Nonparametric Statistics, 3rd ed. (1999), section 3.2;
 Hesterberg, The American Statistician 69 (2015) 371, section 4.1 on the bootstrap's narrowness at small n; Jain, The Art
 of Computer Systems Performance Analysis (1991), section 13.2.
