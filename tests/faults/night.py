@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from .machine import Room, wait_until
 
 CAMPAIGN: dict[str, Any] = {
@@ -66,11 +64,22 @@ class Night:
         self.file = project / f"{name}.yaml"
         self.log = project / f"{name}.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self.keys: dict[str, Any] = {}
         self.edit(**{**CAMPAIGN, "name": name, **keys})
 
     def edit(self, **keys: Any) -> None:
-        old = yaml.safe_load(self.file.read_text()) if self.file.exists() else {}
-        self.file.write_text(yaml.safe_dump({**old, **keys}), encoding="utf-8")
+        """Change keys of the campaign's file."""
+        self.keys |= keys
+        self.file.write_text(json.dumps(self.keys), encoding="utf-8")
+
+    @property
+    def repeats(self) -> int:
+        return int(self.keys["repeats"])
+
+    @property
+    def stored(self) -> int:
+        """How many samples are complete."""
+        return len(list(self.raw.glob("cells/*/sample-*/sample.json")))
 
     def command(self, *arguments: str | Path) -> list[str]:
         place = ("--cluster", self.room.cluster, "--raw", self.raw_root)

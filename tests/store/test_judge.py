@@ -46,11 +46,49 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
         ({"heal_pending": 1}, ("heal-pending", None)),
         ({"rebalance": True}, ("rebalance-running", None)),
         ({"stray": {"client02": ["iozone -t 1"]}}, ("stray-process", "client02")),
+        ({"mounts": {"client01": "ok", "client02": "hung"}}, ("mount-hung", "client02")),
     ],
 )
 def test_the_pools_health(folder: Path, moment: str, changed: dict[str, Any], expected: tuple[str, str]) -> None:
     _edit(folder / "gluster" / moment / "health.json", **changed)
     assert _codes(folder) == ("invalid", [expected])
+
+
+@pytest.mark.parametrize("state", ["dead", "none"])
+def test_a_volume_that_is_not_mounted_leaves_no_result(folder: Path, state: str) -> None:
+    _edit(folder / "gluster" / "after" / "health.json", mounts={"client02": state})
+    assert _codes(folder) == ("failed", [("pool-unhealthy", "client02")])
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize(
+    ("host", "path", "free", "status"),
+    [
+        ("client01", "/var/tmp/glusterlab", 1000, "failed"),
+        ("client01", "/var/tmp/glusterlab", 9 << 30, "valid"),
+        # a brick is full earlier, at one hundredth of its size: Gluster keeps that for itself
+        ("server01", "/bricks", 9 << 30, "failed"),
+        ("server01", "/bricks", 11 << 30, "valid"),
+    ],
+)
+def test_a_full_file_system(folder: Path, moment: str, host: str, path: str, free: int, status: str) -> None:
+    space = {host: {path: {"free_bytes": free, "size_bytes": 1 << 40}}}
+    _edit(folder / "gluster" / moment / "health.json", space=space)
+    assert _codes(folder) == (status, [("disk-full", host)] if status == "failed" else [])
+
+
+def test_a_link_that_went_down_in_the_window(folder: Path) -> None:
+    for moment, changes in (("before", {"client01": 1, "client02": 3}), ("after", {"client01": 1, "client02": 5})):
+        _edit(folder / "gluster" / moment / "health.json", link_changes=changes)
+    assert _codes(folder) == ("invalid", [("link-lost", "client02")])
+
+
+@pytest.mark.parametrize("name", ["stdout.txt", "stderr.txt"])
+def test_a_tool_that_met_a_full_disk_has_failed_whatever_it_reports(folder: Path, name: str) -> None:
+    path = folder / "workload" / name
+    path.write_text("write: No space left on device\n" + path.read_text())
+    status, codes = _codes(folder)
+    assert (status, codes[0]) == ("failed", ("disk-full", "client01"))
 
 
 def test_a_brick_that_died_in_the_window(folder: Path) -> None:

@@ -1,0 +1,180 @@
+"""Faults of the controller: killed at random moments, stopped, its campaign edited, its disk full."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from .conftest import LONG
+from .machine import Room, wait_until
+from .night import Fault, Night, began
+
+pytestmark = [pytest.mark.testbed, pytest.mark.faults]
+
+KILLS = 52 if LONG else 6
+STOP_WITHIN_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def day(room: Room, project: Path) -> Iterator[Night]:
+    day = Night(project, room, "day", repeats=2)
+    yield day
+    day.stop()
+
+
+def _resumed(day: Night) -> None:
+    """Start it again, with more to do when all is done."""
+    day.stop()
+    done = [sample for sample in day.samples() if sample["status"] == "valid"]
+    if len(done) >= 2 * day.repeats - 1:
+        day.edit(repeats=day.repeats + 2)
+    day.start()
+
+
+def test_killed_at_random_moments(day: Night, chance: random.Random, record: Callable[[Fault], None]) -> None:
+    """At any moment of a run: between its first import and its last sample, and right when a sample is stored."""
+    kills: list[tuple[Fault, float]] = []
+    _resumed(day)
+    try:
+        number = 0
+        while len(kills) < KILLS:
+            number += 1
+            fault = Fault("controller killed")
+            before = day.digests()
+            known = day.stored
+            if number % 4 == 0:
+                # in the moment in which a sample comes to be, and the manifest is not yet written
+                wait_until(lambda known=known: day.stored > known or not day.running, 300, lambda: day.said[-3000:])
+            else:
+                time.sleep(chance.uniform(0.3, 22.0))
+            if not day.running:
+                _resumed(day)
+                continue
+            day.send(signal.SIGKILL)
+            kills.append((fault, time.time()))
+            day.account(fault, before, None)
+            _resumed(day)
+        assert day.end() == 0, day.said[-3000:]
+        day.finish(day.repeats)
+    finally:
+        valid = sorted(began(sample) for sample in day.samples() if sample["status"] == "valid")
+        for fault, moment in kills:
+            following = next((start for start in valid if start > moment), None)
+            next_kill = min((other for _, other in kills if other > moment), default=float("inf"))
+            if following is not None and following < next_kill:
+                fault.recovery_s = round(following - moment, 1)
+            record(fault)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] * (3 if LONG else 1))
+def test_stopped_cleanly(
+    day: Night, room: Room, number: signal.Signals, chance: random.Random, record: Callable[[Fault], None]
+) -> None:
+    fault = Fault(f"{number.name} to the controller")
+    try:
+        before = day.digests()
+        day.edit(repeats=day.repeats + 1)
+        day.start()
+        day.wait_for_workload()
+        time.sleep(chance.uniform(0.0, 2.0))
+        asked = time.time()
+        code = day.send(number)
+        took = time.time() - asked
+        left = room.at_work()
+        assert code == 130, day.said[-3000:]
+        assert took <= STOP_WITHIN_S, f"the stop took {took:.1f} s"
+        assert left == {}
+        assert not list(day.raw.glob("cells/*/.sample-*"))
+        day.account(fault, before, None)
+        day.verify()
+        day.start()
+        fault.recovery_s = round(began(day.wait_for_valid(since=asked)) - asked - took, 1)
+        assert day.end() == 0
+        day.finish(day.repeats)
+    finally:
+        record(fault)
+
+
+def test_campaign_edited_between_stop_and_resume(day: Night, record: Callable[[Fault], None]) -> None:
+    fault = Fault("campaign edited between stop and resume")
+    try:
+        before = day.digests()
+        all_operations = day.keys["workloads"]
+        writes = [{**all_operations[0], "operations": ["write"]}]
+        day.edit(workloads=writes, repeats=day.repeats + 1)
+        day.start()
+        day.wait_for_workload("write")
+        code = day.send(signal.SIGTERM)
+        assert code == 130, day.said[-3000:]
+        log = (day.raw / "log.txt").read_text()
+        assert "the campaign was changed: " in log
+        assert "workloads.0.operations" in log
+        assert "1 cell is no longer in the campaign, such as iozone-read" in log
+        assert {sample["cell_id"].split("-")[1] for sample in day.samples()} == {"write"}
+        assert len(list((day.raw / "aside").iterdir())) == 1
+        day.account(fault, before, None)
+        day.verify()
+        status = subprocess.run(
+            [sys.executable, "-m", "glusterlab.cli", "status", str(day.raw), "--json"],
+            cwd=day.project,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert json.loads(status.stdout)["complete"] is False
+        stopped = time.time()
+        day.edit(workloads=all_operations)
+        day.start()
+        fault.recovery_s = round(began(day.wait_for_valid(since=stopped)) - stopped, 1)
+        assert day.end() == 0, day.said[-3000:]
+        assert not list((day.raw / "aside").iterdir())
+        day.account(fault, before, None)
+        day.finish(day.repeats)
+    finally:
+        record(fault)
+
+
+def test_disk_full_on_the_controller(
+    room: Room, project: Path, tmp_path: Path, record: Callable[[Fault], None]
+) -> None:
+    fault = Fault("disk full on the controller")
+    root = tmp_path / "small"
+    root.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", root], check=True)
+    night = Night(project, room, "full", raw=root)
+    try:
+        night.start()
+        night.wait_for_sample(night.wait_for_workload())
+        night.wait_for_workload()
+        before = night.digests()
+        filler = root / "filler"
+        with filler.open("wb") as file:
+            free = os.statvfs(root)
+            file.write(b"\0" * (free.f_bavail * free.f_frsize))
+        full = time.time()
+        code = night.end()
+        assert code == 1, night.said[-3000:]
+        assert "No space left on device; make room there, then run the same command again" in night.said
+        assert "Traceback" not in night.said
+        assert room.at_work() == {}
+        night.account(fault, before, None)
+        filler.unlink()
+        room_made = time.time()
+        night.start()
+        fault.recovery_s = round(began(night.wait_for_valid(since=full)) - room_made, 1)
+        assert night.end() == 0, night.said[-3000:]
+        night.account(fault, before, None)
+        night.finish(1)
+    finally:
+        night.stop()
+        subprocess.run(["umount", "--lazy", root], check=False)
+        record(fault)

@@ -1,0 +1,103 @@
+"""Mounts, links and room of a host, as host.sh sees them: run by a real bash on what a test lays before it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from glusterlab.hosts import script
+
+POINT = "/mnt/gl/volume-1"
+
+
+def bash(text: str, functions: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", f"{script.library()}\n{functions}\n{text}"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+
+def mounted(stat: str) -> str:
+    """One volume is mounted until it is unmounted, and its file system answers as told."""
+    return f"""
+there=1
+gl_mounted() {{ [ "$there" ] && echo "s1:/volume-1 fuse.glusterfs"; }}
+stat() {{ {stat}; }}
+umount() {{ echo "umount $*"; there=; }}
+mkdir() {{ echo "mkdir $*"; }}
+mount() {{ echo "mount"; there=1; stat() {{ echo ok; }}; }}
+env() {{ shift 2; "$@"; }}
+kill() {{ echo "kill $*"; }}
+gl_fuse_clients() {{ echo 4711; }}
+"""
+
+
+@pytest.mark.parametrize(("stat", "state"), [("echo ok", "ok"), ("return 1", "dead"), ("sleep 20; echo ok", "hung")])
+def test_a_mount_that_does_not_answer_keeps_nobody_waiting(stat: str, state: str) -> None:
+    began = time.monotonic()
+    done = bash(f"gl_part mount gl_mount_state {POINT} 1", mounted(stat))
+    assert f"mount {state}" in done.stdout
+    assert time.monotonic() - began < 15
+
+
+def test_no_mount_is_said(tmp_path: Path) -> None:
+    assert bash(f"gl_mount_state {tmp_path} 1").stdout == "mount none\n"
+
+
+def test_a_mount_that_is_well_is_left_alone() -> None:
+    done = bash(f"gl_mount s1 volume-1 {POINT} ''", mounted("echo ok"))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_a_mount_that_does_not_answer_is_taken_away_by_ending_its_client_and_mounted_again() -> None:
+    # nothing is called that would touch the mount, such as mkdir
+    done = bash(f"gl_mount s1 volume-1 {POINT} ''", mounted("return 1"))
+    assert done.stdout.splitlines() == ["kill -s KILL 4711", f"umount -l {POINT}", "mount"]
+    assert done.returncode == 0
+
+
+def test_the_client_of_a_mount_is_known_by_its_last_argument(tmp_path: Path) -> None:
+    program = tmp_path / "glusterfs"
+    program.write_bytes(Path("/bin/sleep").read_bytes())
+    program.chmod(0o755)
+    # sleep takes several numbers: the last one stands for the mount point
+    processes = [subprocess.Popen([str(program), *words]) for words in (["30"], ["30", "31"])]
+    try:
+        end = time.monotonic() + 20
+        while bash("gl_fuse_clients 31").stdout.split() != [str(processes[1].pid)] and time.monotonic() < end:
+            time.sleep(0.1)
+        assert bash("gl_fuse_clients 31").stdout.split() == [str(processes[1].pid)]
+        assert bash("gl_fuse_clients 3").stdout == ""
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def test_changes_of_a_links_carrier_are_added_up_with_those_of_its_own_links(tmp_path: Path) -> None:
+    for name, changes in (("bond0", 1), ("bond0/lower_eth0", 4), ("bond0/lower_eth1", 2), ("eth9", 8)):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "carrier_changes").write_text(f"{changes}\n")
+    library = script.library().replace("/sys/class/net/", f"{tmp_path}/")
+    done = subprocess.run(
+        ["bash", "-c", f"{library}\ngl_link bond0; gl_link none"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["link 7", "link 0"]
+
+
+def test_room_is_told_by_path(tmp_path: Path) -> None:
+    folder = tmp_path / "with blank"
+    folder.mkdir()
+    done = bash(script.call("gl_space", str(folder), str(tmp_path / "none")))
+    words = done.stdout.splitlines()[0].split(" ", 4)
+    found = os.statvfs(folder)
+    assert [words[0], words[4]] == ["space", str(folder)]
+    assert int(words[2]) * int(words[3]) == pytest.approx(found.f_blocks * found.f_frsize)
+    assert len(done.stdout.splitlines()) == 1
