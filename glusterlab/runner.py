@@ -339,6 +339,7 @@ class _Run:
         self.trouble[layout] = self.trouble[layout] + 1 if troubled else 0
         if "host-unreachable" in codes:
             recovery.wait_for_hosts(self.site.pool, self._warn)
+        self.site.progress.phase("ending what the sample left at work")
         recovery.clear_hosts(self.site)
         if self.trouble[layout] >= MAX_TROUBLE:
             self._give_up(layout, sample.reasons[0])

@@ -297,6 +297,7 @@ def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None
     "command",
     [
         ("status", "s3://lab/raw/night"),
+        ("log", "s3://lab/raw/night"),
         ("verify", "sftp://root@host/raw/night"),
         ("parse", "sftp://root@host/raw/iozone.log"),
         ("run", "campaign.yaml", "--raw", "s3://lab/raw"),
