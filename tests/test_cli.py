@@ -143,7 +143,7 @@ def test_plan_without_a_cluster_says_what_is_left_open(folder: Path) -> None:
     result = call("plan", "campaign.yaml", "--json")
     assert result.exit_code == 0
     assert "left open" in result.stderr
-    assert json.loads(result.stdout)["total"] == {"cells": 8, "samples": 16}
+    assert json.loads(result.stdout)["total"] == {"cells": 8, "samples": 16, "fewest_samples": 16, "warmup": 0}
 
 
 def test_a_plan_that_runs_nothing_falls_short(folder: Path) -> None:

@@ -174,8 +174,8 @@ def test_plan_shows_the_bounds(capsys: Captured, campaign_and_cluster: tuple[Cam
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["layout", "workload", "workers", "samples", "at", "most"]
     assert lines[1].split()[4:8] == ["MiB", "2", "3-10", lines[1].split()[7]]
-    assert lines[-1].startswith("4 cells, 12 to 40 samples and 4 of the warm-up, roughly ")
-    assert lines[-1].endswith("; a cell ends, after 3 to 10 repeats, when its 95 % interval is ± 5 %")
+    assert lines[-2].startswith("4 cells, 12 to 40 samples and 4 of the warm-up, roughly ")
+    assert lines[-1] == "a cell ends after 3 to 10 repeats, as soon as the 95 % interval of its mean is ± 5 %"
     show_plan(campaign, None, plan, cost, cells=True, as_json=False)
     assert capsys.readouterr().out.splitlines()[1].split()[1] == "3-10"
     show_plan(campaign, None, plan, cost, cells=False, as_json=True)

@@ -30,6 +30,10 @@ def show_plan(
         _show_groups(plan, cost)
     typer.echo("")
     typer.echo(_total(campaign, plan, cost))
+    if plan.repeats is not None:
+        bounds = f"{plan.repeats.least} to {plan.repeats.max} repeats"
+        target = percent(plan.repeats.half_width)
+        typer.echo(f"a cell ends after {bounds}, as soon as the 95 % interval of its mean is ± {target}")
     _show_left_out("excluded", plan.excluded)
     _show_left_out("not runnable", plan.not_runnable)
 
@@ -50,9 +54,6 @@ def _total(campaign: Campaign, plan: Plan, cost: Estimate | None) -> str:
             f", roughly {time}, {format_bytes(cost.brick_bytes)} on bricks, "
             f"{at_most}{format_bytes(cost.raw_bytes)} in raw/{campaign.name}"
         )
-    if plan.repeats is not None:
-        bounds = f"{plan.repeats.least} to {plan.repeats.max} repeats"
-        total += f"; a cell ends, after {bounds}, when its 95 % interval is ± {percent(plan.repeats.half_width)}"
     return total
 
 
