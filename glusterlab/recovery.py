@@ -91,6 +91,7 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
     """
     began = time.monotonic()
     said = ""
+    emptied = fresh
     while True:
         try:
             gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=fresh)
@@ -110,6 +111,9 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
         if first != said:
             note(f"waiting until the pool is in order: {first}")
             said = first
+        if not emptied and any(reason.code == "disk-full" for reason in reasons):
+            note(f"volume {volume.name} is made anew: its own files may be what fills the disk")
+            fresh = emptied = True
         site.pool.sleep(_PAUSE_S)
         clear_hosts(site)
     if said:
@@ -137,9 +141,7 @@ def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
     site.progress.phase("waiting for self-heal")
     left = gluster.wait_for_heal(site.pool, volume, within_s=HEAL_WITHIN_S)
     if left:
-        note(
-            f"{left} entries of volume {volume.name} do not heal: it is made anew, and so are files that are needed"
-        )
+        note(f"{left} entries of volume {volume.name} do not heal: it is made anew, and so are files that are needed")
         gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=True)
 
 

@@ -478,6 +478,31 @@ def test_a_volume_that_does_not_heal_is_made_anew(bench: Bench, monkeypatch: pyt
     )
 
 
+def test_a_volume_whose_own_files_fill_the_disk_is_made_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = ("s2", "gl_space")
+
+    def fill(host: str, text: str) -> Outcome | None:
+        if "-i 0" in text and "exec" in text and "gl_" not in text and not bench.ran:
+            bench.transport.answers[full] = "space 0 1000 1048576 /var/tmp/glusterlab\n"
+        elif "volume delete" in text:
+            bench.transport.answers.pop(full, None)
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        space = json.loads((folder / "gluster/after/health.json").read_text())["space"]["s2"]
+        return [Reason(code="disk-full", message=path) for path, found in space.items() if not found["free_bytes"]]
+
+    monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 60.0)
+    monkeypatch.setattr(recovery, "_PAUSE_S", 0.0)
+    bench.verdict = verdict
+    bench.transport.hooks.append(fill)
+    summary = bench.run(changed(layouts=CAMPAIGN["layouts"][:1]))
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
+    log = (bench.store.path / "log.txt").read_text()
+    assert "its own files may be what fills the disk" in log
+    assert "the pool is in order again" in log
+
+
 def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
     missing = [True]
 
