@@ -204,7 +204,10 @@ class SampleRun:
         """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
         assert self.volume is not None, "a workload needs a volume"
         job = self.site.job(cell, self.volume)
-        lines = ["set -e", join(("rm", "-rf", job.tool_dir)), join(("mkdir", "-p", job.tool_dir))]
+        work_dir, _, name = job.tool_dir.rpartition("/")
+        lines = ["set -e", script.call("gl_remove", work_dir, name), join(("mkdir", "-p", job.tool_dir))]
+        if job.shared_dir is not None:
+            lines.append(script.call("gl_mark_dir", job.shared_dir, "glusterlab: where clients wait for each other"))
         for path, text in self._workload.uploads(job).items():
             lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
         needed = _ROOM * self.cell.bytes_written // 1024

@@ -45,10 +45,36 @@ gl_mark_dir() {
     printf '%s\n' "$text" >"$dir/.glusterlab"
 }
 
-# Delete what is in a directory that the suite marked; the mark stays.
+# Run a command in a directory that the suite marked, and in no other: what it says is deleted is below ".", whatever
+# becomes of the directory's name meanwhile. Arguments: directory, command, ...
+gl_in_marked() {
+    local dir=$1
+    shift
+    (
+        cd -P -- "$dir" && [ ! -L "$dir" ] && [ -O . ] && [ ! -L .glusterlab ] && [ -f .glusterlab ] ||
+            { echo "$dir is not marked as glusterlab's: nothing deleted" >&2; exit 1; }
+        "$@"
+    )
+}
+
+# Delete what is in a directory that the suite marked; the mark stays. Nothing on a file system that is mounted in it is
+# deleted, and no symbolic link is followed.
 gl_clear_dir() {
-    [ -f "$1/.glusterlab" ] || { echo "$1 is not marked as glusterlab's: nothing deleted" >&2; return 1; }
-    find "$1" -mindepth 1 -maxdepth 1 ! -name .glusterlab -exec rm -rf -- {} +
+    gl_in_marked "$1" find . -xdev -mindepth 1 ! -path ./.glusterlab -delete
+}
+
+# Delete one entry of a directory that the suite marked. Arguments: directory, name.
+gl_remove() {
+    case $2 in
+        '' | . | .. | */* | .glusterlab) echo "expected the name of an entry of $1, found '$2'" >&2; return 1 ;;
+    esac
+    gl_in_marked "$1" gl_remove_entry "./$2"
+}
+
+gl_remove_entry() {
+    [ -e "$1" ] || [ -L "$1" ] || return 0
+    ! mountpoint -q "$1" || { echo "$1 of $PWD is a mount point: not deleted" >&2; return 1; }
+    find "$1" -xdev -delete
 }
 
 # Delete from a marked directory all entries but one, unless its file system has so many KiB free.
@@ -71,8 +97,8 @@ gl_make_brick() {
 
 # Delete from a marked directory all entries but one.
 gl_clear_others() {
-    [ -f "$1/.glusterlab" ] || { echo "$1 is not marked as glusterlab's: nothing deleted" >&2; return 1; }
-    find "$1" -mindepth 1 -maxdepth 1 ! -name .glusterlab ! -name "$2" -exec rm -rf -- {} +
+    local kept=./${2//[][*?\\]/\\&}
+    gl_in_marked "$1" find . -xdev -mindepth 1 ! -path ./.glusterlab ! -path "$kept" ! -path "$kept/*" -delete
 }
 
 # The mark that a process carries: "mark" gets it, or nothing.

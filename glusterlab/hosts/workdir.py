@@ -49,7 +49,9 @@ def send_smallfile(pool: Pool, cluster: Cluster, checkout: Path) -> None:
     """
     target = smallfile_dir(cluster)
     data = _pack(checkout)
-    line = f"rm -rf {quote(target)} && mkdir -p {quote(target)} && tar -xzf - -C {quote(target)}"
+    remove = script.call("gl_remove", cluster.work_dir, PurePosixPath(target).name)
+    pool.run({client.name: script.command([remove]) for client in cluster.clients}).or_raise()
+    line = f"mkdir -- {quote(target)} && tar -xzf - -C {quote(target)}"
     pool.send({client.name: (line, data) for client in cluster.clients}).or_raise()
 
 

@@ -259,3 +259,110 @@ def test_the_clock_offset_is_the_smallest_that_the_readings_allow() -> None:
     assert offset(95.0, 97.5) == -5.0
     with pytest.raises(HostError, match="clock could not be read"):
         probe.clock_offset({"clock": script.Part(0, b""), "end": script.Part(0, b"")}, result(b""))
+
+
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "precious").write_text("x")
+    return folder
+
+
+DELETIONS = {
+    "clear": ("gl_clear_dir",),
+    "others": ("gl_clear_others", "keep"),
+    "room": ("gl_make_room", "keep", 10**15),
+    "remove": ("gl_remove", "old"),
+}
+
+
+def delete(words: tuple[str | int, ...], folder: Path) -> subprocess.CompletedProcess[bytes]:
+    return bash(script.call(str(words[0]), str(folder), *words[1:]))
+
+
+@pytest.mark.parametrize("words", DELETIONS.values(), ids=DELETIONS)
+def test_links_are_deleted_and_never_followed(tmp_path: Path, words: tuple[str | int, ...]) -> None:
+    precious = outside(tmp_path)
+    folder = tmp_path / "work dir"
+    assert bash(script.call("gl_mark_dir", str(folder), "x")).returncode == 0
+    (folder / "old").symlink_to(precious)
+    assert delete(words, folder).returncode == 0
+    assert not (folder / "old").is_symlink()
+    (folder / "old" / "deep").mkdir(parents=True)
+    (folder / "old" / "deep" / "link").symlink_to(precious)
+    (folder / "old" / "hard").hardlink_to(precious / "precious")
+    assert delete(words, folder).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == [".glusterlab"]
+    assert (precious / "precious").read_text() == "x"
+
+
+@pytest.mark.parametrize("words", DELETIONS.values(), ids=DELETIONS)
+@pytest.mark.parametrize("spoil", ["link", "mark is a link", "no mark", "mark is a folder", "another's"])
+def test_what_is_not_surely_the_suites_is_not_emptied(tmp_path: Path, words: tuple[str | int, ...], spoil: str) -> None:
+    folder = outside(tmp_path)
+    (folder / "old").mkdir()
+    target = folder
+    if spoil == "link":
+        (folder / ".glusterlab").touch()
+        target = tmp_path / "link"
+        target.symlink_to(folder)
+    elif spoil == "mark is a link":
+        (tmp_path / "mark").touch()
+        (folder / ".glusterlab").symlink_to(tmp_path / "mark")
+    elif spoil == "mark is a folder":
+        (folder / ".glusterlab").mkdir()
+    elif spoil == "another's":
+        if os.geteuid() != 0:
+            pytest.skip("needs root to give a directory to another user")
+        (folder / ".glusterlab").touch()
+        os.chown(folder, 12345, 12345)
+    done = delete(words, target)
+    assert done.returncode == 1
+    assert b"is not marked as glusterlab's: nothing deleted" in done.stderr
+    assert (folder / "precious").exists()
+    assert (folder / "old").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to mount")
+@pytest.mark.parametrize("words", DELETIONS.values(), ids=DELETIONS)
+@pytest.mark.parametrize("point", ["old", "old/deep"])
+def test_what_is_mounted_inside_is_not_deleted(tmp_path: Path, words: tuple[str | int, ...], point: str) -> None:
+    precious = outside(tmp_path)
+    folder = tmp_path / "work"
+    (folder / point).mkdir(parents=True)
+    (folder / ".glusterlab").touch()
+    text = f"mount -t tmpfs none {folder / point} && touch {folder / point}/precious\n"
+    text += script.call(str(words[0]), str(folder), *words[1:])
+    text += f"; echo code $?; ls {folder / point}"
+    done = subprocess.run(
+        ["unshare", "--mount", "bash", "-c", script.library() + text], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "code 1\nprecious\n", done.stderr
+    assert (precious / "precious").exists()
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../outside", "a/b", ".glusterlab", "/etc"])
+def test_only_an_entry_of_the_directory_itself_is_removed(tmp_path: Path, name: str) -> None:
+    precious = outside(tmp_path)
+    folder = tmp_path / "work"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / ".glusterlab").touch()
+    done = bash(script.call("gl_remove", str(folder), name))
+    assert done.returncode == 1
+    assert b"expected the name of an entry" in done.stderr
+    assert (precious / "precious").exists()
+    assert (folder / "a" / "b").is_dir()
+
+
+@pytest.mark.parametrize("name", ["*", "[ab]", "-rf", "a b", "$(touch evil)", "\\", "ü", "'"])
+def test_names_are_no_patterns(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "work"
+    (folder / name / "in").mkdir(parents=True)
+    (folder / "a").mkdir()
+    (folder / ".glusterlab").touch()
+    assert bash(script.call("gl_clear_others", str(folder), name)).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == sorted([".glusterlab", name])
+    assert (folder / name / "in").is_dir()
+    (folder / "a").mkdir()
+    assert bash(script.call("gl_remove", str(folder), name)).returncode == 0
+    assert sorted(path.name for path in folder.iterdir()) == [".glusterlab", "a"]
