@@ -23,7 +23,18 @@ if TYPE_CHECKING:
 _POLL_S = 0.25
 _CHUNK = 1 << 16
 _DRAIN_S = 1.0
+_AT_ONCE = 32
+_AT_ONCE_THROUGH_A_HOP = 8
+"""So many hosts are connected at the same time. sshd refuses some from ten unfinished logins on (MaxStartups), which
+all hosts behind one jump host share; and a crowd of key exchanges in one process can be too slow for its time-outs."""
+
+_KEEPALIVE_S = 15
 _SILENCE_S = 30
+"""A host that confirms nothing for so long, although something was sent to it, is lost."""
+
+_LOOK_AROUND_S = 1.0
+"""How often the thread of an idle connection wakes; paramiko's own tenth of a second costs as much as a busy process
+on many hosts."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +98,9 @@ class FabricTransport:
         self._connect_timeout_s = max(1, math.ceil(connect_timeout_s))
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
-        self._config: Any = None
+        self._gates = {False: threading.Semaphore(_AT_ONCE), True: threading.Semaphore(_AT_ONCE_THROUGH_A_HOP)}
+        self._rules: Any = None
+        self._known_hosts: dict[Path, Any] = {}
 
     def open(self, host: Host) -> None:
         """Connect to a host, check its key and log in.
@@ -102,9 +115,9 @@ class FabricTransport:
         if connection is not None and connection.is_connected:
             return
         connection = self._new_connection(host)
-        _open(connection, host)
-        connection.transport.set_keepalive(15)
-        _give_up_on_silence(connection.transport.sock)
+        with self._gates[connection.gateway is not None]:
+            _open(connection, host)
+        _attend(connection.transport)
         with self._lock:
             self._connections[host.name] = connection
 
@@ -165,13 +178,9 @@ class FabricTransport:
     def _new_connection(self, host: Host) -> Any:
         from fabric import Config, Connection
 
-        with self._lock:
-            if self._config is None:
-                # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files.
-                path = None if self._ssh_config is None else str(self._ssh_config)
-                self._config = Config(lazy=True, runtime_ssh_path=path)
-                self._config.load_ssh_config()
-            config = self._config.clone()
+        # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files. A configuration of its
+        # own each, of rules that were read once: Config.clone reads the files again, into the one that is cloned.
+        config = Config(lazy=True, ssh_config=self._ssh_rules(host))
         connection = Connection(host.name, user=self._user, config=config, connect_timeout=self._connect_timeout_s)
         if connection.ssh_config.get("hostname", host.name) == host.name:
             connection.host = host.address
@@ -187,25 +196,68 @@ class FabricTransport:
                 hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
             hop.client.set_missing_host_key_policy(_policy(self._check_host_keys))
             if self._check_host_keys:
-                for file in _known_hosts_files(hop.ssh_config):
-                    hop.client.load_system_host_keys(str(file))
+                self._tell_known_keys(hop)
             hop = hop.gateway
         return connection
 
+    def _ssh_rules(self, host: Host) -> Any:
+        """The rules of the files that ssh itself would read, or of the one that was given; read once."""
+        from paramiko.ssh_exception import ConfigParseError
 
-def _give_up_on_silence(sock: Any) -> None:
-    """Let a connection break when the host acknowledges nothing, also keepalives, for `_SILENCE_S`.
+        named = [Path("~/.ssh/config").expanduser(), Path("/etc/ssh/ssh_config")]
+        files = [file for file in named if file.is_file()] if self._ssh_config is None else [self._ssh_config]
+        with self._lock:
+            if self._rules is None:
+                rules = _rules()
+                for file in files:
+                    try:
+                        with file.open() as stream:
+                            rules.parse(stream)
+                    except (OSError, UnicodeDecodeError, ConfigParseError) as error:
+                        message = f"the ssh_config {file} cannot be read: {error}; mend it, or name another"
+                        raise HostError(message, host=host.name) from error
+                self._rules = rules
+            return self._rules
 
-    Else a host whose link is down would be waited for until the deadline of whatever runs there.
-    """
-    if isinstance(sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _SILENCE_S * 1000)
+    def _tell_known_keys(self, hop: Any) -> None:
+        """Give a connection the keys that known_hosts has of its host; each file is read once for all hosts."""
+        from paramiko import HostKeys
+
+        name = hop.host if hop.port == 22 else f"[{hop.host}]:{hop.port}"
+        for file in _known_hosts_files(hop.ssh_config):
+            with self._lock:
+                if file not in self._known_hosts:
+                    self._known_hosts[file] = HostKeys(str(file))
+                known = self._known_hosts[file].lookup(name) or {}
+                for kind, key in known.items():
+                    hop.client.get_host_keys().add(name, kind, key)
 
 
 def _ssh_exception() -> type[Exception]:
     from paramiko.ssh_exception import SSHException
 
     return SSHException
+
+
+def _rules() -> Any:
+    from paramiko import SSHConfig
+
+    class Rules(SSHConfig):
+        """Rules that do not ask for the user's name at each ``Host`` that does not match: with many hosts, often."""
+
+        def _does_match(self, match_list: list[Any], *others: Any) -> Any:
+            return bool(match_list) and super()._does_match(match_list, *others)
+
+    return Rules()
+
+
+def _attend(transport: Any) -> None:
+    """Let a connection notice that its host is gone, and else sleep."""
+    transport.set_keepalive(_KEEPALIVE_S)
+    transport.sock.settimeout(_LOOK_AROUND_S)
+    # a connection through a jump host has a channel instead, whose own connection has this
+    if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
+        transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _SILENCE_S)
 
 
 def _policy(check: bool) -> Any:
@@ -329,7 +381,10 @@ def _wait(channel: Any, seconds: float) -> None:
     if channel.eof_received:
         channel.status_event.wait(min(seconds, 0.05))
     else:
-        select.select([channel.fileno()], [], [], seconds)
+        # not select, which takes no descriptor from 1,024 on
+        readable = select.poll()
+        readable.register(channel.fileno(), select.POLLIN)
+        readable.poll(1000 * seconds)
 
 
 def _is_alive(channel: Any) -> bool:

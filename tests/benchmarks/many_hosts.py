@@ -60,7 +60,8 @@ hostname "$name"
 mount -t proc proc /proc
 mount --bind "$folder/diskstats" /proc/diskstats
 mount -t sysfs sysfs /sys
-for place in /run /var/tmp /mnt /srv; do mount -t tmpfs -o mode=755 tmpfs $place; done
+# /root, too: what a login shell does on this machine is none of the runner's cost
+for place in /run /var/tmp /mnt /srv /root; do mount -t tmpfs -o mode=755 tmpfs $place; done
 mount --bind "$folder/bin" /usr/local/sbin
 mkdir -p /run/sshd "/mnt/glusterlab/$volume" /var/tmp/glusterlab
 touch /var/tmp/glusterlab/.glusterlab
@@ -186,7 +187,7 @@ def remove() -> None:
             group.rmdir()
     spaces = Path("/run/netns")
     lines = [f"netns delete {path.name}" for path in spaces.glob(f"{TAG}-*")] if spaces.is_dir() else []
-    _ip("-force", "-batch", "-", stdin="\n".join(lines) + "\n")
+    subprocess.run(["ip", "-force", "-batch", "-"], input="\n".join(lines) + "\n", text=True, capture_output=True)
     subprocess.run(["ip", "link", "delete", f"{TAG}br"], capture_output=True, check=False)
 
 
