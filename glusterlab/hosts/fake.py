@@ -137,7 +137,7 @@ class FakeTransport:
             name = None
             if words[0] == "gl_part":
                 name, words = words[1], words[2:]
-            if words[0] == "cat" and (host.name, words[1]) not in self.files and not words[1].endswith(".csv.xz"):
+            if words[0] == "cat" and (host.name, words[1]) not in self.files:
                 continue
             code, answer = self._call(host, words)
             if name is not None:
@@ -163,7 +163,8 @@ class FakeTransport:
             "gl_link": lambda: "link 1\n",
             "gl_space": lambda: "".join(f"space 900 1000 1048576 {path}\n" for path in words[1:]),
             "gl_mount_state": lambda: "mount ok\n" if self.mounted.get(host.name) == words[1] else "mount none\n",
-            "cat": lambda: self.files.get((host.name, words[1]), "telemetry"),
+            "cat": lambda: self.files[host.name, words[1]],
+            "sh": lambda: "telemetry",
         }
         if (host.name, words[0]) in self.answers:
             return 0, self.answers[host.name, words[0]]

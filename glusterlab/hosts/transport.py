@@ -246,7 +246,7 @@ def _rules() -> Any:
         """Rules that do not ask for the user's name at each ``Host`` that does not match: with many hosts, often."""
 
         def _does_match(self, match_list: list[Any], *others: Any) -> Any:
-            return bool(match_list) and super()._does_match(match_list, *others)
+            return bool(match_list) and super()._does_match(match_list, *others)  # type: ignore[misc]
 
     return Rules()
 
