@@ -166,6 +166,21 @@ def test_status_says_how_sure_the_cells_are_and_what_went_wrong(capsys: Captured
     assert found["repeats"] == {"min": 3, "max": 10, "half_width": 0.05}
 
 
+def test_status_in_a_narrow_terminal_has_lines(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    from glusterlab.analysis.intervals import mean_interval
+    from glusterlab.status import Interval
+
+    interval = Interval("files_per_s", mean_interval([450.0, 458.0, 466.0]))
+    cell = CellStatus(CELL, 4, 3, 1, 2, 1, interval=interval, decision="at-maximum")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    show_status(CampaignStatus("small", (cell,), not_runnable=0), as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    line = "    3 of 4, 1 given up, 2 invalid, 1 failed; 458 files/s ± 4.34 %, not reached"
+    assert lines[:2] == [CELL.id, line]
+    assert len(line) <= 80
+
+
 def test_plan_shows_the_bounds(capsys: Captured, campaign_and_cluster: tuple[Campaign, Cluster]) -> None:
     campaign, cluster = campaign_and_cluster
     plan = build_plan(campaign, cluster, smallfile=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 _NUMBERS = ("wanted", "valid", "left", "spent", "invalid", "failed", "warmup")
 _DECISIONS: dict[Decision, str] = {"reached": "reached", "at-maximum": "not reached", "going-on": "going on"}
 _SHOWN_HOSTS = 4
+_CELL_WIDTH = 24
+"""A cell's id is not broken into narrower lines than this."""
 
 
 def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None = None) -> None:
@@ -51,7 +55,7 @@ def _run_json(run: RunState) -> dict[str, Any]:
 
 
 def _show_cells(status: CampaignStatus) -> None:
-    """A row per cell; columns that would be empty in every row are left out."""
+    """A row per cell; columns that would be empty in every row are left out. A narrow terminal gets lines instead."""
     always = ("valid", "of", "left")
     columns: dict[str, Callable[[CellStatus], object]] = {
         "valid": lambda cell: cell.valid,
@@ -70,8 +74,21 @@ def _show_cells(status: CampaignStatus) -> None:
         for name, value in columns.items()
         if any(texts := [str(value(cell)) for cell in status.cells]) or name in always
     }
+    width = sum(3 + max(len(name), *map(len, texts)) for name, texts in shown.items()) if status.cells else 0
+    if sys.stdout.isatty() and width + _CELL_WIDTH > shutil.get_terminal_size().columns:
+        for cell in status.cells:
+            typer.echo(f"{cell.cell.id}\n    {_cell_line(cell)}")
+        return
     rows = zip([cell.cell.id for cell in status.cells], *shown.values(), strict=True)
     show_table(("cell", *shown), rows, right=tuple(name for name in shown if name != "target"), fold="cell")
+
+
+def _cell_line(cell: CellStatus) -> str:
+    numbers = ((cell.left, "left"), (cell.spent, "given up"), (cell.invalid, "invalid"), (cell.failed, "failed"))
+    line = ", ".join([f"{cell.valid} of {cell.wanted}", *(f"{number} {word}" for number, word in numbers if number)])
+    if cell.interval is not None:
+        line += f"; {_mean(cell.interval)} {_half_width(cell.interval)}"
+    return line if cell.decision is None else f"{line}, {_DECISIONS[cell.decision]}"
 
 
 def _mean(interval: Interval | None) -> str:
@@ -91,7 +108,7 @@ def _show_reasons(status: CampaignStatus) -> None:
         typer.echo(f"  {_count_line(count)}")
         typer.echo(f"      {count.sentence}")
         if status.origin == "measured":
-            typer.echo(f"      {count.advice}")
+            typer.echo(f"      What to do: {count.advice}")
     if status.failures:
         typer.echo("\nthe last that are not valid:")
     for sample in status.failures:
