@@ -340,7 +340,7 @@ class Lines:
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """Say how much there is to do."""
         self._counts = counts
-        self.note(f"{counts.total} samples, {counts.total - counts.left} done, {counts.left} to run{ends_about(eta_s)}")
+        self.note(describe_counts(counts, eta_s))
 
     def note(self, message: str, level: Level = "info") -> None:
         """Say it."""
@@ -361,6 +361,18 @@ class Lines:
 
     def end(self, ending: Ending) -> None:
         """Nothing: the summary follows."""
+
+
+def describe_counts(counts: Counts, eta_s: float | None) -> str:
+    """How much there is to do.
+
+    Examples
+    --------
+    >>> describe_counts(Counts(total=10, left=6, warmup_left=2), None)
+    '10 samples, 4 done, 6 to run and 2 to warm up'
+    """
+    warmup = f" and {counts.warmup_left} to warm up" if counts.warmup_left else ""
+    return f"{counts.total} samples, {counts.total - counts.left} done, {counts.left} to run{warmup}{ends_about(eta_s)}"
 
 
 def ends_about(seconds: float | None) -> str:

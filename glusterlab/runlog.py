@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import RawStoreError
 from glusterlab.journal import Journal, Level
-from glusterlab.progress import Counts, describe_sample, ends_about, level_of
+from glusterlab.progress import Counts, describe_counts, describe_sample, ends_about, level_of
 from glusterlab.reasons import MEANINGS
 from glusterlab.standing import standing
 
@@ -42,8 +42,7 @@ class RunLog:
     def begin(self, counts: Counts, eta_s: float | None) -> None:
         """How much there is to do."""
         self._counts = counts
-        done = counts.total - counts.left
-        self.note(f"the run begins: {counts.total} samples, {done} done, {counts.left} to run{ends_about(eta_s)}")
+        self.note(f"the run begins: {describe_counts(counts, eta_s)}")
 
     def note(self, message: str, level: Level = "info") -> None:
         """Write it."""
