@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,12 +19,16 @@ from glusterlab.hosts.testbed import preflight, state, tree
 from .machine import Room
 from .night import Fault
 
-NAME = "faults"
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+"""Each worker of pytest-xdist has a testbed of its own: the tests wait more than they compute."""
+
+NAME = f"faults-{WORKER}" if WORKER else "faults"
 RELEASE = "bookworm"
-SUBNET = "10.212.0.0/24"
+SUBNET = f"10.212.{WORKER.removeprefix('gw') or 0}.0/24"
+REPORT = "GLUSTERLAB_FAULTS_REPORT"
+_BEGIN = pytest.StashKey[int]()
 LONG = os.environ.get("GLUSTERLAB_FAULTS") == "long"
-SEED = int(os.environ.get("GLUSTERLAB_FAULTS_SEED") or random.SystemRandom().randrange(10**6))
-RECORDS: list[Fault] = []
+SEED = int(os.environ.setdefault("GLUSTERLAB_FAULTS_SEED", str(random.SystemRandom().randrange(10**6))))
 
 
 def _missing() -> str | None:
@@ -71,23 +77,35 @@ def record() -> Callable[[Fault], None]:
     """Takes one injection into the table, and into the file that GLUSTERLAB_FAULTS_REPORT names."""
 
     def add(fault: Fault) -> None:
-        RECORDS.append(fault)
-        report = os.environ.get("GLUSTERLAB_FAULTS_REPORT")
-        if report:
-            with Path(report).open("a", encoding="utf-8") as file:
-                file.write(fault.line() + "\n")
+        with Path(os.environ[REPORT]).open("a", encoding="utf-8") as file:
+            file.write(fault.line() + "\n")
 
     return add
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if not RECORDS:
+def pytest_configure(config: pytest.Config) -> None:
+    # before workers start, which write into the same file
+    if REPORT not in os.environ:
+        descriptor, os.environ[REPORT] = tempfile.mkstemp(prefix="faults-", suffix=".jsonl")
+        os.close(descriptor)
+        config.add_cleanup(Path(os.environ[REPORT]).unlink)
+    config.stash[_BEGIN] = len(_lines())
+
+
+def _lines() -> list[str]:
+    report = Path(os.environ[REPORT])
+    return report.read_text(encoding="utf-8").splitlines() if report.exists() else []
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    records = [Fault(**json.loads(line)) for line in _lines()[config.stash[_BEGIN] :]]
+    if not records:
         return
     terminalreporter.section(f"faults, the {'long' if LONG else 'short'} form, seed {SEED}")
     columns = "{:<40}{:>9}{:>6}{:>9}{:>13}{:>16}"
     terminalreporter.write_line(columns.format("fault", "injected", "lost", "doubled", "let through", "recovery up to"))
-    for name in dict.fromkeys(fault.fault for fault in RECORDS):
-        faults = [fault for fault in RECORDS if fault.fault == name]
+    for name in dict.fromkeys(record.fault for record in records):
+        faults = [record for record in records if record.fault == name]
         times = [fault.recovery_s for fault in faults if fault.recovery_s is not None]
         counts = [sum(getattr(fault, what) for fault in faults) for what in ("lost", "doubled", "let_through")]
         longest = f"{max(times):.0f} s" if times else "-"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
+import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -55,7 +54,7 @@ def test_killed_at_random_moments(day: Night, chance: random.Random, record: Cal
                 # in the moment in which a sample comes to be, and the manifest is not yet written
                 wait_until(lambda known=known: day.stored > known or not day.running, 300, lambda: day.said[-3000:])
             else:
-                time.sleep(chance.uniform(0.3, 22.0))
+                time.sleep(chance.uniform(0.3, 22.0 if LONG else 14.0))
             if not day.running:
                 _resumed(day)
                 continue
@@ -63,8 +62,7 @@ def test_killed_at_random_moments(day: Night, chance: random.Random, record: Cal
             kills.append((fault, time.time()))
             day.account(fault, before, None)
             _resumed(day)
-        assert day.end() == 0, day.said[-3000:]
-        day.finish(day.repeats)
+        day.wait_for_valid(since=kills[-1][1])
     finally:
         valid = sorted(began(sample) for sample in day.samples() if sample["status"] == "valid")
         for fault, moment in kills:
@@ -75,31 +73,34 @@ def test_killed_at_random_moments(day: Night, chance: random.Random, record: Cal
             record(fault)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] * (3 if LONG else 1))
+def _at_work(day: Night) -> None:
+    if not day.running:
+        _resumed(day)
+    day.wait_for_workload()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] * (3 if LONG else 1), ids=lambda number: number.name)
 def test_stopped_cleanly(
     day: Night, room: Room, number: signal.Signals, chance: random.Random, record: Callable[[Fault], None]
 ) -> None:
     fault = Fault(f"{number.name} to the controller")
     try:
+        _at_work(day)
         before = day.digests()
-        day.edit(repeats=day.repeats + 1)
-        day.start()
-        day.wait_for_workload()
         time.sleep(chance.uniform(0.0, 2.0))
         asked = time.time()
         code = day.send(number)
-        took = time.time() - asked
+        ended = time.time()
         left = room.at_work()
         assert code == 130, day.said[-3000:]
-        assert took <= STOP_WITHIN_S, f"the stop took {took:.1f} s"
+        assert ended - asked <= STOP_WITHIN_S, f"the stop took {ended - asked:.1f} s"
         assert left == {}
         assert not list(day.raw.glob("cells/*/.sample-*"))
         day.account(fault, before, None)
         day.verify()
-        day.start()
-        fault.recovery_s = round(began(day.wait_for_valid(since=asked)) - asked - took, 1)
-        assert day.end() == 0
-        day.finish(day.repeats)
+        _resumed(day)
+        fault.recovery_s = round(began(day.wait_for_valid(since=asked)) - ended, 1)
+        day.account(fault, before, None)
     finally:
         record(fault)
 
@@ -107,32 +108,23 @@ def test_stopped_cleanly(
 def test_campaign_edited_between_stop_and_resume(day: Night, record: Callable[[Fault], None]) -> None:
     fault = Fault("campaign edited between stop and resume")
     try:
+        _at_work(day)
+        assert day.send(signal.SIGTERM) == 130
         before = day.digests()
-        all_operations = day.keys["workloads"]
-        writes = [{**all_operations[0], "operations": ["write"]}]
-        day.edit(workloads=writes, repeats=day.repeats + 1)
+        both = day.keys["workloads"]
+        day.edit(workloads=[{**both[0], "operations": ["write"]}], repeats=day.repeats + 1)
         day.start()
         day.wait_for_workload("write")
-        code = day.send(signal.SIGTERM)
-        assert code == 130, day.said[-3000:]
+        assert day.send(signal.SIGTERM) == 130, day.said[-3000:]
         log = (day.raw / "log.txt").read_text()
-        assert "the campaign was changed: " in log
-        assert "workloads.0.operations" in log
+        assert re.search("the campaign was changed: .*workloads.0.operations", log)
         assert "1 cell is no longer in the campaign, such as iozone-read" in log
         assert {sample["cell_id"].split("-")[1] for sample in day.samples()} == {"write"}
         assert len(list((day.raw / "aside").iterdir())) == 1
         day.account(fault, before, None)
         day.verify()
-        status = subprocess.run(
-            [sys.executable, "-m", "glusterlab.cli", "status", str(day.raw), "--json"],
-            cwd=day.project,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert json.loads(status.stdout)["complete"] is False
         stopped = time.time()
-        day.edit(workloads=all_operations)
+        day.edit(workloads=both)
         day.start()
         fault.recovery_s = round(began(day.wait_for_valid(since=stopped)) - stopped, 1)
         assert day.end() == 0, day.said[-3000:]

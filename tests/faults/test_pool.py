@@ -25,7 +25,7 @@ BRICK = "/bricks/jbod/d01"
 TIMES = 3 if LONG else 1
 """How often each fault is injected."""
 
-REPEATS = 7 + 7 * TIMES
+REPEATS = 2 + 6 * TIMES
 Act = Callable[[], None]
 
 
@@ -129,8 +129,9 @@ def test_ssh_connection_dropped(inject: Injector, room: Room, turn: int) -> None
     inject("SSH connection dropped", {"host-unreachable"}, lambda: room.drop_ssh("client01"))
 
 
+@pytest.mark.skipif(not LONG, reason="takes minutes: silence is waited for; the short form drops links and connections")
 def test_host_unreachable(inject: Injector, room: Room, chance: random.Random, turn: int) -> None:
-    host = chance.choice(room.hosts) if LONG else "client01"
+    host = chance.choice(room.hosts)
     inject(
         "host unreachable",
         {"host-unreachable", "link-lost"},
