@@ -12,6 +12,7 @@ The tree::
     ├── WorkloadError          exit 1, a workload cannot be started as specified
     ├── ParseError             exit 1, a raw file is not what it should be: file, line, expected, found
     ├── RawStoreError          exit 1, the raw store is damaged, locked or full: path
+    ├── LockLostError          exit 1, another run took the hosts over
     ├── StoppedError           exit 130, a run was asked to stop while hosts were at work
     ├── DataError              exit 1, a table lacks what an analysis or a figure needs
     └── ReproduceError         exit 1, a notebook failed: notebook, cell
@@ -158,6 +159,10 @@ class ParseError(GlusterlabError):
 
 class RawStoreError(GlusterlabError):
     """The raw store is damaged, locked by another run, or cannot be written."""
+
+
+class LockLostError(GlusterlabError):
+    """Another run took the hosts over: whatever is done there now would disturb it."""
 
 
 class StoppedError(GlusterlabError):

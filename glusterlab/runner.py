@@ -19,6 +19,7 @@ from glusterlab.agenda import Agenda
 from glusterlab.errors import (
     GlusterlabError,
     HostError,
+    LockLostError,
     RawStoreError,
     StoppedError,
     UsageError,
@@ -174,6 +175,9 @@ class _Run:
         except StoppedError:
             interrupted = True
             self._warn("stopped as asked; the sample that was at work is dropped")
+        except LockLostError:
+            self.claim = None
+            raise
         finally:
             self.site.progress.phase("leaving the hosts clean")
             self._clean_up()
@@ -262,7 +266,7 @@ class _Run:
                 execution = SampleRun(self.site, planned.cell, volume, writer)
                 sample = execution.execute()
                 result = execution.result
-            except (StoppedError, RawStoreError):
+            except (StoppedError, RawStoreError, LockLostError):
                 raise
             except HostError as error:
                 sample = store_failure(self.site, planned.cell, writer, recovery.reasons_of(error))

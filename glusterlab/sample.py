@@ -14,8 +14,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from glusterlab.errors import CommandError, GlusterlabError, HostError, RawStoreError, StoppedError
-from glusterlab.hosts import probe, script, workdir
+from glusterlab.errors import CommandError, GlusterlabError, HostError, LockLostError, RawStoreError, StoppedError
+from glusterlab.hosts import lock, probe, script, workdir
 from glusterlab.hosts.connection import Command, CommandResult, Results
 from glusterlab.hosts.quoting import join, quote
 from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, bricks_of, health_reasons, judge
@@ -145,7 +145,7 @@ class SampleRun:
         try:
             with self._phase(phase):
                 return action()
-        except (StoppedError, RawStoreError):
+        except (StoppedError, RawStoreError, LockLostError):
             raise
         except HostError as error:
             reason = Reason(code=code_of(error), message=f"{phase}: {error.message}", host=error.host)
@@ -241,11 +241,17 @@ class SampleRun:
         seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
         count = math.ceil(seconds / interval)
+        guard = f"{lock.guard(self.site.pool)} || {script.part('lost', 'echo', 'lost')}"
         extras = {
-            host.name: probe.Extra(after=(sar.start_command(host, interval, count, self._sar_file).shell,))
+            host.name: probe.Extra((guard,), (sar.start_command(host, interval, count, self._sar_file).shell,))
             for host in cluster.hosts
         }
         found = self._probe("before", extras, drop=True)
+        lost = sorted(name for name, report in found.parts.items() if "lost" in report)
+        if lost:
+            raise LockLostError(
+                f"another run has taken over {', '.join(lost)}: this one ends, and leaves the hosts alone"
+            )
         servers, clients = _names(cluster)
         reasons = health_reasons(found.health, "before", servers, clients, bricks_of(self.cell))
         self.reasons += [*found.problems, *reasons]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from glusterlab import recovery, runner
-from glusterlab.errors import CommandError, HostError, RawStoreError, SpecError, UsageError
+from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, SpecError, UsageError
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.gluster import Volume
@@ -315,7 +315,7 @@ def test_a_signal_stops_the_run_cleanly(bench: Bench, number: signal.Signals) ->
     assert bench.throttled[-1] is None
     assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
     for host in bench.cluster.hosts:
-        assert bench.transport.scripts(host.name, "gl_kill")[-1].startswith("gl_kill ''")
+        assert "\ngl_kill ''" in bench.transport.scripts(host.name, "gl_kill")[-1]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     bench.transport.hooks.remove(slow)
     assert bench.run().exit_code == 0
@@ -555,7 +555,7 @@ def test_what_a_workload_leaves_behind_is_ended_before_the_next_sample(bench: Be
     first = next(sample for sample in bench.samples if sample.status != "valid")
     assert first.reasons[0].code == ("host-unreachable" if lost else "stray-process")
     for host in bench.cluster.hosts:
-        assert "gl_kill '' /mnt/glusterlab /var/tmp/glusterlab" in bench.transport.scripts(host.name, "gl_kill")
+        assert "gl_kill '' /mnt/glusterlab /var/tmp/glusterlab" in bench.transport.scripts(host.name, "gl_kill")[-1]
 
 
 def test_a_step_of_the_preparation_fails_as_a_whole_under_a_real_bash(bench: Bench) -> None:
@@ -814,3 +814,21 @@ def test_a_run_that_an_error_breaks_off_says_so(bench: Bench) -> None:
     bench.transport.down = set()
     assert bench.run().exit_code == 0
     assert "s2: not reachable" in (bench.root / "night" / "log.txt").read_text()
+
+
+def test_a_run_that_is_taken_over_ends_and_leaves_the_hosts_alone(bench: Bench) -> None:
+    owner = ("c1", "/var/lib/glusterlab/owner.json")
+
+    def take_over(host: str, text: str) -> Outcome | None:
+        if host == "c1" and "exec" in text and "-i 0" in text and "gl_" not in text:
+            bench.transport.files[owner] = bench.transport.files[owner].replace('"mark": "', '"mark": "theirs.')
+        return None
+
+    bench.transport.hooks.append(take_over)
+    with pytest.raises(LockLostError, match="another run has taken over c1"):
+        bench.run(changed(attempts=1))
+    assert len(bench.samples) == 1
+    assert '"mark": "theirs.' in bench.transport.files[owner]
+    after = [text for host, text in bench.transport.calls if host == "c1"]
+    last_probe = max(n for n, text in enumerate(after) if "gl_drop_caches" in text)
+    assert not [text for text in after[last_probe + 1 :] if "gl_kill" in text or "gl_unlock" in text]

@@ -134,6 +134,11 @@ class FakeTransport:
             if not line.startswith("gl_") and " gl_part " not in line:
                 continue
             words = _words(line[line.index("gl_") :])
+            if words[0] == "gl_owned":
+                # a condition, and what is done when another run has the host
+                if f'"mark": "{words[2]}"' in self.files.get((host.name, words[1]), f'"mark": "{words[2]}"'):
+                    continue
+                words = words[4:]
             name = None
             if words[0] == "gl_part":
                 name, words = words[1], words[2:]
@@ -142,8 +147,8 @@ class FakeTransport:
             code, answer = self._call(host, words)
             if name is not None:
                 out += _part(name, code, answer)
-            elif code:
-                return Outcome(out.encode(), answer.encode(), code)
+            elif code or words[0] == "exit":
+                return Outcome(out.encode(), answer.encode(), code or 1)
             else:
                 out += answer
         return Outcome(out.encode(), b"", 0)

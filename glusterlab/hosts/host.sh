@@ -57,6 +57,14 @@ gl_in_marked() {
     )
 }
 
+# Whether no other run has taken this host over. Arguments: the lock's file, the run's mark.
+gl_owned() {
+    local text
+    read -r text 2>/dev/null <"$1" || return 0
+    case $text in *"\"mark\": \"$2\""*) return 0 ;; esac
+    return 1
+}
+
 # Delete what is in a directory that the suite marked; the mark stays. Nothing on a file system that is mounted in it is
 # deleted, and no symbolic link is followed.
 gl_clear_dir() {

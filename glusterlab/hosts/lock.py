@@ -246,6 +246,11 @@ def _refusal(owners: Mapping[str, Owner | None], hosts: int) -> str:
     return f"{found} there; if it is gone for good, 'glusterlab run --take-over' takes its place"
 
 
+def guard(pool: Pool) -> str:
+    """The condition of a script that no other run has taken the host over; one file is read."""
+    return script.call("gl_owned", f"{LOCK_DIR}/owner.json", pool.mark)
+
+
 def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
     """Who has each host; the hosts are only looked at.
 

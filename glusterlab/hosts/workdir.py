@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import WorkloadError
-from glusterlab.hosts import script
+from glusterlab.hosts import lock, script
 from glusterlab.hosts.quoting import quote
 
 if TYPE_CHECKING:
@@ -26,10 +26,11 @@ def end_processes(pool: Pool, cluster: Cluster, *, spare_sar: bool = False, dead
     Returns
     -------
     list of str
-        Hosts that could not be cleared.
+        Hosts that could not be cleared, or that another run has taken over: its processes are left alone.
     """
+    owned = f"{lock.guard(pool)} || exit 1"
     line = script.call("gl_kill", "sadc" if spare_sar else "", cluster.mount_root, cluster.work_dir)
-    return sorted(pool.run_everywhere(script.command([line], deadline_s=deadline_s)).failed)
+    return sorted(pool.run_everywhere(script.command([owned, line], deadline_s=deadline_s)).failed)
 
 
 def smallfile_dir(cluster: Cluster) -> str:

@@ -6,14 +6,14 @@ import json
 import subprocess
 import sys
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glusterlab.errors import HostError, StoppedError, UsageError
-from glusterlab.hosts import lock, script
+from glusterlab.hosts import lock, script, workdir
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.lock import Owner
@@ -92,7 +92,7 @@ def test_a_run_that_has_only_some_of_the_hosts_is_respected(fake: FakeTransport)
 
 def test_what_a_run_of_this_controller_left_is_replaced(cluster: Cluster, fake: FakeTransport) -> None:
     for gone in ({"started": "other-boot:12"}, {"pid": 2**22 + 1, "started": "x"}):
-        left = replace(Owner.this_process("killed", "killed.1"), **gone)
+        left = Owner(**{**asdict(Owner.this_process("killed", "killed.1")), **gone})
         fake.files["s1", OWNER] = left.text
         pool = pool_of(cluster, fake)
         assert lock.owners(pool) == {"s1": (left, True)}
@@ -112,9 +112,9 @@ ELSEWHERE = {
 def test_a_run_of_another_controller_is_believed_until_the_operator_knows_better(
     cluster: Cluster, fake: FakeTransport, change: dict[str, str]
 ) -> None:
-    theirs = replace(
-        Owner.this_process("far", "far.1"), started="x", since="2026-11-19T22:14:05.000000+00:00", **change
-    )
+    here = Owner.this_process("far", "far.1")
+    values: dict[str, Any] = {**asdict(here), "since": "2026-11-19T22:14:05.000000+00:00", **change}
+    theirs = Owner(**{**values, "started": "x"})
     fake.files["s2", OWNER] = theirs.text
     pool = pool_of(cluster, fake)
     with pytest.raises(UsageError, match=r"since 2026-11-19 22:14 UTC.*; if it is gone for good, .*--take-over"):
@@ -241,6 +241,26 @@ def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> No
     assert not (place / "gone").exists()
 
 
+def test_a_run_notices_that_it_was_taken_over(place: Path) -> None:
+    owner = Owner.this_process("night", "night.1")
+    guard = script.call("gl_owned", str(place / "owner.json"), "night.1")
+    assert bash(guard).returncode == 0
+    assert bash(script.call("gl_lock", str(place), owner.text, "")).returncode == 0
+    assert bash(guard).returncode == 0
+    other = replace(owner, mark="night.12")
+    assert bash(script.call("gl_lock", str(place), other.text, owner.text)).returncode == 0
+    assert bash(guard).returncode == 1
+
+
+def test_processes_of_the_run_that_took_over_are_left_alone(cluster: Cluster, fake: FakeTransport) -> None:
+    pool = pool_of(cluster, fake)
+    claim = lock.claim(pool, cluster, "night")
+    fake.files["c1", OWNER] = replace(claim.owner, mark="theirs.1").text
+    fake.strays = {"c1": ["iozone of theirs"], "s1": ["iozone of ours"]}
+    assert workdir.end_processes(pool, cluster) == ["c1"]
+    assert fake.strays == {"c1": ["iozone of theirs"]}
+
+
 def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "precious").write_text("x")
@@ -297,10 +317,9 @@ def test_an_owner_is_gone_when_its_process_is(tmp_path: Path) -> None:
     assert child.stdout is not None
     owner = Owner.read(child.stdout.readline())
     assert owner is not None
-    assert owner.is_of_this_machine
-    assert not owner.is_gone
+    before = (owner.is_of_this_machine, owner.is_gone)
     child.communicate("\n", timeout=30)
-    assert owner.is_gone
+    assert (*before, owner.is_gone) == (True, False, True)
     assert not replace(owner, machine="another").is_gone
 
 
