@@ -155,7 +155,9 @@ class _Drawing:
         if loose:
             yield self._line("")
         if watched:
-            yield self._line("Ctrl-C leaves this view; the run goes on", "dim")
+            state = self.state
+            heard = f"process {state.process} on {state.host}, heard of {clock(self.at - state.updated)} ago"
+            yield self._line(f"Ctrl-C leaves this view, not the run: {heard}", "dim")
         else:
             yield self._line("Ctrl-C stops the run; the same command goes on with it", "dim")
 

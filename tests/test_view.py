@@ -102,6 +102,16 @@ def test_it_fits_every_screen(state: RunState, width: int, height: int) -> None:
         assert any("62 of 120" in line for line in lines)
 
 
+def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: RunState) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24, force_terminal=True, color_system=None)
+    state.process, state.host, state.updated = 4711, "controller", NOW - 72
+    console.print(View(state, watched=True))
+    assert re.search(
+        r"Ctrl-C leaves this view, not the run: process 4711 on controller, heard of 1:1\d ago", out.getvalue()
+    )
+
+
 def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None:
     assert "77.1 +-2.1% n 3" in draw(state, encoding="ascii").encode("ascii").decode()
 

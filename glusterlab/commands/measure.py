@@ -21,10 +21,10 @@ app = typer.Typer()
 
 _ON_END = (
     "--on-end and --webhook are called when the run ends, stops or fails; neither changes how it came out. The command "
-    "has a minute; it gets GLUSTERLAB_OUTCOME (complete, incomplete, stopped, failed), GLUSTERLAB_MESSAGE, and as "
-    "GLUSTERLAB_... also CAMPAIGN, RAW, EXIT_CODE, SECONDS, TOTAL, VALID, INVALID, FAILED, LEFT and EXECUTED; the same "
-    "as JSON on stdin. The webhook gets JSON by POST, with a text that Slack and Mattermost show. Its URL is a secret: "
-    "the variable keeps it out of the process list."
+    "has a minute (what takes longer goes into the background); it gets GLUSTERLAB_OUTCOME (complete, incomplete, "
+    "stopped, failed), GLUSTERLAB_MESSAGE, and as GLUSTERLAB_... also CAMPAIGN, RAW, EXIT_CODE, SECONDS, TOTAL, VALID, "
+    "INVALID, FAILED, LEFT and EXECUTED; the same as JSON on stdin. The webhook gets JSON by POST, with a text that "
+    "Slack and Mattermost show. Its URL is a secret: the variable keeps it out of the process list."
 )
 
 
