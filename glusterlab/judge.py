@@ -18,6 +18,7 @@ The rules are those of design.md, "Rules of measurement".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -408,20 +409,20 @@ def _changed_meanwhile(folder: Path) -> list[Reason]:
 
 
 def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:
+    # in threads, because unpacking, most of it, does not hold up the others
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        found = pool.map(lambda host: _telemetry_reason(folder, host, command), hosts)
+        return [reason for reason in found if reason is not None]
+
+
+def _telemetry_reason(folder: Path, host: str, command: CommandRecord) -> Reason | None:
     from glusterlab.telemetry.sar import coverage
 
-    reasons = []
-    for host in hosts:
-        path = folder / "telemetry" / f"{host}.csv.xz"
-        if not path.exists():
-            reasons.append(Reason(code="telemetry-missing", message=f"no {path.name}", host=host))
-            continue
-        try:
-            covered = coverage(path)
-        except ParseError as error:
-            reasons.append(Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host))
-            continue
-        gap = covered.gap(command.start, command.end)
-        if gap is not None:
-            reasons.append(Reason(code="telemetry-short", message=gap, host=host))
-    return reasons
+    path = folder / "telemetry" / f"{host}.csv.xz"
+    if not path.exists():
+        return Reason(code="telemetry-missing", message=f"no {path.name}", host=host)
+    try:
+        gap = coverage(path).gap(command.start, command.end)
+    except ParseError as error:
+        return Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host)
+    return None if gap is None else Reason(code="telemetry-short", message=gap, host=host)

@@ -164,8 +164,13 @@ class _Line:
 
 
 def _lines(text: str, path: Path) -> Iterator[_Line]:
-    header, fields = None, 0
+    """Data lines and restarts; of lines of one record in a row, as each device has one, the first."""
+    header, fields, record = None, 0, "\n"
     for number, line in enumerate(text.splitlines(), start=1):
+        if line.startswith(record) and line.count(";") == fields:
+            # most lines of a long sample, on each of many hosts
+            continue
+        record = "\n"
         if line.startswith("# hostname;interval;timestamp;"):
             header, fields = line[2:], line.count(";")
         elif not line:
@@ -183,6 +188,7 @@ def _lines(text: str, path: Path) -> Iterator[_Line]:
             found = line.count(";") + 1
             raise ParseError(f"expected {fields + 1} fields, found {found}", file=path, line=number)
         else:
+            record = ";".join([*special[:3], ""])
             yield _Line(number, line, header)
 
 

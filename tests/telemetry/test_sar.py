@@ -205,6 +205,16 @@ def test_coverage() -> None:
     assert "the host restarted" in (sar.coverage(DATA / "restart.csv").gap(1795170058.0, 1795170062.0) or "")
 
 
+def test_a_short_line_is_found_among_those_of_one_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    lines = (DATA / "plain.csv").read_text().splitlines()
+    number = next(n for n, line in enumerate(lines) if n and line.split(";")[:3] == lines[n - 1].split(";")[:3])
+    lines[number] = lines[number].rpartition(";")[0]
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(ParseError, match=f"{number + 1}: expected .* fields"):
+        sar.coverage(path)
+
+
 def test_a_hole_in_the_middle(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     lines = (DATA / "plain.csv").read_text().splitlines()
