@@ -7,7 +7,7 @@ whole screen, is drawn over and never cleared, and shows less where there is les
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -105,15 +105,18 @@ class View:
     state : RunState
     watched : bool
         It is another process's: leaving the view does not end the run.
+    now : callable
+        Tells the time, in epoch seconds.
     """
 
-    def __init__(self, state: RunState, *, watched: bool = False) -> None:
+    def __init__(self, state: RunState, *, watched: bool = False, now: Callable[[], float] = time.time) -> None:
         self.state = state
         self.watched = watched
+        self._now = now
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         height = options.height or console.height
-        lines = _Drawing(self.state, options.max_width, time.time(), options.ascii_only)
+        lines = _Drawing(self.state, options.max_width, self._now(), options.ascii_only)
         yield Group(*list(lines.draw(height, watched=self.watched))[:height])
 
 
@@ -156,8 +159,8 @@ class _Drawing:
             yield self._line("")
         if watched:
             state = self.state
-            heard = f"process {state.process} on {state.host}, heard of {clock(self.at - state.updated)} ago"
-            yield self._line(f"Ctrl-C leaves this view, not the run: {heard}", "dim")
+            heard = f"process {state.process} on {state.host}, last word {clock(self.at - state.updated)} ago"
+            yield self._line(f"{heard}; Ctrl-C leaves this view only", "dim")
         else:
             yield self._line("Ctrl-C stops the run; the same command goes on with it", "dim")
 
