@@ -252,11 +252,12 @@ class _Drawing:
             row.add_column(width=min(17, max(13, self.width // 6)), no_wrap=True, overflow=self.overflow)
             row.add_column(ratio=1, no_wrap=True, overflow=self.overflow)
             row.add_column(width=4, justify="right", no_wrap=True)
-            values: list[str | Text] = [moment(result.ended, result.ended), cell.operation, cell.layout]
-            values.append(f"{cell.workers}w")
+            # as texts: strings would be read as markup
+            values = [Text(moment(result.ended, result.ended)), Text(cell.operation), Text(cell.layout)]
+            values.append(Text(f"{cell.workers}w"))
             if wide:
                 row.add_column(width=14, no_wrap=True)
-                values.append(cell.place.partition(",")[0])
+                values.append(Text(cell.place.partition(",")[0]))
             row.add_column(width=13, justify="right", no_wrap=True)
             values.append(Text(result.value or result.status, _COLOURS[result.status]))
             if self.width >= _NARROW - 16:
@@ -267,7 +268,7 @@ class _Drawing:
 
     def _interval(self, result: Result) -> str:
         if result.status != "valid":
-            return ", ".join(sorted(set(result.codes)))
+            return ", ".join(dict.fromkeys(result.codes))
         if result.execution.warmup:
             return "warm-up"
         if result.half_width is None:

@@ -30,7 +30,7 @@ def execution(repeat: int, began: float = NOW - 94) -> Execution:
 
 
 def outcome(repeat: int, status: Status, problem: str = "", **facts: object) -> Result:
-    codes = (problem.partition(" ")[0],) if problem else ()
+    codes = (problem.partition(" ")[0], "brick-offline") if problem else ()
     given = {"execution": execution(repeat), "ended": NOW - 60, "status": status, "codes": codes, "problem": problem}
     return Result.model_validate({**given, **facts})
 
@@ -100,6 +100,12 @@ def test_it_fits_every_screen(state: RunState, width: int, height: int) -> None:
     if width >= 40 and height >= 10:
         assert any("measuring" in line for line in lines)
         assert any("62 of 120" in line for line in lines)
+
+
+def test_a_result_that_is_not_valid_has_its_first_reason_and_names_are_no_markup(state: RunState) -> None:
+    state.recent = [outcome(1, "failed", "host-unreachable on c1: lost")]
+    state.recent[0].execution.layout = "[bold]mirror[/bold]"
+    assert re.search(r"write 4 GiB +\[bold\]mirror\[/bold\] +48w +failed host-unreachable", draw(state))
 
 
 def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: RunState) -> None:
