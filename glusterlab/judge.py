@@ -254,8 +254,12 @@ def _space_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
     bricks = {(brick.host, brick.path) for brick in health.bricks}
     for host, places in sorted(health.space.items()):
         for path, space in sorted(places.items()):
-            is_brick = any(name == host and Path(brick).is_relative_to(path) for name, brick in bricks)
-            least = max(MIN_FREE_BYTES, MIN_FREE_SHARE * space.size_bytes) if is_brick else MIN_FREE_BYTES
+            least = max(MIN_FREE_BYTES, MIN_FREE_SHARE * space.size_bytes)
+            if space.free_bytes >= least:
+                # next to all places of a thousand bricks are not looked for among them
+                continue
+            if not any(name == host and Path(brick).is_relative_to(path) for name, brick in bricks):
+                least = MIN_FREE_BYTES
             if space.free_bytes < least:
                 message = (
                     f"{path} is full {moment} the workload: expected {least:.0f} bytes free, found {space.free_bytes}"
