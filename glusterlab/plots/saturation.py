@@ -161,7 +161,7 @@ def saturation_figure(
     if _MACHINE in shown:
         subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
     sources = sorted({limit.source for limit in limits.values() if limit.source})
-    if sources:
+    if sources and any(panel.limit for panel in shown):
         subtitle.append(f"Limits as measured by the baseline {', '.join(sources)}.")
     subtitle += [note] if note else []
     key = layout_key(summary)

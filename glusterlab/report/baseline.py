@@ -50,7 +50,7 @@ def show_rates(results: Sequence[Rates], cluster: Cluster) -> None:
                 _mb(min(each.rates.values())),
                 _mb(max(each.rates.values())),
                 "" if expected is None else _mb(expected),
-                "" if expected is None else f"{each.median / expected:.0%}",
+                "" if expected is None else f"{100 * each.median / expected:.0f} %",
                 each.samples,
             )
         )
@@ -68,10 +68,8 @@ def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:
             named = ", ".join(f"{place} {_mb(rate)} MB/s" for rate, place in slow[:4])
             more = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
             what = "" if each.what == "link" else f" {each.operation}"
-            lines.append(
-                f"{_label(each, cluster)}{what}, {each.model}: below {_SLOW:.0%} of the median {_mb(each.median)} MB/s:"
-                f" {named}{more}"
-            )
+            bound = f"below {100 * _SLOW:.0f} % of the median {_mb(each.median)} MB/s"
+            lines.append(f"{_label(each, cluster)}{what}, {each.model}: {bound}: {named}{more}")
     return lines
 
 

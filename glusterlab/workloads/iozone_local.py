@@ -108,6 +108,10 @@ class IozoneLocal:
         if len(workers) != cell.workers:
             message = f"expected {cell.workers} workers on all servers, found {len(workers)}"
             problems.append(Reason(code="tool-incomplete", message=message))
+        short = [worker for worker in workers if worker.bytes != cell.file_size_bytes]
+        if short:
+            message = f"expected {cell.file_size_bytes} bytes of each file, found {short[0].bytes} of {short[0].host}"
+            problems.append(Reason(code="tool-incomplete", message=message))
         elapsed = max((part.elapsed_s for part in parts if part.elapsed_s), default=None)
         return WorkloadResult(
             tool=self.tool,

@@ -1,0 +1,95 @@
+"""Figures take their limits from a baseline, where there is one, and say so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from glusterlab.analysis import Limits, saturation, select
+from glusterlab.baseline import Baseline
+from glusterlab.plots import DISKS, memory_panels, panel_rows, saturation_figure
+from glusterlab.plots.style import Provenance
+from glusterlab.section import Section
+
+from .bench import make_cluster
+
+MEASURED = Limits(300e6, 200e6, 90e6, 95e6, source="pool-baseline")
+PROVENANCE = Provenance(campaign="synthetic", release="10.3", digest="0" * 64, testbed=False)
+
+
+class OneModel(Baseline):
+    """Knows the limits under one scale model."""
+
+    def limits(self, backing: str, scale: float, *, operations_limited: bool) -> Limits | None:
+        return MEASURED if (backing, scale, operations_limited) == ("raid6", 200.0, False) else None
+
+
+@pytest.fixture
+def section(tmp_path: Path) -> Section:
+    return Section(
+        tables=None,  # type: ignore[arg-type]  # nothing here reads them
+        published=pd.DataFrame(),
+        cluster=make_cluster(),
+        provenance=PROVENANCE,
+        folder=tmp_path,
+        formats=("csv",),
+        baseline=OneModel(tmp_path / "pool-baseline"),
+    )
+
+
+def rows_of(make: Callable[..., pd.DataFrame], **changed: Any) -> pd.DataFrame:
+    return make(
+        {("replicate", "write", 12): [18e6, 19e6, 20e6], ("disperse", "write", 12): [18e6, 19e6, 20e6]}, **changed
+    )
+
+
+def test_what_was_measured_goes_before_what_the_cluster_file_states(
+    section: Section, make_samples: Callable[..., pd.DataFrame]
+) -> None:
+    rows = rows_of(make_samples)
+    found = section.limits(rows)
+    backing = rows.drop_duplicates("cell_id").set_index("cell_id")["backing"]
+    assert {found[cell].source for cell in backing[backing == "raid6"].index} == {"pool-baseline"}
+    stated = [found[cell] for cell in backing[backing == "jbod"].index]
+    assert stated == [Limits(2.5e9 / 200, 1.25e9 / 200, 2 * 205e6 / 200, 2 * 212e6 / 200)]
+    other_model = section.limits(rows_of(make_samples, scale=100))
+    assert {limits.source for limits in other_model.values()} == {""}
+
+
+def texts(figure: Figure) -> str:
+    return " ".join(text.get_text() for text in figure.findobj() if hasattr(text, "get_text"))
+
+
+@pytest.mark.parametrize("source", ["pool-baseline", ""])
+def test_a_figure_with_limits_says_which_they_are(
+    section: Section,
+    make_samples: Callable[..., pd.DataFrame],
+    make_telemetry: Callable[[pd.DataFrame], pd.DataFrame],
+    monkeypatch: pytest.MonkeyPatch,
+    source: str,
+) -> None:
+    drawn: list[Figure] = []
+
+    def keep(*arguments: Any, **settings: Any) -> Figure:
+        drawn.append(saturation_figure(*arguments, **settings))
+        return drawn[-1]
+
+    monkeypatch.setattr("glusterlab.plots.style.save", lambda *_: None)
+    rows = select(make_samples({("replicate", "write", 12): [18e6, 19e6, 20e6]}), tool="iozone")
+    summary = saturation(make_telemetry(rows), rows)
+    limits = dict.fromkeys(rows["cell_id"], Limits(300e6, 200e6, 90e6, 95e6, source=source))
+    for name, panels in (("fig44-disks", DISKS), ("fig43-memory", memory_panels(testbed=False))):
+        table = panel_rows(summary, panels)
+        section.show(name, table, keep, title="T", caption="C.", missing="M", panels=panels, limits=limits)
+    said = [
+        json.loads((section.folder / f"{name}.json").read_text())["caption"] for name in ("fig44-disks", "fig43-memory")
+    ]
+    sentence = "Limits as measured by the baseline pool-baseline."
+    assert said == ([f"C. {sentence}", "C."] if source else ["C.", "C."])
+    assert [sentence in texts(figure) for figure in drawn] == [bool(source), False]

@@ -1,0 +1,142 @@
+"""The tools of a baseline: what they are told to do, and what real outputs say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import ParseError
+from glusterlab.spec import Cell
+from glusterlab.spec.cell import Layout
+from glusterlab.spec.cluster import ScaleModel
+from glusterlab.workloads import LOCAL_TOOLS, LocalJob
+
+from .bench import make_cluster
+
+DATA = Path(__file__).parent / "data"
+MODEL = ScaleModel(name="large-file", scale=200)
+
+
+def cell_of(tool: str, operation: str, workers: int, size: int = 3968 << 10, record: int = 128 << 10) -> Cell:
+    return Cell(
+        layout=Layout(name="jbod", type="other", subvolumes=1, backing="jbod"),
+        access="none",
+        tool=tool,
+        operation=operation,
+        file_size_bytes=size,
+        nominal_file_size_bytes=size,
+        record_size_bytes=record,
+        workers=workers,
+        model=MODEL,
+        options=("-t", "4") if tool == "iperf3" else (),
+    )
+
+
+def job_of(cell: Cell) -> LocalJob:
+    cluster = make_cluster()
+    return LocalJob(cell, cluster.servers, cluster.clients, ("/b/d1", "/b/d2"), "/var/tmp/glusterlab", 60.0)
+
+
+def test_every_disk_of_every_server_is_a_worker() -> None:
+    result = LOCAL_TOOLS["iozone-local"].parse(DATA / "iozone-write", cell_of("iozone-local", "write", 6))
+    assert result.problems == ()
+    assert result.tool_version == "3.489"
+    assert [worker.host for worker in result.worker_results] == [
+        f"server0{n}:/bricks/jbod/d0{disk}" for n in (1, 2, 3) for disk in (1, 2)
+    ]
+    assert [worker.worker for worker in result.worker_results] == [1, 2, 3, 4, 5, 6]
+    rates = [worker.throughput_bytes_per_s or 0 for worker in result.worker_results]
+    assert all(0.97e6 < rate < 1.03e6 for rate in rates)
+    assert result.throughput_bytes_per_s == pytest.approx(sum(rates), rel=1e-3)
+
+
+def test_a_server_without_its_report_is_missed(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "iozone-write", tmp_path / "workload")
+    (tmp_path / "workload/server02.txt").unlink()
+    tool, cell = LOCAL_TOOLS["iozone-local"], cell_of("iozone-local", "write", 6)
+    assert [reason.code for reason in tool.parse(tmp_path / "workload", cell).problems] == ["tool-incomplete"]
+    (tmp_path / "workload/server02.txt").write_text("iozone: command not found\n")
+    with pytest.raises(ParseError, match="one IOzone run"):
+        tool.parse(tmp_path / "workload", cell)
+
+
+def test_a_full_disk_and_a_short_file_have_their_reasons(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "iozone-write", tmp_path / "workload")
+    (tmp_path / "workload/server02.txt.stderr").write_text("write: No space left on device\n")
+    result = LOCAL_TOOLS["iozone-local"].parse(tmp_path / "workload", cell_of("iozone-local", "write", 6))
+    assert [(reason.code, reason.host) for reason in result.problems] == [("disk-full", "server02")]
+    bigger = cell_of("iozone-local", "write", 6, size=8 << 20)
+    assert "tool-incomplete" in {
+        reason.code for reason in LOCAL_TOOLS["iozone-local"].parse(DATA / "iozone-write", bigger).problems
+    }
+
+
+def test_one_disk_of_each_server_is_the_first() -> None:
+    tool = LOCAL_TOOLS["iozone-local"]
+    [alone] = tool.rounds(job_of(cell_of("iozone-local", "read", 2)))
+    [together] = tool.rounds(job_of(cell_of("iozone-local", "read", 4)))
+    assert [step.command.host for step in alone] == ["s1", "s2"]
+    assert alone[0].command.script.endswith("-i 1 -F /b/d1/glusterlab-baseline/iozone.DUMMY")
+    assert "-t 2 " in together[0].command.script
+    assert together[0].command.script.endswith("/b/d2/glusterlab-baseline/iozone.DUMMY")
+    assert "-x" in together[0].command.script.split()
+
+
+def test_what_the_receivers_counted_is_a_worker_per_pair() -> None:
+    result = LOCAL_TOOLS["iperf3"].parse(DATA / "iperf3-receive", cell_of("iperf3", "receive", 10, 131072, 131072))
+    assert result.problems == ()
+    assert result.tool_version == "3.12"
+    places = {worker.host for worker in result.worker_results}
+    # server02 was the client, and the data came to it
+    assert "client02 to server02" in places
+    assert len(places) == 10
+    between_servers = [
+        worker.throughput_bytes_per_s or 0
+        for worker in result.worker_results
+        if (worker.host or "").count("server") == 2
+    ]
+    assert all(11.9e6 < rate < 12.6e6 for rate in between_servers)
+    assert result.elapsed_s == pytest.approx(20, abs=0.1)
+
+
+def test_a_pair_that_could_not_connect_is_named_although_iperf3_ended_well(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "iperf3-receive", tmp_path / "workload")
+    refused = {"start": {"connected": [], "version": "iperf 3.12"}, "intervals": [], "end": {}}
+    refused["error"] = "unable to connect to server: Connection refused"
+    file = min((tmp_path / "workload").glob("*/*.json"))
+    file.write_text(json.dumps(refused))
+    result = LOCAL_TOOLS["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
+    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
+    assert "Connection refused" in result.problems[0].message
+    assert " to " in result.problems[0].message
+    file.unlink()
+    result = LOCAL_TOOLS["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
+    assert "expected 10 pairs of hosts, found 9" in result.problems[0].message
+
+
+def test_many_bad_pairs_are_counted_not_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "workload"
+    shutil.copytree(DATA / "iperf3-receive", folder)
+    for file in sorted(folder.glob("*/*.json"))[:8]:
+        file.write_text("{}\n")
+    reasons = LOCAL_TOOLS["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072)).problems
+    assert len(reasons) == 7
+    assert reasons[5].message == "and 3 more pairs without a result"
+    shutil.rmtree(folder)
+    folder.mkdir()
+    with pytest.raises(ParseError, match="every pair of hosts"):
+        LOCAL_TOOLS["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072))
+
+
+def test_a_server_waits_for_each_client() -> None:
+    rounds = LOCAL_TOOLS["iperf3"].rounds(job_of(cell_of("iperf3", "receive", 3, 131072, 131072)))
+    assert len(rounds) == 3
+    for steps in rounds:
+        server, client = steps
+        assert server.output == ""
+        assert server.command.argv == ("iperf3", "-s", "-1", "-p", "5201")
+        assert client.output.endswith(f"/{client.command.host}_{server.command.host}.json")
+        assert " -R " in client.command.shell
