@@ -6,7 +6,7 @@ A line of log.txt has the local date and time with its offset, a level and a mes
     2026-11-20 22:33:47 +0100 WARNING iozone-read-... repeat 2: invalid in 53 s: heal-pending: 3 entries
 
 events.jsonl has an object per line, with ``time`` (epoch seconds), ``level`` and ``message``, or a command that was run
-on a host. Campaigns of releases before 0.4 have such objects in their log.txt.
+on a host. Campaigns from before there was an events.jsonl have such objects in their log.txt.
 """
 
 from __future__ import annotations
