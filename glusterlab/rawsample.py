@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -134,7 +134,7 @@ def read_cell(path: Path) -> Cell:
 class SampleWriter:
     """Writes one sample; a context manager that removes the partial folder when the sample was not finished."""
 
-    def __init__(self, store: RawStore, cell: Cell, number: int, place: Mapping[str, int]) -> None:
+    def __init__(self, store: RawStore, cell: Cell, number: int, place: Mapping[str, Any]) -> None:
         self.cell = cell
         self.number = number
         self.folder = store.path / "cells" / cell.id / f".sample-{number:02d}.partial"

@@ -99,7 +99,10 @@ def finish(writer: SampleWriter, cell: Cell) -> Sample:
     )
 
 
-def add_sample(store: RawStore, cell: Cell, repeat: int = 1, *, warmup: bool = False) -> Sample:
+def add_sample(store: RawStore, cell: Cell, repeat: int | None = None, *, warmup: bool = False) -> Sample:
+    """Store a valid sample: the next repeat of its cell, unless one is named."""
+    if repeat is None:
+        repeat = 1 + sum(sample.warmup == warmup for sample in store.samples(cell.id))
     place = {"repeat": repeat, "round": 0 if warmup else repeat, "order": repeat, "attempt": 1}
     with store.begin_sample(cell, **place, warmup=warmup) as writer:
         fill(writer, cell)
