@@ -186,6 +186,136 @@ def test_a_silent_host_is_given_up_after_the_connect_timeout(tmp_path: Path) -> 
         assert time.monotonic() - began < 5
 
 
+def test_files_of_ssh_are_read_once_for_many_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A configuration that is copied for each host, or read again, made 128 hosts take a minute and 700 MB."""
+    import paramiko
+
+    hosts = [Host(name=f"h{n:03d}", address=f"127.0.0.{n + 1}") for n in range(40)]
+    (tmp_path / "known_hosts").write_text("")
+    (tmp_path / "ssh_config").write_text(
+        "".join(f"Host {host.name}\n  Port {2000 + n}\n" for n, host in enumerate(hosts))
+        + f"Host *\n  UserKnownHostsFile {tmp_path}/known_hosts\n  GlobalKnownHostsFile none\n"
+    )
+    read: list[str] = []
+    parse, load = paramiko.SSHConfig.parse, paramiko.HostKeys.load
+    monkeypatch.setattr(paramiko.SSHConfig, "parse", lambda *words: read.append("rules") or parse(*words))
+    monkeypatch.setattr(paramiko.HostKeys, "load", lambda *words: read.append("keys") or load(*words))
+    through = FabricTransport(ssh_config=tmp_path / "ssh_config", user="root")
+    connections = [through._new_connection(host) for host in hosts]
+    assert read == ["rules", "keys"]
+    assert [(made.host, made.port) for made in connections] == [(h.address, 2000 + n) for n, h in enumerate(hosts)]
+    assert {len(made.config.base_ssh_config.get_hostnames()) for made in connections} == {41}
+
+
+def test_keys_of_known_hosts_are_those_of_the_host_and_port(tmp_path: Path) -> None:
+    import paramiko
+
+    keys = [paramiko.ECDSAKey.generate() for _ in range(3)]
+    hashed = paramiko.HostKeys.hash_host("gl-s02")
+    names = ("gl-s01,[gl-s01]:2022", hashed, "other")
+    lines = [f"{name} {key.get_name()} {key.get_base64()}\n" for name, key in zip(names, keys, strict=True)]
+    (tmp_path / "known_hosts").write_text("".join(lines))
+    for port, name, expected in ((22, "gl-s01", keys[0]), (2022, "gl-s01", keys[0]), (22, "gl-s02", keys[1])):
+        config = tmp_path / "ssh_config"
+        config.write_text(f"Host *\n  Port {port}\n  UserKnownHostsFile {tmp_path}/known_hosts\n")
+        made = FabricTransport(ssh_config=config, user="root")._new_connection(Host(name=name))
+        where = name if port == 22 else f"[{name}]:{port}"
+        known = made.client.get_host_keys()
+        assert list(known) == [where]
+        assert known.check(where, expected)
+
+
+def test_an_ssh_config_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    config = tmp_path / "ssh_config"
+    for text, found in ((None, "No such file"), ("Host a\n  no-value\n", "Unparsable line")):
+        if text is not None:
+            config.write_text(text)
+        message = str(Pool([ALPHA], FabricTransport(ssh_config=config)).connect()["alpha"])
+        assert f"the ssh_config {config} cannot be read" in message
+        assert found in message
+
+
+def test_only_so_many_hosts_are_connected_at_once(server: sshd.LoopbackSshd, monkeypatch: pytest.MonkeyPatch) -> None:
+    from glusterlab.hosts import transport as module
+
+    config = server.folder / "many_config"
+    config.write_text(server.ssh_config.read_text().replace("Host alpha beta", "Host *"))
+    busy = most = 0
+    lock, connect = threading.Lock(), module._open
+
+    def watched(connection: object, host: Host) -> None:
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        connect(connection, host)
+        with lock:
+            busy -= 1
+
+    monkeypatch.setattr(module, "_open", watched)
+    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    pool = Pool([Host(name=f"h{n}") for n in range(12)], FabricTransport(ssh_config=config, user=getpass.getuser()))
+    assert pool.connect() == {}
+    pool.close()
+    assert 1 < most <= 3
+
+
+LOST = """\
+set -eu
+ip netns add "$1"
+ip link add "$1" type veth peer name eth0 netns "$1"
+ip addr add 10.214.1.1/30 dev "$1"
+ip link set "$1" up
+ip -n "$1" addr add 10.214.1.2/30 dev eth0
+ip -n "$1" link set eth0 up
+"""
+
+
+def test_a_host_that_falls_silent_is_lost_long_before_the_deadline(
+    server: sshd.LoopbackSshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cable is pulled: no connection is closed, packets are just not answered any more."""
+    import subprocess
+
+    from glusterlab.hosts import transport as module
+
+    monkeypatch.setattr(module, "_SILENCE_S", 2)
+    monkeypatch.setattr(module, "_KEEPALIVE_S", 1)
+    space = f"gltest{os.getpid()}"[:15]
+    settings = server.folder / "sshd_config"
+    elsewhere = tmp_path / "sshd_config"
+    elsewhere.write_text(settings.read_text().replace("ListenAddress 127.0.0.1", "ListenAddress 10.214.1.2"))
+    config = tmp_path / "ssh_config"
+    config.write_text(
+        f"Host *\n  HostName 10.214.1.2\n  Port {server.port}\n  IdentityFile {server.folder}/user_key\n"
+        "  IdentitiesOnly yes\n"
+    )
+    process = None
+    try:
+        done = subprocess.run(["sh", "-c", LOST, "sh", space], capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"no network namespace can be made here: {done.stderr.strip()}")
+        process = subprocess.Popen(
+            ["ip", "netns", "exec", space, str(sshd.SSHD), "-D", "-e", "-f", elsewhere], stderr=subprocess.DEVNULL
+        )
+        through = FabricTransport(ssh_config=config, user="root", check_host_keys=False)
+        pool = Pool([ALPHA], through)
+        until = time.monotonic() + 20
+        while pool.connect() and time.monotonic() < until:
+            time.sleep(0.1)
+        threading.Timer(0.5, subprocess.run, (["ip", "link", "set", space, "down"],)).start()
+        began = time.monotonic()
+        error = pool.run({"alpha": Command("sleep 300", deadline_s=300.0)}).failed["alpha"]
+        assert "the connection was lost" in str(error)
+        assert time.monotonic() - began < 60
+        pool.close()
+    finally:
+        if process is not None:
+            sshd.LoopbackSshd(tmp_path, server.port, process).stop()
+        subprocess.run(["ip", "netns", "delete", space], capture_output=True, check=False)
+        subprocess.run(["ip", "link", "delete", space], capture_output=True, check=False)
+
+
 class Hanging:
     """A transport whose library never returns."""
 
