@@ -107,7 +107,8 @@ class Room:
         """Let scripts on a host read a clock that is off by some seconds; 0 sets it right.
 
         Namespaces have no real-time clock of their own: so `date`, and the shell without its own clock variables, are
-        found earlier in PATH. What reads the kernel's clock itself, such as sadc, keeps the right time.
+        found earlier in PATH (with SHLVL, because a first shell below sshd reads no BASH_ENV). What reads the kernel's
+        clock itself, such as sadc, keeps the right time.
         """
         places = "/usr/local/bin/date /usr/local/bin/bash /etc/wrong-clock"
         if not seconds:
@@ -117,7 +118,7 @@ class Room:
             host,
             "printf 'unset EPOCHREALTIME EPOCHSECONDS\\n' >/etc/wrong-clock\n"
             f'printf \'#!/bin/sh\\nexec /bin/date -d "{seconds:+d} seconds" "$@"\\n\' >/usr/local/bin/date\n'
-            "printf '#!/bin/sh\\nBASH_ENV=/etc/wrong-clock exec /bin/bash \"$@\"\\n' >/usr/local/bin/bash\n"
+            "printf '#!/bin/sh\\nSHLVL=3 BASH_ENV=/etc/wrong-clock exec /bin/bash \"$@\"\\n' >/usr/local/bin/bash\n"
             "chmod 755 /usr/local/bin/date /usr/local/bin/bash",
         )
 
