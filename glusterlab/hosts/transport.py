@@ -6,6 +6,7 @@ bytes, and a command ends at its deadline or when the run is stopped, whatever t
 
 from __future__ import annotations
 
+import logging
 import math
 import select
 import socket
@@ -19,6 +20,9 @@ from glusterlab.errors import HostError
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Host
+
+# What it would say into a live view, such as "Socket exception: No route to host (113)", is the error of a host here.
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 _POLL_S = 0.25
 _CHUNK = 1 << 16
