@@ -33,6 +33,7 @@ from .fields import (
     problem,
     suggest,
 )
+from .tooloptions import refused
 
 __all__ = [
     "Access",
@@ -133,6 +134,10 @@ class WorkloadSpec(SpecModel):
                 f"expected a size for each of the {len(self.file_size)} file sizes, found {len(self.stands_for)}",
                 "stands_for",
             )
+        for n, option in enumerate(self.options):
+            why = next((why for tool in self.tool if (why := refused(tool, option))), None)
+            if why is not None:
+                raise problem(why, "options", n)
         return self
 
 

@@ -215,6 +215,9 @@ def _host_path(value: object) -> str:
         raise ValueError(f"expected {form}, found {describe(value)}")
     if not value.startswith("/") or re.search(r"[\x00-\x1f\x7f]", value):
         raise ValueError(f"expected {form}, found {describe(value)}")
+    if re.search(r"[\s\\#]", value):
+        # what the kernel says of mounts has them in another form, and tools split their files at blanks
+        raise ValueError(f"expected {form} without blanks, '\\' and '#', found {describe(value)}")
     parts = [part for part in value.split("/") if part]
     if not parts or any(part in (".", "..") for part in parts):
         raise ValueError(f"expected {form} without '.' and '..' and below /, found {describe(value)}")

@@ -1,0 +1,257 @@
+"""Every script that a run sends is run here by a real bash, of a cluster whose paths are as hostile as they may be.
+
+The bash finds no program at all: what it would start is recorded instead, word by word.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from glusterlab import runner
+from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.fake import FakeTransport
+from glusterlab.hosts.transport import Outcome
+from glusterlab.judge import Judgement
+from glusterlab.raw import RawStore
+from glusterlab.spec import Campaign, Cell, Cluster
+from glusterlab.spec.cluster import Backing, Host, Ssh
+
+SANDBOX = r"""
+command_not_found_handle() { record "$@"; }
+record() {
+    printf '%s\0' "$@" >&7
+    printf '\1\0' >&7
+}
+# what waits for a process would wait for ever here
+sleep() { naps=$((naps + 1)); [ "$naps" -lt 5 ] || builtin exit; }
+exec() { "$@"; }
+cd() { record cd "$@"; }
+set() { :; }
+exit() { :; }
+for name in $NAMES; do eval "$name() { record $name \"\$@\"; }"; done
+gl_part() { record gl_part "$@"; "${@:2}"; }
+"""
+
+
+def words_of(text: str, names: set[str], folder: Path) -> list[list[str]]:
+    """What a script would start, without any program within reach."""
+    output = folder / "words"
+    script = f'exec 7>"{output}"\nNAMES="{" ".join(sorted(names))}"\nPATH=/nowhere\n{SANDBOX}\n{text}\n'
+    subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, timeout=30, check=False)
+    found: list[list[str]] = [[]]
+    for word in output.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]:
+        if word == "\1":
+            found.append([])
+        else:
+            found[-1].append(word)
+    # a script that is an argument is looked into, too, but for the one that reads what follows
+    for words in found[:-1]:
+        for shell, option, inner in zip(words, words[1:], words[2:], strict=False):
+            if shell in ("sh", "bash") and option == "-c" and "$(cat)" not in inner:
+                found[-1:-1] = words_of(inner, names, folder)
+    return found[:-1]
+
+
+def hostile(canary: Path) -> str:
+    """A path that does harm wherever it is not quoted; blanks are refused by the model."""
+    touch = f"$(:>{canary})`:>{canary}`;:>{canary};&:>{canary}&|:>{canary}"
+    return f"/srv/mark'{touch}'\"{touch}\"*?[a]~!{{a,b}}$HOME-ü--end"
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    return tmp_path / "canary"
+
+
+def cluster_of(canary: Path, root: Path) -> Cluster:
+    evil = hostile(canary)
+    checkout = root / "smallfile"
+    checkout.mkdir()
+    (checkout / "smallfile_cli.py").write_text("print()")
+    return Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "pool",
+            "servers": [{"name": f"s{n}", "address": f"10.0.0.{n}", "devices": ["sdb"]} for n in (1, 2)],
+            "clients": [{"name": "c1"}, {"name": "c2", "address": "fe80::1%eth0"}],
+            "hardware": {
+                "disks_per_server": 1,
+                "disk_write": "205 MB/s",
+                "disk_read": "212 MB/s",
+                "server_link": "20 Gbit/s",
+                "client_link": "10 Gbit/s",
+            },
+            "backings": {"jbod": {"bricks": [f"{evil}/brick"], "kind": "jbod"}},
+            "work_dir": f"{evil}/work",
+            "mount_root": f"{evil}/mount",
+            "shared_dir": f"{evil}/shared",
+            "smallfile": {"checkout": str(checkout)},
+        }
+    )
+
+
+CAMPAIGN: dict[str, Any] = {
+    "schema_version": 1,
+    "name": "night",
+    "study": "supermicro-2017",
+    "seed": 7,
+    "repeats": 1,
+    "attempts": 1,
+    "layouts": [{"name": "plain", "type": "distribute", "geometry": "2", "backing": "jbod"}],
+    "workloads": [
+        {
+            "tool": "iozone",
+            "operations": ["write", "read"],
+            "file_size": "1 MiB",
+            "record_size": "64 KiB",
+            "options": ["-I", "$(:>canary)"],
+        },
+        {"tool": "smallfile", "operations": ["create", "read"], "file_size": "4 KiB", "files_per_worker": 2},
+    ],
+    "workers": [2],
+    "deadline": "1 min",
+}
+
+
+class Recorder(FakeTransport):
+    """Keeps the command lines as well, of which most only read a script."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.lines: set[str] = set()
+
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+        self.lines.add(command)
+        return super().execute(host, command, stdin, deadline_s, stop)
+
+
+def valid(folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:
+    del folder, cell, servers, clients
+    return Judgement("valid", (), None)
+
+
+@pytest.fixture
+def sent(tmp_path: Path, canary: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """All scripts of a whole run, with volume options that are hostile, too."""
+    campaign = {**CAMPAIGN}
+    campaign["layouts"] = [{**CAMPAIGN["layouts"][0], "options": {"auth.allow": f"*';:>{canary};$(:>{canary})"}}]
+    cluster = cluster_of(canary, tmp_path)
+    transport = Recorder(cluster)
+    monkeypatch.setattr("glusterlab.sample.judge", valid)
+    runner.run(Campaign.model_validate(campaign), cluster, tmp_path / "raw", pool=Pool(cluster.hosts, transport))
+    assert len(RawStore(tmp_path / "raw" / "night").samples()) == 4
+    return sorted({text for _, text in transport.calls if "\0" not in text} | transport.lines)
+
+
+def test_nothing_of_a_specification_is_ever_executed_and_every_word_arrives_whole(
+    sent: list[str], tmp_path: Path, canary: Path
+) -> None:
+    evil = hostile(canary)
+    names = {word for text in sent for word in text.replace("'", " ").split() if word.startswith("gl_")}
+    folder = tmp_path / "bash"
+    folder.mkdir()
+    started: set[str] = set()
+    whole = 0
+    for text in sent:
+        for words in words_of(text, names - {"gl_part"}, folder):
+            started |= {words[0], *(word for word in words if word in ("iozone", "python3", "ssh"))}
+            for word in words[1:]:
+                # a script within a script is quoted once more, and has been run as well
+                if "mark'" in word and words[0] not in ("sh", "bash") and "-c" not in words:
+                    assert evil in word, (words[0], word)
+                    whole += 1
+        assert not canary.exists(), text
+        assert not (folder / "canary").exists(), text
+    assert {"iozone", "python3", "gl_take", "gl_mount", "gl_make_brick", "gl_gluster", "mkdir"} <= started | names
+    assert whole > 50
+
+
+def test_a_word_that_is_not_quoted_would_be_noticed(tmp_path: Path, canary: Path) -> None:
+    words_of(f"mkdir {hostile(canary)}", set(), tmp_path)
+    assert canary.exists()
+
+
+BAD_NAMES = [
+    "",
+    "-rf",
+    "a b",
+    "a;b",
+    "$(id)",
+    "`id`",
+    "a\nb",
+    "a'b",
+    'a"b',
+    "ü",
+    "a/b",
+    "a\\b",
+    "a|b",
+    "a&b",
+    "*",
+    "a\0b",
+]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
+def test_names_that_no_host_has_are_refused(name: str) -> None:
+    for key in ("name", "address", "interface"):
+        with pytest.raises(ValidationError):
+            Host.model_validate({"name": "s1", key: name} if name else {"name": ""})
+    with pytest.raises(ValidationError):
+        Host.model_validate({"name": "s1", "devices": [name]})
+    with pytest.raises(ValidationError):
+        Ssh.model_validate({"user": name})
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "relative", "-rf", "/", "/a/../b", "/a/./b", "/a b", "/a\tb", "/a\nb", "/a\0b", "/a\\b", "/a#b", "/a\u2003b"],
+)
+def test_paths_that_cannot_be_carried_are_refused(path: str) -> None:
+    with pytest.raises(ValidationError):
+        Backing.model_validate({"bricks": [path], "kind": "jbod"})
+
+
+@pytest.mark.parametrize(
+    ("tool", "option"),
+    [
+        ("iozone", "-f"),
+        ("iozone", "-f/dev/sda"),
+        ("iozone", "-fx"),
+        ("iozone", "-F"),
+        ("iozone", "/dev/sda"),
+        ("iozone", "-+m"),
+        ("iozone", "-b"),
+        ("iozone", "-I\n"),
+        ("smallfile", "--top"),
+        ("smallfile", "--top=x"),
+        ("smallfile", "--to"),
+        ("smallfile", "--operation=cleanup"),
+        ("smallfile", "--yaml-input-file"),
+    ],
+)
+def test_a_campaign_cannot_turn_a_tool_on_other_files(tool: str, option: str) -> None:
+    workload: dict[str, Any] = {
+        "tool": tool,
+        "operations": ["read"],
+        "file_size": "1 MiB",
+        "record_size": "64 KiB",
+        "options": [option],
+    }
+    if tool == "smallfile":
+        workload = {
+            "tool": tool,
+            "operations": ["read"],
+            "file_size": "4 KiB",
+            "files_per_worker": 1,
+            "options": [option],
+        }
+    with pytest.raises(ValidationError, match="expected"):
+        Campaign.model_validate({**CAMPAIGN, "workloads": [workload]})
+    for harmless in ("-I", "-+d") if tool == "iozone" else ("--record-size", "64", "--fsync", "Y"):
+        Campaign.model_validate({**CAMPAIGN, "workloads": [{**workload, "options": [harmless]}]})
