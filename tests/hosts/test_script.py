@@ -42,6 +42,37 @@ def test_any_bytes_pass_and_exit_codes_are_kept() -> None:
     assert parts["empty"].data == b""
 
 
+def test_what_a_part_holds_is_never_taken_for_the_report(tmp_path: Path) -> None:
+    inner = script.write_part("inner", script.Part(3, b"x"))
+    (tmp_path / "file").write_bytes(inner + b"part \n\n")
+    parts = report(f"gl_part outer cat {tmp_path}/file\ngl_part big head -c 3000000 /dev/zero\ngl_part last printf end")
+    assert list(parts) == ["outer", "big", "last"]
+    assert parts["outer"] == script.Part(0, inner + b"part \n\n")
+    assert parts["big"].data == bytes(3_000_000)
+
+
+def test_a_part_is_no_reason_for_a_script_to_end_unless_it_fails_under_set_e() -> None:
+    assert list(report("gl_part bad false\ngl_part next true")) == ["bad", "next"]
+    assert list(report("set -e\ngl_part good true\ngl_part bad false\ngl_part never true")) == ["good", "bad"]
+
+
+def test_what_the_shell_reads_itself_is_what_other_tools_read(tmp_path: Path) -> None:
+    count = "awk '/^drop_(pagecache|slab) / { n += $2 } END { print n + 0 }' /proc/vmstat"
+    done = bash(f"gl_dropped; echo $dropped; {count}").stdout.split()
+    assert len(done) == 2
+    assert done[0] == done[1]
+    kind = subprocess.run(["stat", "-f", "-c", "%T", "/proc"], capture_output=True, text=True, check=True).stdout
+    assert bash("gl_mounted /proc").stdout.decode().split()[1] == kind.strip()
+    none = bash(script.call("gl_mounted", str(tmp_path)))
+    assert (none.returncode, none.stdout) == (1, b"")
+    now = time.time()
+    # bash before 5.0 does not tell the time
+    for before in ("", "unset EPOCHREALTIME\n"):
+        word, seconds = bash(f"{before}gl_clock").stdout.split()
+        assert word == b"clock"
+        assert now - 1 < float(seconds) < now + 60
+
+
 def test_a_greeting_is_skipped_and_other_noise_is_refused() -> None:
     part = script.write_part("a", script.Part(0, b"x"))
     assert script.read_parts(result(b"Welcome to this host\n" + part))["a"].text == "x"
