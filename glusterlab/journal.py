@@ -24,6 +24,7 @@ from typing import Any, Literal, cast, get_args
 
 from glusterlab.errors import RawStoreError
 from glusterlab.rawfiles import write_error
+from glusterlab.secrets import redact, redact_all
 
 LOG = "log.txt"
 EVENTS = "events.jsonl"
@@ -113,7 +114,8 @@ class Journal:
         RawStoreError
             When it cannot be written.
         """
-        event = Event(round(time.time(), 3), level, message, details)
+        kept = {key: redact_all(details[key]) for key in details}
+        event = Event(round(time.time(), 3), level, redact(message), kept)
         self._append(LOG, event.line)
         self._append(EVENTS, _dump(event))
 
@@ -125,7 +127,8 @@ class Journal:
         RawStoreError
             When it cannot be written.
         """
-        self._append(EVENTS, _dump(Event(round(time.time(), 3), "info", "", details)))
+        kept = {key: redact_all(details[key]) for key in details}
+        self._append(EVENTS, _dump(Event(round(time.time(), 3), "info", "", kept)))
 
     def _append(self, name: str, line: str) -> None:
         path = self._folder / name

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from glusterlab.errors import CommandError, HostError, VolumeError
+from glusterlab.secrets import redact
 
 ReasonCode = Literal[
     "tool-failed",
@@ -163,7 +164,7 @@ class Reason(BaseModel):
     ----------
     code : ReasonCode
     message : str
-        What was expected and what was found, in one sentence.
+        What was expected and what was found, in one sentence; it is stored, so secrets in it are taken out.
     host : str or None
         The host that it concerns, where there is one.
     """
@@ -171,7 +172,7 @@ class Reason(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     code: ReasonCode
-    message: str
+    message: Annotated[str, AfterValidator(redact)]
     host: str | None = None
 
     def __str__(self) -> str:

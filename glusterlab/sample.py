@@ -21,6 +21,7 @@ from glusterlab.hosts.quoting import join, quote
 from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, bricks_of, health_reasons, judge
 from glusterlab.raw import Window, dump_json
 from glusterlab.reasons import Reason, code_of
+from glusterlab.secrets import redact
 from glusterlab.telemetry import sar
 from glusterlab.workloads import WORKLOADS
 from glusterlab.workloads.base import HostCommand, Job, Workload, WorkloadResult
@@ -268,7 +269,7 @@ class SampleRun:
         remote = Command(command.shell, deadline_s=command.deadline_s)
         result = result_of(self.site.pool.run({command.host: remote}), command.host)
         self.record = CommandRecord(
-            argv=list(command.words),
+            argv=[redact(word) for word in command.words],
             host=command.host,
             start=result.start,
             end=result.end,
@@ -424,13 +425,14 @@ def result_of(answer: Results, host: str) -> CommandResult:
 
 
 def loggable(text: str) -> str:
-    """A script as the log keeps it: a long one is cut, and its digest says what it was.
+    """A script as the log keeps it: without secrets; a long one is cut, and its digest says what it was.
 
     Examples
     --------
     >>> loggable("sync")
     'sync'
     """
+    text = redact(text)
     if len(text) <= _LOGGED_CHARACTERS:
         return text
     digest = hashlib.sha256(text.encode()).hexdigest()

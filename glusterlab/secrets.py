@@ -6,7 +6,7 @@ What is looked for is what is known to be secret by its form. A password that st
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 REDACTED = "[redacted]"
@@ -95,6 +95,23 @@ def redact(text: str) -> str:
         for pattern in _PATTERNS.values():
             text = pattern.sub(_without_value, text)
     return text
+
+
+def redact_all(value: object) -> object:
+    """Plain data with every text in it redacted.
+
+    Examples
+    --------
+    >>> redact_all({"argv": ["mount", "password=hunter2"], "code": 1})
+    {'argv': ['mount', 'password=[redacted]'], 'code': 1}
+    """
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, Mapping):
+        return {name: redact_all(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [redact_all(each) for each in value]
+    return value
 
 
 def _without_value(match: re.Match[str]) -> str:

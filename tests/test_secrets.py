@@ -88,3 +88,63 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_the_search_takes_time_that_grows_with_the_text() -> None:
     for piece in ("password", "a", "-", "://a:", "<secret", "--password ", "token=", "eyJ"):
         list(find(piece * (400_000 // len(piece))))
+
+
+CLUSTER = {
+    "schema_version": 1,
+    "name": "pool",
+    "servers": [{"name": "s1"}],
+    "clients": [{"name": "c1"}],
+    "hardware": {
+        "disks_per_server": 1,
+        "disk_write": "205 MB/s",
+        "disk_read": "212 MB/s",
+        "server_link": "20 Gbit/s",
+        "client_link": "10 Gbit/s",
+    },
+    "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
+}
+CAMPAIGN = {
+    "schema_version": 1,
+    "name": "night",
+    "study": "supermicro-2017",
+    "seed": 7,
+    "repeats": 1,
+    "attempts": 1,
+    "layouts": [{"name": "plain", "type": "distribute", "geometry": "1", "backing": "jbod"}],
+    "workloads": [
+        {"tool": "iozone", "operations": ["write"], "file_size": "1 MiB", "options": ["-I", "--password=hunter2"]}
+        | {"record_size": "64 KiB"}
+    ],
+    "workers": [1],
+    "deadline": "1 min",
+}
+
+
+def test_what_hosts_say_reaches_raw_without_its_secrets(tmp_path: Path) -> None:
+    from glusterlab import runner
+    from glusterlab.hosts.connection import Pool
+    from glusterlab.hosts.fake import FakeTransport
+    from glusterlab.hosts.transport import Outcome
+    from glusterlab.spec import Campaign, Cluster
+
+    cluster = Cluster.model_validate(CLUSTER)
+    transport = FakeTransport(cluster)
+    transport.facts = {"c1": {"tool ssh": "OpenSSH_9.2 password=hunter2", "os": "Debian token=hunter2hunter2hunter2"}}
+
+    def fail(host: str, text: str) -> Outcome | None:
+        if "gl_make_room" in text:
+            return Outcome(b"", b"cannot reach https://admin:hunter2@store.example.org/: refused", 1)
+        return None
+
+    transport.hooks.append(fail)
+    raw = tmp_path / "raw"
+    summary = runner.run(
+        Campaign.model_validate(CAMPAIGN), cluster, raw, pool=Pool(cluster.hosts, transport, mark="night.1")
+    )
+    assert summary.failed == 1
+    stored = {path: path.read_text() for path in sorted(raw.rglob("*")) if path.is_file()}
+    assert any(REDACTED in text for path, text in stored.items() if path.name == "sample.json")
+    assert any(REDACTED in text for path, text in stored.items() if path.name == "environment.json")
+    own_words = {"campaign.yaml", "cell.json"}
+    assert [path.name for path, text in stored.items() if "hunter2" in text and path.name not in own_words] == []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab import __version__
 from glusterlab.hosts import script
+from glusterlab.secrets import redact
 
 if TYPE_CHECKING:
     from glusterlab.errors import HostError
@@ -117,7 +118,7 @@ def gather(pool: Pool, cluster: Cluster) -> tuple[dict[str, dict[str, Any]], dic
     for name, result in sorted(results.succeeded.items()):
         parts = script.read_parts(result)
         text = "\n".join(part.text for part in parts.values())
-        facts[name] = {**read_facts(text), "role": cluster.role(name)}
+        facts[name] = {**read_facts(redact(text)), "role": cluster.role(name)}
     return facts, dict(results.failed)
 
 
