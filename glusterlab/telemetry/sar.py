@@ -98,7 +98,7 @@ def stop_command(host: Host, path: str) -> HostCommand:
     pid = quote(f"{path}.pid")
     script = (
         f"[ -s {pid} ] && read -r pid < {pid} || exit 0\n"
-        "[ -e /proc/$pid/comm ] && read -r comm < /proc/$pid/comm && [ \"$comm\" = sadc ] || exit 0\n"
+        '[ -e /proc/$pid/comm ] && read -r comm < /proc/$pid/comm && [ "$comm" = sadc ] || exit 0\n'
         "kill -INT $pid\n"
         "n=0\n"
         "while kill -0 $pid 2>/dev/null; do\n"

@@ -5,10 +5,9 @@ from typing import get_args
 
 import pytest
 
-from glusterlab.hosts import facts, lock
+from glusterlab.hosts import facts, lock, script
 from glusterlab.hosts.check import CODES, Code, Finding, check
 from glusterlab.hosts.connection import Pool
-from glusterlab.hosts import script
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.transport import Outcome
 from glusterlab.report.check import rows_of, show_check

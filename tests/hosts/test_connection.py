@@ -197,12 +197,21 @@ def test_files_of_ssh_are_read_once_for_many_hosts(tmp_path: Path, monkeypatch: 
         + f"Host *\n  UserKnownHostsFile {tmp_path}/known_hosts\n  GlobalKnownHostsFile none\n"
     )
     read: list[str] = []
-    parse, load = paramiko.SSHConfig.parse, paramiko.HostKeys.load
-    monkeypatch.setattr(paramiko.SSHConfig, "parse", lambda *words: read.append("rules") or parse(*words))
-    monkeypatch.setattr(paramiko.HostKeys, "load", lambda *words: read.append("keys") or load(*words))
+
+    def count(owner: type, name: str) -> None:
+        reader = getattr(owner, name)
+
+        def counted(*words: object) -> None:
+            read.append(f"{owner.__name__}.{name}")
+            reader(*words)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(paramiko.SSHConfig, "parse")
+    count(paramiko.HostKeys, "load")
     through = FabricTransport(ssh_config=tmp_path / "ssh_config", user="root")
     connections = [through._new_connection(host) for host in hosts]
-    assert read == ["rules", "keys"]
+    assert read == ["SSHConfig.parse", "HostKeys.load"]
     assert [(made.host, made.port) for made in connections] == [(h.address, 2000 + n) for n, h in enumerate(hosts)]
     assert {len(made.config.base_ssh_config.get_hostnames()) for made in connections} == {41}
 
