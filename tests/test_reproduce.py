@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -422,6 +423,33 @@ class TestKernel:
         page = executed.with_suffix(".html").read_text()
         assert "Another question" in page
         assert "<script" not in page
+
+
+CLUSTER = """\
+schema_version: 1
+name: pool
+servers: [{name: s1}]
+clients: [{name: c1}]
+hardware: {disks_per_server: 1, disk_write: 1 MB/s, disk_read: 1 MB/s, server_link: 1 Gbit/s, client_link: 1 Gbit/s}
+backings: {jbod: {bricks: [/b/d1], kind: jbod}}
+"""
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_a_baseline_that_is_measured_later_changes_the_limits_and_runs_notebooks_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.raw / "cluster.yaml").write_text(CLUSTER)
+    with (project.raw / "MANIFEST.sha256").open("a") as manifest:
+        manifest.write(f"cluster.yaml {hashlib.sha256(CLUSTER.encode()).hexdigest()}\n")
+    found: list[SimpleNamespace | None] = [None]
+    monkeypatch.setattr("glusterlab.baseline.find_baseline", lambda *_: found[0])
+    assert len(project.run().ran) == 2
+    assert not project.run().ran
+    for digest in ("1", "2"):
+        found[0] = SimpleNamespace(name="pool-baseline", digest=digest)
+        assert len(project.run().ran) == 2
+        assert not project.run().ran
 
 
 def test_retelling_keeps_injected_parameters_after_the_parameters_cell() -> None:
