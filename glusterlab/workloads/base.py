@@ -81,6 +81,39 @@ class HostCommand:
         return self.argv or ("sh", "-c", self.script)
 
 
+# ssh takes its options before and after the host; the command begins with the first word after those.
+_SSH_WRAPPER = """\
+#!/bin/sh
+left=$# host=
+while [ "$left" -gt 0 ]; do
+    word=$1 left=$((left - 1))
+    shift
+    case $host$word in
+        -[bcDEeFIiJLlmOopQRSWw] | @-[bcDEeFIiJLlmOopQRSWw])
+            set -- "$@" "$word" "$1"
+            shift
+            left=$((left - 1))
+            ;;
+        -* | @-*) set -- "$@" "$word" ;;
+        @*)
+            [ -z "$GLUSTERLAB_RUN" ] || set -- "$@" export "GLUSTERLAB_RUN=$GLUSTERLAB_RUN;"
+            set -- "$@" "$word"
+            while [ "$left" -gt 0 ]; do
+                set -- "$@" "$1"
+                shift
+                left=$((left - 1))
+            done
+            ;;
+        *)
+            host=@
+            set -- "$@" "$word"
+            ;;
+    esac
+done
+PATH=/usr/local/bin:/usr/bin:/bin exec ssh OPTIONS "$@"
+"""
+
+
 @dataclass(frozen=True)
 class Job:
     """Where and with what one cell is run.
@@ -140,10 +173,13 @@ class Job:
         ssh keeps the first value that it is given for an option, so these options win over a tool's own (smallfile
         would turn the check of host keys off). Workers on one host share its first connection, which lasts until the
         last of them has ended: IOzone starts its workers one after the other, and each key exchange costs time.
+
+        What it starts on another host carries the mark of this run, so that a worker is known as the suite's also
+        when it has not yet gone to its directory: the driver may be gone by then.
         """
         shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
         options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
-        return f'#!/bin/sh\nPATH=/usr/local/bin:/usr/bin:/bin exec ssh {options} "$@"\n'
+        return _SSH_WRAPPER.replace("OPTIONS", options)
 
 
 @dataclass(frozen=True)

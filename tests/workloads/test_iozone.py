@@ -121,6 +121,38 @@ def test_the_ssh_wrapper_puts_its_options_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "passed"),
+    [
+        (["client02", "-n", "iozone", "-+s", "-+c", "a b"], ["client02", "-n", "MARK", "iozone", "-+s", "-+c", "a b"]),
+        (
+            ["-x", "-o", "A=no", "-p22", "hosted", "cd /x; ls"],
+            ["-x", "-o", "A=no", "-p22", "hosted", "MARK", "cd /x; ls"],
+        ),
+        (
+            ["-l", "root", "c1", "-p", "22", "true", "-o", "x"],
+            ["-l", "root", "c1", "-p", "22", "MARK", "true", "-o", "x"],
+        ),
+        (["c1"], ["c1"]),
+    ],
+)
+@pytest.mark.parametrize("mark", ["night.12ab.7", ""])
+def test_what_a_tool_starts_on_another_host_carries_the_mark_of_the_run(
+    tmp_path: Path, given: list[str], passed: list[str], mark: str
+) -> None:
+    (tmp_path / "ssh").write_text('#!/bin/sh\nfor word; do printf "<%s>\\n" "$word"; done\n')
+    (tmp_path / "ssh").chmod(0o755)
+    job = make_job(make_cell(), options=("-F", "/etc/a b"))
+    wrapper = IOZONE.uploads(job)[job.ssh_wrapper].replace("PATH=/usr/local/bin", f"PATH={tmp_path}")
+    done = subprocess.run(
+        ["sh", "-c", wrapper, "ssh", *given], env={"GLUSTERLAB_RUN": mark}, capture_output=True, text=True, check=True
+    )
+    words = [line[1:-1] for line in done.stdout.splitlines()]
+    marked = ["export", f"GLUSTERLAB_RUN={mark};"] if mark else []
+    assert words[:2] == ["-F", "/etc/a b"]
+    assert words[6:] == [new for word in passed for new in (marked if word == "MARK" else [word])]
+
+
+@pytest.mark.parametrize(
     ("changed", "message"),
     [
         ({"record_size_bytes": None}, "needs a record_size"),
