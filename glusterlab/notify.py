@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from glusterlab.errors import UsageError
+from glusterlab.secrets import redact
 from glusterlab.units import format_duration
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ class RunEnd:
     def of_error(cls, campaign: str, raw: Path, error: BaseException, seconds: float) -> RunEnd:
         """The end of a run that an error broke off."""
         code = getattr(error, "exit_code", 1)
-        message = f"campaign {campaign}: the run failed after {format_duration(seconds)}: {error}"
+        message = f"campaign {campaign}: the run failed after {format_duration(seconds)}: {redact(str(error))}"
         return cls(campaign, str(raw), "failed", code, message, seconds)
 
     @property

@@ -21,6 +21,7 @@ from glusterlab.journal import Level
 from glusterlab.progress import Counts, Ending, Outcome, place_of
 from glusterlab.rawfiles import SCHEMA_VERSION, read_json, write_atomically
 from glusterlab.reasons import Status
+from glusterlab.secrets import redact
 from glusterlab.standing import standing
 from glusterlab.units import format_size
 
@@ -273,7 +274,7 @@ class Recorder:
 
     def note(self, message: str, level: Level = "info") -> None:
         """Keep it."""
-        _keep(self.state.notes, Note(at=time.time(), level=level, message=message))
+        _keep(self.state.notes, Note(at=time.time(), level=level, message=redact(message)))
         self.changed()
 
     def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
@@ -305,7 +306,7 @@ class Recorder:
     def end(self, ending: Ending) -> None:
         """Take in how the run ended."""
         state = self.state
-        state.ended, state.outcome, state.message = time.time(), ending.outcome, ending.message
+        state.ended, state.outcome, state.message = time.time(), ending.outcome, redact(ending.message)
         state.ends_about = None
         self._count(None)
         self.changed()

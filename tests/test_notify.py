@@ -205,6 +205,13 @@ def test_a_command_gets_variables_and_json(tmp_path: Path, monkeypatch: pytest.M
     assert json.loads((tmp_path / "json").read_text())["message"] == variables["GLUSTERLAB_MESSAGE"]
 
 
+def test_an_error_is_told_without_its_secrets() -> None:
+    error = HostError(f"https://me:{SECRET}@example.org/ does not answer", host="s1")
+    end = RunEnd.of_error("night", Path("raw/night"), error, 61.0)
+    assert SECRET not in json.dumps(end.data)
+    assert end.message.startswith("campaign night: the run failed after 61 s: s1: https://")
+
+
 def test_a_command_that_reads_nothing_gets_more_than_a_pipe_holds() -> None:
     big = replace(END, problems=("x" * 1_000_000,))
     assert Notifier("exit 3").tell(big) == ["the command of --on-end ended with exit code 3"]

@@ -74,6 +74,14 @@ def test_a_state_is_kept_and_read_back(tmp_path: Path) -> None:
     assert list(tmp_path.glob(".*")) == []
 
 
+def test_no_secret_is_kept(tmp_path: Path) -> None:
+    keeper = NowFile(tmp_path)
+    keeper.note("curl https://me:hunter2hunter2@example.org/ failed")
+    keeper.end(Ending("failed", "the run ends: https://me:hunter2hunter2@example.org/ does not answer"))
+    assert "hunter2" not in (tmp_path / NOW).read_text()
+    assert "the run ends: " in keeper.state.message
+
+
 def test_only_the_last_results_are_kept(tmp_path: Path) -> None:
     keeper = NowFile(tmp_path)
     keeper.begin(Counts(total=100, left=100), None)
