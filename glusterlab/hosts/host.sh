@@ -114,8 +114,10 @@ gl_mark_of() {
     local record
     mark=
     while IFS= read -r -d '' record || [ -n "$record" ]; do
-        case $record in GLUSTERLAB_RUN=*) mark=${record#*=} && return ;; esac
+        case $record in GLUSTERLAB_RUN=*) mark=${record#*=} && break ;; esac
     done 2>/dev/null </proc/"$1"/environ
+    # a process that has ended meanwhile is no error
+    return 0
 }
 
 # Look for processes of the suite: "marked" gets the numbers of those that carry its mark, whoever started them, except
