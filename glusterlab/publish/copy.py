@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -262,8 +263,11 @@ def _comparable(judgement: Judgement, names: Names | None) -> Any:
     if result is not None:
         del result["problems"]
         for worker in result["worker_results"]:
+            # their order is that of their names
+            del worker["worker"]
             if worker["host"] is not None and names is not None:
-                worker["host"] = names.host(worker["host"])
+                worker["host"] = re.sub(r"[^\s:]+(?=:/| to |$)", lambda host: names.host(host[0]), worker["host"])
+        result["worker_results"] = sorted(result["worker_results"], key=repr)
     return judgement.status, sorted(reason.code for reason in judgement.reasons), result
 
 

@@ -20,10 +20,11 @@ HOST_KEYS = tokens("host hosts hostname hostnames server servers client clients 
 }
 """Keys of JSON whose values are hosts."""
 
-HOST_MAPS = tokens("host hosts peers stray links mounts space servers clients") | {"clock_offset_s", "drop_caches"}
+HOST_MAPS = tokens("host hosts peers stray mounts space") | {"clock_offset_s", "drop_caches", "link_changes"}
 """Keys of JSON whose values are objects by host."""
 
 _DEVICE_KEY = re.compile(r"serial|wwn|wwid|asset_?tag|service_?tag", re.IGNORECASE)
+_BASELINE = re.compile(r"round-\d+|hosts?")
 _PROSE_KEYS = frozenset({"tools", "kernel", "glusterlab_revision", "smallfile_revision", "glusterlab_version"})
 
 _NOT_IN_WORD = r"(?<![A-Za-z0-9])"
@@ -122,6 +123,8 @@ class Rewriter:
         key = keys[-1] if keys else ""
         if _PROSE_KEYS & set(keys[-2:]):
             return value
+        if key == "output" and _BASELINE.match(value.partition("/")[0]):
+            return str(self.path(PurePosixPath(value)))
         if key in HOST_KEYS:
             return ",".join(self._host(part) for part in value.split(","))
         if _DEVICE_KEY.search(key) and value:
@@ -176,6 +179,9 @@ class Rewriter:
         stem, dot, suffix = part.partition(".")
         if before == "telemetry" and part.endswith(".csv.xz"):
             return f"{self.names.host(part.removesuffix('.csv.xz'))}.csv.xz"
+        if _BASELINE.fullmatch(before):
+            # what a baseline measured on one host, or between two
+            return "_".join(map(self.names.host, stem.split("_"))) + dot + suffix
         return part if stem in self.names.keep else f"{self.text(stem)}{dot}{self.text(suffix)}"
 
 
@@ -198,6 +204,7 @@ def _places(names: Iterable[str]) -> str:
             r"(?<=-host-set )[^\s'\"]+",
             r"(?<=hosts in test : )\[[^\]]*\]",
             rf"(?<= \(){name}(?=\)\s+\d)",
+            rf"(?<![\w.-]){name} to {name}(?![\w.-])",
             rf"(?<=reachable at ){name}(?= port)",
             rf"(?<=[\w]@){name}(?=[:\s'\"]|$)",
         )

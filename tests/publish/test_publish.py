@@ -7,7 +7,7 @@ import json
 import lzma
 import shutil
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from typer.testing import CliRunner
@@ -16,6 +16,8 @@ from glusterlab.cli import app
 from glusterlab.errors import RawStoreError, UsageError
 from glusterlab.manifest import MANIFEST, Manifest, list_files
 from glusterlab.publish import Left, publish
+from glusterlab.publish.names import Names
+from glusterlab.publish.rewrite import Rewriter
 from glusterlab.raw import RawStore
 from glusterlab.verify import verify
 
@@ -263,3 +265,14 @@ def test_the_command(own: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["publish", str(own), "--output", str(tmp_path / "third"), "--names", str(names)])
     assert done.exit_code == 2
     assert "expected lines" in done.stderr
+
+
+def test_what_a_baseline_measured_between_two_hosts_is_called_after_them() -> None:
+    rewriter = Rewriter(Names(aliases={"r": "server01", "10": "server02", "node1": "client01"}))
+    assert rewriter.text("iperf3 -r 10 -T 'r to 10' -t 5") == "iperf3 -r 10 -T 'server01 to server02' -t 5"
+    path = rewriter.path(PurePosixPath("cells/x/sample-01/workload/round-1/10_node1.json"))
+    assert path.name == "server02_client01.json"
+    assert rewriter.json('{"output": "round-1/10_node1.json", "n": 1e0}') == (
+        '{"output": "round-1/server02_client01.json", "n": 1e0}'
+    )
+    assert rewriter.path(PurePosixPath("cells/x/sample-10/workload/10_r.txt")).name == "10_r.txt"
