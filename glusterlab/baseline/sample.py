@@ -13,6 +13,7 @@ from glusterlab.judge import CommandRecord
 from glusterlab.raw import dump_json
 from glusterlab.sample import SampleRun, result_of
 from glusterlab.workloads import LOCAL_TOOLS, LocalJob, LocalStep, LocalTool
+from glusterlab.workloads.base import COMMANDS
 from glusterlab.workloads.iozone_local import FOLDER
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class LocalRun(SampleRun):
             deadline_s=step.command.deadline_s,
         )
         self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
-        self.writer.write("workload/commands.json", dump_json([_as_json(step, result) for step, result in done]))
+        self.writer.write(f"workload/{COMMANDS}", dump_json([_as_json(step, result) for step, result in done]))
         for step, result in measured:
             self.writer.write(f"workload/{step.output}", result.stdout)
             if result.stderr:

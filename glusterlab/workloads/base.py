@@ -6,6 +6,7 @@ A workload module builds command lines and reads output; it never talks to a hos
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -321,6 +322,30 @@ class LocalJob:
     bricks: tuple[str, ...]
     work_dir: str
     deadline_s: float
+
+
+COMMANDS = "commands.json"
+"""File of a baseline's ``workload/`` folder: every command that was run, in order, and the file of its output."""
+
+
+def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
+    """Output files of a baseline's sample in the order of its commands, whatever the hosts are called.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The sample's ``workload/``; what its `COMMANDS` do not name comes last, by name.
+    pattern : str
+        Which files are outputs.
+    """
+    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
+    try:
+        commands = json.loads(read_text(folder / COMMANDS))
+        named = [str(command["output"]) for command in commands if command["output"]]
+    except (ParseError, ValueError, KeyError, TypeError):
+        named = []
+    ordered = dict.fromkeys(name for name in named if name in found)
+    return [found[name] for name in [*ordered, *(name for name in found if name not in ordered)]]
 
 
 @dataclass(frozen=True)

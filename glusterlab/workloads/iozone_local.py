@@ -16,7 +16,15 @@ from glusterlab.hosts.quoting import join, quote
 from glusterlab.readers.iozone_log import parse_text
 from glusterlab.reasons import Reason
 from glusterlab.units import IOZONE_KB
-from glusterlab.workloads.base import HostCommand, LocalJob, LocalStep, WorkerResult, WorkloadResult, read_text
+from glusterlab.workloads.base import (
+    HostCommand,
+    LocalJob,
+    LocalStep,
+    WorkerResult,
+    WorkloadResult,
+    outputs_in_order,
+    read_text,
+)
 from glusterlab.workloads.iozone import check_files, result_of, the_report
 
 if TYPE_CHECKING:
@@ -100,7 +108,7 @@ class IozoneLocal:
         ParseError
             When a server's report is not complete, or none is there.
         """
-        parts = [self._one(path, cell) for path in sorted(folder.glob(f"*{_SUFFIX}"))]
+        parts = [self._one(path, cell) for path in outputs_in_order(folder, f"*{_SUFFIX}")]
         if not parts:
             raise ParseError("expected a report of IOzone per server, found none", file=folder)
         workers = [worker for part in parts for worker in part.worker_results]

@@ -20,7 +20,7 @@ from glusterlab.readers import iperf3
 from glusterlab.readers.document import Document
 from glusterlab.readers.records import WorkloadRecord
 from glusterlab.reasons import Reason
-from glusterlab.workloads.base import HostCommand, LocalJob, LocalStep, WorkerResult, WorkloadResult
+from glusterlab.workloads.base import HostCommand, LocalJob, LocalStep, WorkerResult, WorkloadResult, outputs_in_order
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -127,7 +127,7 @@ class Iperf3:
         bad: list[str] = []
         by_round: dict[str, list[WorkerResult]] = {}
         version = None
-        for path in sorted(folder.glob("round-*/*.json")):
+        for path in outputs_in_order(folder, "round-*/*.json"):
             one, _, other = path.stem.partition("_")
             sender, receiver = (one, other) if cell.operation == "send" else (other, one)
             place = f"{sender} to {receiver}"

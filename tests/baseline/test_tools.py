@@ -1,4 +1,8 @@
-"""The tools of a baseline: what they are told to do, and what real outputs say."""
+"""The tools of a baseline: what they are told to do, and what real outputs say.
+
+``data/`` is of a testbed of three servers and two clients at 1:200: IOzone 3.489 on two disks per server, and iperf3
+3.12 with ``-R`` between all hosts; the kernel's name was removed.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +65,18 @@ def test_a_server_without_its_report_is_missed(tmp_path: Path) -> None:
     (tmp_path / "workload/server02.txt").write_text("iozone: command not found\n")
     with pytest.raises(ParseError, match="one IOzone run"):
         tool.parse(tmp_path / "workload", cell)
+
+
+def test_workers_keep_their_order_when_hosts_are_renamed(tmp_path: Path) -> None:
+    folder = tmp_path / "workload"
+    shutil.copytree(DATA / "iozone-write", folder)
+    (folder / "server01.txt").rename(folder / "zulu.txt")
+    commands = [{"output": name} for name in ("zulu.txt", "server02.txt", None, "../elsewhere.txt")]
+    (folder / "commands.json").write_text(json.dumps(commands))
+    workers = LOCAL_TOOLS["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).worker_results
+    assert [(worker.host or "").partition(":")[0] for worker in workers[::2]] == ["zulu", "server02", "server03"]
+    (folder / "commands.json").write_text("[1]")
+    assert LOCAL_TOOLS["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).problems == ()
 
 
 def test_a_full_disk_and_a_short_file_have_their_reasons(tmp_path: Path) -> None:
