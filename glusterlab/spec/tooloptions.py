@@ -57,6 +57,8 @@ def refused(tool: str, option: str) -> str | None:
     if "/" in option:
         return f"expected no path, found {option!r}"
     name = option.partition("=")[0]
+    # a baseline's tool is the same program
+    tool = tool.removesuffix("-local")
     for own in OWN.get(tool, ()):
         long = own.startswith("--")
         # a long option may be cut short, a short one may have its value attached
