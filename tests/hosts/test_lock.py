@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -300,6 +301,30 @@ def test_a_host_is_made_ready_only_when_it_is_taken(place: Path, tmp_path: Path)
     (place / "owner.json").write_text("theirs\n")
     parts = _report(bash(f"gl_kill() {{ echo 17; }}\n{script.call(*take)}"))
     assert parts == {"lock": (3, b"theirs\n")}
+
+
+TAKING = """\
+mkdir "$1/work"
+GLUSTERLAB_RUN=night.1.2 sleep 61 & beside=$!
+GLUSTERLAB_RUN=night.0.7 sleep 62 & left=$!
+sleep 0.3
+export GLUSTERLAB_RUN=night.1.3
+gl_take "$1/lock" mine "" "$1/work" campaign "$1/work" >/dev/null
+for name in beside left; do
+    state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
+    case $state in ''|Z) echo "$name ended" ;; *) echo "$name lives" ;; esac
+done
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
+def test_scripts_of_the_same_run_on_one_machine_do_not_end_each_other(tmp_path: Path) -> None:
+    inner = ["bash", "-c", lock.library() + TAKING, "bash", str(tmp_path)]
+    command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *inner]
+    done = subprocess.run(
+        command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.splitlines() == ["beside lives", "left ended"], done.stderr
 
 
 def _report(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, bytes]]:
