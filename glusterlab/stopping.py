@@ -130,8 +130,8 @@ def likely_repeats(repeats: Repeats, scatter: float | None) -> int:
 @lru_cache(maxsize=1000)
 def _width(n: int) -> float:
     """Half-width of the interval of n values whose standard deviation is 1."""
-    from scipy import stats
+    from scipy import special
 
     from glusterlab.analysis.intervals import LEVEL
 
-    return float(stats.t.ppf((1 + LEVEL) / 2, n - 1)) / math.sqrt(n)
+    return float(special.stdtrit(n - 1, (1 + LEVEL) / 2)) / math.sqrt(n)

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 MIN_SAMPLES = 3
 """Fewest samples for which an interval is stated."""
@@ -102,7 +102,7 @@ def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
     centre = float(data.mean()) if n else math.nan
     if n < MIN_SAMPLES:
         return Estimate(centre, math.nan, math.nan, n, INSUFFICIENT)
-    half = float(stats.t.ppf((1 + level) / 2, n - 1) * data.std(ddof=1) / math.sqrt(n))
+    half = float(special.stdtrit(n - 1, (1 + level) / 2) * data.std(ddof=1) / math.sqrt(n))
     return Estimate(centre, centre - half, centre + half, n, "mean, t")
 
 
@@ -131,6 +131,8 @@ def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
     data = np.sort(_clean(values))
     n = data.size
     centre = float(np.median(data)) if n else math.nan
+    from scipy import stats  # half a second that only this one needs
+
     rank = int(stats.binom.ppf((1 - level) / 2, n, 0.5)) if n else 0
     if n < MIN_SAMPLES or rank < 1:
         return Estimate(centre, math.nan, math.nan, n, INSUFFICIENT)
@@ -174,5 +176,5 @@ def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], lev
     if total == 0:
         return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), n, "ratio, log t")
     freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
-    half = float(stats.t.ppf((1 + level) / 2, freedom)) * math.sqrt(total)
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
     return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n, "ratio, log t")
