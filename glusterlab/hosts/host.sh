@@ -130,7 +130,7 @@ gl_look() {
         pid=${file%/*}
         if [ "$file" = "$pid/environ" ]; then
             gl_mark_of "$pid"
-            [ -z "$mark" ] || [ "$mark" = "$GLUSTERLAB_RUN" ] || [ "${mark%.*}" = "$gl_spared" ] || marked+=("$pid")
+            [ -z "$mark" ] || [ "$mark" = "$GLUSTERLAB_RUN" ] || marked+=("$pid")
         elif read -r comm 2>/dev/null </proc/"$pid"/comm; then
             # other programs may have these names as arguments
             case $comm in iozone | python* | smallfile*) tools+=("$pid") ;; esac

@@ -302,4 +302,5 @@ def library() -> str:
 
 
 def _command(lines: Iterable[str], deadline_s: float = _DEADLINE_S) -> Command:
-    return replace(script.command(lines, deadline_s=deadline_s), library=library())
+    # without a mark: what another run that takes hosts at this moment ends there must not be this
+    return replace(script.command(lines, deadline_s=deadline_s, marked=False), library=library())

@@ -50,7 +50,5 @@ gl_take() {
     shift 5
     [ "$code" -eq 3 ] && return 0
     [ "$code" -eq 0 ] || return "$code"
-    # two names of a cluster may be one machine, on which the other's script runs beside this one
-    local gl_spared=${GLUSTERLAB_RUN%.*}
     gl_mark_dir "$work" "$mark" && gl_part ended gl_kill "" "$@"
 }

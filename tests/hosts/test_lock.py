@@ -15,11 +15,12 @@ import pytest
 
 from glusterlab.errors import HostError, StoppedError, UsageError
 from glusterlab.hosts import lock, script, workdir
-from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.connection import MARKER, Pool
 from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.transport import Outcome
 from glusterlab.spec import Cluster
+from glusterlab.spec.cluster import Host
 
 HARDWARE = {
     "disks_per_server": 1,
@@ -305,10 +306,9 @@ def test_a_host_is_made_ready_only_when_it_is_taken(place: Path, tmp_path: Path)
 
 TAKING = """\
 mkdir "$1/work"
-GLUSTERLAB_RUN=night.1.2 sleep 61 & beside=$!
+flock "$1/held" sleep 61 & beside=$!
 GLUSTERLAB_RUN=night.0.7 sleep 62 & left=$!
 sleep 0.3
-export GLUSTERLAB_RUN=night.1.3
 gl_take "$1/lock" mine "" "$1/work" campaign "$1/work" >/dev/null
 for name in beside left; do
     state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
@@ -318,13 +318,27 @@ done
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
-def test_scripts_of_the_same_run_on_one_machine_do_not_end_each_other(tmp_path: Path) -> None:
+def test_scripts_that_take_the_same_machine_do_not_end_each_other(tmp_path: Path) -> None:
     inner = ["bash", "-c", lock.library() + TAKING, "bash", str(tmp_path)]
     command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *inner]
     done = subprocess.run(
         command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout.splitlines() == ["beside lives", "left ended"], done.stderr
+
+
+def test_what_takes_a_host_carries_no_mark_by_which_others_would_end_it(cluster: Cluster) -> None:
+    lines: list[str] = []
+
+    class Listening(FakeTransport):
+        def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+            lines.append(command)
+            return super().execute(host, command, stdin, deadline_s, stop)
+
+    pool = pool_of(cluster, Listening(cluster))
+    lock.release(pool, lock.claim(pool, cluster, "night").owner)
+    assert len(lines) == 2 * len(pool.hosts)
+    assert not [line for line in lines if MARKER in line]
 
 
 def _report(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, bytes]]:
