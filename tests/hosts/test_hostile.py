@@ -25,8 +25,8 @@ from glusterlab.spec.cluster import Backing, Host, Ssh
 SANDBOX = r"""
 command_not_found_handle() { record "$@"; }
 record() {
-    printf '%s\0' "$@" >&7
-    printf '\1\0' >&7
+    # at once, because what runs in the background records as well
+    printf '%s\0' "$@" $'\1' >&7
 }
 # what waits for a process would wait for ever here
 sleep() { naps=$((naps + 1)); [ "$naps" -lt 5 ] || builtin exit; }
@@ -42,7 +42,8 @@ gl_part() { record gl_part "$@"; "${@:2}"; }
 def words_of(text: str, names: set[str], folder: Path) -> list[list[str]]:
     """What a script would start, without any program within reach."""
     output = folder / "words"
-    script = f'exec 7>"{output}"\nNAMES="{" ".join(sorted(names))}"\nPATH=/nowhere\n{SANDBOX}\n{text}\n'
+    output.write_bytes(b"")
+    script = f'exec 7>>"{output}"\nNAMES="{" ".join(sorted(names))}"\nPATH=/nowhere\n{SANDBOX}\n{text}\n'
     subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, timeout=30, check=False)
     found: list[list[str]] = [[]]
     for word in output.read_bytes().decode("utf-8", "surrogateescape").split("\0")[:-1]:
