@@ -40,6 +40,7 @@ from glusterlab.workloads import WORKLOADS
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
+    from glusterlab.rawsample import SampleWriter
     from glusterlab.spec import Layout
     from glusterlab.stopping import Decision
     from glusterlab.workloads.base import WorkloadResult
@@ -261,9 +262,8 @@ class _Run:
         result: WorkloadResult | None = None
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
-                volume = self._set_up(planned.cell)
+                execution = self._execution(planned.cell, writer)
                 ready = time.monotonic()
-                execution = SampleRun(self.site, planned.cell, volume, writer)
                 sample = execution.execute()
                 result = execution.result
             except (StoppedError, RawStoreError, LockLostError):
@@ -302,6 +302,14 @@ class _Run:
         if not self.agenda.is_needed(planned):
             return f"{what}: its cell needs it no longer"
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
+
+    def _execution(self, cell: Cell, writer: SampleWriter) -> SampleRun:
+        """What executes a cell: on its volume, which is set up first, or on the hosts themselves."""
+        if cell.access == "none":
+            from glusterlab.baseline.sample import LocalRun
+
+            return LocalRun(self.site, cell, None, writer)
+        return SampleRun(self.site, cell, self._set_up(cell), writer)
 
     def _set_up(self, cell: Cell) -> Volume:
         """The volume of a cell's layout, started and mounted; looked at again after a sample that was not valid.
@@ -357,8 +365,14 @@ class _Run:
         self._warn(f"layout {layout.name} is left out for the rest of this round: {why}")
 
     def _put_away(self) -> None:
-        self.site.progress.phase("unmounting and stopping the volume")
         self.site.pool.sink = self._log_command
+        if self.site.campaign.origin == "baseline":
+            from glusterlab.baseline.sample import remove_files
+
+            self.site.progress.phase("removing the files of the baseline")
+            remove_files(self.site.pool, self.site.cluster)
+            return
+        self.site.progress.phase("unmounting and stopping the volume")
         gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
 
     def _clean_up(self) -> None:

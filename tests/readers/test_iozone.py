@@ -745,7 +745,7 @@ def test_a_worker_and_a_command_line_that_were_wrapped() -> None:
 
 
 def test_record_sizes_that_lost_the_blank_between_them() -> None:
-    """Hand-made after the Excel report of automatic mode; joined they were one size, or a number that Python refuses."""
+    """Hand-made after the Excel report of automatic mode; joined they were one size, or one that Python refuses."""
     head = '"Writer report"\n        "4""64"\n"512"   2102  2200\n'
     assert [(r.record_size_bytes, r.operations_per_s or r.throughput_bytes_per_s) for r in whole(head)] == [
         (4 * KB, 2102 * KB),
