@@ -226,7 +226,7 @@ def test_a_command_is_ended_at_its_limit_with_all_that_it_started(tmp_path: Path
     assert time.monotonic() - began < 30
     pid = (tmp_path / "pid").read_text().strip()
     state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout
-    assert state.strip() in ("", "Z")
+    assert state.strip()[:1] in ("", "Z")
 
 
 @pytest.fixture

@@ -78,6 +78,7 @@ def test_the_folder_is_that_of_a_campaign(mine: Path) -> None:
         "campaign.yaml",
         "cells",
         "environment.json",
+        "events.jsonl",
         "import.yaml",
         "log.txt",
     ]
@@ -485,4 +486,4 @@ def test_what_is_no_volume_cannot_be_measured(project: Path) -> None:
     )
     result = command("plan", "campaign.yaml")
     assert result.exit_code == 2
-    assert "found 'other', which only imported results have" in result.stderr
+    assert "found 'other', which no campaign of GlusterFS has" in result.stderr
