@@ -48,10 +48,11 @@ unit: setup ## Unit tests, doctests and the notebooks' checked cells, in paralle
 	$(BIN)/pytest --numprocesses $(WORKERS) --dist loadscope -m "not testbed" --nbval --nbval-current-env tests glusterlab notebooks
 
 testbed: setup ## The end-to-end and fault tests on a small real pool (need root and Linux, are skipped elsewhere)
-	$(BIN)/pytest -m testbed tests
+	$(BIN)/pytest -m "testbed and not faults" tests
+	$(BIN)/pytest --numprocesses 2 --dist loadscope tests/faults
 
-faults: setup ## Every fault on a real pool in its long form: the runner killed 50 times, and more (root, Linux, an hour)
-	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest -m faults tests/faults
+faults: setup ## Every fault many times on real pools: the runner killed 52 times, and more (root, Linux, half an hour)
+	GLUSTERLAB_FAULTS=long GLUSTERLAB_REQUIRE_TESTBED=1 $(BIN)/pytest --numprocesses 2 --dist loadscope tests/faults
 
 fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in parallel
 	GLUSTERLAB_FUZZ=$(FUZZ) $(BIN)/pytest --numprocesses $(WORKERS) tests/fuzz
