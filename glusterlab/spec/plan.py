@@ -297,7 +297,7 @@ def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int
 
 _WRITE_SHARE, _READ_SHARE = 0.7, 0.6
 _FILES_PER_S_PER_DISK = 5.0
-_SAMPLE_S, _LAYOUT_S = 20.0, 30.0
+_SAMPLE_S, _LAYOUT_S = 4.0, 30.0
 _RAW_SAMPLE_BYTES, _RAW_HOST_BYTES, _RAW_ROW_BYTES = 12_000, 1_000, 60
 
 
@@ -306,8 +306,8 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
 
     The pool moves data at a share (0.7 writing, 0.6 reading: the rule of thumb of the summit-2017 study) of the slowest
     of clients' links, servers' links and disks, divided by the scale, and handles five files a second per disk, also
-    divided by the scale where operations are scaled. To that come 20 s per sample (health, caches, the tool's start,
-    flushing) and 30 s per change of layout.
+    divided by the scale where operations are scaled. To that come what the tool needs to start, 4 s per
+    sample (health, caches) and 30 s per change of layout.
     """
     cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
     raw = sum(
@@ -338,6 +338,8 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
         from ..baseline.plan import estimate_baseline
 
         return CellEstimate(*estimate_baseline(cell, cluster))
+    from ..workloads import WORKLOADS
+
     hardware, layout = cluster.hardware, cell.layout
     backing = cluster.backing(layout.backing)
     writes = not _needs_files(cell)
@@ -354,5 +356,6 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     rate = slowest / amplification * (_WRITE_SHARE if writes else _READ_SHARE) / cell.model.scale
     disks = layout.bricks * backing.disks_per_brick
     files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
-    seconds = _SAMPLE_S + cell.bytes_written / rate + cell.workers * cell.files_per_worker / files_rate
+    start = _SAMPLE_S + WORKLOADS[cell.tool].startup_s(cell.workers)
+    seconds = start + cell.bytes_written / rate + cell.workers * cell.files_per_worker / files_rate
     return CellEstimate(seconds=seconds, bytes=round(cell.bytes_written * layout.stored_per_byte))

@@ -260,9 +260,6 @@ class Tool(Protocol):
     def operations(self) -> tuple[str, ...]:
         """What it can do, in the suite's words."""
 
-    def startup_s(self, workers: int) -> float:
-        """Seconds per call that the tool, as far as known, spends outside what it measures."""
-
     def needs_files(self, operation: str) -> bool:
         """Whether the operation works on files that another operation of the tool made."""
 
@@ -278,6 +275,9 @@ class Tool(Protocol):
 
 class Workload(Tool, Protocol):
     """A tool that is run against a volume."""
+
+    def startup_s(self, workers: int) -> float:
+        """Seconds per call that the tool, as far as known, spends outside what it measures."""
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         """Why the cell cannot be run with so many clients, or None when it can."""

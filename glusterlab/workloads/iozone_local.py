@@ -47,11 +47,6 @@ class IozoneLocal:
         """A read reads what a write left."""
         return operation == "read"
 
-    def startup_s(self, workers: int) -> float:
-        """Less than a second on every server, however many there are."""
-        del workers
-        return 1.0
-
     def _roots(self, job: LocalJob) -> tuple[str, ...]:
         return job.bricks[: job.cell.workers // len(job.servers)]
 

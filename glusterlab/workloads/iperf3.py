@@ -9,7 +9,6 @@ What was learnt by running 3.12: with ``-J`` it exits with 0 also when it could 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -75,10 +74,6 @@ class Iperf3:
         """None does."""
         del operation
         return False
-
-    def startup_s(self, workers: int) -> float:
-        """About half a second per round, of which n hosts have n - 1, and n (n - 1) / 2 pairs."""
-        return 0.5 * math.sqrt(2 * workers)
 
     def prepare(self, job: LocalJob) -> list[HostCommand]:
         """Nothing."""
