@@ -25,8 +25,12 @@ MKFS_OPTIONS = ("-i", "size=512", "-n", "size=8192")
 
 MOUNT_OPTIONS = "rw,inode64,noatime"
 
-_LOOK_DEADLINE_S = 120.0
+_LOOK_DEADLINE_S = 600.0
+"""All devices of a server at once: a disk needs some 10 s for the samples, more where all share one controller."""
+
 _MAKE_DEADLINE_S = 600.0
+_MAKE_DEVICE_S = 120.0
+"""And so much longer for each device of a server: one after the other, each is looked at again before."""
 
 Action = Literal["ready", "mount", "make", "wipe", "refused"]
 
@@ -40,8 +44,18 @@ _BY_HAND = {
     "bcache": "bcache",
     "isw_raid_member": "a RAID controller",
     "ddf_raid_member": "a RAID controller",
+    "btrfs": "Btrfs, perhaps with other devices",
+    "bcachefs": "bcachefs, perhaps with other devices",
+    "oracleasm": "Oracle ASM",
+    "stratis": "Stratis",
+    "vdo": "VDO",
+    "gfs2": "GFS2, perhaps with other hosts",
+    "ocfs": "OCFS, perhaps with other hosts",
+    "ocfs2": "OCFS2, perhaps with other hosts",
+    "jbd": "an ext file system elsewhere, as its journal",
+    "xfs_external_log": "an XFS file system elsewhere, as its log",
 }
-"""Signatures of what may be a part of something larger: never wiped from here."""
+"""Signatures of what may be a part of something larger: never wiped from here, and no ``..._member`` is."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,14 @@ class Device:
                 found.append(f"{words} {', '.join(dict.fromkeys(facts[key]))}")
         if not kinds and "data" in facts:
             found.append("data of no known form")
-        return "; ".join(found) or "blank"
+        samples = int(facts.get("samples", ("0",))[0])
+        return "; ".join(found) or f"nothing found in {samples:,} samples"
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether nothing was found on it: no signature, no partition, no data at its ends and in the samples."""
+        found = ("type", "pttype", "signature", "partition", "data", "missing", "mounted", "swap", "holder")
+        return "samples" in self.facts and not any(key in self.facts for key in found)
 
 
 def _signatures(facts: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -154,7 +175,10 @@ def look(pool: Pool, cluster: Cluster) -> list[Device]:
     wanted = named(cluster)
     lines: dict[str, list[str]] = {}
     for number, (host, _, device, brick) in enumerate(wanted):
-        lines.setdefault(host, []).append(script.part(f"device{number}", "gl_device", device, brick))
+        # all begin to look at theirs before the first is waited for
+        lines.setdefault(host, []).append(f"exec {{gl_seen{number}}}< <({script.call('gl_device', device, brick)})")
+    for number, (host, *_) in enumerate(wanted):
+        lines[host].append(f"{script.part(f'device{number}', 'cat')} <&$gl_seen{number}")
     commands = {host: _command(text, _LOOK_DEADLINE_S) for host, text in lines.items()}
     reports = {host: script.read_parts(result) for host, result in pool.run(commands).or_raise().items()}
     found = []
@@ -211,11 +235,12 @@ def _judge(device: Device, *, wipe: bool) -> tuple[Action, str]:
     if facts.get("type") == ("xfs",) and facts.get("label") == (label_of(device.backing, device.brick),):
         return "mount", "was made by glusterlab for this brick"
     found = {*facts.get("type", ()), *_signatures(facts)}
-    larger = sorted(found & _BY_HAND.keys())
+    larger = sorted(kind for kind in found if kind in _BY_HAND or kind.endswith("_member"))
     if larger:
-        return "refused", f"belongs to {_BY_HAND[larger[0]]}: if it does no longer, wipe it by hand (wipefs -a)"
-    if device.contents == "blank":
-        return "make", "is blank"
+        whose = _BY_HAND.get(larger[0], f"something larger ({larger[0]})")
+        return "refused", f"belongs to {whose}: if it does no longer, wipe it by hand (wipefs -a)"
+    if device.is_blank:
+        return "make", "looks blank"
     if wipe:
         return "wipe", "is not blank, and the cluster file says wipe: true"
     return "refused", f"is not blank: set backings.{device.backing}.wipe to true if nobody needs what is on it"
@@ -284,7 +309,10 @@ def prepare(
             for device in to_do:
                 lines.setdefault(device.host, ["set -e"]).append(_line(device, cluster.backings[device.backing]))
             note(f"making and mounting {len(to_do)} file systems on {len(lines)} servers")
-            pool.run({host: _command(text, _MAKE_DEADLINE_S) for host, text in lines.items()}).or_raise()
+            commands = {
+                host: _command(text, _MAKE_DEADLINE_S + _MAKE_DEVICE_S * len(text)) for host, text in lines.items()
+            }
+            pool.run(commands).or_raise()
         fstab = _fstab_lines(pool, devices)
         if write_fstab:
             note("writing /etc/fstab")

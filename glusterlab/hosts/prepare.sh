@@ -73,17 +73,21 @@ gl_signatures() {
     fi
 }
 
-# Whether there is anything but zeros in 1 MiB at each end and in samples between.
+# Whether there is anything but zeros in 16 MiB at each end and in 1,024 samples between, each somewhere in its part of
+# the device, at the same place whenever it is looked at. What cannot be read counts as data.
 gl_data() {
-    local real=$1 size=$2 step n
-    {
-        head -c 1048576 -- "$real"
-        tail -c 1048576 -- "$real"
-        step=$((size / 65536 / 16))
-        for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
-            dd if="$real" bs=65536 count=1 skip=$((n * step)) 2>/dev/null
+    local real=$1 size=$2 blocks=$(($2 / 4096)) samples=1024 random=1 first last n
+    [ "$blocks" -ge "$samples" ] || samples=$blocks
+    n=$({
+        head -c 16777216 -- "$real" && tail -c 16777216 -- "$real" || echo unreadable
+        for ((n = 0; n < samples; n++)); do
+            first=$((blocks * n / samples)) last=$((blocks * (n + 1) / samples))
+            random=$(((random * 1103515245 + 12345) & 0x7fffffff))
+            dd if="$real" bs=4096 count=1 skip=$((first + (random >> 8) % (last - first))) || { echo unreadable; break; }
         done
-    } | tr -d '\0' | head -c 1 | grep -q . -a && echo "data yes"
+    } 2>/dev/null | tr -d '\0' | head -c 1 | wc -c)
+    echo "samples $samples"
+    [ "$n" -eq 0 ] || echo "data yes"
     return 0
 }
 
@@ -119,10 +123,17 @@ gl_fstab_line() {
 }
 
 # Put lines between the suite's marks of a file such as /etc/fstab, in the place of those that are there; what else is
-# in it stays. Arguments: file, lines.
+# in it stays, and so does the file as it was, under another name. Arguments: file, lines.
 gl_fstab() {
-    local file=$1 text=$2 begin='# glusterlab prepare: begin' end='# glusterlab prepare: end' rest point
+    local file=$1 text=$2 begin='# glusterlab prepare: begin' end='# glusterlab prepare: end' marks rest point
     [ ! -L "$file" ] && [ -f "$file" ] || { echo "$file is no plain file: lines not written" >&2; return 1; }
+    marks=$(grep -aFx -e "$begin" -e "$end" -- "$file")
+    [ $? -le 1 ] || return 1
+    if [ -n "$marks" ] && [ "$marks" != "$begin"$'\n'"$end" ]; then
+        echo "$file: expected the lines '$begin' and '$end' once each, in this order, or neither; found" \
+            "${marks//$'\n'/, then }: mend or remove them by hand; lines not written" >&2
+        return 1
+    fi
     rest=$(sed "/^$begin\$/,/^$end\$/d" "$file") || return 1
     while read -r _ point _; do
         if awk -v p="$point" '$1 !~ /^#/ && $2 == p { found = 1 } END { exit !found }' <<<"$rest"; then
@@ -131,5 +142,10 @@ gl_fstab() {
         fi
     done <<<"$text"
     cp -p -- "$file" "$file.glusterlab" || return 1
-    printf '%s\n%s\n%s\n%s\n' "$rest" "$begin" "$text" "$end" >"$file.glusterlab" && mv -fT -- "$file.glusterlab" "$file"
+    printf '%s\n%s\n%s\n%s\n' "$rest" "$begin" "$text" "$end" >"$file.glusterlab" || return 1
+    if cmp -s -- "$file" "$file.glusterlab"; then
+        rm -f -- "$file.glusterlab"
+    else
+        cp -pT -- "$file" "$file.before-glusterlab" && mv -fT -- "$file.glusterlab" "$file"
+    fi
 }

@@ -66,7 +66,7 @@ def device_of(text: str, *, wipe: bool = False) -> Device:
     return prepare.judge([device], {"jbod": backing})[0]
 
 
-BLANK = "real /dev/sdb\nnumber 2064\nsize 4000787030016\nmodel ST4000NM0033\n"
+BLANK = "real /dev/sdb\nnumber 2064\nsize 4000787030016\nmodel ST4000NM0033\nsamples 1024\n"
 OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
 
 
@@ -74,7 +74,7 @@ OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
     ("facts", "action", "with_wipe", "why"),
     [
         ("missing yes", "refused", "refused", "no such block device"),
-        (BLANK, "make", "make", "is blank"),
+        (BLANK, "make", "make", "looks blank"),
         (BLANK + "data yes", "refused", "wipe", "is not blank"),
         (BLANK + "signature ext4 u l\ntype ext4", "refused", "wipe", "is not blank"),
         (BLANK + "pttype gpt\npartition sdb1 512", "refused", "wipe", "is not blank"),
@@ -89,6 +89,10 @@ OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
         (BLANK + "type linux_raid_member", "refused", "refused", "belongs to mdadm"),
         (BLANK + "signature LVM2_member u", "refused", "refused", "belongs to LVM"),
         (BLANK + "type crypto_LUKS", "refused", "refused", "belongs to LUKS"),
+        (BLANK + "type VMFS_volume_member", "refused", "refused", "belongs to something larger (VMFS_volume_member)"),
+        (BLANK + "signature hpt37x_raid_member 0x10", "refused", "refused", "(hpt37x_raid_member)"),
+        (BLANK + "type btrfs", "refused", "refused", "belongs to Btrfs"),
+        (BLANK + "type oracleasm", "refused", "refused", "belongs to Oracle ASM"),
         (
             BLANK + OURS + "mounted /bricks/d1\npoint_has /dev/sdb xfs rw,noatime\npoint_number 2064",
             "ready",
@@ -210,7 +214,7 @@ def test_blank_devices_are_made_and_mounted_once(tmp_path: Path, loop: Loop) -> 
 
 
 @needs_root
-@pytest.mark.parametrize("content", ["ext4", "partitions", "LVM", "deep data"])
+@pytest.mark.parametrize("content", ["ext4", "partitions", "LVM", "deep data", "only line ends"])
 def test_a_device_that_is_not_blank_is_shown_and_refused(tmp_path: Path, loop: Loop, content: str) -> None:
     device, blank = loop("a"), loop("b")
     if content == "ext4":
@@ -225,13 +229,17 @@ def test_a_device_that_is_not_blank_is_shown_and_refused(tmp_path: Path, loop: L
             file.seek(512)
             file.write(b"LABELONE\1\0\0\0\0\0\0\0\0\0\0\0\x20\0\0\0LVM2 001" + b"A" * 32)
         elif content == "deep data":
-            file.seek(SIZE // 65536 // 16 * 65536 * 7 + 4000)
-            file.write(b"precious")
+            file.seek(SIZE // 2 + (3 << 20))
+            file.write(b"precious" * (2 << 17))
+        elif content == "only line ends":
+            file.seek(3 << 20)
+            file.write(b"\n" * 4096)
     before = run("sha256sum", device)
     cluster = cluster_of(tmp_path, [device, blank])
     found = prepare.look(pool_of(cluster), cluster)
     assert [each.action for each in found] == ["refused", "make"]
-    assert found[0].contents != "blank"
+    assert [each.is_blank for each in found] == [False, True]
+    assert found[1].contents == "nothing found in 1,024 samples"
     if content == "ext4":
         assert found[0].contents.startswith("ext4 'precious'")
     with pytest.raises(UsageError, match="nothing was done on any device"):
@@ -307,6 +315,10 @@ def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) 
             f"# mine\nUUID=1 / ext4 defaults 0 1\n# glusterlab prepare: begin\n{text}\n# glusterlab prepare: end\n"
         )
     assert file.stat().st_mode & 0o777 == 0o640
+    backup = tmp_path / "fstab.before-glusterlab"
+    assert backup.read_text() == file.read_text().replace("UUID=3 /b/2 xfs rw 0 0\n", "")
+    assert bash(script.call("gl_fstab", str(file), text)).returncode == 0
+    assert backup.read_text() != file.read_text()  # nothing changed, and the backup is still that of the change
     before = file.read_text()
     refused = bash(script.call("gl_fstab", str(file), "UUID=9 / xfs rw 0 0"))
     assert refused.returncode == 1
@@ -314,7 +326,24 @@ def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) 
     assert file.read_text() == before
     (tmp_path / "link").symlink_to(file)
     assert bash(script.call("gl_fstab", str(tmp_path / "link"), "x")).returncode == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["fstab", "link"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fstab", "fstab.before-glusterlab", "link"]
+
+
+BEGIN, END = "# glusterlab prepare: begin\n", "# glusterlab prepare: end\n"
+
+
+@pytest.mark.parametrize(
+    "marks", [(BEGIN, ""), ("", END), (END, BEGIN), (BEGIN, BEGIN + END), (BEGIN, END + BEGIN + END), (BEGIN, END * 2)]
+)
+def test_lines_of_fstab_are_left_alone_where_the_marks_are_no_pair(tmp_path: Path, marks: tuple[str, str]) -> None:
+    file = tmp_path / "fstab"
+    before = f"UUID=1 / ext4 defaults 0 1\n{marks[0]}UUID=2 /b/1 xfs rw 0 0\n{marks[1]}UUID=7 /home ext4 defaults 0 2\n"
+    file.write_text(before)
+    refused = bash(script.call("gl_fstab", str(file), "UUID=2 /b/1 xfs rw 0 0"))
+    assert refused.returncode == 1
+    assert "once each, in this order, or neither; found # glusterlab prepare: " in refused.stderr
+    assert file.read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["fstab"]
 
 
 @pytest.fixture
