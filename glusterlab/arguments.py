@@ -96,13 +96,15 @@ SchedulerOption = Annotated[
     ),
 ]
 CampaignArgument = Annotated[
-    Path, typer.Argument(metavar="CAMPAIGN", help="A campaign.yaml.", autocompletion=complete_yaml)
+    Path,
+    typer.Argument(metavar="CAMPAIGN", parser=local_path, help="A campaign.yaml.", autocompletion=complete_yaml),
 ]
 ClusterOption = Annotated[
     Path | None,
     typer.Option(
         "--cluster",
         metavar="FILE",
+        parser=local_path,
         help="A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
         autocompletion=complete_yaml,
     ),

@@ -117,8 +117,21 @@ def _main_options(
     """Measure a GlusterFS pool, keep every raw byte, and make every figure again from those bytes."""
 
 
+def _open_what_is_closed() -> None:
+    """Give the process the standard streams that its caller closed: what is written there goes nowhere."""
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            found = os.open(os.devnull, os.O_RDWR)
+            if found != number:
+                # or the next file that is opened would have the stream's number, and get what is written to it
+                os.dup2(found, number)
+                os.close(found)
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  for good
+
+
 def main() -> None:
     """Entry point of the ``glusterlab`` command."""
+    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # a terminal or log that knows only ASCII still gets every message

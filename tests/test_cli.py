@@ -176,7 +176,10 @@ def test_no_cluster_and_several_are_usage_errors(folder: Path) -> None:
 def test_a_campaign_runs_under_another_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = call("run", "campaign.yaml", "--name", "../x")
     assert refused.exit_code == 2
-    assert "--name ../x" in refused.stderr
+    form = "expected text of the form ^[a-z0-9][a-z0-9-]*$, found '../x'"
+    assert refused.stderr == f"error: --name: {form}\n"
+    long = call("run", "campaign.yaml", "--name", "x" * 300)
+    assert long.stderr == "error: --name: expected at most 60 characters, found 300\n"
     names = []
 
     def stop(campaign: object, *_: object, **__: object) -> None:
@@ -254,6 +257,25 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (cli.EXIT_BROKEN_PIPE, "")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("command", "code"), [("schema cluster", 0), ("--help", 0), ("plan nowhere.yaml", 2)])
+def test_a_closed_stream_is_no_error(closed: str, command: str, code: int) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec '{sys.executable}' -m glusterlab.cli {command} {closed}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stdout + done.stderr
+    if code and "2>" not in closed:
+        assert done.stderr.startswith("error: nowhere.yaml")
+    if closed == "<&-" and not code:
+        assert done.stdout
+
+
 def test_output_that_cannot_be_written_is_one_sentence() -> None:
     if not Path("/dev/full").exists():
         pytest.skip("no /dev/full here")
@@ -300,6 +322,11 @@ def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None
         ("log", "s3://lab/raw/night"),
         ("verify", "sftp://root@host/raw/night"),
         ("parse", "sftp://root@host/raw/iozone.log"),
+        ("check", "s3://lab/cluster.yaml"),
+        ("plan", "s3://lab/campaign.yaml"),
+        ("plan", "campaign.yaml", "--cluster", "s3://lab/cluster.yaml"),
+        ("prepare", "s3://lab/cluster.yaml"),
+        ("run", "https://lab/campaign.yaml"),
         ("run", "campaign.yaml", "--raw", "s3://lab/raw"),
         ("import", "results", "--as", "mine", "--pattern", "*", "--raw", "s3://lab/raw"),
         ("import", "s3://lab/results", "--as", "mine", "--pattern", "*"),
@@ -313,6 +340,22 @@ def test_a_url_where_only_folders_can_be_is_refused_as_it_was_typed(folder: Path
     expected = f"{url}: expected a path of this machine; URLs are for the commands tables and reproduce"
     assert result.stderr == f"error: {expected}\n"
     assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--name", "../x"), "--name: expected text of the form ^[a-z0-9][a-z0-9-]*$, found '../x'"),
+        (("--name", "x" * 300), "--name: expected at most 60 characters, found 300"),
+        (("--seconds", "nan"), "--seconds: expected something like '10 min', found the number nan"),
+        (("--repeats", "0"), "--repeats: expected at least 1, found the number 0"),
+    ],
+)
+def test_options_of_a_baseline_are_refused_in_the_words_of_specifications(
+    folder: Path, options: tuple[str, ...], said: str
+) -> None:
+    result = call("check", "cluster.yaml", "--baseline", *options)
+    assert (result.exit_code, result.stderr) == (2, f"error: {said}\n")
 
 
 def test_a_file_url_is_a_folder_of_this_machine(folder: Path) -> None:

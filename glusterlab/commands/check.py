@@ -30,7 +30,8 @@ _BASELINE_PANEL = "With --baseline"
 )
 def check(
     cluster: Annotated[
-        Path | None, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=complete_yaml)
+        Path | None,
+        typer.Argument(metavar="CLUSTER", parser=local_path, help="A cluster.yaml.", autocompletion=complete_yaml),
     ] = None,
     baseline: Annotated[
         bool,
@@ -146,7 +147,8 @@ def _campaign(
     from pydantic import ValidationError
 
     from glusterlab.baseline import baseline_campaign
-    from glusterlab.spec.campaign import BaselineSpec
+    from glusterlab.spec.campaign import BaselineSpec, Campaign
+    from glusterlab.spec.load import first_problem
 
     if only not in (None, "disks", "network"):
         raise UsageError(f"--only: expected disks or network, found {only!r}")
@@ -155,10 +157,9 @@ def _campaign(
         spec = BaselineSpec.model_validate({**chosen, "disks": only != "network", "network": only != "disks"})
         return baseline_campaign(cluster, spec, name=name, repeats=3 if repeats is None else repeats)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        key, message = first_problem(error, Campaign if error.title == Campaign.__name__ else BaselineSpec)
         option = {"seconds": "--seconds", "file_size": "--size", "repeats": "--repeats", "name": "--name"}
-        where = option.get(str(first["loc"][0]), "--baseline") if first["loc"] else "--baseline"
-        raise UsageError(f"{where}: {first['msg']}") from error
+        raise UsageError(f"{option.get(key, '--baseline')}: {message}") from error
 
 
 def _measure(campaign: Campaign, cluster: Cluster, raw: Path, *, retry: bool) -> RunSummary:

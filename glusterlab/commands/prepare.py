@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glusterlab.arguments import JsonOption, complete_yaml, examples
+from glusterlab.arguments import JsonOption, complete_yaml, examples, local_path
 from glusterlab.errors import HostError, UsageError
 
 if TYPE_CHECKING:
+    from glusterlab.hosts.connection import Pool
     from glusterlab.hosts.prepare import Device
     from glusterlab.spec import Cluster
 
@@ -30,7 +31,9 @@ app = typer.Typer()
     "wipe: true. When one is refused, nothing is done on any."
 )
 def prepare(
-    cluster: Annotated[Path, typer.Argument(metavar="CLUSTER", help="A cluster.yaml.", autocompletion=complete_yaml)],
+    cluster: Annotated[
+        Path, typer.Argument(metavar="CLUSTER", parser=local_path, help="A cluster.yaml.", autocompletion=complete_yaml)
+    ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is there and what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, for scripts.")] = False,
     fstab: Annotated[
@@ -42,16 +45,18 @@ def prepare(
     from glusterlab.hosts import prepare as work
     from glusterlab.hosts.connection import Pool
     from glusterlab.report.prepare import show_devices, show_prepared
-    from glusterlab.report.terminal import talk
+    from glusterlab.report.terminal import count_of, talk
     from glusterlab.spec import load_cluster
 
     pool_file = load_cluster(cluster)
     work.named(pool_file)
     pool = Pool.of(pool_file, mark=f"prepare.{uuid.uuid4().hex[:8]}")
+    every = pool.hosts
     try:
-        failed = pool.connect()
-        if failed:
-            raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+        # the clients are needed only where something is done: no campaign may have any of the hosts then
+        pool.hosts = {server.name: every[server.name] for server in pool_file.servers}
+        _connect(pool)
+        talk(f"looking at {count_of(len(work.named(pool_file)), 'device')}")
         devices = work.look(pool, pool_file)
         refused = any(device.action == "refused" for device in devices)
         if not json or dry_run or refused:
@@ -61,10 +66,25 @@ def prepare(
             raise typer.Exit(1)
         if dry_run:
             return
+        pool.hosts = every
+        _connect(pool)
         _confirm(pool_file, devices, yes=yes)
         show_prepared(work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk), as_json=json)
     finally:
         pool.close()
+
+
+def _connect(pool: Pool) -> None:
+    """Connect to the hosts of a pool.
+
+    Raises
+    ------
+    HostError
+        When one cannot be connected; all of them are named.
+    """
+    failed = pool.connect()
+    if failed:
+        raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
 
 
 def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:

@@ -8,9 +8,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Discriminator,
+    Field,
+    PlainSerializer,
+    Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from .fields import Count, Duration, HostPath, Label, Rate, Size, SpecModel, Text, describe, problem
+from .fields import Count, Duration, HostPath, Label, Rate, Size, SpecModel, Text, describe, list_or_mapping, problem
 
 Role = Literal["server", "client"]
 
@@ -150,7 +159,14 @@ class Backing(SpecModel):
     bricks: tuple[HostPath, ...] = Field(min_length=1)
     disks_per_brick: Count = 1
     kind: Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
-    devices: tuple[BlockDevice, ...] | dict[HostName, tuple[BlockDevice, ...]] | None = Field(
+    devices: (
+        Annotated[
+            Annotated[tuple[BlockDevice, ...], Tag("<list>")]
+            | Annotated[dict[HostName, tuple[BlockDevice, ...]], Tag("<mapping>")],
+            Discriminator(list_or_mapping),
+        ]
+        | None
+    ) = Field(
         default=None, description="one block device per brick, for 'glusterlab prepare': of all servers, or by server"
     )
     wipe: Annotated[bool, Field(strict=True)] | None = Field(

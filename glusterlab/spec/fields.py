@@ -252,10 +252,15 @@ def as_axis(value: object) -> object:
 Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), AxisSchema()]
 """One value or a list of values: a list is an axis of the matrix."""
 
-KINDS = frozenset({"<number>", "<mapping>"})
-"""Tags of a field that is either a number or a mapping of keys: they stand in pydantic's places, and in no file."""
+KINDS = frozenset({"<number>", "<list>", "<mapping>"})
+"""Tags of a field that is a mapping of keys or something else: they stand in pydantic's places, and in no file."""
 
 
 def kind_of(value: object) -> str:
-    """The tag of a value of such a field."""
+    """The tag of a value of a field that is a number or a mapping of keys."""
     return "<mapping>" if isinstance(value, (dict, SpecModel)) else "<number>"
+
+
+def list_or_mapping(value: object) -> str:
+    """The tag of a value of a field that is a list or a mapping of keys."""
+    return "<mapping>" if isinstance(value, dict) else "<list>"

@@ -277,6 +277,21 @@ def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines
     return SpecError("\n".join([message, *further]), file=path, line=line, key=key or None)
 
 
+def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """The first thing that is wrong with a value that no file holds, such as an option's.
+
+    Returns
+    -------
+    key : str
+        Dotted path; empty where the whole is wrong.
+    message : str
+        What was expected, and what was found.
+    """
+    details = error.errors(include_url=False)[0]
+    place = tuple(part for part in details["loc"] if part not in KINDS)
+    return key_text(place), _message(details, place, model)
+
+
 def _without_echoes(found: list[ErrorDetails], model: type[BaseModel]) -> list[ErrorDetails]:
     """Errors without those that only follow from another: a mistyped key is also a missing one."""
     typos = {
@@ -349,6 +364,8 @@ def _message(details: ErrorDetails, place: Place, model: type[BaseModel]) -> str
         words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
         bound, limit = next(iter(context.items()))
         return f"expected {words[bound]} {limit}, found {describe(given)}"
+    if kind == "string_too_long":
+        return f"expected at most {context['max_length']} characters, found {len(given)}"
     if kind == "too_short":
         return f"expected at least {context['min_length']}, found {context['actual_length']}"
     return details["msg"][:1].lower() + details["msg"][1:]
