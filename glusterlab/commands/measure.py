@@ -168,7 +168,9 @@ def _tell(notifier: Notifier, end: RunEnd) -> None:
 def _renamed(campaign: Campaign, name: str) -> Campaign:
     from pydantic import ValidationError
 
+    from glusterlab.spec.load import first_problem
+
     try:
         return type(campaign).model_validate({**campaign.model_dump(), "name": name})
     except ValidationError as error:
-        raise UsageError(f"--name {name}: {error.errors(include_url=False)[0]['msg']}") from error
+        raise UsageError(f"--name: {first_problem(error, type(campaign))[1]}") from error
