@@ -13,42 +13,87 @@ REDACTED = "[redacted]"
 """What stands in the place of a secret."""
 
 _NAMED = r"(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?token|auth[_-]?token)[\w-]{0,40}"
+_HINTS = ("pass", "secret", "key", "token")
+"""One of these is in whatever `_NAMED` matches; small words are sooner looked for than a form."""
 _NOT_A_VALUE = r"(?!\[redacted\]|(?:yes|no|true|false|none|null)\b)"
 
 _FORMS = {
     "private key": (
-        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?!\[redacted\])"
-        r"(?P<value>[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))"
+        ("private key",),
+        (
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----(?!\[redacted\])"
+            r"(?P<value>[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z))"
+        ),
     ),
     "ssh key": (
-        r"\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-ssh-ed25519@openssh\.com)\s+(?P<value>AAAA[\w+/=]*)"
+        ("ssh-", "ecdsa-"),
+        r"\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-ssh-ed25519@openssh\.com)\s+(?P<value>AAAA[\w+/=]*)",
     ),
-    "password or key": rf"{_NAMED}\\?['\"]?\s*[=:]\s*\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)",
-    "password in a tag": rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<\s]+)<",
-    "password option": rf"--[\w-]{{0,40}}{_NAMED}\s+{_NOT_A_VALUE}(?P<value>[^\s'\",;-][^\s'\",;]*)",
-    "token": r"\btoken['\"]?\s*[=:]\s*['\"]?(?P<value>[\w.~+/-]{16,}=*)",
-    "authorization": r"\bauthorization['\"]?\s*:\s*['\"]?(?:bearer|basic|token)\s+(?P<value>[\w.~+/-]{8,}=*)",
+    "password or key": (
+        _HINTS,
+        rf"{_NAMED}\\?['\"]?\s*[=:]\s*\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)",
+    ),
+    "password in a tag": (_HINTS, rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<\s]+)<"),
+    "password option": (
+        _HINTS,
+        rf"--[\w-]{{0,40}}{_NAMED}\s+{_NOT_A_VALUE}(?P<value>[^\s'\",;-][^\s'\",;]*)",
+    ),
+    "password of sshpass": (
+        ("sshpass",),
+        r"\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?\s*['\"]?(?!\[redacted\])(?P<value>[^\s'\",]+)",
+    ),
+    "password hash": (
+        ("$1$", "$2", "$5$", "$6$", "$7$", "y$", "$apr1$"),
+        r"\$(?:1|2[abxy]|5|6|7|g?y|apr1)\$(?!\[redacted\])(?P<value>(?:[\w./=,+-]{1,60}\$){0,2}[\w./+-]{20,})",
+    ),
+    "token": (("token",), r"\btoken['\"]?\s*[=:]\s*['\"]?(?P<value>[\w.~+/-]{16,}=*)"),
+    "authorization": (
+        ("authorization",),
+        r"\bauthorization['\"]?\s*:\s*['\"]?(?:bearer|basic|token)\s+(?P<value>[\w.~+/-]{8,}=*)",
+    ),
     "service token": (
-        r"\b(?P<value>(?-i:(?:gh[opsu]_|github_pat_|glpat-|xox[abeprs]-|hvs\.|npm_|sk-[a-z]*-?)[\w-]{16,}"
-        r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
+        (
+            "gho_",
+            "ghp_",
+            "ghs_",
+            "ghu_",
+            "github_pat_",
+            "glpat-",
+            "xox",
+            "hvs.",
+            "npm_",
+            "sk-",
+            "akia",
+            "asia",
+            "aiza",
+            "eyj",
+        ),
+        (
+            r"\b(?P<value>(?-i:(?:gh[opsu]_|github_pat_|glpat-|xox[abeprs]-|hvs\.|npm_|sk-[a-z]*-?)[\w-]{16,}"
+            r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
+        ),
     ),
-    "password in a URL": r"://[^/\s:@'\"]{0,100}:(?!\[redacted\])(?P<value>[^/\s@'\"]{1,200})@",
+    "password in a URL": (
+        ("://",),
+        r"://[^/\s:@'\"]{0,100}:(?!\[redacted\])(?P<value>[^/\s@'\"]{1,200})@",
+    ),
     "webhook": (
-        r"\bhttps?://(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/"
-        r"|[^/\s'\"]{0,100}webhook\.office\.com/|[^/\s'\"]{1,100}/hooks/(?=\w{20}))"
-        r"(?!\[redacted\])(?P<value>[^\s'\"<>\\]+)"
+        ("hooks", "webhook"),
+        (
+            r"\bhttps?://(?:hooks\.slack\.com/(?:services|workflows)/|discord(?:app)?\.com/api/webhooks/"
+            r"|[^/\s'\"]{0,100}webhook\.office\.com/|[^/\s'\"]{1,100}/hooks/(?=\w{20}))"
+            r"(?!\[redacted\])(?P<value>[^\s'\"<>\\]+)"
+        ),
     ),
     "signature in a URL": (
-        r"[?&](?:access_token|token|key|sig|signature|X-Amz-Signature|X-Amz-Security-Token)="
-        r"(?!\[redacted\])(?P<value>[^\s&'\"<>\\]{8,})"
+        ("token=", "key=", "sig=", "signature="),
+        (
+            r"[?&](?:access_token|token|key|sig|signature|X-Amz-Signature|X-Amz-Security-Token)="
+            r"(?!\[redacted\])(?P<value>[^\s&'\"<>\\]{8,})"
+        ),
     ),
 }
-_PATTERNS = {kind: re.compile(form, re.IGNORECASE) for kind, form in _FORMS.items()}
-_HINT = re.compile(
-    r"PRIVATE KEY|ssh-|ecdsa|pass|secret|key|token|authorization|gh[opsu]_|glpat|xox|hvs|npm_|sk-|A[KS]IA|eyJ|://",
-    re.IGNORECASE,
-)
-"""Something of each form: text that has none of these holds no secret, as most telemetry does."""
+_PATTERNS = {kind: (hints, re.compile(form, re.IGNORECASE)) for kind, (hints, form) in _FORMS.items()}
 
 
 @dataclass(frozen=True)
@@ -76,9 +121,7 @@ def find(text: str) -> Iterator[Secret]:
     >>> [secret.kind for secret in find("curl --password hunter2 https://me:pw@example.org/")]
     ['password option', 'password in a URL']
     """
-    if _HINT.search(text) is None:
-        return
-    for kind, pattern in _PATTERNS.items():
+    for kind, pattern in _likely(text):
         for match in pattern.finditer(text):
             yield Secret(kind, match.start("value"), match.end("value"))
 
@@ -91,10 +134,15 @@ def redact(text: str) -> str:
     >>> redact('env API_KEY=abc123 curl -H "Authorization: Bearer 0123456789abcdef" https://me:pw@example.org/')
     'env API_KEY=[redacted] curl -H "Authorization: Bearer [redacted]" https://me:[redacted]@example.org/'
     """
-    if _HINT.search(text) is not None:
-        for pattern in _PATTERNS.values():
-            text = pattern.sub(_without_value, text)
+    for _, pattern in _likely(text):
+        text = pattern.sub(_without_value, text)
     return text
+
+
+def _likely(text: str) -> list[tuple[str, re.Pattern[str]]]:
+    """The forms that a text may hold, by what each of them begins with or contains."""
+    lower = text.lower()
+    return [(kind, pattern) for kind, (hints, pattern) in _PATTERNS.items() if any(hint in lower for hint in hints)]
 
 
 def redact_all(value: object) -> object:

@@ -46,6 +46,11 @@ SECRETS = {
     "https://hooks.slack.com/services/T000/B000/XXXX": "B000",
     "https://chat.example.org/hooks/abcdefghijklmnopqrstuvwxyz": "abcdefghij",
     "https://s3.example.org/raw?X-Amz-Signature=0123456789abcdef": "0123456789",
+    "sshpass -p hunter2 ssh server01": "hunter2",
+    '"sshpass", "-p", "hunter2"': "hunter2",
+    "root:$6$abcdefgh$ABCDEFGHIJKLMNOPQRSTUVWXYZ:19000": "GHIJKLMNOP",
+    "$y$j9T$saltsaltsalt$0123456789abcdefghijABCD/.": "0123456789",
+    "AIza0123456789abcdefghijABCDEFGHIJ-_012": "0123456789",
 }
 
 
@@ -79,6 +84,8 @@ def test_a_secret_is_taken_out_and_what_is_around_it_stays(text: str, value: str
         "http://127.0.0.1:8080/path",
         "git@github.com:fatiando/pooch.git",
         "the key of server01 is not in known_hosts",
+        "awk '{ print $1$2 }' a-file-of-a-very-long-name-that-is-no-hash",
+        "sshpass is not installed",
     ],
 )
 def test_what_is_no_secret_stays(text: str) -> None:
