@@ -231,10 +231,14 @@ def read_now(folder: Path) -> RunState | None:
     try:
         return RunState.model_validate(read_json(path))
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        message = f"{path}: {key}: {first['msg']}; remove it: the next run writes it anew"
-        raise RawStoreError(message, path=path) from error
+        from glusterlab.spec.load import first_problem
+
+        said = ": ".join(first_problem(error, RunState))
+    except RawStoreError as error:
+        if "schema_version" in error.details or isinstance(error.__cause__, OSError):
+            raise
+        said = "expected a JSON object with a schema_version, found damage"
+    raise RawStoreError(f"{path}: {said}; remove it: the next run writes it anew", path=path)
 
 
 def execution_of(cell: Cell, planned: PlannedSample | Sample, attempt: int, began: float) -> Execution:

@@ -68,7 +68,7 @@ def read_facts(text: str) -> dict[str, Any]:
             # A virtual interface says -1.
             facts["interface_speed_bytes_per_s"] = int(value) * 1e6 / 8 if value.strip().isdecimal() else None
         elif key in _WHOLE_NUMBERS:
-            facts[key] = int(float(value)) if value.strip() else None
+            facts[key] = _whole(value)
         elif key == "fuse" or key == "proc_is_lxcfs":
             facts[key] = True
         elif key:
@@ -99,9 +99,17 @@ def _filesystem(text: str) -> dict[str, Any]:
         "device": device,
         "type": kind,
         "options": options,
-        "size_bytes": int(size),
-        "free_bytes": int(free),
+        "size_bytes": _whole(size),
+        "free_bytes": _whole(free),
     }
+
+
+def _whole(text: str) -> int | None:
+    """A whole number; None where there is another word, as df prints a dash for what it cannot tell."""
+    try:
+        return int(float(text))
+    except (OverflowError, ValueError):
+        return None
 
 
 def gather(pool: Pool, cluster: Cluster) -> tuple[dict[str, dict[str, Any]], dict[str, HostError]]:

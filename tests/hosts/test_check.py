@@ -186,6 +186,10 @@ def test_a_rebalance_is_found(cluster: Cluster, fake: FakeTransport) -> None:
         ("gl_check", "uid 0\nload 0.1\nrefused /var/tmp/glusterlab is there already", "error", "work-dir"),
         ("gl_check", "uid 0\nload 0.1\nreadonly /", "error", "work-dir"),
         ("gl_check", "uid 0\nload 0.1\nwork_free 1000", "warning", "space"),
+        ("gl_check", "uid 0\nload 0.1", "warning", "space"),
+        ("gl_check", "uid 0\nload 0.1\nwork_free -", "warning", "space"),
+        ("gl_check", "uid 0\nwork_free 1000000000000", "warning", "load"),
+        ("gl_check", "uid 0\nload -\nwork_free nan", "warning", "space"),
         ("gl_check", "uid 0\nload 0.1\nntp no", "warning", "clock-sync"),
         ("gl_check", "uid 0\nload 0.1", "error", "fuse"),
         ("gl_check", "uid 0\nload 0.1\nhung s1:/v at /mnt/glusterlab/v", "error", "leftover-mount"),
@@ -224,6 +228,7 @@ def test_single_answers(
         ("gl_filesystems", "fs /b/d01 /dev/sdb xfs ro,noatime 4000000000 3000000000", "error", "bricks"),
         ("gl_filesystems", "fs /b/d01 /dev/sdb ext4 rw 4000000000 3000000000", "warning", "bricks"),
         ("gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 300", "warning", "space"),
+        ("gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 -", "warning", "space"),
     ],
 )
 def test_single_answers_of_a_server(

@@ -88,11 +88,14 @@ def _bricks(host: Host, report: HostReport) -> Iterator[Finding]:
     yield from problems
     for root, system in mounted.items():
         free, size = system["free_bytes"], system["size_bytes"]
-        if free < max(min(MIN_FREE_BYTES, size / 2), MIN_FREE_FRACTION * size):
+        if free is None or size is None:
+            message = f"how much room {root} has cannot be told"
+            yield Finding(host.name, "warning", "space", message, "look at what df says of it there")
+        elif free < max(min(MIN_FREE_BYTES, size / 2), MIN_FREE_FRACTION * size):
             message = f"{root} has {free / 1e9:.1f} of {size / 1e9:.1f} GB free"
             yield Finding(host.name, "warning", "space", message, "make room, or plan smaller files")
     if mounted and not problems:
-        total = format_size(sum(system["size_bytes"] for system in mounted.values()) >> 30 << 30)
+        total = format_size(sum(system["size_bytes"] or 0 for system in mounted.values()) >> 30 << 30)
         yield Finding(host.name, "ok", "bricks", f"{len(mounted)} brick file systems mounted, {total}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -126,8 +127,11 @@ def _state(host: Host, report: HostReport, *, left: bool) -> Iterator[Finding]:
         yield Finding(name, "error", "caches", message, "is /proc/sys/vm/drop_caches writable there?")
     else:
         yield Finding(name, "ok", "caches", "can be dropped")
-    free = float(report.one("work_free") or "nan")
-    if free < MIN_FREE_BYTES:
+    free = _number(report.one("work_free"))
+    if free is None:
+        message = "how much room the work directory's file system has cannot be told"
+        yield Finding(name, "warning", "space", message, "look at what df says of it there")
+    elif free < MIN_FREE_BYTES:
         message = f"the work directory's file system has {free / 1e9:.1f} GB free"
         yield Finding(name, "warning", "space", message, "make room, or name another work_dir in the cluster file")
     else:
@@ -135,7 +139,11 @@ def _state(host: Host, report: HostReport, *, left: bool) -> Iterator[Finding]:
 
 
 def _load(host: Host, report: HostReport) -> Iterator[Finding]:
-    load, cpus = float(report.one("load") or "nan"), report.facts.get("cpus") or 1
+    load, cpus = _number(report.one("load")), report.facts.get("cpus") or 1
+    if load is None:
+        message = "its load cannot be told"
+        yield Finding(host.name, "warning", "load", message, "look at /proc/loadavg there")
+        return
     if load <= MAX_LOAD_PER_CPU * cpus:
         yield Finding(host.name, "ok", "load", "low")
         return
@@ -228,6 +236,15 @@ def _guards(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Findin
         yield Finding(name, "warning", "tuned", message, f"tuned-adm profile {choices[0]}, or say why not")
     else:
         yield Finding(name, "ok", "tuned", profile)
+
+
+def _number(text: str | None) -> float | None:
+    """A number that a host printed; None where it printed something else, as df does with a dash."""
+    try:
+        number = float(text or "")
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def _some(names: list[str], shown: int = 4) -> str:
