@@ -15,7 +15,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -146,17 +146,6 @@ def _dump(event: Event) -> str:
     return json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False, default=str)
 
 
-def read_events(folder: Path) -> Iterator[Event]:
-    """The entries of a campaign's log, oldest first; a line that was cut by a kill is passed over.
-
-    Raises
-    ------
-    RawStoreError
-        When the folder has no log, or it cannot be read.
-    """
-    return EventReader.open(folder).new()
-
-
 class EventReader:
     """Reads a campaign's log, and later what was added to it.
 
@@ -168,6 +157,8 @@ class EventReader:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._offsets: dict[str, int] = {}
+        self._damage: dict[str, int] = {}
+        self._cut: set[str] = set()
 
     @classmethod
     def open(cls, folder: Path) -> EventReader:
@@ -184,7 +175,9 @@ class EventReader:
         return cls(folder)
 
     def new(self) -> Iterator[Event]:
-        """The entries since the last call, or all.
+        """The entries since the last call, or all, oldest first; what is damaged is passed over, see `damage`.
+
+        Where nothing of events.jsonl can be read, log.txt tells what was said to people.
 
         Raises
         ------
@@ -192,19 +185,44 @@ class EventReader:
             When a file is there and cannot be read.
         """
         first = EVENTS not in self._offsets
-        has_events = (self._folder / EVENTS).is_file()
-        if first or not has_events:
-            for line in self._lines(LOG):
-                # where there are events, they say again what log.txt says in plain lines, but not its old JSON lines
-                if line.startswith("{") or not has_events:
-                    yield from _read(line)
-        if has_events:
-            for line in self._lines(EVENTS):
-                yield from _read(line)
+        if not (self._folder / EVENTS).is_file():
+            yield from self._events(LOG)
+            return
+        if first:
+            # the events say again what log.txt says in plain lines, but not its old JSON lines
+            yield from self._events(LOG, wanted=lambda line: line.startswith("{"))
+        readable = False
+        for event in self._events(EVENTS):
+            readable = True
+            yield event
+        if first and not readable and (EVENTS in self._damage or EVENTS in self._cut):
+            self._offsets[LOG] = 0
+            yield from self._events(LOG, wanted=lambda line: not line.startswith("{"))
+
+    @property
+    def damage(self) -> str:
+        """What could not be read so far, in a sentence; empty where all was read."""
+        counts = {name: self._damage.get(name, 0) + (name in self._cut) for name in (EVENTS, LOG)}
+        return "; ".join(
+            f"{self._folder / name}: {number} {'line is' if number == 1 else 'lines are'} damaged and passed over"
+            for name, number in counts.items()
+            if number
+        )
+
+    def _events(self, name: str, wanted: Callable[[str], bool] = bool) -> Iterator[Event]:
+        for line in self._lines(name):
+            # further lines of a message in log.txt are indented
+            if line.strip() and not (name == LOG and line[0].isspace()) and wanted(line):
+                event = _read(line)
+                if event is None:
+                    self._damage[name] = self._damage.get(name, 0) + 1
+                else:
+                    yield event
 
     def _lines(self, name: str) -> Iterator[str]:
         path = self._folder / name
         offset = self._offsets.get(name, 0)
+        self._cut.discard(name)
         try:
             with path.open("rb") as file:
                 if path.stat().st_size < offset:
@@ -212,6 +230,7 @@ class EventReader:
                 file.seek(offset)
                 for raw in file:
                     if not raw.endswith(b"\n"):
+                        self._cut.add(name)
                         break
                     offset += len(raw)
                     yield raw.decode("utf-8", "replace").rstrip("\n")
@@ -223,16 +242,18 @@ class EventReader:
             self._offsets[name] = offset
 
 
-def _read(line: str) -> Iterator[Event]:
-    if line.startswith("{"):
-        with suppress(ValueError, RecursionError, TypeError):
+def _read(line: str) -> Event | None:
+    """The entry that a line holds; None when it is damaged."""
+    with suppress(ValueError, RecursionError, TypeError, OverflowError, OSError):
+        if line.startswith("{"):
             found = json.loads(line)
             level = found.pop("level", "info")
             at = float(found.pop("time", 0.0))
+            time.localtime(at)  # a time that no calendar has is refused here, not where it is shown
             message = str(found.pop("message", ""))
-            yield Event(at, level if level in LEVELS else "info", message, found)
-    elif match := _LINE.fullmatch(line):
-        with suppress(ValueError):
+            return Event(at, level if level in LEVELS else "info", message, found)
+        if match := _LINE.fullmatch(line):
             level = match[2].lower()
             at = datetime.strptime(match[1], _FORMAT).timestamp()  # noqa: DTZ007  the format has %z
-            yield Event(at, cast("Level", level) if level in LEVELS else "info", match[3])
+            return Event(at, cast("Level", level) if level in LEVELS else "info", match[3])
+    return None

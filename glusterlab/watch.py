@@ -11,7 +11,7 @@ from glusterlab.progress import level_of
 from glusterlab.view import View, how_it_stands, screen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from rich.console import Console
@@ -91,8 +91,15 @@ def _line(result: Result) -> str:
     return format_line(result.ended, level_of(result.status), f"{what}: {result.status}{': ' if found else ''}{found}")
 
 
-def log_events(folder: Path, *, follow: bool) -> Iterator[Event]:
+def log_events(folder: Path, *, follow: bool, note: Callable[[str], None] | None = None) -> Iterator[Event]:
     """The entries of a campaign's log; on request also those that are still to come, until no run is at work.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    follow : bool
+    note : callable, optional
+        Told at the end what could not be read.
 
     Raises
     ------
@@ -105,5 +112,7 @@ def log_events(folder: Path, *, follow: bool) -> Iterator[Event]:
         goes_on = state is not None and _goes_on(state)
         yield from reader.new()
         if not goes_on:
+            if reader.damage and note is not None:
+                note(reader.damage)
             return
         time.sleep(PAUSE_S)

@@ -20,7 +20,7 @@ from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.transport import Outcome
-from glusterlab.journal import Level, read_events
+from glusterlab.journal import EventReader, Level
 from glusterlab.judge import Judgement
 from glusterlab.manifest import UNLISTED, Manifest, file_digest
 from glusterlab.now import RunState, life, read_now
@@ -770,7 +770,7 @@ def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
     assert any("no attempt is left; 'glusterlab run --retry' gives it new ones" in line for line in lines)
     assert any(" WARNING the run ends after" in line and "2 of 4 samples valid" in line for line in lines)
     assert "run the same command with --retry" in lines[-1]
-    events = list(read_events(bench.store.path))
+    events = list(EventReader.open(bench.store.path).new())
     assert [event.line for event in events if event.is_for_people] == lines
     told = [event.details for event in events if not event.is_for_people]
     assert any("glusterlab_revision" in details for details in told)

@@ -101,10 +101,10 @@ def test_a_state_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{", "found damage"),
-        ("{}", "schema_version"),
+        ("{", "found damage; remove it: the next run writes it anew$"),
+        ("{}", "schema_version, found damage; remove it"),
         ('{"schema_version": 99}', "newer"),
-        ('{"schema_version": 1, "campaign": 3}', "campaign"),
+        ('{"schema_version": 1, "campaign": 3}', "campaign: expected text, found the number 3: .*; remove it"),
     ],
 )
 def test_damage_is_one_sentence(tmp_path: Path, text: str, said: str) -> None:

@@ -95,12 +95,15 @@ def log(
 ) -> None:
     """What happened in a campaign's runs: samples, failures, waits; the log.txt of RAW."""
     from glusterlab.report.log import chosen, local_now, show_events, since_when
+    from glusterlab.report.terminal import talk
     from glusterlab.watch import log_events
 
     start = None if since is None else since_when(since, local_now())
     try:
-        events = log_events(raw, follow=follow)
-        show_events(chosen(events, start, problems=problems, everything=json), as_json=json)
+        events = log_events(raw, follow=follow, note=talk)
+        shown = show_events(chosen(events, start, problems=problems, everything=json), as_json=json)
+        if not shown:
+            talk("no problems" if problems else "no entries")
     except KeyboardInterrupt:
         raise typer.Exit(StoppedError.exit_code) from None
 

@@ -18,8 +18,8 @@ from glusterlab.units import parse_duration
 if TYPE_CHECKING:
     from glusterlab.journal import Event
 
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)")
-_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|s)\b")
+_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
+_AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|s)\b", re.ASCII)
 
 
 def since_when(text: str, now: datetime) -> float:
@@ -50,19 +50,22 @@ def since_when(text: str, now: datetime) -> float:
     >>> [datetime.fromtimestamp(since_when(text, now), timezone.utc).isoformat() for text in ("8 h", "22:00", "07:00")]
     ['2026-11-20T23:30:00+00:00', '2026-11-20T22:00:00+00:00', '2026-11-21T07:00:00+00:00']
     """
-    words = text.strip()
-    if match := _AGO.fullmatch(words):
-        seconds = float(match[1]) * 86_400 if match[2] == "d" else parse_duration(words)
-        return (now - timedelta(seconds=seconds)).timestamp()
-    if match := _CLOCK.fullmatch(words):
-        at = now.replace(hour=int(match[1]), minute=int(match[2]), second=0, microsecond=0)
-        return (at if at <= now else at - timedelta(days=1)).timestamp()
     try:
-        found = datetime.fromisoformat(words)
-    except ValueError:
+        return _moment(text.strip(), now).timestamp()
+    except (OverflowError, ValueError):
         message = "expected a duration ('8 h'), a time of day ('22:00') or a date ('2026-11-20 22:00')"
         raise UsageError(f"--since {text}: {message}") from None
-    return (found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)).timestamp()
+
+
+def _moment(words: str, now: datetime) -> datetime:
+    if match := _AGO.fullmatch(words):
+        seconds = float(match[1]) * 86_400 if match[2] == "d" else parse_duration(words)
+        return now - timedelta(seconds=seconds)
+    if match := _CLOCK.fullmatch(words):
+        at = now.replace(hour=int(match[1]), minute=int(match[2]), second=0, microsecond=0)
+        return at if at <= now else at - timedelta(days=1)
+    found = datetime.fromisoformat(words)
+    return found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
 
 
 def chosen(events: Iterable[Event], since: float | None, *, problems: bool, everything: bool) -> Iterable[Event]:
@@ -77,16 +80,18 @@ def chosen(events: Iterable[Event], since: float | None, *, problems: bool, ever
             yield event
 
 
-def show_events(events: Iterable[Event], *, as_json: bool) -> None:
-    """Entries, one line each; those for people coloured on a terminal."""
+def show_events(events: Iterable[Event], *, as_json: bool) -> int:
+    """Entries, one line each; those for people coloured on a terminal. How many there were is returned."""
     colours = {"warning": typer.colors.YELLOW, "error": typer.colors.RED}
-    for event in events:
+    number = 0
+    for number, event in enumerate(events, start=1):  # noqa: B007  it is returned
         if as_json:
             typer.echo(json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False))
         else:
             # where there is no terminal, colours are taken away besides
             plain = bool(os.environ.get("NO_COLOR"))
             typer.secho(event.line, fg=colours.get(event.level), color=False if plain else None)
+    return number
 
 
 def local_now() -> datetime:
