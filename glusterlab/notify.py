@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from glusterlab.errors import UsageError
+from glusterlab.progress import INTERRUPTED
 from glusterlab.secrets import redact
 from glusterlab.units import format_duration
 
@@ -96,7 +97,9 @@ class RunEnd:
 
     @classmethod
     def of_error(cls, campaign: str, raw: Path, error: BaseException, seconds: float) -> RunEnd:
-        """The end of a run that an error broke off."""
+        """The end of a run that an error, or a second signal, broke off."""
+        if isinstance(error, KeyboardInterrupt):
+            return cls(campaign, str(raw), "stopped", 130, f"campaign {campaign}: {INTERRUPTED}", seconds)
         code = getattr(error, "exit_code", 1)
         message = f"campaign {campaign}: the run failed after {format_duration(seconds)}: {redact(str(error))}"
         return cls(campaign, str(raw), "failed", code, message, seconds)

@@ -33,6 +33,10 @@ Outcome = Literal["complete", "incomplete", "stopped", "failed"]
 failed: an error broke it off."""
 
 
+INTERRUPTED = "the run was interrupted while it stopped: run the same command again, it goes on"
+"""How a run ended that was asked twice."""
+
+
 @dataclass
 class Counts:
     """Where a run stands.
@@ -149,6 +153,8 @@ class Ending:
         """The end of a run that an error broke off."""
         if isinstance(error, GlusterlabError):
             return cls("failed", f"the run ends: {error}")
+        if isinstance(error, KeyboardInterrupt):
+            return cls("stopped", INTERRUPTED)
         said = f": {error}" if str(error) else ""
         return cls("failed", f"the run ends by an error of the suite: {type(error).__name__}{said}")
 
@@ -245,7 +251,8 @@ class Together:
         for part in self._parts:
             try:
                 tell(part)
-            except OSError:
+            # Rich ends the program when what reads its lines has gone
+            except (OSError, SystemExit):
                 self._parts = tuple(other for other in self._parts if other is not part)
 
 

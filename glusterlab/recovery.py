@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import GlusterlabError, HostError, VolumeError
-from glusterlab.hosts import gluster, probe, script, workdir
+from glusterlab.hosts import gluster, lock, probe, script, workdir
 from glusterlab.hosts.connection import Command
 from glusterlab.judge import health_reasons
 from glusterlab.reasons import Reason, code_of
@@ -87,6 +87,8 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
     VolumeError
         When the pool is not in order in time: `SET_UP_WITHIN_S` for steps that fail, else `HEALTHY_WITHIN_S`. Its
         ``reasons`` say what is wrong.
+    LockLostError
+        When another run has taken a host over meanwhile.
     StoppedError
     """
     began = time.monotonic()
@@ -115,6 +117,7 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
             note(f"volume {volume.name} is made anew: its own files may be what fills the disk")
             fresh = emptied = True
         site.pool.sleep(_PAUSE_S)
+        lock.refuse_if_lost(site.pool)
         clear_hosts(site)
     if said:
         note(f"the pool is in order again, after {waited:.0f} s")

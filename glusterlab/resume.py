@@ -40,11 +40,8 @@ _MEMORY_TOLERANCE = 0.01
 _SHOWN = 5
 
 
-def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> tuple[str, ...]:
-    """Hold the specifications of this run against those that the campaign was begun with.
-
-    A campaign that was changed is stored anew, and samples of cells that it has no longer are set aside; the cluster is
-    kept as it was.
+def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> list[str]:
+    """Hold the specifications of this run against those that the campaign was begun with; nothing is changed.
 
     Parameters
     ----------
@@ -55,8 +52,8 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
 
     Returns
     -------
-    tuple of str
-        What was changed, and what that did, in sentences.
+    list of str
+        What was changed in the campaign, for `take_up`.
 
     Raises
     ------
@@ -85,6 +82,29 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
     if campaign.most_repeats < old_campaign.most_repeats:
         changes.append(f"repeats: {old_campaign.most_repeats} before, {campaign.most_repeats} now")
     _refuse(changes, "campaign", store)
+    return edits
+
+
+def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[str]) -> tuple[str, ...]:
+    """Store a campaign that was changed, and set aside samples of cells that it has no longer.
+
+    To be done when the hosts are known to be those of the campaign, and are this run's: not for a run that ends before
+    it has begun. The cluster is kept as it was.
+
+    Parameters
+    ----------
+    store : RawStore
+        Locked and recovered.
+    campaign : Campaign
+    cluster : Cluster
+    edits : list of str
+        What `agree_on_specifications` found.
+
+    Returns
+    -------
+    tuple of str
+        What was changed, and what that did, in sentences.
+    """
     moved = aside.agree(store.path, {cell.id for cell in build_plan(campaign, cluster, smallfile=True).cells})
     _store_again(store, dump_yaml(campaign))
     return tuple(_told(edits, moved, store))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from glusterlab import recovery
 from glusterlab.agenda import Agenda
+from glusterlab.cleanup import clean_up
 from glusterlab.errors import (
-    GlusterlabError,
     HostError,
     LockLostError,
     RawStoreError,
@@ -31,11 +31,12 @@ from glusterlab.measured import measured, stored_values
 from glusterlab.now import NowFile
 from glusterlab.progress import Durations, Ending, Progress, RunSummary, Silent, Together, describe_sample, place_of
 from glusterlab.raw import RawStore, Sample
-from glusterlab.reasons import Reason, ReasonCode
-from glusterlab.resume import agree_on_environment, agree_on_specifications
+from glusterlab.reasons import Reason
+from glusterlab.resume import agree_on_environment, agree_on_specifications, take_up
 from glusterlab.runlog import RunLog
 from glusterlab.sample import SampleRun, Site, Throttle, loggable, store_failure
 from glusterlab.spec import Campaign, Cell, Cluster, Plan, PlannedSample, build_plan, dump_yaml, estimate
+from glusterlab.trouble import Trouble
 from glusterlab.workloads import WORKLOADS
 
 if TYPE_CHECKING:
@@ -44,14 +45,6 @@ if TYPE_CHECKING:
     from glusterlab.spec import Layout
     from glusterlab.stopping import Decision
     from glusterlab.workloads.base import WorkloadResult
-
-MAX_TROUBLE = 3
-"""So many samples of a layout in a row that the hosts, not the workload, made fail end the layout's turn in the round;
-when that is so of every layout the run ends: it would only fill the night."""
-
-_TROUBLE: frozenset[ReasonCode] = frozenset(
-    {"host-unreachable", "controller-error", "pool-unhealthy", "disk-full", "mount-hung"}
-)
 
 
 def run(
@@ -135,14 +128,14 @@ class _Run:
         self.claim: lock.Claim | None = None
         self.agenda = Agenda(plan, site.campaign.attempts)
         self.executed = 0
-        self.trouble: Counter[Layout] = Counter()
-        self.skipped: set[Layout] = set()
+        self.trouble = Trouble()
         self.volume: Volume | None = None
         self.doubtful = False
         costs = estimate(plan, site.cluster).cells
         self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
         self.started = time.monotonic()
         self.store: RawStore | None = None
+        self.edits: list[str] = []
         self.journal = Journal(path)
 
     def execute(self) -> RunSummary:
@@ -172,6 +165,7 @@ class _Run:
                 self._say(f"not runnable here, and left out: {reason}")
             for number in self.agenda.rounds:
                 self._round(self.store, number)
+            lock.refuse_if_lost(self.site.pool)
             self._put_away()
         except StoppedError:
             interrupted = True
@@ -181,7 +175,7 @@ class _Run:
             raise
         finally:
             self.site.progress.phase("leaving the hosts clean")
-            self._clean_up()
+            clean_up(self.site, None if self.claim is None else self.claim.owner, self._warn)
         return interrupted
 
     def _open_store(self) -> RawStore:
@@ -190,8 +184,7 @@ class _Run:
         dropped = store.recover()
         if dropped:
             self._say(f"dropped what an earlier run left of {dropped[0].parent.name}")
-        for sentence in agree_on_specifications(store, self.site.campaign, self.site.cluster):
-            self._say(sentence)
+        self.edits = agree_on_specifications(store, self.site.campaign, self.site.cluster)
         return store
 
     def _connect(self) -> None:
@@ -216,6 +209,8 @@ class _Run:
         self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
         if self.store is not None:
             agree_on_environment(self.store.environment(), environment)
+            for sentence in take_up(self.store, site.campaign, site.cluster, self.edits):
+                self._say(sentence)
             return self.store
         return RawStore.create(
             self.path,
@@ -245,14 +240,19 @@ class _Run:
 
         A layout that is in trouble sits out the rest of the round, and gets one sample to show itself in the next.
         """
-        self.skipped.clear()
+        self.trouble.begin_round()
         while pending := [planned for planned in self.agenda.pending(number) if self._has_its_turn(planned)]:
             for planned in pending:
                 if self._has_its_turn(planned):
                     self._sample(store, planned)
+        layouts = [cell.layout for cell in self.plan.cells]
+        if self.trouble.is_everywhere(self.agenda.pending(), number, layouts):
+            raise HostError(
+                f"{self.trouble.why}; mend that, then run the same command again: it goes on where it stopped"
+            )
 
     def _has_its_turn(self, planned: PlannedSample) -> bool:
-        return self.agenda.is_pending(planned) and planned.cell.layout not in self.skipped
+        return self.agenda.is_pending(planned) and self.trouble.has_turn(planned.cell.layout)
 
     def _sample(self, store: RawStore, planned: PlannedSample) -> None:
         attempt = self.agenda.attempt(planned)
@@ -260,6 +260,7 @@ class _Run:
         place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
         began = ready = time.monotonic()
         result: WorkloadResult | None = None
+        lock.refuse_if_lost(self.site.pool)
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
                 execution = self._execution(planned.cell, writer)
@@ -342,27 +343,16 @@ class _Run:
 
         A host that is gone is waited for first. What is left at work on a host would make every later sample invalid.
         """
+        left_out = self.trouble.add(sample, layout)
         if sample.status == "valid":
-            del self.trouble[layout]
             return
         self.doubtful = True
-        codes = {reason.code for reason in sample.reasons}
-        troubled = bool(codes & _TROUBLE) and "tool-timeout" not in codes
-        self.trouble[layout] = self.trouble[layout] + 1 if troubled else 0
-        if "host-unreachable" in codes:
+        if "host-unreachable" in {reason.code for reason in sample.reasons}:
             recovery.wait_for_hosts(self.site.pool, self._warn)
         self.site.progress.phase("ending what the sample left at work")
         recovery.clear_hosts(self.site)
-        if self.trouble[layout] >= MAX_TROUBLE:
-            self._give_up(layout, sample.reasons[0])
-
-    def _give_up(self, layout: Layout, reason: Reason) -> None:
-        """Leave a layout out for the rest of the round, or end the run when all are in trouble."""
-        self.skipped.add(layout)
-        why = f"{self.trouble[layout]} samples in a row failed for reasons outside the workload, last {reason}"
-        if self.skipped.issuperset(cell.layout for cell in self.plan.cells):
-            raise HostError(f"{why}; mend that, then run the same command again: it goes on where it stopped")
-        self._warn(f"layout {layout.name} is left out for the rest of this round: {why}")
+        if left_out:
+            self._warn(f"layout {layout.name} is left out for the rest of this round: {self.trouble.why}")
 
     def _put_away(self) -> None:
         self.site.pool.sink = self._log_command
@@ -374,21 +364,6 @@ class _Run:
             return
         self.site.progress.phase("unmounting and stopping the volume")
         gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
-
-    def _clean_up(self) -> None:
-        """Lift the throttle, end what is at work on the hosts, give the cluster back; none needs the others."""
-        site = self.site
-        site.pool.sink = None
-        site.pool.resume()
-        if self.claim is not None and site.throttle is not None:
-            with suppress(GlusterlabError):
-                site.throttle(None)
-        if self.claim is not None:
-            with suppress(GlusterlabError):
-                workdir.end_processes(site.pool, site.cluster, deadline_s=4.0)
-            with suppress(GlusterlabError):
-                lock.release(site.pool, self.claim.owner)
-        site.pool.close()
 
     def _left_out(self) -> tuple[str, ...]:
         reasons = Counter(reason for _, reason in self.plan.not_runnable)

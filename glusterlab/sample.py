@@ -242,17 +242,12 @@ class SampleRun:
         seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
         count = math.ceil(seconds / interval)
-        guard = f"{lock.guard(self.site.pool)} || {script.part('lost', 'echo', 'lost')}"
+        guard = lock.guard(self.site.pool)
         extras = {
             host.name: probe.Extra((guard,), (sar.start_command(host, interval, count, self._sar_file).shell,))
             for host in cluster.hosts
         }
         found = self._probe("before", extras, drop=True)
-        lost = sorted(name for name, report in found.parts.items() if "lost" in report)
-        if lost:
-            raise LockLostError(
-                f"another run has taken over {', '.join(lost)}: this one ends, and leaves the hosts alone"
-            )
         servers, clients = _names(cluster)
         reasons = health_reasons(found.health, "before", servers, clients, bricks_of(self.cell))
         self.reasons += [*found.problems, *reasons]
@@ -299,7 +294,8 @@ class SampleRun:
                 after.append(script.part("sar", "sh", "-c", sar.convert_command(host, self._sar_file).script))
             if outputs.get(host.name):
                 after.append(probe.collect_line(outputs[host.name]))
-            extras[host.name] = probe.Extra(before=(sar.stop_command(host, self._sar_file).shell,), after=after)
+            before = (lock.guard(self.site.pool), sar.stop_command(host, self._sar_file).shell)
+            extras[host.name] = probe.Extra(before=before, after=after)
         found = self._probe("after", extras, drop=False)
         self.reasons += found.problems
         for name, report in sorted(found.parts.items()):
@@ -330,6 +326,7 @@ class SampleRun:
             for host in cluster.hosts
         }
         found = probe.read(self.site.pool.run(commands), cluster, self.volume)
+        lock.refuse_lost(found.parts)
         for name, data in found.files.items():
             self.writer.write(f"gluster/{moment}/{name}", data)
         self.writer.write(f"gluster/{moment}/health.json", dump_json(found.health.model_dump(mode="json")))

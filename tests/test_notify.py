@@ -274,6 +274,19 @@ def test_a_run_that_fails_tells_why_and_fails_so(folder: Path, server: Server, m
     assert server.got[0]["text"].endswith("s1: does not answer")
 
 
+def test_a_run_that_two_signals_end_tells_that_it_was_stopped(
+    folder: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("glusterlab.runner.run", interrupt)
+    result = run("--webhook", server.url, "--on-end", f"echo $GLUSTERLAB_OUTCOME $GLUSTERLAB_EXIT_CODE >{folder}/told")
+    assert result.exit_code == 130
+    assert (folder / "told").read_text() == "stopped 130\n"
+    assert server.got[0]["glusterlab"]["outcome"] == "stopped"
+
+
 def test_a_bad_webhook_is_refused_before_anything_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("glusterlab.runner.run", lambda *_, **__: pytest.fail("it ran"))
     result = run("--webhook", SECRET)

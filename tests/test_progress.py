@@ -2,6 +2,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -174,7 +178,12 @@ def test_an_error_of_the_suite_is_called_so() -> None:
     assert Ending.of_error(ZeroDivisionError("a bug")).message == (
         "the run ends by an error of the suite: ZeroDivisionError: a bug"
     )
-    assert Ending.of_error(KeyboardInterrupt()).message.endswith("KeyboardInterrupt")
+
+
+def test_a_second_signal_stops_a_run_and_is_no_error() -> None:
+    ending = Ending.of_error(KeyboardInterrupt())
+    assert ending.outcome == "stopped"
+    assert "run the same command again" in ending.message
 
 
 def test_a_display_that_is_gone_ends_no_run() -> None:
@@ -192,3 +201,31 @@ def test_a_display_that_is_gone_ends_no_run() -> None:
     both.note("two")
     assert gone.calls == 1
     assert [line[34:] for line in out.getvalue().splitlines()] == ["one", "two"]
+
+
+def test_what_reads_the_lines_may_go_without_ending_the_run() -> None:
+    ends, out = os.pipe(), io.StringIO()
+    os.close(ends[0])
+    with os.fdopen(ends[1], "w") as closed:
+        both = Together(Lines(Console(file=closed, width=60)), Lines(Console(file=out, width=60)))
+        both.note("one")
+        both.note("two")
+        with suppress(BrokenPipeError):
+            closed.close()
+    assert [line[34:] for line in out.getvalue().splitlines()] == ["one", "two"]
+
+
+def test_the_data_of_a_run_comes_also_when_nobody_reads_its_lines() -> None:
+    code = """
+import os, sys
+ends = os.pipe()
+os.close(ends[0])
+os.dup2(ends[1], 2)
+from glusterlab.progress import Lines, Together
+from glusterlab.report.terminal import person
+Together(Lines(person())).note("one")
+print("data", flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"data\n")

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import pytest
 from glusterlab import recovery, runner
 from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, SpecError, UsageError
 from glusterlab.hosts.connection import Pool
-from glusterlab.hosts.fake import FakeTransport
+from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.gluster import Volume
-from glusterlab.hosts.transport import Outcome
+from glusterlab.hosts.lock import Owner
+from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.journal import EventReader, Level
 from glusterlab.judge import Judgement
 from glusterlab.manifest import UNLISTED, Manifest, file_digest
@@ -29,6 +31,7 @@ from glusterlab.raw import RawStore, Sample, SampleWriter
 from glusterlab.reasons import Reason, status_of
 from glusterlab.sample import SampleRun, Site
 from glusterlab.spec import Campaign, Cell, Cluster, build_plan
+from glusterlab.spec.cluster import Host
 from glusterlab.verify import verify
 from glusterlab.workloads.base import HostCommand
 
@@ -816,19 +819,136 @@ def test_a_run_that_an_error_breaks_off_says_so(bench: Bench) -> None:
     assert "s2: not reachable" in (bench.root / "night" / "log.txt").read_text()
 
 
-def test_a_run_that_is_taken_over_ends_and_leaves_the_hosts_alone(bench: Bench) -> None:
-    owner = ("c1", "/var/lib/glusterlab/owner.json")
+def test_a_stop_does_not_wait_for_a_host_that_is_silent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = threading.Event()
+    execute = bench.transport.execute
 
-    def take_over(host: str, text: str) -> Outcome | None:
-        if host == "c1" and "exec" in text and "-i 0" in text and "gl_" not in text:
-            bench.transport.files[owner] = bench.transport.files[owner].replace('"mark": "', '"mark": "theirs.')
+    def lose(host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
+        end = time.monotonic() + deadline_s
+        while host.name == "s2" and silent.is_set() and not stop.is_set() and time.monotonic() < end:
+            time.sleep(0.05)
+        if host.name == "s2" and silent.is_set():
+            return Outcome(b"", b"", None)
+        return execute(host, command, stdin, deadline_s, stop)
+
+    def stop_run(host: str, text: str) -> Outcome | None:
+        if "exec" in text and "-i 0" in text and "gl_" not in text:
+            silent.set()
+            bench.transport.strays = {"c2": ["iozone -i 0"]}
+            began.append(time.monotonic())
+            pool.stop()
         return None
 
-    bench.transport.hooks.append(take_over)
+    began: list[float] = []
+    monkeypatch.setattr(bench.transport, "execute", lose)
+    bench.transport.hooks.append(stop_run)
+    pool = Pool(bench.cluster.hosts, bench.transport)
+    assert bench.run(pool=pool).interrupted
+    assert time.monotonic() - began[0] < 10
+    assert bench.transport.strays == {}
+    assert {host for host, _ in bench.transport.files} == {"s2"}
+    assert "WARNING not known to be clear: s2; what is at work there ends" in (bench.store.path / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_during_the_clean_up_does_not_cut_it_off(bench: Bench, signals: int) -> None:
+    def interrupt(host: str, text: str) -> Outcome | None:
+        if "exec" in text and "-i 0" in text and "gl_" not in text:
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+            bench.transport.strays = {"c1": ["iozone -i 0"]}
+        elif host == "c1" and "gl_kill" in text and "gl_unlock" in text:
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.5)
+        return None
+
+    bench.transport.hooks.append(interrupt)
+    log = bench.root / "night" / "log.txt"
+    if signals == 1:
+        assert bench.run().interrupted
+        assert bench.transport.strays == {}
+        assert bench.transport.files == {}
+        assert "not known to be clear" not in log.read_text()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            bench.run()
+        assert "not known to be clear: c1, c2, s1, s2; what is at work there ends" in log.read_text()
+        last = read_now(bench.root / "night")
+        assert last is not None
+        assert (life(last), last.outcome) == ("over", "stopped")
+
+
+def test_only_layouts_with_something_left_to_run_keep_a_run_going(bench: Bench) -> None:
+    """A layout that is complete does not: the other's trouble would only use up its attempts, all night."""
+    bench.run(changed(layouts=CAMPAIGN["layouts"][1:], repeats=6))
+    bench.verdict = in_trouble
+    with pytest.raises(HostError, match=r"3 samples in a row .*glusterd does not answer"):
+        bench.run(changed(repeats=6))
+    failed = [sample for sample in bench.samples if sample.status != "valid"]
+    assert Counter((sample.round, sample.attempt) for sample in failed) == {(1, 1): 2, (1, 2): 1}
+
+
+def test_trouble_in_the_last_round_leaves_a_run_incomplete_and_is_no_error(bench: Bench) -> None:
+    bench.run(changed(layouts=CAMPAIGN["layouts"][1:]))
+    bench.verdict = in_trouble
+    assert bench.run(changed(attempts=3)).outcome == "incomplete"
+
+
+@pytest.mark.parametrize("why", ["unreachable", "in use", "changed"])
+def test_a_campaign_that_was_edited_is_stored_only_when_the_run_has_its_hosts(bench: Bench, why: str) -> None:
+    bench.run()
+    before = {name: data for name, data in files_of(bench.store.path).items() if name not in UNLISTED}
+    edited = changed(layouts=CAMPAIGN["layouts"][1:], title="another")
+    theirs = json.dumps({**asdict(Owner.this_process("other", "other.1")), "controller": "elsewhere"})
+    if why == "unreachable":
+        bench.transport.down = {"s2"}
+    elif why == "in use":
+        bench.transport.files["s2", OWNER] = theirs
+    else:
+        bench.transport.facts = {"s2": {"kernel": "6.12"}}
+    with pytest.raises((HostError, UsageError, SpecError)):
+        bench.run(edited)
+    assert {name: data for name, data in files_of(bench.store.path).items() if name not in UNLISTED} == before
+    bench.transport.down, bench.transport.facts = set(), {}
+    bench.transport.files.clear()
+    bench.run(edited)
+    assert "another" in bench.store.campaign_yaml
+
+
+MORE_THAN_A_LOOK = ("gl_kill", "gl_unlock", "gl_drop_caches", "gl_gluster", "gl_mount ", "gl_remove", "sadc")
+
+
+@pytest.mark.parametrize("when", ["workload", "between samples"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_run_that_is_taken_over_ends_and_leaves_the_hosts_alone(bench: Bench, when: str, ended: bool) -> None:
+    """Also when the other run has ended by then, and nobody has the host."""
+
+    def take_over() -> None:
+        owner = bench.transport.files.pop(("c1", OWNER))
+        if not ended:
+            bench.transport.files["c1", OWNER] = owner.replace('"mark": "', '"mark": "theirs.')
+        bench.transport.calls.clear()
+
+    def strike(host: str, text: str) -> Outcome | None:
+        if when == "workload" and "exec" in text and "-i 0" in text and "gl_" not in text:
+            take_over()
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        # the next sample would look at the pool first, and mend it
+        if when == "between samples":
+            take_over()
+        return invalid()
+
+    bench.verdict = verdict
+    bench.transport.hooks.append(strike)
     with pytest.raises(LockLostError, match="another run has taken over c1"):
         bench.run(changed(attempts=1))
-    assert len(bench.samples) == 1
-    assert '"mark": "theirs.' in bench.transport.files[owner]
-    after = [text for host, text in bench.transport.calls if host == "c1"]
-    last_probe = max(n for n, text in enumerate(after) if "gl_drop_caches" in text)
-    assert not [text for text in after[last_probe + 1 :] if "gl_kill" in text or "gl_unlock" in text]
+    assert len(bench.samples) == (when != "workload")
+    done = [line for host, text in bench.transport.calls if host == "c1" for line in text.splitlines()]
+    guarded = [n for n, line in enumerate(done) if line.startswith(("gl_guard", "gl_owned"))]
+    assert guarded
+    assert not [line for line in done[: guarded[0]] if any(word in line for word in MORE_THAN_A_LOOK)]
+    assert not [text for _, text in bench.transport.calls if "gl_gluster volume" in text and "gl_guard" not in text]
+    assert not bench.transport.scripts("c1", "gl_unlock")

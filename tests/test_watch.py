@@ -28,7 +28,7 @@ from glusterlab.journal import Journal
 from glusterlab.now import NOW, NowFile, RunState, life, read_now
 from glusterlab.progress import Counts, Ending
 from glusterlab.raw import RawStore
-from glusterlab.watch import log_events, watch
+from glusterlab.watch import SILENCE_S, log_events, watch
 
 from .test_cli import CAMPAIGN, CLUSTER
 from .test_progress import drive, finished, result
@@ -168,6 +168,36 @@ def test_a_log_gets_a_line_for_what_happens(tmp_path: Path) -> None:
     assert lines[1].endswith("INFO    started [bold] volume x")
     assert lines[2].endswith("native-w4 repeat 2, attempt 2: valid: 78.0 MB/s")
     assert sentences[0].endswith("the run ends: s1: does not answer")
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_copy_of_a_run_that_was_killed_elsewhere_is_not_watched_for_ever(campaign: Path, stored: bool) -> None:
+    deadline = 60.0 if stored else 0.0
+    (campaign / "campaign.yaml").write_text(f"{CAMPAIGN}\ndeadline: 1 min\n")
+    if not stored:
+        (campaign / "campaign.yaml").unlink()
+    Journal(campaign).say("one")
+    state = RunState.begun("small").model_copy(update={"host": "elsewhere"})
+
+    def silent_for(seconds: float) -> None:
+        (campaign / NOW).write_text(state.model_copy(update={"updated": time.time() - seconds}).model_dump_json())
+
+    told: list[str] = []
+    out = io.StringIO()
+    silent_for(SILENCE_S + deadline - 30)
+    looking = threading.Thread(target=lambda: told.append(watch(campaign, Console(file=out, width=60))), daemon=True)
+    looking.start()
+    eventually(lambda: "on elsewhere since" in out.getvalue())
+    assert not told
+    silent_for(SILENCE_S + deadline + 30)
+    looking.join(LONG_S)
+    assert "it has ended, or this is a copy" in told[0]
+    followed = threading.Thread(
+        target=lambda: told.extend(str(e) for e in log_events(campaign, follow=True)), daemon=True
+    )
+    followed.start()
+    followed.join(LONG_S)
+    assert len(told) == 2
 
 
 def test_followed_events_end_with_the_run(tmp_path: Path) -> None:

@@ -131,19 +131,19 @@ def run(
         specification = _renamed(specification, name)
     pool = load_cluster(_require_cluster(campaign, cluster))
 
-    from rich.console import Console
-
     from glusterlab.progress import for_console
     from glusterlab.report.run import show_run
+    from glusterlab.report.terminal import person
     from glusterlab.runner import run as execute
 
     notifier = Notifier.of(on_end, webhook)
     folder = raw / specification.name
-    progress = for_console(Console(stderr=True), specification.name)
+    progress = for_console(person(), specification.name)
     began = time.monotonic()
     try:
         summary = execute(specification, pool, raw, retry=retry, take_over=take_over, progress=progress)
-    except Exception as error:
+    except BaseException as error:
+        # a second Ctrl-C, too: whoever is told when a run is over is told of every end
         _tell(notifier, RunEnd.of_error(specification.name, folder, error, time.monotonic() - began))
         raise
     try:

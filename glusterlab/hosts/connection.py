@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import CommandError, HostError, StoppedError
 from glusterlab.hosts.quoting import join
-from glusterlab.hosts.transport import FabricTransport, Outcome, Transport
+from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, Transport
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -140,7 +140,9 @@ class Pool:
         self.sink = sink
         self._transport = transport
         self.mark = mark
-        self._stop = threading.Event()
+        self._stop = Stop()
+        self._cleaning = False
+        self._insisted = False
         self._calls = itertools.count(1)
 
     @classmethod
@@ -172,12 +174,14 @@ class Pool:
         self._refuse_when_stopped()
         return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
 
-    def run(self, commands: Mapping[str, Command]) -> Results:
+    def run(self, commands: Mapping[str, Command], *, within_s: float | None = None) -> Results:
         """Run one script per host, all at once.
 
         Parameters
         ----------
         commands : mapping of host name to Command
+        within_s : float, optional
+            Hosts that have not answered after so long are not waited for; by default as long as their deadlines ask.
 
         Raises
         ------
@@ -185,13 +189,13 @@ class Pool:
             When `stop` was called meanwhile.
         """
         self._refuse_when_stopped()
-        bound = max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
+        bound = within_s or max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
         answers = self._each({name: self._runner(name, command) for name, command in commands.items()}, bound)
         return self._results(answers)
 
-    def run_everywhere(self, command: Command) -> Results:
-        """Run the same script on every host, all at once."""
-        return self.run(dict.fromkeys(self.hosts, command))
+    def run_everywhere(self, command: Command, *, within_s: float | None = None) -> Results:
+        """Run the same script on every host, all at once; the parameters are those of `run`."""
+        return self.run(dict.fromkeys(self.hosts, command), within_s=within_s)
 
     def run_on(self, host: str, command: Command) -> CommandResult:
         """Run a script on one host.
@@ -220,12 +224,39 @@ class Pool:
         return self._results(answers)
 
     def stop(self) -> None:
-        """Cut off all commands at work and refuse new ones until `resume`; for signal handlers."""
-        self._stop.set()
+        """Cut off all commands at work and refuse new ones; a clean-up is left alone."""
+        if not self._cleaning:
+            self._stop.set()
 
     def resume(self) -> None:
-        """Allow commands again after `stop`, to clean up."""
+        """Allow commands again after `stop`."""
         self._stop.clear()
+
+    def signalled(self) -> None:
+        """Do what a signal asks for: stop the work, then interrupt it; a clean-up lets the first pass.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            When it is asked for again.
+        """
+        if self._insisted if self._cleaning else self._stop.is_set():
+            raise KeyboardInterrupt
+        self._insisted = self._cleaning
+        self.stop()
+
+    @contextmanager
+    def cleaning(self) -> Iterator[None]:
+        """Allow commands also after `stop`, and keep signals from cutting them off, for a clean-up that is bounded."""
+        self._cleaning, self._insisted = True, False
+        stopped = self._stop.is_set()
+        self._stop.clear()
+        try:
+            yield
+        finally:
+            if stopped:
+                self._stop.set()
+            self._cleaning = False
 
     def sleep(self, seconds: float) -> None:
         """Wait, unless the run is stopped.
@@ -244,9 +275,9 @@ class Pool:
         """Whether `stop` was called."""
         return self._stop.is_set()
 
-    def close(self) -> None:
+    def close(self, *, within_s: float = 5.0) -> None:
         """Close all connections, in parallel and within a bounded time."""
-        self._each({name: self._closer(host) for name, host in self.hosts.items()}, 5.0)
+        self._each({name: self._closer(host) for name, host in self.hosts.items()}, within_s)
 
     def _refuse_when_stopped(self) -> None:
         if self._stop.is_set():
@@ -338,6 +369,7 @@ class Pool:
 def stop_on_signals(pool: Pool) -> Iterator[None]:
     """The first SIGINT, SIGTERM or SIGHUP stops the pool's work, a second one interrupts at once.
 
+    What cleans up after them is bounded: there a first one is passed over, and only a further one interrupts.
     A terminal that is closed stops it too, unless that is to be ignored, as under nohup.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -350,9 +382,7 @@ def stop_on_signals(pool: Pool) -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         del number, frame
-        if pool.stop_requested:
-            raise KeyboardInterrupt
-        pool.stop()
+        pool.signalled()
 
     for number in earlier:
         signal.signal(number, stop)

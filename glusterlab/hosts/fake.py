@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 from glusterlab.errors import HostError
 from glusterlab.hosts import lock, script
 from glusterlab.hosts.check import ask as check
-from glusterlab.hosts.transport import Outcome
+from glusterlab.hosts.transport import Outcome, Stop
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster, Host
@@ -103,7 +103,7 @@ class FakeTransport:
     def close(self, host: Host) -> None:
         """Nothing is open."""
 
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         """Answer a script line by line; the first line that fails ends it."""
         del command, deadline_s
         self.open(host)
@@ -134,10 +134,12 @@ class FakeTransport:
             if not line.startswith("gl_") and " gl_part " not in line:
                 continue
             words = _words(line[line.index("gl_") :])
-            if words[0] == "gl_owned":
-                # a condition, and what is done when another run has the host
-                if f'"mark": "{words[2]}"' in self.files.get((host.name, words[1]), f'"mark": "{words[2]}"'):
+            if words[0] in ("gl_owned", "gl_guard"):
+                if f'"mark": "{words[2]}"' in self.files.get((host.name, words[1]), ""):
                     continue
+                if words[0] == "gl_guard":
+                    return Outcome((out + _part("lost", 0, "lost\n")).encode(), b"", 0)
+                # a condition, and what is done when it does not hold
                 words = words[4:]
             name = None
             if words[0] == "gl_part":
@@ -147,8 +149,10 @@ class FakeTransport:
             code, answer = self._call(host, words)
             if name is not None:
                 out += _part(name, code, answer)
-            elif code or words[0] == "exit":
-                return Outcome(out.encode(), answer.encode(), code or 1)
+            elif words[0] == "exit":
+                return Outcome(out.encode(), b"", int(words[1]))
+            elif code:
+                return Outcome(out.encode(), answer.encode(), code)
             else:
                 out += answer
         return Outcome(out.encode(), b"", 0)

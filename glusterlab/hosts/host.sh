@@ -57,12 +57,18 @@ gl_in_marked() {
     )
 }
 
-# Whether no other run has taken this host over. Arguments: the lock's file, the run's mark.
+# Whether this host is still the run's: another one that took it over may have given it back meanwhile. Arguments: the
+# lock's file, the run's mark.
 gl_owned() {
-    local text
-    read -r text 2>/dev/null <"$1" || return 0
+    local text=
+    read -r text 2>/dev/null <"$1"
     case $text in *"\"mark\": \"$2\""*) return 0 ;; esac
     return 1
+}
+
+# End the script, with a report "lost", unless this host is still the run's. Arguments: those of gl_owned.
+gl_guard() {
+    gl_owned "$@" || { gl_part lost echo lost; exit 0; }
 }
 
 # Delete what is in a directory that the suite marked; the mark stays. Nothing on a file system that is mounted in it is
@@ -243,11 +249,12 @@ gl_space() {
     stat -f -c 'space %a %b %S %n' -- "$@"
 }
 
-# One gluster command; a lock that another command holds is waited for.
+# One gluster command; a lock that another command holds is waited for. It carries the run's mark, so that a stop ends it:
+# the daemons that it asks for are started by glusterd, and do not.
 gl_gluster() {
     local n out code
     for n in 1 2 3 4 5; do
-        out=$(env -u GLUSTERLAB_RUN gluster --mode=script "$@" 2>&1)
+        out=$(gluster --mode=script "$@" 2>&1)
         code=$?
         case $out in
             *"nother transaction is in progress"* | *"ocking failed"*) sleep 1 ;;

@@ -15,8 +15,8 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -24,7 +24,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import GlusterlabError, UsageError
+from glusterlab.errors import GlusterlabError, HostError, LockLostError, UsageError
 from glusterlab.hosts import script
 from glusterlab.hosts.quoting import quote
 
@@ -39,7 +39,8 @@ TIE_S = 10.0
 """The earliest of runs that start at the same moment waits so long for the others."""
 
 _DEADLINE_S = 60.0
-_RELEASE_DEADLINE_S = 10.0
+_RELEASE_WITHIN_S = 6.0
+_GUARD_WITHIN_S = 10.0
 
 
 @dataclass(frozen=True)
@@ -171,20 +172,9 @@ def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = Fals
     try:
         return Claim(owner, _take(pool, cluster, owner, take_over=take_over))
     except BaseException:
-        with _although_stopped(pool), suppress(GlusterlabError):
+        with pool.cleaning(), suppress(GlusterlabError):
             release(pool, owner)
         raise
-
-
-@contextmanager
-def _although_stopped(pool: Pool) -> Iterator[None]:
-    stopped = pool.stop_requested
-    pool.resume()
-    try:
-        yield
-    finally:
-        if stopped:
-            pool.stop()
 
 
 def _take(pool: Pool, cluster: Cluster, own: Owner, *, take_over: bool) -> tuple[str, ...]:
@@ -246,9 +236,52 @@ def _refusal(owners: Mapping[str, Owner | None], hosts: int) -> str:
     return f"{found} there; if it is gone for good, 'glusterlab run --take-over' takes its place"
 
 
-def guard(pool: Pool) -> str:
-    """The condition of a script that no other run has taken the host over; one file is read."""
+def owned(pool: Pool) -> str:
+    """The condition of a script that the host is still this run's; one file is read."""
     return script.call("gl_owned", f"{LOCK_DIR}/owner.json", pool.mark)
+
+
+def guard(pool: Pool) -> str:
+    """The line of a script that ends it, with a report for `refuse_lost`, unless the host is still this run's."""
+    return script.call("gl_guard", f"{LOCK_DIR}/owner.json", pool.mark)
+
+
+def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
+    """Refuse to go on when a script ended at its `guard`.
+
+    Parameters
+    ----------
+    reports : mapping of str to mapping
+        The parts of the scripts' reports, by host.
+
+    Raises
+    ------
+    LockLostError
+        When one did.
+    """
+    lost = sorted(name for name, parts in reports.items() if "lost" in parts)
+    if lost:
+        raise LockLostError(
+            f"another run has taken over {', '.join(lost)}, or the lock there was removed: this one ends, and leaves"
+            " the hosts alone"
+        )
+
+
+def refuse_if_lost(pool: Pool) -> None:
+    """Refuse to go on when a host is not this run's any more; one that does not answer is passed over.
+
+    Raises
+    ------
+    LockLostError
+        When one is not.
+    StoppedError
+    """
+    command = script.command([guard(pool)], deadline_s=_GUARD_WITHIN_S)
+    reports: dict[str, Mapping[str, script.Part]] = {}
+    for name, result in pool.run_everywhere(command, within_s=_GUARD_WITHIN_S).succeeded.items():
+        with suppress(HostError):
+            reports[name] = script.read_parts(result)
+    refuse_lost(reports)
 
 
 def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
@@ -292,7 +325,35 @@ def refuse_if_owned(pool: Pool) -> None:
 
 def release(pool: Pool, owner: Owner) -> None:
     """Give the cluster back; what fails is left to the next `claim`, and a host that another run has is left alone."""
-    pool.run_everywhere(_command([script.call("gl_unlock", LOCK_DIR, owner.text)], deadline_s=_RELEASE_DEADLINE_S))
+    command = _command([script.call("gl_unlock", LOCK_DIR, owner.text)], deadline_s=_RELEASE_WITHIN_S)
+    pool.run_everywhere(command, within_s=_RELEASE_WITHIN_S)
+
+
+def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Mapping[str, HostError]:
+    """End everything of the suite on the hosts, and give them back, by one script each.
+
+    A host that another run has is left alone.
+
+    Parameters
+    ----------
+    pool : Pool
+    cluster : Cluster
+    owner : Owner
+        As `claim` made it.
+    within_s : float
+        What does not answer within so many seconds is not waited for.
+
+    Returns
+    -------
+    mapping of str to HostError
+        The hosts that are not known to be clear, and why.
+    """
+    lines = [
+        f"{owned(pool)} || exit 0",
+        script.call("gl_kill", "", cluster.mount_root, cluster.work_dir),
+        script.call("gl_unlock", LOCK_DIR, owner.text),
+    ]
+    return pool.run_everywhere(_command(lines, deadline_s=within_s), within_s=within_s).failed
 
 
 @cache

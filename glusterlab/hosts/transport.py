@@ -60,13 +60,36 @@ class Outcome:
     lost: bool = False
 
 
+class Stop:
+    """Whether a run was asked to stop.
+
+    A signal handler sets it, and may strike the main thread anywhere: so it has no lock, as `threading.Event` has, and
+    nothing waits for it.
+    """
+
+    def __init__(self) -> None:
+        self._asked = False
+
+    def set(self) -> None:
+        """Ask for it."""
+        self._asked = True
+
+    def clear(self) -> None:
+        """Take it back."""
+        self._asked = False
+
+    def is_set(self) -> bool:
+        """Whether it was asked for."""
+        return self._asked
+
+
 class Transport(Protocol):
     """Connections to hosts, one per host, opened on first use and reused."""
 
     def open(self, host: Host) -> None:
         """Connect, or do nothing when connected; HostError says why it cannot be."""
 
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         """Run a shell command; a connection that dropped before it started is opened again once."""
 
     def close(self, host: Host) -> None:
@@ -125,7 +148,7 @@ class FabricTransport:
         with self._lock:
             self._connections[host.name] = connection
 
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         """Run a shell command on a host.
 
         Parameters
@@ -137,7 +160,7 @@ class FabricTransport:
             Its standard input.
         deadline_s : float
             Seconds after which the channel is closed, whatever the host does.
-        stop : threading.Event
+        stop : Stop
             When set, the channel is closed at once.
 
         Raises
@@ -331,7 +354,7 @@ def _open(connection: Any, host: Host) -> None:
     raise HostError(message, host=host.name)
 
 
-def _converse(channel: Any, stdin: bytes, deadline: float, stop: threading.Event) -> Outcome:
+def _converse(channel: Any, stdin: bytes, deadline: float, stop: Stop) -> Outcome:
     """Send stdin and read both outputs until the command ends, its deadline passes or the run is stopped."""
     out, err = bytearray(), bytearray()
     rest = memoryview(stdin)

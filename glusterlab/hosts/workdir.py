@@ -28,7 +28,7 @@ def end_processes(pool: Pool, cluster: Cluster, *, spare_sar: bool = False, dead
     list of str
         Hosts that could not be cleared, or that another run has taken over: its processes are left alone.
     """
-    owned = f"{lock.guard(pool)} || exit 1"
+    owned = f"{lock.owned(pool)} || exit 1"
     line = script.call("gl_kill", "sadc" if spare_sar else "", cluster.mount_root, cluster.work_dir)
     return sorted(pool.run_everywhere(script.command([owned, line], deadline_s=deadline_s)).failed)
 

@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from glusterlab.units import short_number
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SCHEMA_VERSION = 1
 """Version of what ``--json`` prints."""
@@ -29,6 +32,20 @@ LOG_EVERY_S = 10.0
 def talk(message: str) -> None:
     """One line for the person, on stderr."""
     typer.echo(message, err=True)
+
+
+def person() -> Console:
+    """Rich's console on stderr, which raises BrokenPipeError when what read it has gone.
+
+    Rich itself ends the program then, and turns stdout to nowhere, on which the data of ``--json`` is still to come.
+    """
+    from rich.console import Console
+
+    class Person(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to whoever prints."""
+
+    return Person(stderr=True)
 
 
 def complain(message: str) -> None:

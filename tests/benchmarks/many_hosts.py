@@ -20,7 +20,7 @@ from pathlib import Path
 
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
 from glusterlab.hosts.gluster import Volume
-from glusterlab.hosts.transport import Outcome
+from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Campaign, Cluster
 
 DISKS = [f"sd{letter}" for letter in "abcdefghijkl"]
@@ -227,15 +227,13 @@ def _write_files(cluster: Cluster, volume: Volume, folder: Path, seconds: float)
 
 def _gluster_answers(cluster: Cluster, volume: Volume) -> dict[str, str]:
     """gluster's XML of a healthy pool of that size, as the library's own fake writes it."""
-    import threading
-
     fake = FakeTransport(cluster)
     fake.volumes[volume.name] = FakeVolume("Distributed-Disperse", list(volume.brick_names), started=True)
     asked = {"peers": "peer status", "info": f"volume info {volume.name}", "status": f"volume status {volume.name}"}
     answers = {}
     for name, words in asked.items():
         line = f"gl_gluster {words} --xml".encode()
-        outcome: Outcome = fake.execute(cluster.servers[0], "", line, 10.0, threading.Event())
+        outcome: Outcome = fake.execute(cluster.servers[0], "", line, 10.0, Stop())
         answers[f"{name}.xml"] = outcome.stdout.decode()
     return answers
 

@@ -4,16 +4,19 @@ import getpass
 import os
 import pickle
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from glusterlab.errors import CommandError, HostError, StoppedError
 from glusterlab.hosts.connection import Command, CommandResult, Pool, Results
-from glusterlab.hosts.transport import FabricTransport, Outcome
+from glusterlab.hosts.transport import FabricTransport, Outcome, Stop
 from glusterlab.spec.cluster import Host
 
 from . import sshd
@@ -325,13 +328,84 @@ def test_a_host_that_falls_silent_is_lost_long_before_the_deadline(
         subprocess.run(["ip", "link", "delete", space], capture_output=True, check=False)
 
 
+def signal_to(pool: Pool) -> str:
+    """What a further signal does."""
+    try:
+        pool.signalled()
+    except KeyboardInterrupt:
+        return "interrupts"
+    return "stops" if is_stopped(pool) else "nothing"
+
+
+def is_stopped(pool: Pool) -> bool:
+    return pool.stop_requested
+
+
+def test_the_first_signal_stops_the_next_interrupts_and_a_clean_up_lets_one_pass() -> None:
+    pool = Pool([ALPHA], Hanging())
+    assert [signal_to(pool), signal_to(pool)] == ["stops", "interrupts"]
+    with pool.cleaning():
+        assert not is_stopped(pool)
+        assert [signal_to(pool), signal_to(pool)] == ["nothing", "interrupts"]
+        pool.stop()
+        assert not is_stopped(pool)
+    assert is_stopped(pool)
+    assert signal_to(pool) == "interrupts"
+    pool.resume()
+    with pool.cleaning():
+        assert signal_to(pool) == "nothing"
+    assert not is_stopped(pool)
+    assert signal_to(pool) == "stops"
+
+
+def test_a_signal_may_strike_anywhere() -> None:
+    """A handler runs between any two steps of the main thread: also while that takes back, or asks for, a stop."""
+    pool = Pool([ALPHA], Hanging())
+    struck: list[str] = []
+
+    def strike(frame: FrameType, event: str, argument: object) -> Any:
+        if event == "opcode" and not struck[200:]:
+            struck.append(frame.f_code.co_name)
+            pool.stop()
+        frame.f_trace_opcodes = True
+        return strike
+
+    def work() -> None:
+        sys.settrace(strike)
+        try:
+            pool.resume()
+            pool.stop()
+        finally:
+            sys.settrace(None)
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(20)
+    assert not worker.is_alive(), f"hangs in {struck[-1]}"
+    assert {"resume", "clear"} <= set(struck)
+    assert pool.stop_requested
+
+
+def test_hosts_that_do_not_answer_in_time_are_not_waited_for() -> None:
+    class Slow(Hanging):
+        def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
+            if host == BETA:
+                time.sleep(30)
+            return Outcome(b"", b"", 0)
+
+    began = time.monotonic()
+    results = Pool([ALPHA, BETA], Slow()).run_everywhere(Command("true"), within_s=0.5)
+    assert time.monotonic() - began < 20
+    assert (set(results.succeeded), set(results.failed)) == ({"alpha"}, {"beta"})
+
+
 class Hanging:
     """A transport whose library never returns."""
 
     def open(self, host: Host) -> None:
         return None
 
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         raise RuntimeError("bug in a library")
 
     def close(self, host: Host) -> None:

@@ -6,7 +6,6 @@ The bash finds no program at all: what it would start is recorded instead, word 
 from __future__ import annotations
 
 import subprocess
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from pydantic import ValidationError
 from glusterlab import runner
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport
-from glusterlab.hosts.transport import Outcome
+from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.judge import Judgement
 from glusterlab.raw import RawStore
 from glusterlab.spec import Campaign, Cell, Cluster
@@ -127,7 +126,7 @@ class Recorder(FakeTransport):
         super().__init__(cluster)
         self.lines: set[str] = set()
 
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         self.lines.add(command)
         return super().execute(host, command, stdin, deadline_s, stop)
 

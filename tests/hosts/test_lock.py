@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from glusterlab.errors import HostError, StoppedError, UsageError
+from glusterlab.errors import HostError, LockLostError, StoppedError, UsageError
 from glusterlab.hosts import lock, script, workdir
 from glusterlab.hosts.connection import MARKER, Pool
 from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.lock import Owner
-from glusterlab.hosts.transport import Outcome
+from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Host
 
@@ -245,13 +245,53 @@ def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> No
 
 def test_a_run_notices_that_it_was_taken_over(place: Path) -> None:
     owner = Owner.this_process("night", "night.1")
-    guard = script.call("gl_owned", str(place / "owner.json"), "night.1")
-    assert bash(guard).returncode == 0
+    guard = script.call("gl_guard", str(place / "owner.json"), "night.1") + "\necho went on"
+
+    def goes_on() -> bool:
+        done = bash(guard)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith("part lost ") != (done.stdout == "went on\n")
+        return done.stdout == "went on\n"
+
+    assert not goes_on()
     assert bash(script.call("gl_lock", str(place), owner.text, "")).returncode == 0
-    assert bash(guard).returncode == 0
+    assert goes_on()
     other = replace(owner, mark="night.12")
     assert bash(script.call("gl_lock", str(place), other.text, owner.text)).returncode == 0
-    assert bash(guard).returncode == 1
+    assert not goes_on()
+    # the other run has ended: what it took is not this run's again
+    assert bash(script.call("gl_unlock", str(place), other.text)).returncode == 0
+    assert not goes_on()
+    (place / "owner.json").write_text("")
+    assert not goes_on()
+
+
+def test_a_host_that_was_taken_over_is_refused_and_one_that_is_silent_passed_over(
+    cluster: Cluster, fake: FakeTransport
+) -> None:
+    pool = pool_of(cluster, fake)
+    lock.claim(pool, cluster, "night")
+    lock.refuse_if_lost(pool)
+    fake.down = {"s2"}
+    lock.refuse_if_lost(pool)
+    del fake.files["c1", OWNER]
+    with pytest.raises(LockLostError, match=r"^another run has taken over c1, or the lock there was removed"):
+        lock.refuse_if_lost(pool)
+
+
+def test_hosts_are_left_by_one_script_each_and_the_silent_are_named(cluster: Cluster, fake: FakeTransport) -> None:
+    pool = pool_of(cluster, fake)
+    claim = lock.claim(pool, cluster, "night")
+    theirs = replace(claim.owner, mark="theirs.1").text
+    fake.files["c1", OWNER] = theirs
+    fake.strays = {"c1": ["iozone of theirs"], "s1": ["iozone of ours"], "s2": ["iozone of ours"]}
+    fake.down = {"s2"}
+    fake.calls.clear()
+    assert set(lock.leave(pool, cluster, claim.owner, within_s=5.0)) == {"s2"}
+    assert sorted(host for host, _ in fake.calls) == ["c1", "s1"]
+    assert fake.strays == {"c1": ["iozone of theirs"], "s2": ["iozone of ours"]}
+    assert fake.files["c1", OWNER] == theirs
+    assert ("s1", OWNER) not in fake.files
 
 
 def test_processes_of_the_run_that_took_over_are_left_alone(cluster: Cluster, fake: FakeTransport) -> None:
@@ -331,7 +371,7 @@ def test_what_takes_a_host_carries_no_mark_by_which_others_would_end_it(cluster:
     lines: list[str] = []
 
     class Listening(FakeTransport):
-        def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+        def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
             lines.append(command)
             return super().execute(host, command, stdin, deadline_s, stop)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from glusterlab.errors import CommandError, UsageError
 from glusterlab.hosts import lock, prepare, script
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.prepare import Device, label_of
-from glusterlab.hosts.transport import Outcome
+from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Backing, Host
 
@@ -34,7 +33,7 @@ class Here:
     def close(self, host: Host) -> None:
         pass
 
-    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: threading.Event) -> Outcome:
+    def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         done = subprocess.run(["sh", "-c", command], input=stdin, capture_output=True, timeout=deadline_s, check=False)
         return Outcome(done.stdout, done.stderr, done.returncode)
 

@@ -56,6 +56,12 @@ def test_a_part_is_no_reason_for_a_script_to_end_unless_it_fails_under_set_e() -
     assert list(report("set -e\ngl_part good true\ngl_part bad false\ngl_part never true")) == ["good", "bad"]
 
 
+def test_a_gluster_command_carries_the_mark_by_which_a_stop_ends_it() -> None:
+    answer = 'gluster() { printf "%s %s" "$GLUSTERLAB_RUN" "$*"; }\n'
+    done = bash(f"{answer}gl_gluster volume start v", GLUSTERLAB_RUN="night.1.7")
+    assert done.stdout == b"night.1.7 --mode=script volume start v\n"
+
+
 def test_what_the_shell_reads_itself_is_what_other_tools_read(tmp_path: Path) -> None:
     count = "awk '/^drop_(pagecache|slab) / { n += $2 } END { print n + 0 }' /proc/vmstat"
     done = bash(f"gl_dropped; echo $dropped; {count}").stdout.split()
