@@ -333,16 +333,14 @@ def how_it_stands(state: RunState, at: float) -> str:
     began = moment(state.began, at)
     last = f"{moment(state.updated, at)}, {format_duration(max(0.0, at - state.updated))} ago"
     phase = PHASES.get(state.phase, state.phase)
-    cell = "" if state.now is None else f" of {state.now.slug}"
+    doing = phase if state.now is None else f"{state.now.slug}, {phase}"
     match life(state):
         case "over":
             return f"not running since {last}: {state.message}"
         case "gone":
             what = f"not running: process {state.process} is gone without a word, killed or with its machine"
-            return f"{what}; last heard of at {last}: {phase}{cell}; run the same command again: it goes on"
+            return f"{what}; last heard of at {last}: {doing}; run the same command again: it goes on"
         case "elsewhere":
-            return (
-                f"run by process {state.process} on {state.host} since {began}; last heard of at {last}: {phase}{cell}"
-            )
+            return f"run by process {state.process} on {state.host} since {began}; last heard of at {last}: {doing}"
         case _:
-            return f"running since {began} as process {state.process}: {phase}{cell}"
+            return f"running since {began} as process {state.process}: {doing}"

@@ -173,7 +173,7 @@ def test_moments_far_off_have_their_day() -> None:
 
 def test_how_it_stands_in_a_sentence(state: RunState) -> None:
     sentence = how_it_stands(state, NOW)
-    assert re.fullmatch(r"running since \d\d:\d\d as process \d+: measuring of iozone-write-\S+", sentence)
+    assert re.fullmatch(r"running since \d\d:\d\d as process \d+: iozone-write-\S+, measuring", sentence)
     elsewhere = state.model_copy(update={"host": "another-controller", "updated": NOW - 5})
     assert "on another-controller since" in how_it_stands(elsewhere, NOW)
     assert "5.0 s ago: measuring" in how_it_stands(elsewhere, NOW)
