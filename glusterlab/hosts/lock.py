@@ -308,21 +308,6 @@ def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
     return found
 
 
-def refuse_if_owned(pool: Pool) -> None:
-    """Refuse to go on when a run has one of the hosts; the hosts are only looked at.
-
-    Raises
-    ------
-    UsageError
-        When one has.
-    HostError
-        When a host does not answer.
-    """
-    busy = {name: owner for name, (owner, gone) in owners(pool).items() if not gone}
-    if busy:
-        raise UsageError(_refusal(busy, len(pool.hosts)))
-
-
 def release(pool: Pool, owner: Owner) -> None:
     """Give the cluster back; what fails is left to the next `claim`, and a host that another run has is left alone."""
     command = _command([script.call("gl_unlock", LOCK_DIR, owner.text)], deadline_s=_RELEASE_WITHIN_S)

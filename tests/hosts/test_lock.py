@@ -73,10 +73,9 @@ def test_every_host_names_the_run_and_one_round_trip_is_enough(cluster: Cluster,
     assert {host: owner_on(fake, host) for host in pool.hosts} == dict.fromkeys(pool.hosts, claim.owner)
     assert lock.owners(pool) == dict.fromkeys(pool.hosts, (claim.owner, False))
     with pytest.raises(UsageError, match=r"^3 of 3 hosts, c1 first, are in use by campaign 'night', process \d+ on "):
-        lock.refuse_if_owned(pool)
+        lock.claim(pool_of(cluster, fake, "other.1"), cluster, "other")
     lock.release(pool, claim.owner)
     assert not fake.files
-    lock.refuse_if_owned(pool)
 
 
 def test_a_run_that_has_only_some_of_the_hosts_is_respected(fake: FakeTransport) -> None:
@@ -98,7 +97,6 @@ def test_what_a_run_of_this_controller_left_is_replaced(cluster: Cluster, fake: 
         fake.files["s1", OWNER] = left.text
         pool = pool_of(cluster, fake)
         assert lock.owners(pool) == {"s1": (left, True)}
-        lock.refuse_if_owned(pool)
         claim = lock.claim(pool, cluster, "night")
         assert owner_on(fake, "s1") == claim.owner
         lock.release(pool, claim.owner)
