@@ -12,11 +12,11 @@ import pytest
 from typer.testing import CliRunner
 
 from glusterlab.cli import app
-from glusterlab.errors import CommandError, UsageError
+from glusterlab.errors import CommandError, HostError, UsageError
 from glusterlab.hosts import lock, prepare, script
 from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.prepare import Device, label_of
-from glusterlab.hosts.transport import Outcome, Stop
+from glusterlab.hosts.transport import Outcome, Stop, Transport
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Backing, Host
 
@@ -349,12 +349,20 @@ def test_lines_of_fstab_are_left_alone_where_the_marks_are_no_pair(tmp_path: Pat
 def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """The command, on a cluster of this machine."""
 
-    def call(cluster: Cluster, *options: str, typed: str | None = None, terminal: bool = False) -> Any:
+    def call(
+        cluster: Cluster,
+        *options: str,
+        typed: str | None = None,
+        terminal: bool = False,
+        transport: Transport | None = None,
+    ) -> Any:
         from glusterlab.spec import dump_yaml
 
         file = tmp_path / "cluster.yaml"
         file.write_text(dump_yaml(cluster))
-        monkeypatch.setattr(Pool, "of", classmethod(lambda cls, found, mark: cls(found.hosts, Here(), mark=mark)))
+        monkeypatch.setattr(
+            Pool, "of", classmethod(lambda cls, found, mark: cls(found.hosts, transport or Here(), mark=mark))
+        )
         if terminal:
             monkeypatch.setattr("glusterlab.commands.prepare._can_ask", lambda: True)
         return CliRunner().invoke(app, ["prepare", str(file), *options], input=typed)
@@ -394,3 +402,26 @@ def test_yes_does_not_say_wipe(tmp_path: Path, loop: Loop, command: Callable[...
     assert refused.exit_code == 1
     assert '"action": "refused"' in refused.stdout
     assert run("blkid", "-p", "-o", "value", "-s", "LABEL", device) == "precious"
+
+
+class Away(Here):
+    """The same machine, but that the client cannot be connected."""
+
+    def open(self, host: Host) -> None:
+        if host.name == "c1":
+            raise HostError("not reachable", host=host.name)
+
+
+@needs_root
+def test_a_look_needs_the_servers_only_and_work_all_hosts(
+    tmp_path: Path, loop: Loop, command: Callable[..., Any]
+) -> None:
+    device = loop("a")
+    cluster = cluster_of(tmp_path, [device])
+    shown = command(cluster, "--dry-run", transport=Away())
+    assert shown.exit_code == 0, shown.output
+    assert "looks blank" in shown.stdout
+    assert "looking at 1 device\n" in shown.stderr
+    refused = command(cluster, "--yes", transport=Away())
+    assert (refused.exit_code, "c1: not reachable" in refused.stderr) == (1, True)
+    assert not prepare.look(pool_of(cluster), cluster)[0].facts.get("type")
