@@ -1,7 +1,8 @@
 """Whether a finished sample counts: a pure judgement of what lies in its folder.
 
 The runner calls `judge` before it writes sample.json, and `verify` calls it again on the stored files, so a
-judgement can always be recomputed. Evidence is read from these files and from nothing else:
+judgement can always be recomputed. Evidence is read from these files, whose records are
+in `glusterlab.evidence`, and from nothing else:
 
 ``workload/``
     command.json (a `CommandRecord`), stdout.txt, stderr.txt and the tool's own files.
@@ -21,11 +22,11 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import TYPE_CHECKING, Literal
 
 from glusterlab.errors import ParseError
+from glusterlab.evidence import MAX_JSON_BYTES, CommandRecord, Failure, Health, read_record
+from glusterlab.meanwhile import change_reasons
 from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
 
 if TYPE_CHECKING:
@@ -41,109 +42,7 @@ MIN_FREE_BYTES = 1 << 20
 MIN_FREE_SHARE = 0.01
 """A brick with a smaller share of its room free is full: Gluster refuses writes then (storage.reserve)."""
 
-MAX_JSON_BYTES = 16 << 20
-"""A JSON file of a sample may have so many bytes; raw files from elsewhere are hostile."""
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CommandRecord(_Record):
-    """``workload/command.json``: the measured command as it was run.
-
-    Attributes
-    ----------
-    argv : list of str
-        As `HostCommand.words`.
-    host : str
-    start, end : float
-        Epoch seconds on the controller, right before and after.
-    exit_code : int or None
-        None when the deadline passed.
-    deadline_s : float
-    """
-
-    argv: list[str]
-    host: str
-    start: float
-    end: float
-    exit_code: int | None
-    deadline_s: float
-
-
-class BrickHealth(_Record):
-    """One brick of the volume under test; its process number is None where it has none, or was not kept."""
-
-    host: str
-    path: str
-    online: bool
-    pid: int | None = None
-
-
-class DropCaches(_Record):
-    """What /proc/vmstat of one host counted around the drop: ``drop_pagecache`` + ``drop_slab``."""
-
-    before: int
-    after: int
-
-
-class Space(_Record):
-    """Room on a file system of one host."""
-
-    free_bytes: int
-    size_bytes: int
-
-
-class Health(_Record):
-    """``gluster/<moment>/health.json``: the state of the pool at one moment, as the runner's probes saw it.
-
-    Attributes
-    ----------
-    peers : dict of str to bool
-        Every server by name: connected to the pool, as seen from the first server (itself included).
-    bricks : list of BrickHealth
-        All bricks of the volume under test.
-    heal_pending : int
-        Entries waiting for self-heal, over all bricks. After the workload: the smallest value seen while waiting for
-        it to settle.
-    rebalance : bool
-        A rebalance runs.
-    clock_offset_s : dict of str to float
-        Every host by name: its clock minus the controller's.
-    stray : dict of str to list of str
-        Hosts with leftover processes of a workload tool, with their command lines.
-    drop_caches : dict of str to DropCaches
-        Every host by name; only before the workload.
-    link_changes : dict of str to int
-        Hosts by name: how often the carrier of their link came or went since they started.
-    mounts : dict of str to str
-        Clients by name: whether the volume under test answers there: ok, hung, dead or none.
-    space : dict of str to dict of str to Space
-        Hosts by name: the file systems of their bricks and of the work directory, by path.
-    """
-
-    peers: dict[str, bool]
-    bricks: list[BrickHealth]
-    heal_pending: int
-    rebalance: bool
-    clock_offset_s: dict[str, float]
-    stray: dict[str, list[str]] = {}
-    drop_caches: dict[str, DropCaches] = {}
-    link_changes: dict[str, int] = {}
-    mounts: dict[str, str] = {}
-    space: dict[str, dict[str, Space]] = {}
-
-
-class Failure(_Record):
-    """``failure.json``: what the runner itself ran into; such a sample has failed."""
-
-    reasons: list[Reason]
-
-
 Moment = Literal["before", "after"]
-
-R = TypeVar("R", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -162,29 +61,6 @@ class Judgement:
     status: Status
     reasons: tuple[Reason, ...]
     result: WorkloadResult | None
-
-
-def read_record(model: type[R], path: Path) -> R:
-    """Read one JSON file of a sample.
-
-    Raises
-    ------
-    ParseError
-        When the file is absent, too big, no JSON, or not what `model` says.
-    """
-    try:
-        size = path.stat().st_size
-        if size > MAX_JSON_BYTES:
-            raise ParseError(f"expected at most {MAX_JSON_BYTES} bytes of JSON, found {size}", file=path)
-        text = path.read_bytes()
-    except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"]) or "the file"
-        raise ParseError(f"{where}: {first['msg']}", file=path) from error
 
 
 def bricks_of(cell: Cell) -> int | None:
@@ -328,11 +204,33 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
         # what the runner could not read any more, after it had failed, is not one more thing that went wrong
         if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
             reasons.extend(_moment_reasons(folder, moment, servers, clients, bricks_of(cell)))
-    reasons.extend(_changed_meanwhile(folder))
+    reasons.extend(_meanwhile_reasons(folder, command))
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
     return Judgement(status_of(unique), unique, result)
+
+
+def judge_again(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
+    """As `judge`, for a sample that is stored: one that `judge` could not deal with then is judged as it was then."""
+    try:
+        return judge(folder, cell, servers, clients)
+    except Exception:
+        if not (folder / "failure.json").exists():
+            raise
+        return judge_failure(folder)
+
+
+def judge_failure(folder: Path) -> Judgement:
+    """Judge a sample that failed by its failure.json alone: for one that `judge` itself cannot deal with.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The sample's folder.
+    """
+    reasons = tuple(dict.fromkeys(_recorded_failure(folder / "failure.json")))
+    return Judgement(status_of(reasons), reasons, None)
 
 
 def _recorded_failure(path: Path) -> list[Reason]:
@@ -388,28 +286,14 @@ def _moment_reasons(
     return health_reasons(health, moment, servers, clients, bricks)
 
 
-def _changed_meanwhile(folder: Path) -> list[Reason]:
-    """What the two looks at the pool show of the time between them: bricks and links that were away, and came back."""
+def _meanwhile_reasons(folder: Path, command: CommandRecord | None) -> list[Reason]:
     try:
         before, after = (
             read_record(Health, folder / "gluster" / moment / "health.json") for moment in ("before", "after")
         )
     except ParseError:
         return []  # said where the pool's health is looked at
-    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
-    restarted = [
-        Reason(code="brick-offline", message=f"{brick.path} was restarted during the workload", host=brick.host)
-        for brick in after.bricks
-        if None not in (brick.pid, pids.get((brick.host, brick.path))) and brick.pid != pids[brick.host, brick.path]
-    ]
-    lost = []
-    for host, changes in sorted(after.link_changes.items()):
-        if host in before.link_changes and changes != before.link_changes[host]:
-            # a host that started again counts anew
-            found = f"from {before.link_changes[host]} to {changes}"
-            message = f"the link went down during the workload: its carrier's changes went {found}"
-            lost.append(Reason(code="link-lost", message=message, host=host))
-    return [*restarted, *lost]
+    return change_reasons(before, after, 0.0 if command is None else command.end - command.start)
 
 
 def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:

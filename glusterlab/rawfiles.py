@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from glusterlab.errors import RawStoreError
 
 SCHEMA_VERSION = 1
 """Version of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
+
+PARTIAL = ".partial"
+"""How the name of what is not finished ends."""
 
 
 def dump_json(data: object) -> str:
@@ -92,6 +96,24 @@ def write_error(path: Path, error: OSError) -> RawStoreError:
     else:
         advice = "see to the folder's owner, mode and file system, then run the same command again"
     return RawStoreError(f"{path}: cannot be written: {error.strerror}; {advice}", path=path, errno=error.errno)
+
+
+def walk_files(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, except in partial samples; also while a run is at work there.
+
+    What comes or goes meanwhile may be missing; a folder that is gone when its turn comes is passed over.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        ``raw/<campaign>``.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.endswith(PARTIAL))
+        for name in sorted(names):
+            path = Path(place, name)
+            if not name.endswith(PARTIAL) and path.is_file():
+                yield path
 
 
 def sync(path: Path) -> None:

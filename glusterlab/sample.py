@@ -15,10 +15,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import CommandError, GlusterlabError, HostError, LockLostError, RawStoreError, StoppedError
+from glusterlab.evidence import CommandRecord, Failure
 from glusterlab.hosts import lock, probe, script, workdir
 from glusterlab.hosts.connection import Command, CommandResult, Results
 from glusterlab.hosts.quoting import join, quote
-from glusterlab.judge import CommandRecord, Failure, Judgement, Moment, bricks_of, health_reasons, judge
+from glusterlab.judge import Judgement, Moment, bricks_of, health_reasons, judge, judge_failure
 from glusterlab.raw import Window, dump_json
 from glusterlab.reasons import Reason, code_of
 from glusterlab.secrets import redact
@@ -348,6 +349,8 @@ class SampleRun:
 def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Reason]) -> Sample:
     """Store a sample that came to nothing before, or in spite of, `SampleRun`.
 
+    It may be the judgement itself that failed, and would fail again.
+
     Raises
     ------
     RawStoreError
@@ -356,7 +359,11 @@ def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Re
     if not (writer.folder / "failure.json").exists():
         _write_failure(writer, reasons)
     servers, clients = _names(site.cluster)
-    return _finish(site.cluster, cell, writer, judge(writer.folder, cell, servers, clients), None, {})
+    try:
+        verdict = judge(writer.folder, cell, servers, clients)
+    except Exception:  # noqa: BLE001 - one sample must not end the night
+        verdict = judge_failure(writer.folder)
+    return _finish(site.cluster, cell, writer, verdict, None, {})
 
 
 def _as_a_whole(script: str) -> str:

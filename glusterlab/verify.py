@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 from glusterlab.aside import moved_files
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.imports.sample import judge as judge_imported
-from glusterlab.judge import judge
+from glusterlab.judge import judge_again
 from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest
-from glusterlab.rawfiles import SCHEMA_VERSION
+from glusterlab.rawfiles import SCHEMA_VERSION, walk_files
 from glusterlab.rawsample import Sample, campaign_origin, read_cell
 from glusterlab.telemetry.sar import read_text
 
@@ -42,6 +43,9 @@ FindingCode = Literal[
 
 _OWN_DEPTH = 4
 """``cells/<id>/sample-nn/<name>``: below that an imported sample holds the files of others."""
+
+_TEMPORARY = re.compile(r"(cells/[^/]+/)?\.[^/]+\.tmp")
+_UNFINISHED = "it belongs to a run that is at work, or was interrupted; `glusterlab run` removes it"
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,7 @@ def _relative(root: Path, path: Path) -> str:
 
 def _partial_findings(root: Path) -> Iterator[Finding]:
     for folder in root.glob("cells/*/.sample-*.partial"):
-        advice = "it belongs to a run that is at work, or was interrupted; `glusterlab run` removes it"
-        yield Finding("leftover-partial", _relative(root, folder), f"a sample that was not finished: {advice}")
+        yield Finding("leftover-partial", _relative(root, folder), f"a sample that was not finished: {_UNFINISHED}")
 
 
 def _manifest_findings(root: Path) -> Iterator[Finding]:
@@ -118,11 +121,7 @@ def _manifest_findings(root: Path) -> Iterator[Finding]:
         return
     if not listed:
         yield Finding("bad-manifest", MANIFEST, "expected a list of all files, found none; restore it from a copy")
-    present = {
-        _relative(root, file): file
-        for file in root.rglob("*")
-        if file.is_file() and not any(part.endswith(".partial") for part in file.relative_to(root).parts)
-    }
+    present = {_relative(root, file): file for file in walk_files(root)}
     moved = moved_files(root, listed)
     for cell in sorted({"/".join(there.split("/")[:2]) for there in moved.values()}):
         message = "moved, but the manifest does not know it: a run was killed right then; `glusterlab run` mends that"
@@ -139,6 +138,8 @@ def _manifest_findings(root: Path) -> Iterator[Finding]:
             new_samples.add(sample)
         elif name.startswith("cells/") and name.endswith("/cell.json") and name.count("/") == 2:
             new_samples.add(name)
+        elif _TEMPORARY.fullmatch(name):
+            yield Finding("leftover-partial", name, f"a file that was not finished: {_UNFINISHED}")
         else:
             yield Finding(
                 "unlisted-file", name, "the manifest does not list this file; remove it, or find out who made it"
@@ -155,13 +156,14 @@ def _manifest_findings(root: Path) -> Iterator[Finding]:
 
 def _json_findings(root: Path) -> Iterator[Finding]:
     imported = campaign_origin(root) == "imported"
-    for file in sorted(root.rglob("*.json")):
-        parts = file.relative_to(root).parts
+    for file in sorted(file for file in walk_files(root) if file.suffix == ".json"):
         # what others called JSON may have text around it: its reader has judged it
-        if any(part.endswith(".partial") for part in parts) or (imported and len(parts) > _OWN_DEPTH):
+        if imported and len(file.relative_to(root).parts) > _OWN_DEPTH:
             continue
         try:
             data = json.loads(file.read_bytes())
+        except FileNotFoundError:
+            continue  # a run moved its cell right now
         except (ValueError, RecursionError) as error:
             yield Finding("invalid-json", _relative(root, file), f"expected JSON, found damage: {error}")
             continue
@@ -215,7 +217,7 @@ def _sample_findings(
     if sample.origin == "imported":
         again = judge_imported(folder, cell)
     else:
-        again = judge(folder, cell, sample.servers, sample.clients)
+        again = judge_again(folder, cell, sample.servers, sample.clients)
     if again.status != sample.status:
         why = "; ".join(str(reason) for reason in again.reasons[:3]) or "nothing is wrong with it"
         message = f"recorded as {sample.status}, the raw files say {again.status}: {why}"

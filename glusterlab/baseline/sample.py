@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import CommandError
+from glusterlab.evidence import CommandRecord
 from glusterlab.hosts import script
 from glusterlab.hosts.connection import Command
 from glusterlab.hosts.quoting import join
-from glusterlab.judge import CommandRecord
 from glusterlab.raw import dump_json
 from glusterlab.sample import SampleRun, result_of
 from glusterlab.workloads import LOCAL_TOOLS, LocalJob, LocalStep, LocalTool

@@ -7,8 +7,8 @@ for one: a redirection that no shell performed has fooled other tools for years.
 from __future__ import annotations
 
 from glusterlab.errors import HostError
+from glusterlab.evidence import DropCaches
 from glusterlab.hosts import script
-from glusterlab.judge import DropCaches
 
 DROP = script.part("drop", "gl_drop_caches")
 """The line of a script that drops the caches and reports what the kernel counted."""

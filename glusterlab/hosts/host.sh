@@ -236,12 +236,34 @@ gl_heal() {
 }
 
 # How often the carrier of a link came or went since the host started; of a bond's or bridge's own links, too.
+# Nothing where there is no such link.
 gl_link() {
-    local file n total=0
+    local file n total=
     for file in /sys/class/net/"$1"/carrier_changes /sys/class/net/"$1"/lower_*/carrier_changes; do
         read -r n 2>/dev/null <"$file" && total=$((total + n))
     done
-    echo "link $total"
+    [ -z "$total" ] || echo "link $total"
+}
+
+# Established TCP connections that this host made itself: "tcp ADDRESS:PORT SOCKET" of the other end, as the kernel
+# writes them, and the number of the socket here. Those to a port that this host listens on were made by others.
+gl_connections() {
+    local file line lines words listening=' ' found=()
+    [ -r /proc/net/tcp ] || return 1
+    for file in /proc/net/tcp /proc/net/tcp6; do
+        [ -r "$file" ] && mapfile -t lines <"$file" || continue
+        for line in "${lines[@]}"; do
+            case $line in *' 01 '* | *' 0A '*) read -r -a words <<<"$line" ;; *) continue ;; esac
+            case ${words[3]} in
+                0A) listening="$listening${words[1]##*:} " ;;
+                01) found+=("${words[1]##*:} ${words[2]} ${words[9]}") ;;
+            esac
+        done
+    done
+    for line in "${found[@]}"; do
+        case $listening in *" ${line%% *} "*) ;; *) echo "tcp ${line#* }" ;; esac
+    done
+    return 0
 }
 
 # Room on the file systems of some paths: "space FREE-BLOCKS BLOCKS BYTES-PER-BLOCK PATH" each.

@@ -6,17 +6,20 @@ Here is what a sample's scripts say and how their reports become a `Health`; whe
 from __future__ import annotations
 
 import io
+import re
 import tarfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import HostError, ParseError
+from glusterlab.evidence import BrickConnection, BrickHealth, DropCaches, Health, Space
 from glusterlab.hosts import caches, script
 from glusterlab.hosts.volumes import read_peers, read_status, server_name
-from glusterlab.judge import BrickHealth, DropCaches, Health, Space
 from glusterlab.reasons import Reason, code_of
+from glusterlab.secrets import redact
 
 if TYPE_CHECKING:
     from glusterlab.hosts.connection import CommandResult, Results
@@ -31,6 +34,8 @@ MOUNT_ANSWERS_S = 10
 
 MAX_OUTPUT_BYTES = 256 << 20
 """All files that a tool left may have so many bytes together."""
+
+_CONNECTION = re.compile(r"tcp (?P<address>[0-9A-F]{8}|[0-9A-F]{32}):(?P<port>[0-9A-F]{4}) (?P<socket>\d+)")
 
 GLUSTER_FILES = {"peers": "peers.xml", "info": "info.xml", "status": "status.xml"}
 
@@ -66,6 +71,7 @@ def lines(host: Host, cluster: Cluster, volume: Volume | None, *, drop: bool, ex
         ]
     if volume is not None and host in cluster.clients:
         text.append(script.part("mount", "gl_mount_state", volume.mount_point, MOUNT_ANSWERS_S))
+        text.append(script.part("connections", "gl_connections"))
     text.append(script.part("link", "gl_link", host.interface))
     text.append(script.part("space", "gl_space", cluster.work_dir, *roots))
     if drop:
@@ -101,26 +107,31 @@ def read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     ]
     parts: dict[str, Mapping[str, script.Part]] = {}
     offsets: dict[str, float] = {}
+    bounds: dict[str, tuple[float, float]] = {}
     drops: dict[str, DropCaches] = {}
     strays: dict[str, list[str]] = {}
     links: dict[str, int] = {}
     mounts: dict[str, str] = {}
+    connections: dict[str, list[BrickConnection]] = {}
     space: dict[str, dict[str, Space]] = {}
     heal = 0
     for name, result in results.succeeded.items():
         try:
             report = parts[name] = script.read_parts(result)
-            offsets[name] = clock_offset(report, result)
+            bounds[name] = clock_bounds(report, result)
+            offsets[name] = nearest_to_zero(*bounds[name])
             found = script.need(report, "strays", name).text
             if found:
-                strays[name] = [line.partition(" ")[2][:300] for line in found.splitlines()][:20]
+                strays[name] = [redact(line.partition(" ")[2])[:300] for line in found.splitlines()][:20]
             if "heal" in report:
                 heal += int(_words(report["heal"], "heal", 2, name)[1])
             if "drop" in report:
                 drops[name] = caches.read_drop(report["drop"], name)
             if "mount" in report:
                 mounts[name] = _words(report["mount"], "mount", 2, name)[1]
-            links[name] = int(_words(script.need(report, "link", name), "link", 2, name)[1])
+            if "connections" in report:
+                connections[name] = read_connections(report["connections"], cluster, name)
+            links[name] = _link(script.need(report, "link", name), cluster, name)
             space[name] = _space(script.need(report, "space", name), name)
         except HostError as error:
             problems.append(Reason(code="controller-error", message=error.message, host=name))
@@ -130,27 +141,30 @@ def read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     rebalance = False
     if volume is not None:
         files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
+    ports = {brick.port for brick in bricks}
     health = Health(
         peers=peers,
         bricks=bricks,
         heal_pending=heal,
         rebalance=rebalance,
         clock_offset_s=offsets,
+        clock_bounds_s=bounds,
         stray=strays,
         drop_caches=drops,
         link_changes=links,
         mounts=mounts,
+        connections={name: [each for each in found if each.port in ports] for name, found in connections.items()},
         space=space,
     )
     return Probe(health, parts, files, problems)
 
 
-def clock_offset(report: Mapping[str, script.Part], result: CommandResult) -> float:
-    """The host's clock minus the controller's, in seconds: the smallest that the readings allow.
+def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tuple[float, float]:
+    """The host's clock minus the controller's, in seconds: the least and the largest that the readings allow.
 
     The host read its clock at both ends of a script. The first reading was made after the controller had sent the
     script, the second before the controller had its end, so the offset lies between ``second - end`` and
-    ``first - start``. Zero when zero lies between.
+    ``first - start``.
 
     Raises
     ------
@@ -162,7 +176,56 @@ def clock_offset(report: Mapping[str, script.Part], result: CommandResult) -> fl
     except (IndexError, ValueError) as error:
         raise HostError("the clock could not be read", host=result.host) from error
     low, high = sorted((second - result.end, first - result.start))
-    return round(min(max(0.0, low), high), 4)
+    return round(low, 4), round(high, 4)
+
+
+def nearest_to_zero(low: float, high: float) -> float:
+    """The smallest difference between two bounds, with its sign.
+
+    Examples
+    --------
+    >>> nearest_to_zero(-0.1, 0.2), nearest_to_zero(4.4, 4.5), nearest_to_zero(-5.0, -4.9)
+    (0.0, 4.4, -4.9)
+    """
+    return min(max(0.0, low), high)
+
+
+def _link(part: script.Part, cluster: Cluster, host: str) -> int:
+    """How often a link's carrier came or went; a host without that link cannot be watched."""
+    if not part.text.strip():
+        interface = next(each.interface for each in cluster.hosts if each.name == host)
+        message = f"expected a link '{interface}' below /sys/class/net that counts its carrier's changes, found none"
+        raise HostError(f"{message}: give the host's interface in the cluster file", host=host)
+    return int(_words(part, "link", 2, host)[1])
+
+
+def read_connections(part: script.Part, cluster: Cluster, host: str) -> list[BrickConnection]:
+    """The connections that a client made, to whichever ports; servers by the cluster's names.
+
+    Raises
+    ------
+    HostError
+        When they could not be read.
+    """
+    names = {server.address: server.name for server in cluster.servers}
+    found = []
+    for line in part.text.splitlines():
+        match = _CONNECTION.fullmatch(line)
+        if match is None:
+            raise HostError(f"expected 'tcp ADDRESS:PORT SOCKET', found {line[:80]!r}", host=host)
+        server = names.get(_address(match["address"]))
+        found.append(BrickConnection(host=server, port=int(match["port"], 16), socket=int(match["socket"])))
+    if part.exit_code != 0:
+        raise HostError("the client's connections could not be read in /proc/net/tcp", host=host)
+    return found
+
+
+def _address(words: str) -> str:
+    """An address as /proc/net/tcp has it: words of 32 bits, the bytes of each in the order of x86 and ARM."""
+    packed = b"".join(bytes.fromhex(words[n : n + 8])[::-1] for n in range(0, len(words), 8))
+    address = ip_address(packed)
+    mapped = getattr(address, "ipv4_mapped", None)
+    return str(mapped or address)
 
 
 def _words(part: script.Part, first: str, count: int, host: str) -> list[str]:
@@ -198,11 +261,16 @@ def _pool_state(
         if server in parts:
             problems.append(Reason(code="controller-error", message=error.message, host=server))
         return files, {}, [], False
-    found = {(server_name(cluster, brick.host), brick.path): (brick.online, brick.pid) for brick in status.bricks}
+    found = {
+        (server_name(cluster, brick.host), brick.path): (brick.online, brick.pid, brick.port) for brick in status.bricks
+    }
     # A server whose glusterd does not answer is left out of the status: its bricks count as offline.
-    states = {(host.name, path): found.pop((host.name, path), (False, None)) for host, path in volume.bricks} | found
+    states = {
+        (host.name, path): found.pop((host.name, path), (False, None, None)) for host, path in volume.bricks
+    } | found
     bricks = [
-        BrickHealth(host=host, path=path, online=online, pid=pid) for (host, path), (online, pid) in states.items()
+        BrickHealth(host=host, path=path, online=online, pid=pid, port=port)
+        for (host, path), (online, pid, port) in states.items()
     ]
     return files, peers, bricks, status.rebalancing
 

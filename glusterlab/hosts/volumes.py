@@ -55,12 +55,13 @@ class VolumeInfo:
 
 @dataclass(frozen=True)
 class BrickStatus:
-    """One brick of `gluster volume status`; the process number is None where it has no process."""
+    """One brick of `gluster volume status`; process number and TCP port are None where it has no process."""
 
     host: str
     path: str
     online: bool
     pid: int | None = None
+    port: int | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ def read_status(text: bytes) -> VolumeStatus:
             node.findtext("path") or "",
             node.findtext("status") == "1",
             gluster_xml.pid(node),
+            gluster_xml.tcp_port(node),
         )
         for node in gluster_xml.brick_nodes(root)
     )

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from glusterlab.errors import ParseError
-from glusterlab.judge import Judgement, read_record
+from glusterlab.evidence import read_record
+from glusterlab.judge import Judgement
 from glusterlab.reasons import Reason, status_of
 
 if TYPE_CHECKING:

@@ -65,6 +65,11 @@ def pid(node: Element) -> int | None:
     return whole(node.findtext("pid") or "") or None
 
 
+def tcp_port(node: Element) -> int | None:
+    """The port that a brick listens on; gluster writes N/A where there is none."""
+    return whole(node.findtext("ports/tcp") or node.findtext("port") or "") or None
+
+
 def records(document: Document, text: str, line: int, version: str | None) -> Iterator[Record]:
     """The records of one command's output, whose first line is `line` of the document.
 
@@ -205,7 +210,7 @@ def _online(node: Element) -> bool | None:
 
 def _node_details(node: Element) -> Details:
     found = {
-        "tcp_port": whole(node.findtext("ports/tcp") or node.findtext("port") or "") or None,
+        "tcp_port": tcp_port(node),
         "rdma_port": whole(node.findtext("ports/rdma") or "") or None,
         "device": node.findtext("device"),
         "file_system": node.findtext("fsName"),

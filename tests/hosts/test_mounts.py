@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -87,9 +88,48 @@ def test_changes_of_a_links_carrier_are_added_up_with_those_of_its_own_links(tmp
         (tmp_path / name / "carrier_changes").write_text(f"{changes}\n")
     library = script.library().replace("/sys/class/net/", f"{tmp_path}/")
     done = subprocess.run(
-        ["bash", "-c", f"{library}\ngl_link bond0; gl_link none"], capture_output=True, text=True, check=True
+        ["bash", "-c", f"{library}\ngl_link bond0; gl_link none; echo end"], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["link 7", "link 0"]
+    assert done.stdout.splitlines() == ["link 7", "end"]
+
+
+def table(path: Path, *rows: str) -> None:
+    """A table as /proc/net/tcp: other end, state, socket and, before them, this end."""
+    lines = ["  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"]
+    for n, row in enumerate(rows):
+        here, there, state, socket = row.split()
+        lines.append(
+            f"{n:4}: {here} {there} {state} 00000000:00000000 02:000A5FC2 00000000     0        0 {socket} 2 0000"
+        )
+    path.write_text("\n".join(lines) + "\n")
+
+
+def test_connections_that_a_host_made_itself_are_told_with_their_sockets(tmp_path: Path) -> None:
+    table(
+        tmp_path / "tcp",
+        "00000000:0016 00000000:0000 0A 5",
+        "6F00D90A:0016 0100D90A:DAB2 01 17",
+        "6F00D90A:BFFF 0B00D90A:C001 01 21",
+        "6F00D90A:BFFE 0C00D90A:C001 06 0",
+        "6F00D90A:BFFD 0C00D90A:C001 02 22",
+    )
+    table(tmp_path / "tcp6", "000080FE000000000000000001000000:BFFC 000080FE000000000000000002000000:C002 01 23")
+    library = script.library().replace("/proc/net/", f"{tmp_path}/")
+    done = subprocess.run(["bash", "-c", f"{library}\ngl_connections"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["tcp 0B00D90A:C001 21", "tcp 000080FE000000000000000002000000:C002 23"]
+    (tmp_path / "tcp6").unlink()
+    done = subprocess.run(["bash", "-c", f"{library}\ngl_connections"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["tcp 0B00D90A:C001 21"]
+
+
+def test_a_real_connection_is_told_by_the_end_that_made_it() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        accepted, _ = server.accept()
+        with accepted:
+            number = os.fstat(client.fileno()).st_ino
+            told = bash("gl_connections").stdout.splitlines()
+            assert f"tcp 0100007F:{server.getsockname()[1]:04X} {number}" in told
+            assert not [line for line in told if line.endswith(f" {os.fstat(accepted.fileno()).st_ino}")]
 
 
 def test_room_is_told_by_path(tmp_path: Path) -> None:

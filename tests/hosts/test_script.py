@@ -288,14 +288,18 @@ def test_a_checkout_is_packed_without_its_history(tmp_path: Path) -> None:
 
 def test_the_clock_offset_is_the_smallest_that_the_readings_allow() -> None:
     def offset(first: float, second: float) -> float:
+        return probe.nearest_to_zero(*bounds(first, second))
+
+    def bounds(first: float, second: float) -> tuple[float, float]:
         parts = {name: script.Part(0, f"clock {t}".encode()) for name, t in (("clock", first), ("end", second))}
-        return probe.clock_offset(parts, result(b""))
+        return probe.clock_bounds(parts, result(b""))
 
     assert offset(100.4, 102.9) == 0.0
     assert offset(105.0, 107.5) == 4.5
     assert offset(95.0, 97.5) == -5.0
+    assert bounds(100.4, 102.9) == (-0.1, 0.4)
     with pytest.raises(HostError, match="clock could not be read"):
-        probe.clock_offset({"clock": script.Part(0, b""), "end": script.Part(0, b"")}, result(b""))
+        probe.clock_bounds({"clock": script.Part(0, b""), "end": script.Part(0, b"")}, result(b""))
 
 
 def outside(tmp_path: Path) -> Path:

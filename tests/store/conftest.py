@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.judge import BrickHealth, CommandRecord, DropCaches, Health, judge
+from glusterlab.evidence import BrickHealth, CommandRecord, DropCaches, Health
+from glusterlab.judge import judge
 from glusterlab.raw import RawStore, Sample, SampleWriter, Window, dump_json
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import ScaleModel

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
-from glusterlab.judge import Failure, judge
+from glusterlab.evidence import Failure
+from glusterlab.judge import Judgement, judge, judge_again
+from glusterlab.meanwhile import change_reasons
 from glusterlab.raw import Reason
 from glusterlab.rawfiles import dump_json
 
-from .conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, sadf_text
+from .conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, make_health, sadf_text
 
 
 @pytest.fixture
@@ -128,8 +130,111 @@ def test_clocks(folder: Path) -> None:
     path = folder / "gluster" / "before" / "health.json"
     offsets = json.loads(path.read_text())["clock_offset_s"]
     del offsets["client01"]
-    _edit(path, clock_offset_s={**offsets, "server01": -1.2, "client02": 0.99})
+    offsets |= {"server01": -1.2, "client02": 0.99}
+    _edit(path, clock_offset_s=offsets)
+    _edit(
+        folder / "gluster" / "after" / "health.json",
+        clock_offset_s={**offsets, "client01": 0.0, "server01": -0.99, "client02": 0.95},
+        clock_bounds_s={"server01": [-1.3, -0.99]},
+    )
     assert _codes(folder) == ("invalid", [("clock-skew", "server01"), ("clock-skew", "client01")])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "moved"),
+    [
+        # nothing but the offset was kept
+        ((-0.95, None), (0.95, None), True),
+        ((0.0, None), (0.05, None), False),
+        # a clock that is off all the time, and readings of which one was slow
+        ((0.7, (0.7, 0.72)), (0.0, (-0.2, 0.75)), False),
+        # what is nearest to zero says less than the bounds
+        ((-0.1, (-0.3, -0.1)), (-0.55, (-0.6, -0.55)), True),
+        ((0.3, (0.3, 0.31)), (0.0, (-0.01, 0.01)), True),
+    ],
+)
+def test_a_clock_that_was_set_in_the_window(folder: Path, before: Any, after: Any, moved: bool) -> None:
+    for moment, (offset, bounds) in (("before", before), ("after", after)):
+        path = folder / "gluster" / moment / "health.json"
+        offsets = json.loads(path.read_text())["clock_offset_s"]
+        _edit(
+            path,
+            clock_offset_s={**offsets, "client02": offset},
+            clock_bounds_s={} if bounds is None else {"client02": bounds},
+        )
+    assert _codes(folder) == (("invalid", [("clock-skew", "client02")]) if moved else ("valid", []))
+
+
+def test_a_long_measurement_bears_more_of_a_clock() -> None:
+    before, after = make_health(), make_health("after").model_copy(update={"clock_offset_s": {"client01": 0.5}})
+    assert [reason.host for reason in change_reasons(before, after, 20.0)] == ["client01"]
+    assert change_reasons(before, after, 60.0) == []
+
+
+def _connect(folder: Path, moment: str, *connections: tuple[str | None, int, int], **bricks: int | bool) -> None:
+    path = folder / "gluster" / moment / "health.json"
+    _edit(
+        path,
+        bricks=[{**brick, "pid": 7, "port": 49152, **bricks} for brick in _bricks(path)],
+        connections={"client01": [dict(zip(("host", "port", "socket"), each, strict=True)) for each in connections]},
+    )
+
+
+S1, S2 = ("server01", 49152, 11), ("server02", 49152, 12)
+
+
+@pytest.mark.parametrize(
+    ("after", "lost"),
+    [
+        ([S1, S2], ""),
+        ([S2, S1, ("server01", 49152, 13)], ""),
+        ([S1], "server02:/bricks/b1 "),
+        ([S1, ("server02", 49152, 99)], "server02:/bricks/b1 "),
+        ([], "server01:/bricks/b1, server02:/bricks/b1 "),
+    ],
+)
+def test_a_brick_that_a_client_lost_in_the_window(folder: Path, after: list[Any], lost: str) -> None:
+    _connect(folder, "before", S1, S2)
+    _connect(folder, "after", *after)
+    assert _codes(folder) == (("invalid", [("link-lost", "client01")]) if lost else ("valid", []))
+    if lost:
+        message = judge(folder, make_cell(), SERVERS, CLIENTS).reasons[0].message
+        assert message == f"the connection to {lost}was lost during the workload"
+
+
+def test_a_brick_is_known_by_its_port_where_its_server_is_not(folder: Path) -> None:
+    _connect(folder, "before", (None, 49152, 1), ("server01", 2049, 2))
+    _connect(folder, "after")
+    assert _codes(folder) == ("invalid", [("link-lost", "client01")])
+    _connect(folder, "before", ("server01", 2049, 2))
+    assert _codes(folder) == ("valid", [])
+
+
+def test_a_connection_that_ends_with_its_brick_or_its_mount_is_no_second_reason(folder: Path) -> None:
+    _connect(folder, "before", S1, S2)
+    _connect(folder, "after", online=False)
+    assert {code for code, _ in _codes(folder)[1]} == {"brick-offline"}
+    _connect(folder, "after", online=True, pid=8)
+    assert {code for code, _ in _codes(folder)[1]} == {"brick-offline"}
+    _connect(folder, "after")
+    _edit(folder / "gluster" / "after" / "health.json", mounts={"client01": "dead"})
+    assert _codes(folder) == ("failed", [("pool-unhealthy", "client01")])
+
+
+def test_a_sample_without_connections_is_judged_as_before(folder: Path) -> None:
+    _connect(folder, "before", S1)
+    _connect(folder, "after")
+    _edit(folder / "gluster" / "after" / "health.json", connections={})
+    assert _codes(folder) == ("valid", [])
+
+
+def test_a_sample_that_cannot_be_judged_is_judged_by_its_failure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("glusterlab.judge._workload_reasons", lambda *_: {}["a bug"])
+    with pytest.raises(KeyError):
+        judge_again(folder, make_cell(), SERVERS, CLIENTS)
+    reason = Reason(code="controller-error", message="KeyError: 'a bug'")
+    (folder / "failure.json").write_text(dump_json(Failure(reasons=[reason]).model_dump(mode="json")))
+    assert judge_again(folder, make_cell(), SERVERS, CLIENTS) == Judgement("failed", (reason,), None)
 
 
 def test_caches_that_were_not_dropped(folder: Path) -> None:

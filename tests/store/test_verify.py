@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Self
+from uuid import uuid4
 
 import pytest
 
@@ -188,3 +191,51 @@ def test_a_repeat_that_would_count_twice(campaign: Path) -> None:
     _edit_json(campaign, second, lambda sample: sample.update(round=0, warmup=True))
     _relist(campaign, second)
     assert _found(campaign) == {}
+
+
+class Listing(list[os.DirEntry[str]]):
+    """What a folder held when it was listed, as `os.scandir` gives it."""
+
+    def __next__(self) -> os.DirEntry[str]:
+        if not self:
+            raise StopIteration
+        return self.pop(0)
+
+    def __iter__(self) -> Iterator[os.DirEntry[str]]:
+        return self
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.clear()
+
+    def close(self) -> None:
+        self.clear()
+
+
+def test_a_run_that_is_at_work_does_not_disturb(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    partial, gone = campaign / "cells" / CELL / ".sample-03.partial", campaign / "cells" / CELL / "gone"
+    scandir = os.scandir
+
+    def scan(path: str | Path) -> Listing:
+        if Path(path) != partial.parent:
+            return Listing(scandir(path))
+        for folder in (partial / "workload", gone):
+            folder.mkdir(parents=True)
+        listing = Listing(scandir(path))
+        # the one gets another name before its turn comes, the other goes
+        partial.rename(campaign.parent / uuid4().hex)
+        gone.rmdir()
+        return listing
+
+    monkeypatch.setattr(os, "scandir", scan)
+    assert {finding.code for finding in verify(campaign)} <= {"leftover-partial"}
+
+
+def test_what_a_run_is_writing_is_no_unlisted_file(campaign: Path) -> None:
+    for name in (".MANIFEST.sha256.tmp", f"cells/{CELL}/.cell.json.tmp"):
+        (campaign / name).write_text("half")
+    assert {code for codes in _found(campaign).values() for code in codes} == {"leftover-partial"}
+    (campaign / SAMPLE / ".cell.json.tmp").write_text("half")
+    assert _found(campaign)[f"{SAMPLE}/.cell.json.tmp"] == {"unlisted-file"}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from glusterlab.errors import HostError, ParseError
 from glusterlab.hosts import caches, facts, script
 from glusterlab.hosts.check.finding import Finding
-from glusterlab.hosts.probe import clock_offset
+from glusterlab.hosts.probe import clock_bounds, nearest_to_zero
 from glusterlab.hosts.quoting import quote
 from glusterlab.hosts.volumes import read_info, read_peers, read_status
 from glusterlab.telemetry.sar import SADC_PLACES
@@ -115,7 +115,7 @@ def ask_hosts(pool: Pool, cluster: Cluster) -> tuple[dict[str, HostReport], list
         try:
             parts = script.read_parts(result)
             reports[name] = _read_report(parts, name)
-            reports[name].clock_offset_s = clock_offset(parts, result)
+            reports[name].clock_offset_s = nearest_to_zero(*clock_bounds(parts, result))
         except HostError as error:
             problems.append(Finding(name, "error", "answers", error.message, "look at that host by hand"))
             reports.pop(name, None)
