@@ -8,12 +8,12 @@ Nothing is changed after that; ``MANIFEST.sha256`` lists every file but itself a
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from os import getpid
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,14 +76,30 @@ def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping
 def _appear(partial: Path, path: Path) -> None:
     """Give a folder its name, and what lies there that the manifest does not list."""
     try:
-        if path.exists():
-            for name in UNLISTED & {entry.name for entry in path.iterdir()}:
-                (path / name).replace(partial / name)
-            path.rmdir()
-        partial.rename(path)
+        with _held(path.parent):
+            if path.exists():
+                for name in UNLISTED & {entry.name for entry in path.iterdir()}:
+                    (path / name).replace(partial / name)
+                path.rmdir()
+            partial.rename(path)
         sync(path.parent)
     except OSError as error:
         raise write_error(path, error) from error
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep others from opening a campaign's lock in a folder while that campaign gets its place there."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # some file systems, such as NFS, lock no folders
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _empty(folder: Path) -> None:
@@ -326,7 +342,9 @@ class RawStore:
         import fcntl
 
         path = self.path / ".lock"
-        with path.open("a+") as file:
+        with _held(self.path.parent):
+            file = path.open("a+")
+        with file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -335,6 +353,6 @@ class RawStore:
                 message = f"{self.path}: is in use by {holder}; wait for it, or end it, then run again"
                 raise RawStoreError(message, path=self.path) from error
             file.truncate(0)
-            file.write(f"process {getpid()} on {socket.gethostname()}\n")
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
             file.flush()
             yield

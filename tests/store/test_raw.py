@@ -11,6 +11,7 @@ import random
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -241,3 +242,34 @@ def test_samples_of_one_cell(campaign: Path) -> None:
     assert stored["cell_id"] == cell.id
     with pytest.raises(RawStoreError, match=r"expected a campaign's folder"):
         RawStore.open(campaign / "cells")
+
+
+def test_of_two_first_runs_of_one_name_the_second_is_refused_at_any_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "night"
+    path.mkdir()
+    rmdir = Path.rmdir
+    refused: list[str] = []
+
+    def second() -> None:
+        path.mkdir(exist_ok=True)
+        try:
+            with RawStore(path).lock():
+                refused.append("no")
+        except RawStoreError as error:
+            refused.append(str(error))
+
+    other = threading.Thread(target=second, daemon=True)
+
+    def strike(folder: Path) -> None:
+        rmdir(folder)
+        if folder == path:
+            other.start()
+            other.join(0.5)
+
+    monkeypatch.setattr(Path, "rmdir", strike)
+    with RawStore(path).lock():
+        RawStore.create(path, campaign_yaml="", cluster_yaml="", environment={})
+        other.join(60)
+    assert ["is in use by process" in sentence for sentence in refused] == [True]
