@@ -24,7 +24,7 @@ from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.journal import EventReader, Level
 from glusterlab.judge import Judgement
-from glusterlab.manifest import UNLISTED, Manifest, file_digest
+from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest
 from glusterlab.now import RunState, life, read_now
 from glusterlab.progress import RunSummary, Silent
 from glusterlab.raw import RawStore, Sample, SampleWriter
@@ -32,6 +32,7 @@ from glusterlab.reasons import Reason, status_of
 from glusterlab.sample import SampleRun, Site
 from glusterlab.spec import Campaign, Cell, Cluster, build_plan
 from glusterlab.spec.cluster import Host
+from glusterlab.status import campaign_status
 from glusterlab.verify import verify
 from glusterlab.workloads.base import HostCommand
 
@@ -318,7 +319,7 @@ def test_a_signal_stops_the_run_cleanly(bench: Bench, number: signal.Signals) ->
     assert bench.throttled[-1] is None
     assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
     for host in bench.cluster.hosts:
-        assert "\ngl_kill ''" in bench.transport.scripts(host.name, "gl_kill")[-1]
+        assert "\ngl_leave " in bench.transport.scripts(host.name, "gl_")[-1]
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
     bench.transport.hooks.remove(slow)
     assert bench.run().exit_code == 0
@@ -414,6 +415,26 @@ def test_a_bug_in_one_sample_does_not_stop_the_others(bench: Bench) -> None:
     first = next(sample for sample in bench.samples if sample.status == "failed")
     assert "ZeroDivisionError: a bug" in first.reasons[0].message
     assert "Traceback" in (bench.store.path / "events.jsonl").read_text()
+
+
+def test_a_sample_that_cannot_be_judged_does_not_end_the_run(bench: Bench) -> None:
+    judged: Counter[Path] = Counter()
+
+    def broken(folder: Path, cell: Cell) -> list[Reason]:
+        del cell
+        judged[folder] += 1
+        if len(judged) == 1:
+            raise KeyError("a bug")
+        return []
+
+    bench.verdict = broken
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    assert max(judged.values()) > 1
+    failed = [sample for sample in bench.samples if sample.status == "failed"]
+    assert [[str(reason) for reason in sample.reasons] for sample in failed] == [
+        ["controller-error: KeyError: 'a bug'"]
+    ]
 
 
 def test_a_full_disk_ends_the_run_and_leaves_the_hosts_clean(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -697,6 +718,33 @@ def test_a_changed_cluster_or_release_is_refused(bench: Bench) -> None:
         bench.run()
 
 
+def test_scale_models_that_were_changed_are_stored_with_the_cells_that_they_make(bench: Bench) -> None:
+    bench.run()
+    path = bench.store.path
+    stored = bench.store.cluster_yaml
+    bench.cluster = Cluster.model_validate(
+        {**CLUSTER, "description": "another", "scale_models": {"large-file": {"scale": 100}}}
+    )
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 4)
+    status = campaign_status(path)
+    assert (status.total("valid"), status.total("wanted"), status.complete) == (4, 4, True)
+    assert bench.store.cluster_yaml == stored.replace("scale: 200", "scale: 100")
+    assert digests_are_right(path)
+    assert (
+        "the cluster's scale models were changed: scale_models.large-file.scale: 200 before, 100 now"
+        in (path / "log.txt").read_text()
+    )
+    # killed before the digest was stored
+    (path / MANIFEST).write_text(Manifest({**Manifest.read(path).digests, "cluster.yaml": "0" * 64}).text)
+    bench.run()
+    assert digests_are_right(path)
+    bench.cluster = Cluster.model_validate(CLUSTER)
+    assert bench.run().executed == 0
+    assert bench.store.cluster_yaml == stored
+    assert campaign_status(path).complete
+
+
 def test_a_testbed_that_was_started_again_goes_on_with_its_new_loop_devices(bench: Bench) -> None:
     bench.run()
     servers = [{**server, "devices": ["loop42"]} for server in CLUSTER["servers"]]
@@ -857,7 +905,7 @@ def test_a_signal_during_the_clean_up_does_not_cut_it_off(bench: Bench, signals:
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.5)
             bench.transport.strays = {"c1": ["iozone -i 0"]}
-        elif host == "c1" and "gl_kill" in text and "gl_unlock" in text:
+        elif host == "c1" and "gl_leave" in text:
             for _ in range(signals):
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(0.5)
@@ -916,7 +964,7 @@ def test_a_campaign_that_was_edited_is_stored_only_when_the_run_has_its_hosts(be
     assert "another" in bench.store.campaign_yaml
 
 
-MORE_THAN_A_LOOK = ("gl_kill", "gl_unlock", "gl_drop_caches", "gl_gluster", "gl_mount ", "gl_remove", "sadc")
+MORE_THAN_A_LOOK = ("gl_kill", "gl_leave", "gl_drop_caches", "gl_gluster", "gl_mount ", "gl_remove", "sadc")
 
 
 @pytest.mark.parametrize("when", ["workload", "between samples"])
@@ -951,4 +999,4 @@ def test_a_run_that_is_taken_over_ends_and_leaves_the_hosts_alone(bench: Bench, 
     assert guarded
     assert not [line for line in done[: guarded[0]] if any(word in line for word in MORE_THAN_A_LOOK)]
     assert not [text for _, text in bench.transport.calls if "gl_gluster volume" in text and "gl_guard" not in text]
-    assert not bench.transport.scripts("c1", "gl_unlock")
+    assert not bench.transport.scripts("c1", "gl_leave")

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 OWNER = f"{lock.LOCK_DIR}/owner.json"
 """The lock of a host, in `FakeTransport.files`."""
 
+FIRST_PORT = 49152
+"""That the first brick of a volume listens on, the others follow it."""
+
 Hook = Callable[[str, str], Outcome | None]
 """Receives a host's name and a script; answers it, or returns None to leave it to the fake."""
 
@@ -168,6 +171,7 @@ class FakeTransport:
             "gl_check": lambda: "uid 0\nload 0.1\nwork_free 90000000000\nfuse_opens yes\n",
             "gl_take": lambda: self._take(host, words[2:]),
             "gl_unlock": lambda: self._unlock(host, words[2]),
+            "gl_leave": lambda: self._leave(host, words[2]),
             "gl_clock": lambda: f"clock {time.time() + self.clock_offset_s.get(host.name, 0.0):.6f}\n",
             "gl_link": lambda: "link 1\n",
             "gl_space": lambda: "".join(f"space 900 1000 1048576 {path}\n" for path in words[1:]),
@@ -207,6 +211,10 @@ class FakeTransport:
         if self.files.get((host.name, OWNER)) == text:
             del self.files[host.name, OWNER]
         return ""
+
+    def _leave(self, host: Host, text: str) -> str:
+        self.strays.pop(host.name, None)
+        return self._unlock(host, text)
 
     def _facts(self, host: Host) -> str:
         facts = {
@@ -304,8 +312,9 @@ class FakeTransport:
     def _status(self, volume: FakeVolume) -> str:
         nodes = "".join(
             f"<node><hostname>{brick.partition(':')[0]}</hostname><path>{escape(brick.partition(':')[2])}</path>"
-            f"<status>{int(volume.started and brick not in self.offline)}</status><pid>{number}</pid></node>"
-            for number, brick in enumerate(volume.bricks, start=self.first_pid)
+            f"<status>{int(volume.started and brick not in self.offline)}</status>"
+            f"<port>{FIRST_PORT + number}</port><pid>{self.first_pid + number}</pid></node>"
+            for number, brick in enumerate(volume.bricks)
         )
         return (
             f"<cliOutput><opRet>0</opRet><volStatus><volumes><volume>{nodes}<tasks/></volume></volumes></volStatus>"

@@ -317,7 +317,7 @@ def release(pool: Pool, owner: Owner) -> None:
 def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Mapping[str, HostError]:
     """End everything of the suite on the hosts, and give them back, by one script each.
 
-    A host that another run has is left alone.
+    A host that another run has is left alone. A volume is taken away where a process waits for it that nothing ends.
 
     Parameters
     ----------
@@ -335,8 +335,7 @@ def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Map
     """
     lines = [
         f"{owned(pool)} || exit 0",
-        script.call("gl_kill", "", cluster.mount_root, cluster.work_dir),
-        script.call("gl_unlock", LOCK_DIR, owner.text),
+        script.call("gl_leave", LOCK_DIR, owner.text, cluster.mount_root, cluster.work_dir),
     ]
     return pool.run_everywhere(_command(lines, deadline_s=within_s), within_s=within_s).failed
 

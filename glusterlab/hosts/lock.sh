@@ -52,3 +52,23 @@ gl_take() {
     [ "$code" -eq 0 ] || return "$code"
     gl_mark_dir "$work" "$mark" && gl_part ended gl_kill "" "$@"
 }
+
+# End everything of the suite here, and give this host back: 1 when something could not be ended. What waits for a mount
+# that does not answer ends by no signal: then the volumes below a directory are taken away, which lets it go.
+# Arguments: the lock's directory, the run's text, where volumes are mounted, the work directory.
+gl_leave() {
+    local dir=$1 text=$2 code=0 source point type rest
+    shift 2
+    if gl_withstands "$@"; then
+        while read -r source point type rest; do
+            case "$type $point" in "fuse.glusterfs $1/"*) gl_drop_mount "$point" ;; esac
+        done </proc/mounts
+        ! gl_withstands "$@" || { echo "not all processes of glusterlab end here" >&2; code=1; }
+    fi
+    gl_unlock "$dir" "$text" && return "$code"
+}
+
+# End everything of the suite here; whether something was still there after the first SIGKILL.
+gl_withstands() {
+    [ "$(gl_kill "" "$@" | wc -l)" -ge 4 ]
+}

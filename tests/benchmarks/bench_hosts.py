@@ -27,7 +27,7 @@ from typing import Any
 import many_hosts
 
 from glusterlab.errors import StoppedError
-from glusterlab.hosts import workdir
+from glusterlab.hosts import lock, workdir
 from glusterlab.hosts.connection import Command, Pool
 from glusterlab.hosts.gluster import Volume
 from glusterlab.progress import Silent
@@ -71,6 +71,8 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
     if failed:
         raise failed.popitem()[1]
     found: dict[str, Any] = {"connect": [time.monotonic() - began, _own_cpu() - usage.ru_utime - usage.ru_stime]}
+    # a sample is only taken on hosts that are this run's
+    lock.claim(pool, cluster, campaign.name)
     with tempfile.TemporaryDirectory(dir=folder) as raw:
         store = RawStore.create(
             Path(raw) / "many", campaign_yaml=dump_yaml(campaign), cluster_yaml=dump_yaml(cluster), environment={}

@@ -301,6 +301,31 @@ def test_processes_of_the_run_that_took_over_are_left_alone(cluster: Cluster, fa
     assert fake.strays == {"c1": ["iozone of theirs"]}
 
 
+@pytest.mark.parametrize(
+    ("rounds", "dropped", "code"), [([0], False, 0), ([3], False, 0), ([4, 1], True, 0), ([4, 4], True, 1)]
+)
+def test_a_volume_is_taken_away_only_where_a_process_waits_for_it_that_nothing_ends(
+    place: Path, rounds: list[int], dropped: bool, code: int
+) -> None:
+    """A mount that hangs is not to be had here: what would end processes, and take a mount away, is replaced."""
+    mounts = place.parent / "mounts"
+    lines = ("s1:/v /mnt/g/v fuse.glusterfs", "s1:/v /mnt/gone fuse.glusterfs", "/x /mnt/g/x xfs")
+    mounts.write_text("".join(f"{line} rw 0 0\n" for line in lines))
+    counts = place.parent / "counts"
+    counts.write_text("".join(f"{n}\n" for n in rounds))
+    replaced = f"""
+gl_kill() {{ seq "$(head -n 1 {counts})" | sed s/.*/17/; sed -i 1d {counts}; }}
+gl_drop_mount() {{ echo "dropped $1"; }}
+"""
+    text = lock.library().replace("</proc/mounts\n        !", f"<{mounts}\n        !") + replaced
+    assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 0
+    call = script.call("gl_leave", str(place), "mine", "/mnt/g", "/var/tmp/g")
+    done = subprocess.run(["bash", "-c", text + call], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (code, "dropped /mnt/g/v\n" * dropped)
+    assert counts.read_text() == ""
+    assert not (place / "owner.json").exists()
+
+
 def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "precious").write_text("x")
