@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from glusterlab import aside
 from glusterlab.errors import RawStoreError
 from glusterlab.journal import Journal
 from glusterlab.manifest import MANIFEST, UNLISTED, Manifest, file_digest, list_files
@@ -302,14 +303,15 @@ class RawStore:
     def recover(self) -> list[Path]:
         """Put in order what an interrupted run left: call it with the lock held, before the first sample.
 
-        Partial samples and temporary files are removed. A sample that was complete, but not yet listed in the manifest
-        when the run was killed, is listed.
+        Cells that were moved keep the digests that the manifest has of them. Partial samples and temporary files are
+        removed. A sample that was complete, but not yet listed in the manifest when the run was killed, is listed.
 
         Returns
         -------
         list of pathlib.Path
             The partial samples that were removed.
         """
+        aside.settle(self.path)
         partial = sorted(self.path.glob(_PARTIAL_GLOB))
         for folder in partial:
             shutil.rmtree(folder)

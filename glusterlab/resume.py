@@ -89,7 +89,8 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     """Store a campaign that was changed, and set aside samples of cells that it has no longer.
 
     To be done when the hosts are known to be those of the campaign, and are this run's: not for a run that ends before
-    it has begun. The cluster is kept as it was.
+    it has begun. The cluster is kept as it was, but for its scale models: they are part of a cell, so what is stored
+    must have those of the cells that are measured.
 
     Parameters
     ----------
@@ -106,11 +107,18 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
         What was changed, and what that did, in sentences.
     """
     moved = aside.agree(store.path, {cell.id for cell in build_plan(campaign, cluster, smallfile=True).cells})
-    _store_again(store, dump_yaml(campaign))
-    return tuple(_told(edits, moved, store))
+    _store_again(store, "campaign.yaml", dump_yaml(campaign))
+    old = load_cluster(store.path / "cluster.yaml")
+    models = list(differences(_plain(old)["scale_models"], _plain(cluster)["scale_models"], "scale_models"))
+    # what else may differ changes no sample; it is kept, byte for byte where the models are as they were
+    kept = old.model_copy(update={"scale_models": cluster.scale_models})
+    _store_again(store, "cluster.yaml", dump_yaml(kept) if models else store.cluster_yaml)
+    return tuple(_told(edits, models, moved, store))
 
 
-def _told(edits: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
+def _told(edits: list[str], models: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
+    if models:
+        yield f"the cluster's scale models were changed: {'; '.join(models[:_SHOWN])}{_more(models)}"
     if edits:
         yield f"the campaign was changed: {'; '.join(edits[:_SHOWN])}{_more(edits)}"
     if moved.set_aside:
@@ -145,10 +153,10 @@ def _refuse(changes: list[str], what: str, store: RawStore) -> None:
     )
 
 
-def _store_again(store: RawStore, text: str) -> None:
-    """Store the campaign as it is now, and its digest; also when an earlier run was killed between the two."""
-    file = store.path / "campaign.yaml"
-    if store.campaign_yaml != text:
+def _store_again(store: RawStore, name: str, text: str) -> None:
+    """Store a specification as it is now, and its digest; also when an earlier run was killed between the two."""
+    file = store.path / name
+    if file.read_text() != text:
         write_atomically(file, text)
     manifest = Manifest.read(store.path)
     digest = file_digest(file)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from glusterlab import aside
 from glusterlab.errors import RawStoreError
 from glusterlab.manifest import MANIFEST, Manifest
 from glusterlab.raw import RawStore, Reason, Sample, Window, dump_json
@@ -242,6 +243,19 @@ def test_samples_of_one_cell(campaign: Path) -> None:
     assert stored["cell_id"] == cell.id
     with pytest.raises(RawStoreError, match=r"expected a campaign's folder"):
         RawStore.open(campaign / "cells")
+
+
+def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) -> None:
+    cell = next(path.name for path in (campaign / "cells").iterdir())
+    wanted = {path.name for path in (campaign / "cells").iterdir()} - {cell}
+    assert aside.agree(campaign, wanted).set_aside == (cell,)
+    changed = campaign / "aside" / cell / "sample-01" / "workload" / "stdout.txt"
+    changed.write_text("changed meanwhile")
+    # killed after the rename, before the manifest knew of it
+    (campaign / "aside" / cell).rename(campaign / "cells" / cell)
+    RawStore.open(campaign).recover()
+    name = f"cells/{cell}/sample-01/workload/stdout.txt"
+    assert name in {finding.path for finding in verify(campaign) if finding.code == "changed-file"}
 
 
 def test_of_two_first_runs_of_one_name_the_second_is_refused_at_any_moment(
