@@ -80,7 +80,7 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
         "Wait until 'gluster volume rebalance VOLUME status' says completed, or stop it.",
     ),
     "clock-skew": Meaning(
-        "A host's clock differs from the controller's by more than a second, so telemetry and workload do not align.",
+        "A host's clock differs from the controller's by more than a second, or was set during the measurement.",
         "Start chronyd or ntpd on the host, and on the controller.",
     ),
     "stray-process": Meaning(
@@ -112,8 +112,8 @@ MEANINGS: Mapping[ReasonCode, Meaning] = {
         "Make room there, or take smaller files; 'glusterlab plan' says how much the campaign needs.",
     ),
     "link-lost": Meaning(
-        "A host's network link went down and up again during the measurement.",
-        "Look at the cable, the switch port and the kernel's log of that host.",
+        "A host's link went down and up again during the measurement, or a client lost its connection to a brick.",
+        "Look at the cable, the switch port, firewalls and the kernel's log of that host.",
     ),
     "mount-hung": Meaning(
         "The mounted volume did not answer on a client.",
