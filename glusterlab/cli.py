@@ -119,14 +119,12 @@ def _main_options(
 
 def _open_what_is_closed() -> None:
     """Give the process the standard streams that its caller closed: what is written there goes nowhere."""
-    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
+            # it gets the stream's own number, or the next file that is opened would, and what is written to the stream
             found = os.open(os.devnull, os.O_RDWR)
-            if found != number:
-                # or the next file that is opened would have the stream's number, and get what is written to it
-                os.dup2(found, number)
-                os.close(found)
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  for good
+            os.set_inheritable(found, True)
+            setattr(sys, name, open(found, mode, encoding="utf-8", closefd=False))  # noqa: SIM115  for good
 
 
 def main() -> None:

@@ -28,7 +28,8 @@ app = typer.Typer()
     )
     + "\n\nOnly devices that the cluster file names (backings.<name>.devices) are touched. One that is mounted, or "
     "part of a RAID set, volume group or the like, is refused; one that is not blank, too, unless the file says "
-    "wipe: true. When one is refused, nothing is done on any."
+    "wipe: true. When one is refused, nothing is done on any. A device is taken for blank when it has no signature and "
+    "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed."
 )
 def prepare(
     cluster: Annotated[
@@ -37,7 +38,7 @@ def prepare(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is there and what would be done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask, for scripts.")] = False,
     fstab: Annotated[
-        bool, typer.Option("--fstab", help="Write the lines into /etc/fstab, not only show them.")
+        bool, typer.Option("--fstab", help="Write the lines into /etc/fstab; it stays as fstab.before-glusterlab.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
