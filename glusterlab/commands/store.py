@@ -126,9 +126,10 @@ def verify(raw: RawArgument, json: JsonOption = False) -> None:
     epilog=examples(
         "glusterlab publish raw/first-light --output /tmp/first-light",
         "glusterlab publish raw/night --output night --names names.yaml",
+        "glusterlab publish raw/acme-night --output night --name night",
     )
     + "\n\nNumbers are never touched: every sample of the copy is judged again, and has to say what the original says. "
-    "Names are kept in DIR.names.yaml, beside the copy; it leads back, so keep it to yourself. A file of names has "
+    "Names are kept in names-of-DIR.yaml, beside the copy; it leads back, so keep it to yourself. A file of names has "
     "lines 'gl-s01: storage-a' for hosts, addresses and any other word."
 )
 def publish(
@@ -139,6 +140,9 @@ def publish(
     names: Annotated[
         Path | None,
         typer.Option("--names", metavar="FILE", help="What is to be called what.", autocompletion=complete_yaml),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="What the campaign is called in the copy.")
     ] = None,
     keep_host_names: Annotated[
         bool, typer.Option("--keep-host-names", help="Leave hosts and their addresses as they are.")
@@ -152,8 +156,7 @@ def publish(
     from glusterlab.report.terminal import bar
 
     given = {} if names is None else read_names(names)
-    with bar("copying files") as progress:
-        made = copy(raw, output, given=given, keep_host_names=keep_host_names, progress=progress)
+    made = copy(raw, output, given=given, keep_host_names=keep_host_names, name=name, phases=bar)
     show_publish(made, as_json=json)
     if made.left:
         raise typer.Exit(1)

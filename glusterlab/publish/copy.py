@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -15,23 +18,27 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import RawStoreError, UsageError
 from glusterlab.imports.sample import judge as judge_imported
-from glusterlab.judge import Judgement, judge
-from glusterlab.manifest import MANIFEST, list_files
+from glusterlab.judge import Judgement, judge_again
+from glusterlab.manifest import MANIFEST, Manifest, list_files
 from glusterlab.publish import content
 from glusterlab.publish.names import Names, collect
 from glusterlab.publish.rewrite import Rewriter
 from glusterlab.publish.scan import Left, Scanner
+from glusterlab.publish.words import is_value
 from glusterlab.raw import RawStore
 from glusterlab.spec.load import dump_yaml, load_campaign, load_cluster
 from glusterlab.verify import verify
+from glusterlab.workloads.base import COMMANDS
 
 if TYPE_CHECKING:
     from glusterlab.raw import Sample
     from glusterlab.spec import Campaign, Cluster
 
-_NOT_COPIED = frozenset({MANIFEST, ".lock", "now.json"})
+_NOT_COPIED = frozenset({MANIFEST, ".lock", "now.json", ".now.json.tmp"})
+"""Of the campaign's own folder; a sample may have files of such names."""
 
-Progress = Callable[[int, int], None]
+Count = Callable[[int, int], None]
+Phases = Callable[[str], AbstractContextManager[Count]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ def publish(
     *,
     given: Mapping[str, str] | None = None,
     keep_host_names: bool = False,
-    progress: Progress | None = None,
+    name: str | None = None,
+    phases: Phases | None = None,
 ) -> Published:
     """Copy a campaign so that it can be given away.
 
@@ -84,38 +92,70 @@ def publish(
         Names that the user wants in the copy, by the original ones.
     keep_host_names : bool
         Leave hosts and their addresses as they are; users, serial numbers and secrets still go.
-    progress : callable, optional
-        Told the number of files that are done, and of all.
+    name : str, optional
+        What the campaign is called in the copy.
+    phases : callable, optional
+        Called with what is begun; the context that it gives is told how much is done, and of how much.
 
     Raises
     ------
     UsageError
-        When the output is there, or lies in the campaign, or two files or hosts would have one name.
+        When the output is there, or lies in the campaign, or two files or hosts would have one name, or a name is none.
     RawStoreError
         When the campaign is damaged, or the copy would not say the same as the original.
     """
-    names_file = output.with_name(f"{output.name}.names.yaml")
+    if output.name in ("", ".."):
+        output = output.resolve()
+    names_file = output.with_name(f"names-of-{output.name}.yaml")
     _refuse_place(raw, output, names_file)
-    _require_intact(raw)
-    names = collect(raw, given or {}, keep_host_names=keep_host_names)
-    rewriter = Rewriter(names)
-    partial = output.with_name(f".{output.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
+    phase = phases or _silent
+    with phase("checking the campaign") as count:
+        _require_intact(raw, count)
+    names = collect(raw, given or {}, keep_host_names=keep_host_names, campaign=name)
     try:
-        files = _copy(raw, partial, rewriter, progress)
-        list_files(partial, [partial])
-        samples = _require_same(raw, partial, names)
-        left = Scanner(names).folder(partial)
-        _write_names(names_file, names, raw)
-        partial.rename(output)
+        # a name of its own, so that nothing that lies there already is written or removed
+        partial = Path(tempfile.mkdtemp(prefix=f".{output.name[:100]}.", suffix=".partial", dir=output.parent))
+        try:
+            job = _Copy(raw, partial, names)
+            with phase("copying files") as count:
+                job.make(count)
+            list_files(partial, [partial])
+            with phase("judging the copy") as count:
+                samples = _require_same(raw, partial, names, job, count)
+            with phase("looking for what is left") as count:
+                left = Scanner(names).folder(partial, count)
+            partial.chmod(0o777 & ~_umask())
+            _write_names(names_file, names, raw)
+            try:
+                partial.rename(output)
+            except BaseException:
+                names_file.unlink()
+                raise
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     except OSError as error:
         raise RawStoreError(f"{output}: cannot be written: {error.strerror}", path=output) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     common = () if keep_host_names else tuple(sorted(set(names.aliases) - set(names.distinctive)))
     return Published(
-        output, names_file, files, samples, len(names.mapping), rewriter.redacted, _of_hosts(common, names), tuple(left)
+        output,
+        names_file,
+        len(job.made),
+        samples,
+        len(names.mapping),
+        len(job.redacted),
+        _of_hosts(common, names),
+        tuple(left),
     )
+
+
+def _silent(_what: str) -> AbstractContextManager[Count]:
+    return nullcontext(lambda _done, _total: None)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _of_hosts(common: tuple[str, ...], names: Names) -> tuple[str, ...]:
@@ -132,9 +172,9 @@ def _refuse_place(raw: Path, output: Path, names_file: Path) -> None:
         raise UsageError(f"{output.parent}: expected a folder in which the copy can be made, found none")
 
 
-def _require_intact(raw: Path) -> None:
+def _require_intact(raw: Path, count: Count) -> None:
     RawStore.open(raw)
-    findings = verify(raw)
+    findings = verify(raw, count)
     if findings:
         first = findings[0]
         raise RawStoreError(
@@ -144,46 +184,116 @@ def _require_intact(raw: Path) -> None:
         )
 
 
-def _copy(raw: Path, target: Path, rewriter: Rewriter, progress: Progress | None) -> int:
-    files = [file for file in sorted(raw.rglob("*")) if file.is_file() and file.name not in _NOT_COPIED]
-    imported = load_campaign(raw / "campaign.yaml").origin == "imported"
-    made: set[PurePosixPath] = set()
-    for number, file in enumerate(files, start=1):
-        name = PurePosixPath(file.relative_to(raw).as_posix())
-        path = rewriter.path(name)
-        if path in made:
+class _Copy:
+    """The files of a campaign, written below a folder with the names of the copy.
+
+    Attributes
+    ----------
+    made : dict of pathlib.PurePosixPath to pathlib.PurePosixPath
+        Paths in the copy by those of the original.
+    changed, redacted : set of pathlib.PurePosixPath
+        Files, by their paths in the original, that have other bytes in the copy; from which secrets were taken.
+    """
+
+    def __init__(self, raw: Path, target: Path, names: Names) -> None:
+        self.raw, self.target, self.names = raw, target, names
+        self.imported = load_campaign(raw / "campaign.yaml").origin == "imported"
+        self.made: dict[PurePosixPath, PurePosixPath] = {}
+        self.changed: set[PurePosixPath] = set()
+        self.redacted: set[PurePosixPath] = set()
+        self._measured = set(_measured(raw))
+
+    def make(self, count: Count) -> None:
+        """Write all files, and once more those that hold what became known only after they were written.
+
+        Raises
+        ------
+        UsageError
+            When two files would have one name.
+        RawStoreError
+            When a file that the manifest lists is not among them.
+        """
+        every = (PurePosixPath(file.relative_to(self.raw)) for file in sorted(self.raw.rglob("*")) if file.is_file())
+        files = [file for file in every if str(file) not in _NOT_COPIED]
+        missing = Manifest.read(self.raw).digests.keys() - set(map(str, files))
+        if missing:
+            raise RawStoreError(f"{self.raw / min(missing)}: listed in the manifest, but no file that can be copied")
+        rewriter = Rewriter(self.names)
+        for number, file in enumerate(files, start=1):
+            self._write(file, rewriter)
+            count(number, len(files))
+        while (turned_up := rewriter.turned_up()) is not None:
+            rewriter = Rewriter(self.names)
+            for number, file in enumerate(files, start=1):
+                if turned_up.search(str(file)) or turned_up.search(_text_of(self.raw / file) or ""):
+                    self._write(file, rewriter)
+                count(number, len(files))
+
+    def _write(self, file: PurePosixPath, rewriter: Rewriter) -> None:
+        path = rewriter.path(file, measured=file in self._measured)
+        before = self.made.pop(file, None)
+        if before is not None:
+            (self.target / before).unlink()
+        target = self.target / path
+        if target.exists():
             raise UsageError(f"two files would be called {path}: give their hosts other names by --names")
-        made.add(path)
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        text = content.read(file)
-        changed = None if text is None else _rewritten(raw, name, path, text, rewriter, imported=imported)
+        if ".." in path.parts or path.is_absolute():
+            raise UsageError(f"{file}: would be called {path}, outside the copy: give its host another name by --names")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        text = _text_of(self.raw / file)
+        redacted = rewriter.redacted
+        changed = None if text is None else self._rewritten(file, path, text, rewriter)
         if changed is None or changed == text:
-            shutil.copyfile(file, target / path)
+            shutil.copyfile(self.raw / file, target)
         else:
-            content.write(target / path, changed)
-        if progress is not None:
-            progress(number, len(files))
-    return len(files)
+            content.write(target, changed)
+            self.changed.add(file)
+        if rewriter.redacted > redacted:
+            self.redacted.add(file)
+        self.made[file] = path
+
+    def _rewritten(self, name: PurePosixPath, path: PurePosixPath, text: str, rewriter: Rewriter) -> str:
+        if name.name == "cell.json":
+            return text
+        if name == PurePosixPath("campaign.yaml"):
+            return _specification(text, load_campaign(self.raw / name), rewriter)
+        if name == PurePosixPath("cluster.yaml"):
+            return dump_yaml(_cluster(load_cluster(self.raw / name), rewriter))
+        if self.is_telemetry(name):
+            return rewriter.telemetry(text, path.name.removesuffix(".csv.xz"))
+        if name.suffix == ".json":
+            try:
+                return rewriter.json(text)
+            except (ValueError, RecursionError):
+                # others put text around their JSON
+                return rewriter.text(text)
+        return rewriter.lines(text)
+
+    def is_telemetry(self, name: PurePosixPath) -> bool:
+        """Whether a file of the campaign is what sadf wrote of one host."""
+        return name.parent.name == "telemetry" and name.name.endswith(".csv.xz") and not self.imported
 
 
-def _rewritten(
-    raw: Path, name: PurePosixPath, path: PurePosixPath, text: str, rewriter: Rewriter, *, imported: bool
-) -> str:
-    if name.name == "cell.json":
-        return text
-    if name == PurePosixPath("campaign.yaml"):
-        return _specification(text, load_campaign(raw / name), rewriter)
-    if name == PurePosixPath("cluster.yaml"):
-        return dump_yaml(_cluster(load_cluster(raw / name), rewriter))
-    if name.parent.name == "telemetry" and name.name.endswith(".csv.xz") and not imported:
-        return rewriter.telemetry(text, path.name.removesuffix(".csv.xz"))
-    if name.suffix == ".json":
+def _text_of(path: Path) -> str | None:
+    """The text of a file; None when it has none that can be seen, which the scan of the copy tells."""
+    try:
+        return content.read(path)
+    except content.UnreadableError:
+        return None
+
+
+def _measured(raw: Path) -> Iterator[PurePosixPath]:
+    """What a baseline stored under the names of hosts, as its commands say."""
+    for file in raw.glob(f"cells/*/sample-*/workload/{COMMANDS}"):
         try:
-            return rewriter.json(text)
+            steps = json.loads(file.read_bytes())
         except ValueError:
-            # others put text around their JSON
-            return rewriter.text(text)
-    return rewriter.lines(text)
+            continue
+        for step in steps if isinstance(steps, list) else ():
+            output = step.get("output") if isinstance(step, dict) else None
+            if isinstance(output, str) and output:
+                path = PurePosixPath(file.parent.relative_to(raw)) / output
+                yield from (path, path.with_name(f"{path.name}.stderr"))
 
 
 def _specification(text: str, campaign: Campaign, rewriter: Rewriter) -> str:
@@ -192,6 +302,8 @@ def _specification(text: str, campaign: Campaign, rewriter: Rewriter) -> str:
         for key in ("title", "description")
         if isinstance(value := getattr(campaign, key), str)
     }
+    if rewriter.names.campaign is not None:
+        changes["name"] = rewriter.names.campaign[1]
     changed = campaign.model_copy(update=changes)
     return text if changed == campaign else dump_yaml(changed)
 
@@ -203,6 +315,7 @@ def _cluster(cluster: Cluster, rewriter: Rewriter) -> Cluster:
         host["name"] = rewriter.names.host(host["name"])
         host["address"] = rewriter.names.host(host["address"])
         host["devices"] = [rewriter.text(device) for device in host["devices"]]
+    data["name"] = rewriter.names.aliases.get(cluster.name.lower(), cluster.name)
     data["ssh"].pop("config", None)
     data["ssh"]["user"] = rewriter.names.user(data["ssh"]["user"])
     data.pop("smallfile", None)
@@ -222,7 +335,7 @@ def _cluster(cluster: Cluster, rewriter: Rewriter) -> Cluster:
     return type(cluster).model_validate(data)
 
 
-def _require_same(raw: Path, copy: Path, names: Names) -> int:
+def _require_same(raw: Path, copy: Path, names: Names, job: _Copy, count: Count) -> int:
     """Judge every sample of both again: the same verdicts, the same numbers, and a copy that is intact.
 
     Raises
@@ -230,16 +343,34 @@ def _require_same(raw: Path, copy: Path, names: Names) -> int:
     RawStoreError
         When they differ.
     """
+    for file in sorted(job.changed):
+        if job.is_telemetry(file) and not _same_numbers(raw / file, copy / job.made[file]):
+            raise _differs(f"{file} has other numbers there", copy)
     findings = verify(copy)
     if findings:
         raise _differs(f"{findings[0].path}: {findings[0].message}", copy)
-    samples = 0
-    for one, other in zip(RawStore(raw).samples(), RawStore(copy).samples(), strict=True):
-        samples += 1
+    pairs = list(zip(RawStore(raw).samples(), RawStore(copy).samples(), strict=True))
+    for number, (one, other) in enumerate(pairs, start=1):
         was, now = _judged(raw, one), _judged(copy, other)
         if _comparable(was, names) != _comparable(now, None):
             raise _differs(f"{one.cell_id} sample {one.sample} is measured otherwise there", copy)
-    return samples
+        count(number, len(pairs))
+    return len(pairs)
+
+
+def _same_numbers(one: Path, other: Path) -> bool:
+    """Whether two files of telemetry differ in nothing but fields that are no numbers, and in their hosts' names."""
+    lines, others = (text.split("\n") if (text := content.read(path)) else [] for path in (one, other))
+    return len(lines) == len(others) and all(
+        line == changed or _same_fields(line.split(";"), changed.split(";"))
+        for line, changed in zip(lines, others, strict=True)
+    )
+
+
+def _same_fields(fields: list[str], others: list[str]) -> bool:
+    return len(fields) == len(others) and all(
+        field == other or not is_value(field) for field, other in zip(fields[1:], others[1:], strict=True)
+    )
 
 
 def _differs(why: str, copy: Path) -> RawStoreError:
@@ -255,7 +386,7 @@ def _judged(raw: Path, sample: Sample) -> Judgement:
     cell = RawStore(raw).cell(sample.cell_id)
     if sample.origin == "imported":
         return judge_imported(folder, cell)
-    return judge(folder, cell, sample.servers, sample.clients)
+    return judge_again(folder, cell, sample.servers, sample.clients)
 
 
 def _comparable(judgement: Judgement, names: Names | None) -> Any:
@@ -274,13 +405,17 @@ def _comparable(judgement: Judgement, names: Names | None) -> Any:
 def _write_names(path: Path, names: Names, raw: Path) -> None:
     """The file that leads back, for its owner's eyes only."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(
-            f"# What the copy of {raw.resolve().name} calls what. It leads back: do not give it away.\n"
-            "# 'glusterlab publish --names' takes it, so that another campaign of these hosts gets the same names.\n"
-        )
-        yaml = YAML(typ="safe", pure=True)
-        yaml.default_flow_style = False
-        yaml.width = 1000
-        if names.mapping:
-            yaml.dump(names.mapping, file)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(
+                f"# What the copy of {raw.resolve().name} calls what. It leads back: do not give it away.\n"
+                "# 'glusterlab publish --names' takes it: another campaign of these hosts then gets the same names.\n"
+            )
+            yaml = YAML(typ="safe", pure=True)
+            yaml.default_flow_style = False
+            yaml.width = 1000
+            if names.mapping:
+                yaml.dump(names.mapping, file)
+    except BaseException:
+        path.unlink()
+        raise

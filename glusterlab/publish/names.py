@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import itertools
+import json
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,13 +17,26 @@ from glusterlab.errors import UsageError
 from glusterlab.publish import words
 from glusterlab.raw import RawStore
 from glusterlab.rawfiles import read_json
-from glusterlab.spec.load import load_cluster, load_yaml
+from glusterlab.spec.cluster import HOST_FORM
+from glusterlab.spec.fields import NAME_FORM
+from glusterlab.spec.load import load_campaign, load_cluster, load_yaml
 
 DOMAIN = "example.net"
 _DOCUMENTATION = [ipaddress.ip_network(net) for net in ("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24")]
 _FALLBACK = ipaddress.ip_network("198.18.0.0/15")
 """For benchmarks, by RFC 2544: taken when the nets for documentation are full."""
+_LONGEST_NAME = 60
 _LEFT_ALONE = ("localhost", "localhost.localdomain", "unknown", "none")
+_NO_SERIAL = frozenset({"unknown", "none", "null", "empty", "true", "false"})
+_MAC = re.compile(r"(?:[0-9a-f]{2}[:-]){5,19}[0-9a-f]{2}|(?:[0-9a-f]{4}\.){2}[0-9a-f]{4}")
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_WORD = re.compile(r"[A-Za-z0-9](?:[\w.+-]*[A-Za-z0-9])?")
+_PUBLIC_USERS = ("root", "git")
+_PUBLIC_DOMAINS = re.compile(
+    r"(?:.*\.)?(?:openssh\.com|libssh\.org|gnu\.org|gluster\.org|github\.com)"
+    r"|.*\.(?:service|socket|slice|scope|mount|timer|target|device)"
+)
+"""What stands behind an ``@`` of programs and units, and tells nothing of who measured."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +68,14 @@ class Names:
     ----------
     aliases : dict of str to str
         In lower case: hosts, host names as addresses, domains, and the words that the user gave.
+    hosts : frozenset of str
+        Those of `aliases` that are hosts: where one is a common word it is replaced only where a host must stand.
     given : frozenset of str
-        Those of `aliases` that the user gave: replaced wherever they stand.
+        Those of `aliases` that the user gave: replaced wherever they stand, unless they are such hosts.
+    own : frozenset of str
+        Those of `aliases` that the campaign's own files name: its cluster, its controllers.
+    campaign : tuple of str, optional
+        The campaign's name, and that of the copy.
     addresses, macs, uuids, devices, users : dict of str to str
         What turned up so far.
     keep : tuple of str
@@ -66,7 +87,10 @@ class Names:
     """
 
     aliases: dict[str, str] = field(default_factory=dict)
+    hosts: frozenset[str] = frozenset()
     given: frozenset[str] = frozenset()
+    own: frozenset[str] = frozenset()
+    campaign: tuple[str, str] | None = None
     addresses: dict[str, str] = field(default_factory=dict)
     macs: dict[str, str] = field(default_factory=dict)
     uuids: dict[str, str] = field(default_factory=dict)
@@ -80,8 +104,30 @@ class Names:
     def distinctive(self) -> dict[str, str]:
         """Aliases that are replaced wherever they stand alone."""
         return {
-            old: new for old, new in self.aliases.items() if old in self.given or not words.is_common(old, self.common)
+            old: new
+            for old, new in self.aliases.items()
+            if not words.is_common(old, self.common)
+            or (old in self.own and not words.is_common(old))
+            or (old in self.given and old not in self.hosts)
         }
+
+    @property
+    def known(self) -> dict[str, str]:
+        """What turned up in some place and is told from other words by itself: replaced wherever it stands."""
+        found = {
+            old: new
+            for old, new in (*self.devices.items(), *self.users.items())
+            if len(old) > 2
+            and old != new
+            and not words.is_common(old, self.common)
+            and not old.replace("-", "").isdigit()
+        }
+        for old, new in self.addresses.items():
+            if old != new:
+                found[old] = new
+                if "." in old and "." in new:
+                    found[old.replace(".", "-")] = new.replace(".", "-")
+        return found
 
     def host(self, name: str) -> str:
         """What a value that can only be a host is called in the copy."""
@@ -105,10 +151,17 @@ class Names:
         return next(str(address) for address in every if str(address) not in taken)
 
     def mac(self, text: str) -> str:
-        """A hardware address of the range for documentation."""
-        if set(text) <= set("0:-") or set(text.lower()) <= set("f:-"):
+        """A hardware address of the range for documentation, written as the original is."""
+        key = _with_colons(text)
+        if set(key) <= set("0:") or set(key) <= set("f:") or key in self.macs.values():
             return text
-        return _numbered(self.macs, text, lambda n: f"00:00:5e:00:{0x53 + n // 256:02x}:{n % 256:02x}")
+        found = _numbered(self.macs, key, lambda n: f"00:00:5e:00:{0x53 + n // 256:02x}:{n % 256:02x}")
+        if ":" in text:
+            return found
+        if "." in text:
+            digits = found.replace(":", "")
+            return ".".join(digits[n : n + 4] for n in range(0, 12, 4))
+        return found.replace(":", "-" if "-" in text else "")
 
     def uuid(self, text: str) -> str:
         """A UUID of the copy; the empty one stays."""
@@ -118,11 +171,27 @@ class Names:
 
     def device(self, text: str) -> str:
         """A name for what identifies one device: a serial number, a world-wide name."""
+        if text.lower() in _NO_SERIAL or text in self.devices.values():
+            return text
         return _numbered(self.devices, text, lambda n: f"device{n:04d}")
 
     def user(self, text: str) -> str:
         """A user's name."""
-        return "root" if text == "root" else _numbered(self.users, text, lambda n: "user" if n == 1 else f"user{n}")
+        if text == "root" or text in self.users.values():
+            return text
+        return _numbered(self.users, text, lambda n: "user" if n == 1 else f"user{n}")
+
+    def mail(self, text: str) -> str:
+        """A mail address, or a user at a host; what programs and units of systemd write like that stays."""
+        user, _, domain = text.rpartition("@")
+        if _PUBLIC_DOMAINS.fullmatch(domain.lower()):
+            return text
+        if domain.lower() in self.aliases or is_address(domain):
+            domain = self.host(domain)
+        elif not self.hosts_kept and domain not in self.aliases.values():
+            domain = DOMAIN
+        public = user in _PUBLIC_USERS or re.fullmatch(r"user\d*", user)
+        return f"{user if public else self.user(user)}@{domain}"
 
     @property
     def mapping(self) -> dict[str, str]:
@@ -131,6 +200,11 @@ class Names:
             **self.aliases, **self.addresses, **self.macs, **self.uuids, **self.devices, **self.users,
         }  # fmt: skip
         return {old: new for old, new in sorted(every.items()) if old != new}
+
+
+def _with_colons(mac: str) -> str:
+    digits = re.sub(r"[^0-9a-f]", "", mac.lower())
+    return ":".join(digits[n : n + 2] for n in range(0, len(digits), 2))
 
 
 def _numbered(known: dict[str, str], text: str, make: Any) -> str:
@@ -180,7 +254,9 @@ def read_names(path: Path) -> dict[str, str]:
     return dict(data)
 
 
-def collect(raw: Path, given: Mapping[str, str], *, keep_host_names: bool = False) -> Names:
+def collect(
+    raw: Path, given: Mapping[str, str], *, keep_host_names: bool = False, campaign: str | None = None
+) -> Names:
     """The names of a campaign's hosts, and neutral ones for them.
 
     Parameters
@@ -189,52 +265,132 @@ def collect(raw: Path, given: Mapping[str, str], *, keep_host_names: bool = Fals
     given : mapping of str to str
         What the user wants to be called what: hosts, addresses, any word.
     keep_host_names : bool
+    campaign : str, optional
+        What the campaign is to be called.
 
     Raises
     ------
     UsageError
-        When two hosts would have one name.
+        When two hosts would have one name, or a name that was given is none.
     """
     names = Names(hosts_kept=keep_host_names)
-    _take_given(names, given)
     hosts = list(_hosts(raw))
+    names.hosts = frozenset(
+        name.lower() for host in hosts for name in (host.name, host.address, *host.others) if not is_address(name)
+    )
+    _take_given(names, given)
     if not keep_host_names:
         for role in ("server", "client"):
             group = [host for host in hosts if host.role == role]
             width = max(2, len(str(len(group))))
             for number, host in enumerate(group, start=1):
                 _name_host(names, host, f"{role}{number:0{width}d}")
-        controller = platform.node()
-        for name in (controller, controller.partition(".")[0]):
-            if name and name.lower() not in _LEFT_ALONE:
-                names.aliases.setdefault(name.lower(), "controller")
+        own = set()
+        for controller in _controllers(raw):
+            for name in (controller.lower(), controller.lower().partition(".")[0]):
+                if name and name not in _LEFT_ALONE and not is_address(name):
+                    names.aliases.setdefault(name, "controller")
+                    own.add(name)
+        names.own = frozenset(own - names.hosts)
     renamed = [names.host(host.name) for host in hosts]
     twice = sorted({name for name in renamed if renamed.count(name) > 1})
     if twice:
         raise UsageError(f"expected a name of its own for each host, found '{twice[0]}' for two of them")
-    names.keep = tuple(_kept(raw))
     names.common = _common(raw)
+    _name_cluster(names, raw)
+    kept = set(_kept(raw))
+    if campaign is not None:
+        old = load_campaign(raw / "campaign.yaml").name
+        if not re.fullmatch(NAME_FORM, campaign) or len(campaign) > _LONGEST_NAME:
+            raise UsageError(f"--name {campaign[:80]!r}: expected small letters, digits and hyphens, such as night-2")
+        names.campaign = (old, campaign)
+        names.aliases.setdefault(old.lower(), campaign)
+        names.own |= {old.lower()}
+        kept -= {old, raw.resolve().name}
+    names.keep = tuple(sorted(kept, key=len, reverse=True))
     return names
+
+
+def _name_cluster(names: Names, raw: Path) -> None:
+    """Its name and its user; a testbed's name tells nothing."""
+    if not (raw / "cluster.yaml").is_file():
+        return
+    cluster = load_cluster(raw / "cluster.yaml")
+    if not cluster.is_testbed:
+        names.aliases.setdefault(cluster.name.lower(), "cluster")
+        names.own |= {cluster.name.lower()}
+    names.user(cluster.ssh.user)
+
+
+def _controllers(raw: Path) -> Iterator[str]:
+    """Machines that ran the campaign, as far as its files tell, and this one, which publishes it."""
+    yield platform.node()
+    controller = read_json(raw / "environment.json").get("controller") or {}
+    for key in ("hostname", "host", "name"):
+        if isinstance(controller, dict) and isinstance(controller.get(key), str):
+            yield controller[key]
+    with suppress(OSError, ValueError):
+        state = json.loads((raw / "now.json").read_text(encoding="utf-8"))
+        if isinstance(state, dict) and isinstance(state.get("host"), str):
+            yield state["host"]
+    for name in (".lock", "log.txt", "events.jsonl"):
+        with suppress(OSError):
+            text = (raw / name).read_text(encoding="utf-8", errors="replace")
+            yield from sorted(set(re.findall(r"\bprocess \d+ on ([A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)", text)))
+
+
+_NEUTRAL = re.compile(r"(server|client)\d+(-net)?|controller")
 
 
 def _take_given(names: Names, given: Mapping[str, str]) -> None:
     for old, new in given.items():
         word = old.lower()
-        if is_address(old):
-            names.addresses[word] = new
-        elif re.fullmatch(r"(?:[0-9a-f]{2}[:-]){5,}[0-9a-f]{2}", word):
-            names.macs[word] = new
-        elif re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", word):
-            names.uuids[word] = new
-        elif re.fullmatch(r"device\d+", new):
-            names.devices[word] = new
-        elif re.fullmatch(r"user\d*", new):
-            names.users[word] = new
-        else:
-            names.aliases[word] = new
+        kind, known = _kind_of(names, word, new)
+        wrong = _why_unfit(kind, word, new, known)
+        if wrong:
+            raise UsageError(f"names for the copy: {old[:80]!r}: {new[:80]!r}: {wrong}")
+        known[_with_colons(word) if kind == "hardware address" else word] = new
     # a host of a common name that an earlier copy's file leads back to is no word to be replaced everywhere
-    neutral = re.compile(r"(server|client)\d+(-net)?|controller")
-    names.given = frozenset(old for old, new in names.aliases.items() if not neutral.fullmatch(new))
+    names.given = frozenset(old for old, new in names.aliases.items() if not _NEUTRAL.fullmatch(new))
+
+
+def _kind_of(names: Names, word: str, new: str) -> tuple[str, dict[str, str]]:
+    if is_address(word):
+        return "address", names.addresses
+    if word not in names.hosts:
+        if _MAC.fullmatch(word):
+            return "hardware address", names.macs
+        if _UUID.fullmatch(word):
+            return "UUID", names.uuids
+        if re.fullmatch(r"device\d+", new):
+            return "device", names.devices
+        if re.fullmatch(r"user\d*", new):
+            return "user", names.users
+    return "host" if word in names.hosts else "word", names.aliases
+
+
+def _why_unfit(kind: str, word: str, new: str, known: Mapping[str, str]) -> str:
+    """Why a name that was given cannot be taken, or nothing."""
+    fit = {
+        "address": is_address(new) and "%" not in new,
+        "hardware address": bool(_MAC.fullmatch(new.lower())) and new.count(":") == 5,
+        "UUID": bool(_UUID.fullmatch(new)),
+        "host": bool(re.fullmatch(HOST_FORM, new)),
+    }.get(kind, bool(_WORD.fullmatch(new)) and len(new) <= _LONGEST_NAME)
+    if not fit:
+        return {
+            "address": "expected another IP address",
+            "hardware address": "expected another hardware address, such as 00:00:5e:00:53:01",
+            "UUID": "expected another UUID",
+            "host": "expected the name of a host, of letters, digits, dots and hyphens",
+        }.get(kind, "expected a word of letters, digits and . _ + -")
+    if (_with_colons(word) if kind == "hardware address" else word) in known:
+        return "expected each name once, whether small or capital letters"
+    if kind in ("address", "hardware address", "UUID") and new in known.values():
+        return f"expected {kind}es that differ, found one for two" if kind != "UUID" else "expected UUIDs that differ"
+    if kind == "word" and words.is_number(word) and not _NEUTRAL.fullmatch(new):
+        return "a number cannot be renamed, since what was measured is numbers"
+    return ""
 
 
 def _name_host(names: Names, host: HostNames, neutral: str) -> None:

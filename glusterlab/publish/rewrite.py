@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 
 from glusterlab import secrets
 from glusterlab.publish.names import Names, is_address
-from glusterlab.publish.words import tokens
+from glusterlab.publish.words import is_value, tokens
 
 HOST_KEYS = tokens("host hosts hostname hostnames server servers client clients controller address node driver") | {
     "host_set"
@@ -27,19 +27,57 @@ _DEVICE_KEY = re.compile(r"serial|wwn|wwid|asset_?tag|service_?tag", re.IGNORECA
 _BASELINE = re.compile(r"round-\d+|hosts?")
 _PROSE_KEYS = frozenset({"tools", "kernel", "glusterlab_revision", "smallfile_revision", "glusterlab_version"})
 
+_SERIAL = re.compile(r"^serial[\w -]*['\"]?[ \t]*[:=][ \t]*['\"]?", re.IGNORECASE)
+_ENDINGS = re.compile(r"(?:\.(?:csv|gz|json|jsonl|log|stderr|txt|xml|xz|ya?ml|bz2))+$")
+
 _NOT_IN_WORD = r"(?<![A-Za-z0-9])"
 _WORD_ENDS = r"(?![A-Za-z0-9])"
+_HEX2 = "[0-9a-fA-F]{2}"
+_WITH_LETTER = r"(?=[\d.-]*[a-fA-F])"
 FORMS = {
     "digest": r"\b[0-9a-f]{40,64}\b",
-    "uuid": r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b",
-    "mac": r"(?<![0-9A-Za-z:-])(?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}(?![0-9A-Za-z:-])",
-    "address6": r"(?<![\w:.])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?:%\w+)?(?![\w:])",
+    "uuid": rf"{_NOT_IN_WORD}[0-9a-fA-F]{{8}}-(?:[0-9a-fA-F]{{4}}-){{3}}[0-9a-fA-F]{{12}}{_WORD_ENDS}",
+    "mac": (
+        rf"(?<![0-9A-Za-z:.-])(?:(?:{_HEX2}:){{5,19}}{_HEX2}|{_WITH_LETTER}(?:(?:{_HEX2}-){{5}}{_HEX2}"
+        r"|(?:[0-9a-fA-F]{4}\.){2}[0-9a-fA-F]{4}))(?![0-9A-Za-z:-]|\.\w)"
+    ),
+    "address6": r"(?<![\w:.])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?:%\w+)?(?![\w:]|\.\d)",
     "address4": r"(?<![\w.-])(?:\d{1,3}\.){3}\d{1,3}(?![\w-]|\.\d)",
-    "device": r"(?:\b(?:wwn-0x|naa\.|eui\.)[0-9a-f]{16,32}|\b0x5[0-9a-f]{15}\b|(?<=/dev/disk/by-id/)[^\s'\"/,;]+)",
-    "serial": r"(?i:(?<=serial number: )|(?<=serial number:)|(?<=serial: )|(?<=serial=))[\w-]{4,40}",
+    "mail": r"(?<![\w.+@/-])[A-Za-z0-9][\w.+-]*@(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2,24}(?![\w.-]*[\w@])",
+    "device": (
+        r"(?:\b(?:wwn-0x|naa\.|eui\.)[0-9a-f]{16,32}|\b0x5[0-9a-f]{15}\b|(?<=/dev/disk/by-id/)[^\s'\"/,;]+"
+        r"|(?<=LU WWN Device Id: )[0-9a-f] [0-9a-f]{6} [0-9a-f]{9}|\biqn\.\d{4}-\d{2}\.[\w.-]+(?::[\w.:-]*\w)?)"
+    ),
+    "serial": r"(?i:serial(?:[ _-]?(?:number|no|short))?['\"]?[ \t]*[:=][ \t]*['\"]?)[\w-]{4,40}(?!\w)",
     "user": r"(?:(?<=/home/)|(?<=/Users/))[A-Za-z0-9_][\w.-]*",
 }
 """What identifies a machine or a person, by its form."""
+
+MANY_LINES, LONG_LINE = 100_000, 1000
+"""So many lines of less than so many characters are remembered: most of a campaign's files repeat those of others."""
+
+
+def known_literals(names: Names) -> dict[str, str]:
+    """Patterns of what is known to be private, by kind: found wherever it stands, glued to other text or not."""
+    known = names.known
+    words = [word for word in known if not _is_of_address(word)]
+    addresses = [word for word in known if _is_of_address(word) and ":" not in word]
+    addresses6 = [word for word in known if _is_of_address(word) and ":" in word]
+    macs = [old.replace(":", "[:.-]?") for old, new in names.macs.items() if old != new]
+    found = {}
+    if addresses:
+        found["known4"] = rf"(?<!\d)(?:{_any_of(addresses)})(?!\d)"
+    if addresses6:
+        found["known6"] = rf"(?<![0-9A-Fa-f:])(?i:{_any_of(addresses6)})(?![0-9A-Fa-f:])"
+    if macs:
+        found["knownmac"] = rf"(?<![0-9A-Fa-f])(?i:{'|'.join(macs)})(?![0-9A-Fa-f])"
+    if words:
+        found["known"] = rf"{_NOT_IN_WORD}(?i:{_any_of(words)}){_WORD_ENDS}"
+    return found
+
+
+def _is_of_address(word: str) -> bool:
+    return is_address(word) or is_address(word.replace("-", "."))
 
 
 class Rewriter:
@@ -48,12 +86,16 @@ class Rewriter:
     Parameters
     ----------
     names : Names
+        What turns up that is not in it yet is added.
     """
 
     def __init__(self, names: Names) -> None:
         self.names = names
         self._distinctive = names.distinctive
+        self._known = {**names.known, **names.macs}
         self._pattern = re.compile("|".join(self._forms()), re.MULTILINE)
+        self._texts: dict[str, tuple[str, bool]] = {}
+        self._lines: dict[str, str] = {}
         self.redacted = 0
 
     def _forms(self) -> Iterator[str]:
@@ -61,17 +103,42 @@ class Rewriter:
             yield rf"(?P<place>{_places(self.names.aliases)})"
         if self.names.keep:
             yield rf"(?P<keep>(?<![\w+-])(?:{_any_of(self.names.keep)})(?:-[0-9a-f]{{6}})?(?![\w+]))"
-        for kind, form in FORMS.items():
+        # a mail address is one thing, also when its user is known
+        for kind, form in {"mail": FORMS["mail"], **known_literals(self.names), **FORMS}.items():
             yield f"(?P<{kind}>{form})"
         if self._distinctive:
             yield rf"(?P<word>{_NOT_IN_WORD}(?i:{_any_of(self._distinctive)}){_WORD_ENDS})"
 
+    def turned_up(self) -> re.Pattern[str] | None:
+        """What became known since this rewriter was made, and so may stand unrenamed in what it wrote before."""
+        new = Names(
+            devices=_new(self.names.devices, self._known),
+            users=_new(self.names.users, self._known),
+            addresses=_new(self.names.addresses, self._known),
+            macs=_new(self.names.macs, self._known),
+            common=self.names.common,
+        )
+        literals = known_literals(new)
+        return re.compile("|".join(literals.values())) if literals else None
+
     def text(self, text: str) -> str:
         """A text with the names of the copy and without secrets."""
-        clean = secrets.redact(text)
-        if clean != text:
-            self.redacted += 1
-        return self._pattern.sub(self._replace, clean)
+        found = self._texts.get(text)
+        if found is None:
+            clean = secrets.redact(text)
+            found = "\n".join(map(self._renamed, clean.split("\n"))), clean != text
+            if len(self._texts) < MANY_LINES and len(text) < LONG_LINE:
+                self._texts[text] = found
+        self.redacted += found[1]
+        return found[0]
+
+    def _renamed(self, line: str) -> str:
+        found = self._lines.get(line)
+        if found is None:
+            found = self._pattern.sub(self._replace, line)
+            if len(self._lines) < MANY_LINES and len(line) < LONG_LINE:
+                self._lines[line] = found
+        return found
 
     def _replace(self, match: re.Match[str]) -> str:
         found, kind = match[0], match.lastgroup
@@ -80,15 +147,22 @@ class Rewriter:
             return re.sub(r"[^\s,'\[\]]+", lambda name: names.host(name[0]), found)
         if kind == "word":
             return self._distinctive[found.lower()]
+        if kind in ("known", "known4"):
+            return self._known[found.lower()]
+        if kind == "address6" and not is_clearly_ipv6(found):
+            return found
         if kind in ("address4", "address6"):
-            if not is_address(found) or (kind == "address6" and not is_clearly_ipv6(found)):
-                return found
-            return names.address(found)
+            return names.address(found) if is_address(found) else found
+        if kind == "serial":
+            value = serial_value(found)
+            return found.removesuffix(value) + names.device(value)
         by_kind: dict[str, Callable[[str], str]] = {
+            "known6": names.address,
+            "knownmac": names.mac,
             "uuid": names.uuid,
             "mac": names.mac,
+            "mail": names.mail,
             "device": names.device,
-            "serial": names.device,
             "user": names.user,
         }
         return by_kind.get(kind or "", str)(found)
@@ -109,7 +183,9 @@ class Rewriter:
             value = json.loads(text[start:end])
             changed = self._key(value, keys) if is_key else self._value(value, keys)
             if changed != value:
-                parts += [text[done:start], json.dumps(changed, ensure_ascii=plain)]
+                # half of a pair of escapes is no character that a file can hold
+                escaped = plain or "\\ud" in text[start:end].lower()
+                parts += [text[done:start], json.dumps(changed, ensure_ascii=escaped)]
                 done = end
         return "".join([*parts, text[done:]])
 
@@ -121,14 +197,17 @@ class Rewriter:
 
     def _value(self, value: str, keys: tuple[str, ...]) -> str:
         key = keys[-1] if keys else ""
+        names = self.names
         if _PROSE_KEYS & set(keys[-2:]):
             return value
-        if key == "output" and _BASELINE.match(value.partition("/")[0]):
-            return str(self.path(PurePosixPath(value)))
+        if key == "campaign" and names.campaign is not None and value == names.campaign[0]:
+            return names.campaign[1]
+        if key == "output" and (output := self._output(PurePosixPath(value).name)) is not None:
+            return str(PurePosixPath(value).with_name(output))
         if key in HOST_KEYS:
             return ",".join(self._host(part) for part in value.split(","))
         if _DEVICE_KEY.search(key) and value:
-            return self.names.device(value)
+            return names.device(value)
         return self.text(value)
 
     def _host(self, value: str) -> str:
@@ -150,6 +229,8 @@ class Rewriter:
     def telemetry(self, text: str, host: str) -> str:
         """What sadf wrote of one host: its name in the first field of each line, and of the rest what is a name alone.
 
+        A field that is a number is never changed, whatever the hosts are called.
+
         Parameters
         ----------
         text : str
@@ -159,30 +240,78 @@ class Rewriter:
         own = next((line.partition(";")[0] for line in text.splitlines() if line and not line.startswith("#")), "")
         if own and not self.names.hosts_kept:
             text = re.sub(rf"^{re.escape(own)}(?=;)", host, text, flags=re.MULTILINE)
-        if self._distinctive and re.search(rf"(?i:{_any_of(self._distinctive)})", text.replace(f"{host};", ";")):
-            return "".join(
-                line if line.startswith("#") else self._telemetry_line(line) for line in text.splitlines(keepends=True)
-            )
-        return text
-
-    def _telemetry_line(self, line: str) -> str:
-        first, _, rest = line.partition(";")
-        return f"{first};{self.text(rest)}"
-
-    def path(self, path: PurePosixPath) -> PurePosixPath:
-        """The path of a file of the copy."""
-        return PurePosixPath(
-            *(self._path_part(part, before) for part, before in zip(path.parts, ("", *path.parts), strict=False))
+        changed = {
+            field: new for field in name_fields(text) if field not in (own, host) and (new := self.text(field)) != field
+        }
+        if not changed:
+            return text
+        return "\n".join(
+            line if line.startswith("#") else ";".join(changed.get(field, field) for field in line.split(";"))
+            for line in text.split("\n")
         )
 
+    def path(self, path: PurePosixPath, *, measured: bool = False) -> PurePosixPath:
+        """The path of a file of the copy.
+
+        Parameters
+        ----------
+        path : pathlib.PurePosixPath
+        measured : bool
+            It is what a baseline measured on one host, or between two, and is called after them.
+        """
+        parts = [self._path_part(part, before) for part, before in zip(path.parts, ("", *path.parts), strict=False)]
+        if measured:
+            parts[-1] = self._output(path.name) or parts[-1]
+        return PurePosixPath(*parts)
+
     def _path_part(self, part: str, before: str) -> str:
-        stem, dot, suffix = part.partition(".")
         if before == "telemetry" and part.endswith(".csv.xz"):
             return f"{self.names.host(part.removesuffix('.csv.xz'))}.csv.xz"
         if _BASELINE.fullmatch(before):
-            # what a baseline measured on one host, or between two
-            return "_".join(map(self.names.host, stem.split("_"))) + dot + suffix
-        return part if stem in self.names.keep else f"{self.text(stem)}{dot}{self.text(suffix)}"
+            output = self._output(part)
+            if output is not None:
+                return output
+        stem, ending = _stem_and_ending(part)
+        return part if part in self.names.keep or stem in self.names.keep else self.text(stem) + ending
+
+    def _output(self, name: str) -> str | None:
+        """What a baseline's file is called in the copy; None when it is not called after hosts."""
+        stem, ending = _stem_and_ending(name)
+        hosts = stem.split("_")
+        if not all(host.lower() in self.names.aliases or is_address(host) for host in hosts):
+            return None
+        return "_".join(map(self.names.host, hosts)) + ending
+
+
+def serial_value(text: str) -> str:
+    """The number of what says that it is a serial number.
+
+    Examples
+    --------
+    >>> serial_value("Serial Number:    Z1F0XXYZ"), serial_value("wwn-0x5000c500a1b2c3d4")
+    ('Z1F0XXYZ', 'wwn-0x5000c500a1b2c3d4')
+    """
+    return _SERIAL.sub("", text)
+
+
+def name_fields(text: str) -> list[str]:
+    r"""What stands between the semicolons of telemetry and is no number: each once, in its order.
+
+    Examples
+    --------
+    >>> name_fields("# hostname;DEV\\ns1;91.37;sda\\ns1;nan;sda")
+    ['# hostname', 'DEV', 's1', 'sda']
+    """
+    return [field for field in dict.fromkeys(text.replace("\n", ";").split(";")) if not is_value(field)]
+
+
+def _stem_and_ending(name: str) -> tuple[str, str]:
+    ending = _ENDINGS.search(name)
+    return (name[: ending.start()], ending[0]) if ending and ending.start() else (name, "")
+
+
+def _new(now: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    return {old: new for old, new in now.items() if old not in before}
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -202,7 +331,7 @@ def _places(names: Iterable[str]) -> str:
             rf"(?<=hostname: ){name}(?=[,\s]|$)",
             rf"^{name}(?= /\S* \S*iozone)",
             r"(?<=-host-set )[^\s'\"]+",
-            r"(?<=hosts in test : )\[[^\]]*\]",
+            r"(?<=hosts in test : )\[[^\]\n]*\]",
             rf"(?<= \(){name}(?=\)\s+\d)",
             rf"(?<![\w.-]){name} to {name}(?![\w.-])",
             rf"(?<=reachable at ){name}(?= port)",

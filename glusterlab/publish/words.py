@@ -55,6 +55,32 @@ def _literals(source: str) -> set[str]:
     return found
 
 
+def is_number(text: str) -> bool:
+    """Whether a text reads as a number, as a measured value does.
+
+    Examples
+    --------
+    >>> [text for text in ("37", "0.00", "1e6", "4k", "12:30", "nan", "node37") if is_number(text)]
+    ['37', '0.00', '1e6', '4k', '12:30', 'nan']
+    """
+    return is_value(text) or bool(_NUMBER.fullmatch(text.lower()) or re.fullmatch(r"[\d.,:%+-]+", text))
+
+
+def is_value(text: str) -> bool:
+    """Whether a text is one number and nothing else; an address is none.
+
+    Examples
+    --------
+    >>> is_value("91.37"), is_value("10.77.0.11")
+    (True, False)
+    """
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def is_common(name: str, also: frozenset[str] = frozenset()) -> bool:
     """Whether a name, standing in a tool's output, may be something else than a host.
 

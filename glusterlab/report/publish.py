@@ -36,6 +36,11 @@ def show_publish(made: Published, *, as_json: bool) -> None:
         words = ", ".join(made.common)
         talk(f"words that tools print as well, and so replaced only where a host must stand: {words}")
     if made.left:
+        if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
+            talk(
+                "--name renames the campaign; the ids of its cells, and what they are made of such as the layouts'"
+                " names, cannot be renamed"
+            )
         talk(
             "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
             " and publish again"

@@ -96,10 +96,10 @@ def test_the_copy_is_whole_and_says_the_same(small: Path, tmp_path: Path) -> Non
 
 def test_the_file_that_leads_back_lies_beside_and_is_its_owners(small: Path, tmp_path: Path) -> None:
     made = publish(small, tmp_path / "copy")
-    assert made.names_file == tmp_path / "copy.names.yaml"
+    assert made.names_file == tmp_path / "names-of-copy.yaml"
     assert made.names_file.stat().st_mode & 0o777 == 0o600
     assert "10.77.0.11: 192.0.2.1\n" in made.names_file.read_text()
-    assert not list(made.path.rglob("*names.yaml"))
+    assert not list(made.path.rglob("names-of-*"))
 
 
 HOSTILE = {
@@ -237,7 +237,7 @@ def test_a_copy_that_would_say_something_else_is_not_made(own: Path, tmp_path: P
 
 def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
-    (tmp_path / "copy.names.yaml").touch()
+    (tmp_path / "names-of-copy.yaml").touch()
     for output in (tmp_path / "there", tmp_path / "copy"):
         with pytest.raises(UsageError, match="nothing is overwritten"):
             publish(own, output)
