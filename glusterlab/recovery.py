@@ -34,7 +34,12 @@ SET_UP_WITHIN_S = 60.0
 HEAL_WITHIN_S = 30.0
 """Self-heal is waited for so long, then the volume is made anew: what a workload was cut off in may never heal."""
 
+EMPTIED_AFTER_S = 12.0
+"""A volume that is full is waited for so long before it is made anew: gluster sees room that was made after seconds."""
+
 _ANSWERS_WITHIN_S = 10.0
+_WRITTEN_WITHIN_S = 30.0
+_MOST_TRIES = 32
 _PAUSE_S = 2.0
 
 Note = Callable[[str], None]
@@ -113,7 +118,7 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
         if first != said:
             note(f"waiting until the pool is in order: {first}")
             said = first
-        if not emptied and any(reason.code == "disk-full" for reason in reasons):
+        if not emptied and waited > EMPTIED_AFTER_S and any(reason.code == "disk-full" for reason in reasons):
             note(f"volume {volume.name} is made anew: its own files may be what fills the disk")
             fresh = emptied = True
         site.pool.sleep(_PAUSE_S)
@@ -158,7 +163,20 @@ def _look(site: Site, volume: Volume) -> list[Reason]:
     found = probe.read(site.pool.run(commands), cluster, volume)
     servers, clients = ([host.name for host in hosts] for hosts in (cluster.servers, cluster.clients))
     reasons = health_reasons(found.health, "before", servers, clients, volume.layout.bricks)
-    return [*found.problems, *(reason for reason in reasons if reason.code != "cache-not-dropped")]
+    wrong = [*found.problems, *(reason for reason in reasons if reason.code != "cache-not-dropped")]
+    return wrong or _refusals(site, volume)
+
+
+def _refusals(site: Site, volume: Volume) -> list[Reason]:
+    """Why a volume takes no new files, on as many of its subvolumes as some files come to."""
+    driver = site.cluster.clients[0].name
+    tries = min(2 * volume.layout.subvolumes, _MOST_TRIES)
+    line = script.call("gl_takes_files", volume.dataset_root, tries)
+    answers = site.pool.run({driver: script.command([line], deadline_s=_WRITTEN_WITHIN_S)})
+    return [
+        Reason(code=code_of(error), message=f"{volume.name} takes no new file: {error.message}", host=driver)
+        for error in answers.failed.values()
+    ]
 
 
 def reasons_of(error: HostError) -> list[Reason]:

@@ -69,6 +69,26 @@ def test_no_sample_is_begun_until_the_clocks_are_right_again(bench: Bench) -> No
     assert "the pool is in order again, after " in log(bench)
 
 
+def test_room_that_gluster_has_not_seen_yet_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bricks say that there is room, and yet it refuses files for some seconds."""
+    monkeypatch.setattr(recovery, "_PAUSE_S", 0.0)
+    tries: list[str] = []
+
+    def refuse(host: str, text: str) -> Outcome | None:
+        if "gl_takes_files" in text and bench.ran:
+            tries.append(text)
+            return Outcome(b"", b"try: No space left on device", 1) if len(tries) < 4 else None
+        return None
+
+    bench.transport.hooks.append(refuse)
+    bench.verdict = first_is_invalid
+    summary = bench.run(ONE)
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
+    assert len(tries) == 4
+    assert "waiting until the pool is in order: disk-full on c1: mirror" in log(bench)
+    assert "made anew" not in log(bench)
+
+
 def test_what_stays_wrong_is_a_reason_and_ends_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 0.0)
 

@@ -518,6 +518,7 @@ def test_a_volume_whose_own_files_fill_the_disk_is_made_anew(bench: Bench, monke
 
     monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 60.0)
     monkeypatch.setattr(recovery, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(recovery, "EMPTIED_AFTER_S", 0.0)
     bench.verdict = verdict
     bench.transport.hooks.append(fill)
     summary = bench.run(changed(layouts=CAMPAIGN["layouts"][:1]))

@@ -98,6 +98,16 @@ gl_make_room() {
     [ "${free:-0}" -gt "$3" ] || gl_clear_others "$1" "$2"
 }
 
+# Whether a volume takes new files: gluster itself looks at the room of its bricks every few seconds only.
+# Arguments: a marked directory, a number of files.
+gl_takes_files() {
+    local n file
+    for ((n = 0; n < $2; n++)); do
+        file=$1/.glusterlab-try-$n
+        { echo try >"$file" && rm -f -- "$file"; } || { rm -f -- "$file"; return 1; }
+    done
+}
+
 # The directory of a brick, on a mounted file system. Only called for a volume that does not exist, so that what an
 # earlier pool left in a marked directory can go. Argument: ROOT/glusterlab-VOLUME/brick, text of the mark.
 gl_make_brick() {

@@ -51,6 +51,14 @@ def test_what_a_part_holds_is_never_taken_for_the_report(tmp_path: Path) -> None
     assert parts["big"].data == bytes(3_000_000)
 
 
+def test_a_volume_takes_files_or_says_why_not(tmp_path: Path) -> None:
+    assert bash(f"gl_takes_files {tmp_path} 3").returncode == 0
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "file").touch()
+    refused = bash(f"gl_takes_files {tmp_path}/file 3")
+    assert (refused.returncode, b"Not a directory" in refused.stderr) == (1, True)
+
+
 def test_a_part_is_no_reason_for_a_script_to_end_unless_it_fails_under_set_e() -> None:
     assert list(report("gl_part bad false\ngl_part next true")) == ["bad", "next"]
     assert list(report("set -e\ngl_part good true\ngl_part bad false\ngl_part never true")) == ["good", "bad"]
