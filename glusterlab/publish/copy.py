@@ -344,7 +344,7 @@ def _require_same(raw: Path, copy: Path, names: Names, job: _Copy, count: Count)
         When they differ.
     """
     for file in sorted(job.changed):
-        if job.is_telemetry(file) and not _same_numbers(raw / file, copy / job.made[file]):
+        if job.is_telemetry(file) and not same_numbers(raw / file, copy / job.made[file]):
             raise _differs(f"{file} has other numbers there", copy)
     findings = verify(copy)
     if findings:
@@ -358,7 +358,7 @@ def _require_same(raw: Path, copy: Path, names: Names, job: _Copy, count: Count)
     return len(pairs)
 
 
-def _same_numbers(one: Path, other: Path) -> bool:
+def same_numbers(one: Path, other: Path) -> bool:
     """Whether two files of telemetry differ in nothing but fields that are no numbers, and in their hosts' names."""
     lines, others = (text.split("\n") if (text := content.read(path)) else [] for path in (one, other))
     return len(lines) == len(others) and all(

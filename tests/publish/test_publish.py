@@ -7,6 +7,7 @@ import json
 import lzma
 import shutil
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -16,6 +17,7 @@ from glusterlab.cli import app
 from glusterlab.errors import RawStoreError, UsageError
 from glusterlab.manifest import MANIFEST, Manifest, list_files
 from glusterlab.publish import Left, publish
+from glusterlab.publish.copy import same_numbers
 from glusterlab.publish.names import Names
 from glusterlab.publish.rewrite import Rewriter
 from glusterlab.raw import RawStore
@@ -238,7 +240,7 @@ def test_a_copy_that_would_say_something_else_is_not_made(own: Path, tmp_path: P
 def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "names-of-copy.yaml").touch()
-    for output in (tmp_path / "there", tmp_path / "copy"):
+    for output in (tmp_path / "there", tmp_path / "copy", Path(), Path("..")):
         with pytest.raises(UsageError, match="nothing is overwritten"):
             publish(own, output)
     with pytest.raises(UsageError, match="lies in the campaign"):
@@ -247,6 +249,63 @@ def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path
         publish(own, tmp_path / "no" / "copy")
     with pytest.raises(UsageError, match="found 'same' for two"):
         publish(own, tmp_path / "twice", given={"server01": "same", "server02": "same"})
+
+
+def test_every_file_of_a_sample_is_copied_under_the_name_of_the_copy(own: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / ".copy.partial"
+    theirs.mkdir()
+    (theirs / "precious.txt").touch()
+    for name in ("now.json", ".lock"):
+        add(own, f"workload/{name}", '{"by": "first-light"}')
+    add(own, "workload/damaged.txt.xz", b"nothing")
+    phases = []
+
+    def phase(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        phases.append(what)
+        return nullcontext(lambda _done, _total: None)
+
+    made = publish(own, tmp_path / "copy", name="night", phases=phase)
+    assert [(left.kind, left.path) for left in made.left] == [("unreadable", f"{SAMPLE}/workload/damaged.txt.xz")]
+    assert (made.path / SAMPLE / "workload/damaged.txt.xz").read_bytes() == b"nothing"
+    assert listed(made.path) == listed(own)
+    assert (made.path / SAMPLE / "workload/now.json").read_text() == '{"by": "night"}'
+    assert json.loads((made.path / SAMPLE / "sample.json").read_text())["campaign"] == "night"
+    assert "\nname: night\n" in (made.path / "campaign.yaml").read_text()
+    assert (theirs / "precious.txt").exists()
+    assert len(phases) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".copy.partial", "copy", "names-of-copy.yaml", "own"]
+    assert made.path.stat().st_mode & 0o777 == tmp_path.joinpath("own").stat().st_mode & 0o777
+
+
+def test_a_name_leads_nowhere_but_into_the_copy(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'server01': '\.\./\.\./esc': expected the name of a host"):
+        publish(own, tmp_path / "copy", given={"server01": "../../esc"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+def test_a_names_file_that_cannot_be_written_is_not_left(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: object, _data: object, _file: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("glusterlab.publish.copy.YAML.dump", full)
+    with pytest.raises(RawStoreError, match="No space left"):
+        publish(own, tmp_path / "copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+def test_telemetry_with_other_numbers_is_no_copy(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.csv.xz", tmp_path / "other.csv.xz"
+    one.write_bytes(lzma.compress(b"# hostname;%idle\nmunich;sda;91.37\n"))
+    for text, same in (
+        (b"# hostname;%idle\nserver01;disk1;91.37\n", True),
+        (b"# hostname;%idle\nserver01;disk1;91.38\n", False),
+        (b"# hostname;%idle\nserver01;disk1;91.storage-b\n", False),
+        (b"# hostname;%idle\n", False),
+    ):
+        other.write_bytes(lzma.compress(text))
+        assert same_numbers(one, other) is same
 
 
 def test_the_command(own: Path, tmp_path: Path) -> None:
