@@ -299,7 +299,7 @@ def name_fields(text: str) -> list[str]:
 
     Examples
     --------
-    >>> name_fields("# hostname;DEV\\ns1;91.37;sda\\ns1;nan;sda")
+    >>> name_fields("# hostname;DEV\ns1;91.37;sda\ns1;nan;sda")
     ['# hostname', 'DEV', 's1', 'sda']
     """
     return [field for field in dict.fromkeys(text.replace("\n", ";").split(";")) if not is_value(field)]
