@@ -52,7 +52,7 @@ _FORMS = {
         r"\bauthorization['\"]?\s*:\s*['\"]?(?:bearer|basic|token)\s+(?P<value>[\w.~+/-]{8,}=*)",
     ),
     "service token": (
-        tuple("gho_ ghp_ ghs_ ghu_ github_pat_ glpat- xox hvs. npm_ sk- akia asia aiza eyj".split()),
+        ("gho_", "ghp_", "ghs_", "ghu_", "pat_", "glpat", "xox", "hvs.", "npm_", "sk-", "akia", "asia", "aiza", "eyj"),
         (
             r"\b(?P<value>(?-i:(?:gh[opsu]_|github_pat_|glpat-|xox[abeprs]-|hvs\.|npm_|sk-[a-z]*-?)[\w-]{16,}"
             r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import lzma
+import os
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -293,6 +294,11 @@ def test_a_names_file_that_cannot_be_written_is_not_left(
     with pytest.raises(RawStoreError, match="No space left"):
         publish(own, tmp_path / "copy")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+def test_a_campaign_in_a_folder_of_any_name(own: Path, tmp_path: Path) -> None:
+    made = publish(own.rename(own.with_name(os.fsdecode(b"caf\xe9"))), tmp_path / "copy")
+    assert made.names_file.read_text().startswith("# What the copy of caf\\udce9 calls what.")
 
 
 def test_telemetry_with_other_numbers_is_no_copy(tmp_path: Path) -> None:
