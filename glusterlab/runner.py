@@ -260,7 +260,6 @@ class _Run:
         place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
         began = ready = time.monotonic()
         result: WorkloadResult | None = None
-        lock.refuse_if_lost(self.site.pool)
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
                 execution = self._execution(planned.cell, writer)
@@ -309,6 +308,7 @@ class _Run:
         if cell.access == "none":
             from glusterlab.baseline.sample import LocalRun
 
+            lock.refuse_if_lost(self.site.pool)
             return LocalRun(self.site, cell, None, writer)
         return SampleRun(self.site, cell, self._set_up(cell), writer)
 
@@ -320,7 +320,10 @@ class _Run:
         site = self.site
         wanted = gluster.Volume.of(cell.layout, site.cluster)
         if self.volume == wanted and not self.doubtful:
+            # all hosts are looked at before the measurement; until then only the driver is changed
+            lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
             return wanted
+        lock.refuse_if_lost(site.pool)
         fresh = self.volume != wanted and not WORKLOADS[cell.tool].needs_files(cell.operation)
         if self.volume != wanted:
             self.volume = None

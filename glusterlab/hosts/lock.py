@@ -267,8 +267,14 @@ def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
         )
 
 
-def refuse_if_lost(pool: Pool) -> None:
+def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
     """Refuse to go on when a host is not this run's any more; one that does not answer is passed over.
+
+    Parameters
+    ----------
+    pool : Pool
+    names : iterable of str, optional
+        The hosts that are looked at; default: all.
 
     Raises
     ------
@@ -278,7 +284,8 @@ def refuse_if_lost(pool: Pool) -> None:
     """
     command = script.command([guard(pool)], deadline_s=_GUARD_WITHIN_S)
     reports: dict[str, Mapping[str, script.Part]] = {}
-    for name, result in pool.run_everywhere(command, within_s=_GUARD_WITHIN_S).succeeded.items():
+    commands = dict.fromkeys(pool.hosts if names is None else names, command)
+    for name, result in pool.run(commands, within_s=_GUARD_WITHIN_S).succeeded.items():
         with suppress(HostError):
             reports[name] = script.read_parts(result)
     refuse_lost(reports)

@@ -35,7 +35,7 @@ from glusterlab.raw import RawStore
 from glusterlab.sample import SampleRun, Site
 from glusterlab.spec import Campaign, Cluster, build_plan, dump_yaml
 
-PHASES = ("prepare", "before", "workload", "after", "judge", "store")
+PHASES = ("guard", "prepare", "before", "workload", "after", "judge", "store")
 DEADLINE_S = 1800.0
 
 
@@ -84,6 +84,8 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
                 began = time.monotonic()
                 if cut is not None:
                     threading.Timer(1.0, many_hosts.set_link, (cut, "down")).start()
+                meter.phase("guard")
+                lock.refuse_if_lost(pool, [cluster.clients[0].name])
                 sample = SampleRun(Site(campaign, cluster, pool, meter), cell, volume, writer).execute()
             # judging ends, and storing begins, where the sample says that the phase took so long
             name, at, *_ = meter.marks[-1]
