@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from glusterlab.errors import RawStoreError
 from glusterlab.journal import Level
+from glusterlab.process import started
 from glusterlab.progress import Counts, Ending, Outcome, place_of
 from glusterlab.rawfiles import SCHEMA_VERSION, read_json, write_atomically
 from glusterlab.reasons import Status
@@ -181,20 +182,12 @@ class RunState(_Model):
         return cls(
             campaign=campaign,
             process=os.getpid(),
-            process_start=_process_start(os.getpid()),
+            process_start=started(os.getpid()),
             host=socket.gethostname(),
             began=at,
             updated=at,
             phase_began=at,
         )
-
-
-def _process_start(process: int) -> int | None:
-    """When a process of this machine started, in ticks; None when there is none, or the system does not tell."""
-    with suppress(OSError, IndexError, ValueError):
-        # the name before it may hold blanks and brackets
-        return int(Path(f"/proc/{process}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
-    return None
 
 
 Life = Literal["at work", "over", "gone", "elsewhere"]
@@ -213,7 +206,7 @@ def life(state: RunState) -> Life:
         return "over"
     if state.host != socket.gethostname():
         return "elsewhere"
-    start = _process_start(state.process)
+    start = started(state.process)
     return "at work" if start is not None and state.process_start in (None, start) else "gone"
 
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 from glusterlab.errors import GlusterlabError, HostError, LockLostError, UsageError
 from glusterlab.hosts import script
 from glusterlab.hosts.quoting import quote
+from glusterlab.process import started
 
 if TYPE_CHECKING:
     from glusterlab.hosts.connection import Command, Pool
@@ -110,11 +111,12 @@ class Owner:
 
 
 def _start_of(pid: int) -> str:
-    try:
+    """When a process started, and since which boot; empty when there is none."""
+    ticks = started(pid)
+    with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{boot}:{Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[19]}"
-    except (OSError, IndexError):
-        return ""
+        return "" if ticks is None else f"{boot}:{ticks}"
+    return ""
 
 
 @cache
