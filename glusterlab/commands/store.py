@@ -151,7 +151,7 @@ def publish(
 ) -> None:
     """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
     from glusterlab.publish import publish as copy
-    from glusterlab.publish.names import read_names
+    from glusterlab.publish.collect import read_names
     from glusterlab.report.publish import show_publish
     from glusterlab.report.terminal import bar
 

@@ -21,7 +21,8 @@ from glusterlab.imports.sample import judge as judge_imported
 from glusterlab.judge import Judgement, judge_again
 from glusterlab.manifest import MANIFEST, Manifest, list_files
 from glusterlab.publish import content
-from glusterlab.publish.names import Names, collect
+from glusterlab.publish.collect import collect
+from glusterlab.publish.names import Names
 from glusterlab.publish.rewrite import Rewriter
 from glusterlab.publish.scan import Left, Scanner
 from glusterlab.publish.words import is_value

@@ -11,7 +11,8 @@ import pytest
 
 from glusterlab.errors import RawStoreError, UsageError
 from glusterlab.publish import content
-from glusterlab.publish.names import Names, collect
+from glusterlab.publish.collect import collect
+from glusterlab.publish.names import Names
 from glusterlab.publish.rewrite import Rewriter
 from glusterlab.publish.scan import Left, Scanner
 from glusterlab.raw import RawStore

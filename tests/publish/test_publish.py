@@ -191,7 +191,7 @@ def test_the_same_thing_is_called_the_same_everywhere_and_again(own: Path, tmp_p
     address = text.split()[1]
     more = (made.path / SAMPLE / "workload/more.json").read_text()
     assert more == f'{{"address": "{address}", "{address}": 1.10, "by": "/home/user"}}'
-    from glusterlab.publish.names import read_names
+    from glusterlab.publish.collect import read_names
 
     again = publish(own, tmp_path / "again", given=read_names(made.names_file))
     assert everything(again.path) == everything(made.path)
