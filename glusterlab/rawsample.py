@@ -143,6 +143,11 @@ class SampleWriter:
         self._log: list[str] = []
         self._finished = False
 
+    @property
+    def round(self) -> int:
+        """The interleaved round that the sample belongs to, from 1; at most 0 for a warm-up."""
+        return int(self._place["round"])
+
     def __enter__(self) -> Self:
         return self
 

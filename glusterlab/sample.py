@@ -67,8 +67,8 @@ class Site:
     progress: Progress
     throttle: Throttle | None = None
 
-    def job(self, cell: Cell, volume: Volume) -> Job:
-        """Where and with what a cell is run."""
+    def job(self, cell: Cell, volume: Volume, dataset: str) -> Job:
+        """Where and with what a cell is run, its files in the directory `dataset` of the volume."""
         cluster = self.cluster
         shared = None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab"
         seconds = math.ceil(cluster.ssh.connect_timeout)
@@ -82,7 +82,7 @@ class Site:
             cell=cell,
             clients=cluster.clients,
             mount_point=volume.mount_point,
-            dataset_dir=f"{volume.dataset_root}/{cell.dataset}",
+            dataset_dir=f"{volume.dataset_root}/{dataset}",
             work_dir=cluster.work_dir,
             driver=cluster.clients[0],
             deadline_s=self.campaign.deadline,
@@ -171,7 +171,15 @@ class SampleRun:
 
     def _job(self, cell: Cell) -> Job:
         assert self.volume is not None, "a workload needs a volume"
-        return self.site.job(cell, self.volume)
+        return self.site.job(cell, self.volume, self._dataset)
+
+    @property
+    def _dataset(self) -> str:
+        """Directory of the files, another one in each round.
+
+        GlusterFS places files by their paths, and repeats that all meet one placement tell nothing of its spread.
+        """
+        return f"{self.cell.dataset}-r{self.writer.round}"
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
         """Files on hosts that belong into the sample's ``workload/`` folder."""
@@ -205,7 +213,7 @@ class SampleRun:
     def _preparation(self, cell: Cell) -> list[HostCommand]:
         """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
         assert self.volume is not None, "a workload needs a volume"
-        job = self.site.job(cell, self.volume)
+        job = self._job(cell)
         work_dir, _, name = job.tool_dir.rpartition("/")
         lines = ["set -e", script.call("gl_remove", work_dir, name), join(("mkdir", "-p", job.tool_dir))]
         if job.shared_dir is not None:
@@ -213,7 +221,7 @@ class SampleRun:
         for path, text in self._workload.uploads(job).items():
             lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
         needed = _ROOM * self.cell.bytes_written // 1024
-        lines.append(script.call("gl_make_room", self.volume.dataset_root, self.cell.dataset, needed))
+        lines.append(script.call("gl_make_room", self.volume.dataset_root, self._dataset, needed))
         first = HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)
         return [first, *self._workload.prepare(job)]
 

@@ -119,6 +119,10 @@ class WorkloadSpec(SpecModel):
     stands_for: Annotated[tuple[Size, ...], BeforeValidator(_one_or_more), AxisSchema()] | None = Field(
         default=None, description="size that a scaled file stands for: one for each file_size"
     )
+    length: Annotated[float, Field(gt=0, le=1000, allow_inf_nan=False)] = Field(
+        default=1.0,
+        description="how long files are against what stands_for and the scale ask for: 0.5 is half; not an axis",
+    )
     record_size: Axis[Size] | None = Field(default=None, description="bytes of one call of the tool")
     files_per_worker: Axis[Count] | None = None
     model: Axis[Label] | None = Field(default=None, description="a scale model of the cluster; only on a testbed")

@@ -149,6 +149,20 @@ class Hardware(SpecModel):
     notes: Text | None = None
 
 
+class ServerModel(SpecModel):
+    """A kind of server as it is bought: what a server with a backing's disks is, or stands for."""
+
+    model: Text
+    disks: Count = Field(description="data disks in its bays")
+    disk_model: Text | None = None
+    disk_capacity: Size | None = Field(default=None, description="of one data disk, such as 6 TB")
+    cpu_model: Text | None = None
+    memory: Text | None = None
+    network: Text | None = None
+    raid_controller: Text | None = None
+    nvme: Text | None = None
+
+
 class Backing(SpecModel):
     """Where bricks may lie, the same on every server: mounted file systems.
 
@@ -174,6 +188,9 @@ class Backing(SpecModel):
     )
     stripe_unit: Size | None = Field(default=None, description="chunk of the RAID array, for mkfs.xfs (su)")
     stripe_width: Count | None = Field(default=None, description="data disks of the RAID array, for mkfs.xfs (sw)")
+    server_model: Label | None = Field(
+        default=None, description="the entry of server_models that a server with these disks is, or stands for"
+    )
 
     @model_validator(mode="after")
     def _devices_fit(self) -> Backing:
@@ -233,6 +250,7 @@ class Cluster(SpecModel):
     servers: tuple[Host, ...] = Field(min_length=1)
     clients: tuple[Host, ...] = Field(min_length=1)
     hardware: Hardware
+    server_models: dict[Label, ServerModel] = Field(default={})
     backings: dict[Label, Backing] = Field(min_length=1)
     work_dir: HostPath = Field(default="/var/tmp/glusterlab", description="on every host; the suite makes and marks it")
     mount_root: HostPath = Field(default="/mnt/glusterlab", description="on clients; a volume is mounted below it")
@@ -292,6 +310,12 @@ class Cluster(SpecModel):
                 if _overlap(path, other_path):
                     raise problem(f"expected a directory apart from {other}, found {path} and {other_path}", key)
         for name, backing in self.backings.items():
+            if backing.server_model is not None and backing.server_model not in self.server_models:
+                known = ", ".join(self.server_models) or "none"
+                raise problem(
+                    f"expected one of server_models ({known}), found {backing.server_model!r}",
+                    *("backings", name, "server_model"),
+                )
             disks = len(backing.bricks) * backing.disks_per_brick
             # a small testbed may model an array of more disks than it has
             if self.testbed is None and disks > self.hardware.disks_per_server:

@@ -62,7 +62,7 @@ def count_points(campaign: Campaign) -> int:
     return layouts * len(campaign.access) * workloads
 
 
-def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cell, str | None]]:
+def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cell, str | None, float]]:
     """Cells of a campaign in the order of the file, each once.
 
     Parameters
@@ -73,14 +73,14 @@ def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cel
 
     Returns
     -------
-    list of (Cell, str or None)
-        The cell, and the reason of the exclusion that leaves it out.
+    list of (Cell, str or None, float)
+        The cell, the reason of the exclusion that leaves it out, and how long its files are to be, see `WorkloadSpec`.
     """
-    found: dict[str, tuple[Cell, str | None]] = {}
+    found: dict[str, tuple[Cell, str | None, float]] = {}
     for family, layout in expand_layouts(campaign):
         for spec in campaign.workloads:
             for cell in _cells(campaign, layout, spec, cluster):
-                found.setdefault(cell.id, (cell, _exclusion(campaign, family, cell)))
+                found.setdefault(cell.id, (cell, _exclusion(campaign, family, cell), spec.length))
     return list(found.values())
 
 

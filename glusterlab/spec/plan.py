@@ -17,7 +17,7 @@ AVAILABLE_ACCESS = ("native",)
 """Ways to reach a volume that this release can set up."""
 
 STANDS_FOR_TOLERANCE = 0.05
-"""How far file_size x scale may be from stands_for."""
+"""How far file_size x scale may be from stands_for times the stated length."""
 
 SMALLFILE_ADVICE = (
     "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
@@ -154,11 +154,11 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, smallfile: bool) 
     cells: list[Cell] = []
     not_runnable: list[tuple[Cell, str]] = []
     excluded: list[tuple[Cell, str]] = []
-    for cell, exclusion in expand(campaign, cluster):
+    for cell, exclusion, length in expand(campaign, cluster):
         if exclusion is not None:
             excluded.append((cell, exclusion))
             continue
-        reason = _why_not(cell, cluster, smallfile)
+        reason = _why_not(cell, cluster, smallfile) or _length_problem(cell, length, cluster)
         if reason is None:
             cells.append(cell)
         else:
@@ -217,15 +217,20 @@ def _model_problem(cell: Cell, cluster: Cluster) -> str | None:
         return f"{cluster.name} is a testbed: name one of its scale models by 'model' ({known})"
     if cluster.is_testbed and model.name not in cluster.scale_models:
         return f"{cluster.name} has no scale model {model.name!r}, it has {known}"
-    if cell.nominal_file_size_bytes == cell.file_size_bytes:
-        return None
-    ratio = cell.file_size_bytes * model.scale / cell.nominal_file_size_bytes
-    if abs(ratio - 1) > STANDS_FOR_TOLERANCE:
-        return (
-            f"file_size x scale {model.scale:g} is {ratio:.2f} of stands_for: expected within "
-            f"{STANDS_FOR_TOLERANCE:.0%}, change file_size or stands_for"
-        )
     return None
+
+
+def _length_problem(cell: Cell, length: float, cluster: Cluster | None) -> str | None:
+    """Why a file is not what it stands for: the scale, and the length that the campaign states, must lead there."""
+    if cluster is None or cell.nominal_file_size_bytes == cell.file_size_bytes:
+        return None
+    ratio = cell.file_size_bytes * cell.model.scale / cell.nominal_file_size_bytes
+    if abs(ratio / length - 1) <= STANDS_FOR_TOLERANCE:
+        return None
+    return (
+        f"file_size x scale {cell.model.scale:g} is {ratio:.3g} of stands_for: expected {length:g} within "
+        f"{STANDS_FOR_TOLERANCE:.0%}, change file_size or stands_for, or state 'length: {ratio:.3g}'"
+    )
 
 
 def _layout_problem(layout: Layout, cluster: Cluster) -> str | None:

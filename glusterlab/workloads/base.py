@@ -172,8 +172,8 @@ class Job:
         """The script that `ssh_wrapper` is.
 
         ssh keeps the first value that it is given for an option, so these options win over a tool's own (smallfile
-        would turn the check of host keys off). Workers on one host share its first connection, which lasts until the
-        last of them has ended: IOzone starts its workers one after the other, and each key exchange costs time.
+        would turn the check of host keys off). Workers on one host share a connection that is open, see
+        `over_open_connections`.
 
         What it starts on another host carries the mark of this run, so that a worker is known as the suite's also
         when it has not yet gone to its directory: the driver may be gone by then.
@@ -181,6 +181,29 @@ class Job:
         shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
         options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
         return _SSH_WRAPPER.replace("OPTIONS", options)
+
+    def over_open_connections(self, command: str) -> str:
+        """A script that runs a command while `ssh_wrapper` has a connection open to every client with several workers.
+
+        IOzone starts its workers one after the other, and detaches them, so that a connection ends with the start of
+        its worker, and each worker costs a key exchange: 0.24 s of 0.45 s, seen with 48 workers on 12 clients.
+
+        Parameters
+        ----------
+        command : str
+            Quoted; the script ends with its exit code.
+        """
+        hosts = [host.name for host in self.clients[: self.cell.workers]]
+        if self.cell.workers <= len(hosts):
+            return command
+        words, ssh = " ".join(quote(host) for host in hosts), quote(self.ssh_wrapper)
+        # a connection that cannot be made is no failure yet: the command says it itself
+        return (
+            f'for host in {words}; do {ssh} -M -N -f "$host" </dev/null >/dev/null 2>&1 & done; wait\n'
+            f"{command}\ncode=$?\n"
+            f'for host in {words}; do {ssh} -O exit "$host" >/dev/null 2>&1; done\n'
+            "exit $code"
+        )
 
 
 @dataclass(frozen=True)

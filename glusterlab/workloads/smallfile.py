@@ -9,7 +9,6 @@ nothing that is measured. A create goes on until all files are there; its count 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,6 +124,8 @@ class Smallfile:
             *("--file-size", str(cell.file_size_bytes // KB)),
             *(() if record is None else ("--record-size", str(record // KB))),
             *("--prefix", PREFIX, "--stonewall", "Y", "--response-times", "N", "--min-dirs-per-sec", "1"),
+            # the patience of its starting gate grows with the directories that it counts: it shall count one per worker
+            *("--files-per-dir", str(_files_per_dir(cell.files_per_worker))),
             *("--output-json", self._json(job), *cell.options),
         )
         # words of the script, not an environment variable: the PATH of the host must stay behind the wrapper's folder
@@ -153,9 +154,14 @@ class Smallfile:
         return _result(found[0], cell)
 
 
+def _files_per_dir(files: int) -> int:
+    """One directory for a worker with few files; from a hundred on, as smallfile does it."""
+    return min(files + 1, FILES_PER_DIR)
+
+
 def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: int) -> str:
-    # smallfile nests directories from the eleventh of a thread on; those it makes itself
-    last = min(math.ceil(files / FILES_PER_DIR), DIRS_PER_DIR - 1)
+    # smallfile numbers files from 1, and nests directories from the eleventh of a thread on; those it makes itself
+    last = min(files // _files_per_dir(files), DIRS_PER_DIR - 1)
     words = " ".join(quote(host) for host in hosts)
     trees = " ".join(f"{quote(dataset_dir)}/{tree}" for tree in ("file_srcdir", "file_dstdir"))
     return (

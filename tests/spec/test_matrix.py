@@ -132,7 +132,7 @@ def test_another_seed_gives_another_order(campaign: Campaign, cluster: Cluster) 
 
 
 def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
-    ids = {cell.slug: cell.id for cell, _ in expand(campaign, cluster)}
+    ids = {cell.slug: cell.id for cell, *_ in expand(campaign, cluster)}
     slug = "iozone-write-4gib-disperse-12x4+2-jbod-native-w4"
     assert ids[slug] == f"{slug}-7c54e0e4"
 
@@ -142,7 +142,7 @@ def test_labels_are_not_part_of_the_id(write: Write) -> None:
     renamed = load_campaign(write("campaign.yaml", CAMPAIGN, {"large-file": "big", "name: mirror": "name: raid"}))
     before = load_campaign(write("campaign.yaml", CAMPAIGN))
     known = load_cluster(write("cluster.yaml", CLUSTER))
-    assert [c.id for c, _ in expand(renamed, cluster)] == [c.id for c, _ in expand(before, known)]
+    assert [c.id for c, *_ in expand(renamed, cluster)] == [c.id for c, *_ in expand(before, known)]
 
 
 def test_a_dataset_is_shared_by_write_and_read_alone(campaign: Campaign, cluster: Cluster) -> None:
@@ -170,7 +170,7 @@ def test_lists_are_axes(write: Write, cluster: Cluster) -> None:
     names = [found.name for _, found in expand_layouts(campaign)]
     assert names[:2] == ["mirror-3x2-lookup-optimize-on", "mirror-3x2-lookup-optimize-off"]
     assert len(set(names)) == len(names) == 5
-    found = [cell for cell, _ in expand(campaign, cluster)]
+    found = [cell for cell, *_ in expand(campaign, cluster)]
     assert len({cell.id for cell in found}) == len(found) == 5 * (2 * 2 * 2 * 2 + 4)
     assert {(c.file_size_bytes, c.nominal_file_size_bytes) for c in found if c.tool == "iozone"} == {
         (20 << 20, 4 << 30),

@@ -36,7 +36,7 @@ def up(
     name: NameOption = "default",
     servers: Annotated[int, typer.Option(help="Servers of the pool.")] = 6,
     clients: Annotated[int, typer.Option(help="Clients, which make the load.")] = 12,
-    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server.")] = 12,
+    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server; 24 for the guide's dense one.")] = 12,
     arrays: Annotated[int, typer.Option(help="RAID 6 arrays of each server, each modelled as one device.")] = 1,
     scale: Annotated[
         float, typer.Option(help="How much slower disks and links are for large files; 200 means 1:200.")
@@ -44,6 +44,9 @@ def up(
     small_file_scale: Annotated[
         float, typer.Option(help="The same for small files, where operations/s are scaled as well.")
     ] = 20.0,
+    medium_file_scale: Annotated[
+        float, typer.Option(help="The same for files of a few MB, which keep their size; operations/s are not limited.")
+    ] = 60.0,
     release: Annotated[
         str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
     ] = "bookworm",
@@ -78,6 +81,7 @@ def up(
         arrays=arrays,
         scale=scale,
         small_file_scale=small_file_scale,
+        medium_file_scale=medium_file_scale,
         release=release,
         subnet=subnet,
         disk_size_bytes=disk_size_bytes,

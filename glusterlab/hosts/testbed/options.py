@@ -1,10 +1,12 @@
 """What a testbed is made of: how many hosts and disks, which release, at which scale, on which addresses.
 
-The hardware figures are those of the guide's standard servers (Supermicro guide, appendix A: one disk
-205 and 212 MB/s, a RAID 6 array of 12 disks 1,224 and 1,107 MB/s, servers with 2 x 10 GbE, clients with
-10 GbE). Operations per second are not in the guide: `DISK_OPERATIONS` is what a 7,200 rpm disk does
-with a queue, and an array of 12 reads at 12 times that. Writes of an array are limited to what a controller's
-write-back cache leaves of the RAID 6 penalty; runbooks/testbed says how sure that is.
+The hardware figures are those of the guide's servers (Supermicro guide, appendix A: one disk 205 and 212 MB/s, a
+RAID 6 array of 12 disks 1,224 and 1,107 MB/s, servers with 2 x 10 GbE, clients with 10 GbE). Operations per second are
+not in the guide: `DISK_OPERATIONS` is what a 7,200 rpm disk does with a queue, and an array of 12 reads at 12 times
+that. A small random write costs RAID 6 six operations on disks, so an array does 12 x 170 / 6 = 340 a second. A small
+file costs its brick three writes: data, log and inode. The first two are sequential, and a controller's write-back
+cache gathers them, so that three requests cost one random write: `ARRAY_WRITE_OPERATIONS`. runbooks/testbed says how
+sure that is.
 """
 
 from __future__ import annotations
@@ -22,7 +24,34 @@ RELEASES = {"bookworm": "10.3", "trixie": "11.1"}
 MAX_HOSTS_PER_ROLE = 99
 DISK_OPERATIONS = 170.0
 ARRAY_DISKS = 12
-ARRAY_WRITE_OPERATIONS = 1000.0
+ARRAY_WRITE_OPERATIONS = 1000.0  # 3 x 340, to a round number
+
+
+SERVER_MODELS: dict[str, dict[str, str | int]] = {
+    "standard": {
+        "model": "Supermicro SSG-6028R-E1CR12H",
+        "disks": 12,
+        "disk_model": "Seagate ST6000NM0034, 7,200 rpm SAS",
+        "disk_capacity": "6 TB",
+        "cpu_model": "2 x Intel Xeon E5-2630 v4, 2.2 GHz, 10 cores",
+        "memory": "64 GB",
+        "network": "2 x 10 GbE (Intel X540), bonded",
+        "raid_controller": "LSI SAS3 3108",
+        "nvme": "up to 4",
+    },
+    "dense": {
+        "model": "Supermicro SSG-6028R-E1CR24N",
+        "disks": 24,
+        "disk_model": "Seagate ST6000NM0034, 7,200 rpm SAS",
+        "disk_capacity": "6 TB",
+        "cpu_model": "2 x Intel Xeon E5-2650 v4, 2.2 GHz, 12 cores",
+        "memory": "128 GB",
+        "network": "2 x 10 GbE (Intel X550T), bonded",
+        "raid_controller": "LSI SAS3 3108",
+        "nvme": "up to 4",
+    },
+}
+"""The guide's two servers (Tested architectures), as entries of ``server_models``: what a testbed's stand for."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +101,7 @@ class TestbedOptions:
     arrays: int = 1
     scale: float = 200.0
     small_file_scale: float = 20.0
+    medium_file_scale: float = 60.0
     release: str = "bookworm"
     subnet: str = "10.77.0.0/24"
     disk_size_bytes: int = 4 << 30
@@ -89,7 +119,12 @@ class TestbedOptions:
                 raise UsageError(f"--{what} {count}: expected {least} to {MAX_HOSTS_PER_ROLE}")
         if not 0 <= self.disks <= 36 or not 0 <= self.arrays <= 4 or self.disks + self.arrays < 1:
             raise UsageError("expected 0 to 36 --disks and 0 to 4 --arrays, and at least one of them, on each server")
-        for what, scale in (("--scale", self.scale), ("--small-file-scale", self.small_file_scale)):
+        scales = {
+            "--scale": self.scale,
+            "--small-file-scale": self.small_file_scale,
+            "--medium-file-scale": self.medium_file_scale,
+        }
+        for what, scale in scales.items():
             if not 1 <= scale <= 10000:
                 raise UsageError(f"{what} {scale:g}: expected 1 (full speed) to 10000")
         if self.release not in RELEASES:
@@ -108,6 +143,7 @@ class TestbedOptions:
         """Scale models that this testbed offers, by name."""
         return {
             "large-file": Model(self.scale, operations=False),
+            "medium-file": Model(self.medium_file_scale, operations=False),
             "small-file": Model(self.small_file_scale, operations=True),
         }
 

@@ -12,7 +12,7 @@ import platformdirs
 
 from glusterlab.errors import TestbedError
 from glusterlab.hosts.testbed.disks import Disk, mount_points
-from glusterlab.hosts.testbed.options import ARRAY_DISKS, Device, HardwareModel, TestbedOptions
+from glusterlab.hosts.testbed.options import ARRAY_DISKS, SERVER_MODELS, Device, HardwareModel, TestbedOptions
 
 SCHEMA_VERSION = 1
 MARKER = ".glusterlab-testbed"
@@ -107,15 +107,30 @@ class State:
             ) from error
 
 
+def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:
+    """A server with more disks than a standard one has two sets: the first disks stand for it, all for a dense one."""
+
+    def backing(kind: str, bricks: list[str], disks_per_brick: int) -> dict[str, Any]:
+        model = "standard" if len(bricks) * disks_per_brick <= ARRAY_DISKS else "dense"
+        return {"kind": kind, "bricks": bricks, "disks_per_brick": disks_per_brick, "server_model": model}
+
+    backings = {}
+    if disks:
+        backings["jbod"] = backing("jbod", disks[:ARRAY_DISKS], 1)
+    if arrays:
+        backings["raid6"] = backing("raid6", arrays[:1], ARRAY_DISKS)
+    if len(disks) > ARRAY_DISKS:
+        backings["jbod-dense"] = backing("jbod", disks, 1)
+    if len(arrays) > 1:
+        backings["raid6-dense"] = backing("raid6", arrays, ARRAY_DISKS)
+    return backings
+
+
 def cluster_specification(state: State) -> dict[str, Any]:
     """The testbed as the content of a cluster.yaml."""
     options, hardware = state.options, state.options.hardware
     points = mount_points(options)
-    backings: dict[str, Any] = {}
-    if points["disk"]:
-        backings["jbod"] = {"kind": "jbod", "bricks": points["disk"], "disks_per_brick": 1}
-    if points["array"]:
-        backings["raid6"] = {"kind": "raid6", "bricks": points["array"], "disks_per_brick": ARRAY_DISKS}
+    backings = _backings(points["disk"], points["array"])
     servers = [
         {
             "name": host,
@@ -142,9 +157,12 @@ def cluster_specification(state: State) -> dict[str, Any]:
             "server_link": f"{hardware.server_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
             "client_link": f"{hardware.client_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
         },
+        "server_models": {
+            name: SERVER_MODELS[name] for name in dict.fromkeys(b["server_model"] for b in backings.values())
+        },
         "backings": backings,
         "shared_dir": SHARED_FOLDER,
-        "telemetry": {"interval": "1 s"},
+        "telemetry": {"interval": "2 s"},
         "scale_models": {
             name: {"scale": model.scale, "operations": model.operations} for name, model in options.models.items()
         },
