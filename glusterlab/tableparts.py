@@ -46,6 +46,8 @@ class SampleJob:
     sample : Sample
     cell : Cell
     gluster_version : str
+    kind, server_model : str
+        Of the cell's backing, for the samples table.
     files : mapping of str to int
         The sample's files by path below the campaign's folder, and their sizes in bytes.
     """
@@ -54,6 +56,8 @@ class SampleJob:
     sample: Sample
     cell: Cell
     gluster_version: str
+    kind: str
+    server_model: str
     files: Mapping[str, int]
 
     @property
@@ -204,6 +208,8 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "type": cell.layout.type,
         "geometry": cell.layout.geometry,
         "backing": cell.layout.backing,
+        "kind": job.kind,
+        "server_model": job.server_model,
         **{name: getattr(cell, name) for name in ("access", "tool", "operation", "file_size_bytes", "workers")},
         "nominal_file_size_bytes": cell.nominal_file_size_bytes,
         "record_size_bytes": cell.record_size_bytes,

@@ -348,7 +348,8 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
     for sample, job in zip(samples, _jobs(campaign, samples), strict=True):
         name = _part_name(job.folder)
         words = {file: campaign.versions[file] for file in (*job.files, f"cells/{sample.cell_id}/cell.json")}
-        key = _digest(base, {**words, "gluster": job.gluster_version, "campaign": sample.campaign})
+        known = {"gluster": job.gluster_version, "kind": job.kind, "server_model": job.server_model}
+        key = _digest(base, {**words, **known, "campaign": sample.campaign})
         kept = kept_part(folder, name, key, seen)
         if kept is None:
             jobs.append(job)
@@ -383,8 +384,12 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
 
 def _jobs(campaign: OpenCampaign, samples: Sequence[Sample]) -> list[SampleJob]:
     cells = campaign.store.cells()
+    from glusterlab.spec.load import load_cluster
+
     environment = campaign.store.environment()
     path = campaign.store.path
+    cluster = path / "cluster.yaml"
+    backings = load_cluster(cluster).backings if cluster.is_file() else {}
     if unknown := sorted({sample.cell_id for sample in samples} - cells.keys()):
         raise RawStoreError(f"{path}: expected a cell.json for {unknown[0]}, found none", path=path)
     jobs = []
@@ -392,7 +397,10 @@ def _jobs(campaign: OpenCampaign, samples: Sequence[Sample]) -> list[SampleJob]:
         folder = f"cells/{sample.cell_id}/sample-{sample.sample:02d}"
         files = {name: int(word.split()[0]) for name, word in campaign.by_sample.get(folder, {}).items()}
         version = gluster_versions(environment, sample.servers)
-        jobs.append(SampleJob(campaign.place, sample, cells[sample.cell_id], version, files))
+        cell = cells[sample.cell_id]
+        backing = backings.get(cell.layout.backing)
+        kind, model = (cell.layout.backing, None) if backing is None else (backing.kind, backing.server_model)
+        jobs.append(SampleJob(campaign.place, sample, cell, version, kind, model or "", files))
     return jobs
 
 

@@ -34,6 +34,8 @@ def build_samples(
                 "status": "valid",
                 "warmup": False,
                 **dict(zip(("layout", "type", "geometry", "backing"), layout, strict=True)),
+                "kind": layout[3],
+                "server_model": "",
                 "access": "native",
                 "tool": tool,
                 "operation": operation,

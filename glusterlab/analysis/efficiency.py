@@ -145,11 +145,12 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     """
     values: list[float] = []
     sources: list[str] = []
-    names = ["quantity", "type", "geometry", "backing", "access", "operation"]
+    # a study names the kind of a backing, a cluster file may name it as it likes
+    names = dict.fromkeys(["quantity", "type", "geometry", "access", "operation"]) | {"backing": "kind"}
     for row in summary.to_dict("records"):
         match = published
-        for name in names:
-            match = match[match[name].astype(str) == str(row[name])]
+        for name, own in names.items():
+            match = match[match[name].astype(str) == str(row[own or name])]
         match = match[same_size(match["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
         values.append(float(match["value"].iloc[0]) if len(match) else math.nan)
         sources.append(str(match["source"].iloc[0]) if len(match) else "")

@@ -43,6 +43,8 @@ IDENTITY = [
     "type",
     "geometry",
     "backing",
+    "kind",
+    "server_model",
     "access",
     "tool",
     "file_size_bytes",
@@ -62,8 +64,8 @@ SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
 """Columns of a summary."""
 
 
-def layout_label(type_: str, geometry: str, backing: str) -> str:
-    """A layout as figures name it; what is no GlusterFS volume has the name of what it lies on.
+def layout_label(type_: str, geometry: str, kind: str) -> str:
+    """A layout as figures name it, with the kind of its backing; what is no volume has the name of what it lies on.
 
     Examples
     --------
@@ -73,8 +75,8 @@ def layout_label(type_: str, geometry: str, backing: str) -> str:
     'gpfs'
     """
     if type_ == "other":
-        return BACKING_LABELS.get(backing, backing)
-    return f"{type_} {geometry}, {BACKING_LABELS.get(backing, backing)}"
+        return BACKING_LABELS.get(kind, kind)
+    return f"{type_} {geometry}, {BACKING_LABELS.get(kind, kind)}"
 
 
 def valid_samples(samples: pd.DataFrame) -> pd.DataFrame:
@@ -134,10 +136,19 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
         size and workers.
     """
     table = samples.copy()
-    names = table[["type", "geometry", "backing"]].astype(str)
+    names = table[["type", "geometry", "kind"]].astype(str)
     table["series"] = [layout_label(*row) for row in names.itertuples(index=False, name=None)]
     point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
-    for column in ("layout", "access", "record_size_bytes", "files_per_worker", "file_size_bytes", "scale", "cell_id"):
+    for column in (
+        "backing",
+        "layout",
+        "access",
+        "record_size_bytes",
+        "files_per_worker",
+        "file_size_bytes",
+        "scale",
+        "cell_id",
+    ):
         if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
             break
         mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1

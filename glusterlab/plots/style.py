@@ -110,7 +110,7 @@ _MARKERS = ("s", "o", "^", "D", "v", "p", "h", "P")
 _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "|||", "---")
 
 
-def layout_style(type_: str, geometry: str, backing: str) -> LayoutStyle:
+def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
     """Colour, marker and hatching of a layout.
 
     Layouts that no study has get them from a digest of their identity, within the hues of their type: stable
@@ -121,10 +121,10 @@ def layout_style(type_: str, geometry: str, backing: str) -> LayoutStyle:
     >>> layout_style("replicate", "3x2", "raid6").colour
     '#1f4e89'
     """
-    known = _KNOWN.get((type_, geometry, backing))
+    known = _KNOWN.get((type_, geometry, kind))
     if known is not None:
         return known
-    digest = hashlib.sha256("\0".join((type_, geometry, backing)).encode()).digest()
+    digest = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
     hues = _FAMILIES.get(type_, _OTHERS)
     return LayoutStyle(
         hues[digest[0] % len(hues)], _MARKERS[digest[1] % len(_MARKERS)], _HATCHES[digest[2] % len(_HATCHES)]
@@ -132,8 +132,8 @@ def layout_style(type_: str, geometry: str, backing: str) -> LayoutStyle:
 
 
 def row_style(row: pd.Series) -> LayoutStyle:
-    """`layout_style` of a row that has the columns ``type``, ``geometry`` and ``backing``."""
-    return layout_style(str(row["type"]), str(row["geometry"]), str(row["backing"]))
+    """`layout_style` of a row that has the columns ``type``, ``geometry`` and ``kind``."""
+    return layout_style(str(row["type"]), str(row["geometry"]), str(row["kind"]))
 
 
 IMPORTED = "imported, conditions not recorded"

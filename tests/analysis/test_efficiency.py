@@ -53,7 +53,7 @@ def test_efficiency_is_at_the_best_workers_with_scale_and_guide(large_samples: p
 def test_published_values_need_the_same_layout_and_access(large_samples: pd.DataFrame) -> None:
     rows = per_disk(summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s"))
     numbers = published.load(PUBLISHED, "supermicro-2017")
-    for column, other in (("geometry", "24x(4+2)"), ("access", "nfs"), ("backing", "raid6")):
+    for column, other in (("geometry", "24x(4+2)"), ("access", "nfs"), ("kind", "raid6")):
         changed = rows[rows["type"] == "disperse"].assign(**{column: other})
         assert with_published(changed, numbers)["published"].isna().all()
 
