@@ -1,15 +1,13 @@
-"""The page figures/<campaign>/index.html: every figure with its caption and numbers, and what was not measured.
+"""The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
 
-Beside ``figNN-<slug>.svg``, ``.png`` and ``.csv`` a notebook may leave ``figNN-<slug>.json`` with ``title``,
-``caption`` and ``alt``; without it the file name speaks. With a ``reason`` in it, this is a figure of the study that
-the campaign does not measure. The page holds no date: the same files give the same bytes.
+Beside pictures and CSV a notebook may leave ``<name>.json`` with ``title``, ``caption`` and ``alt``; without it the
+file name speaks. With a ``reason`` in it, this is a figure or table that the campaign does not measure. The page holds
+no date: the same files give the same bytes.
 """
 
 from __future__ import annotations
 
-import csv
 import json
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,56 +15,28 @@ from typing import Any
 from urllib.parse import quote
 
 from glusterlab.errors import GlusterlabError
+from glusterlab.outputs import PICTURES, OutputName, output_files
+from glusterlab.showntable import Table
 
 TEMPLATES = Path(__file__).parent / "templates"
-MAX_ROWS = 40
-"""Rows of a table on the page; the CSV file has all."""
-MAX_CHARACTERS = 40
-"""Longest value of a column on the page: lists of samples are for the CSV file."""
-
-_NAME = re.compile(r"fig(?P<number>\d{2,3})-(?P<slug>[a-z0-9.+()x-]+)")
-_PICTURES = (".svg", ".png")
-
-
-@dataclass(frozen=True)
-class Table:
-    """The part of a CSV file that fits on a page.
-
-    Attributes
-    ----------
-    header : tuple of str
-        Columns that differ from row to row and are short.
-    rows : tuple of tuple of str
-        At most `MAX_ROWS`.
-    numeric : tuple of bool
-        Whether a column holds numbers only.
-    same : tuple of (str, str)
-        Columns with one value in all rows, and the value.
-    more : int
-        Rows that only the CSV file has.
-    """
-
-    header: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
-    numeric: tuple[bool, ...] = ()
-    same: tuple[tuple[str, str], ...] = ()
-    more: int = 0
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One figure of the page.
+    """One figure or table of the page.
 
     Attributes
     ----------
     name : str
         Of its files, without suffix.
+    label : str
+        ``Figure 5``, ``Table 3``; empty where it is the project's own.
     picture : str
-        The file shown: SVG, or PNG where there is none.
+        The file shown: SVG, or PNG where there is none; empty for a table.
     files : tuple of str
         Pictures and CSV, as links.
     table : Table
-        Numbers of the CSV, as the page shows them.
+        Numbers of the CSV, as the page shows them: of a table all, of a figure what tells rows apart.
     notebook : str
         That made it; empty when not known.
     earlier : bool
@@ -74,7 +44,7 @@ class Figure:
     """
 
     name: str
-    number: int
+    label: str
     title: str
     caption: str
     alt: str
@@ -87,17 +57,20 @@ class Figure:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A figure of the study that the campaign does not have, and why."""
+    """A figure or table that the campaign does not have, and why."""
 
-    number: int
+    label: str
     title: str
     reason: str
+
+
+_WORDS = {"fig": "Figure", "tab": "Table"}
 
 
 def collect(
     folder: Path, made_by: Mapping[str, str], earlier: Collection[str] = ()
 ) -> tuple[list[Figure], list[NotMeasured]]:
-    """The figures in a folder, and those that were not measured, by number.
+    """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
 
     Parameters
     ----------
@@ -109,35 +82,44 @@ def collect(
     """
     figures: list[Figure] = []
     missing: list[NotMeasured] = []
-    for name in sorted({path.stem for path in folder.glob("fig*.*") if path.suffix in (*_PICTURES, ".json")}):
-        match = _NAME.fullmatch(name)
-        if match is None:
-            continue
-        number, words = int(match["number"]), match["slug"].replace("-", " ")
+    for name in sorted({path.stem for path in output_files(folder)}, key=_place):
+        output = OutputName.parse(name)
+        assert output is not None
+        label = f"{_WORDS[output.kind]} {output.number}" if output.kind in _WORDS else ""
         caption = _caption(folder / f"{name}.json")
-        title = str(caption.get("title") or words.capitalize())
+        title = str(caption.get("title") or output.words)
         if caption.get("reason"):
-            missing.append(NotMeasured(number, title, str(caption["reason"])))
+            missing.append(NotMeasured(label, title, str(caption["reason"])))
             continue
-        pictures = [f"{name}{suffix}" for suffix in _PICTURES if (folder / f"{name}{suffix}").is_file()]
-        if not pictures:
-            continue
+        pictures = [f"{name}.{suffix}" for suffix in PICTURES if (folder / f"{name}.{suffix}").is_file()]
         numbers = folder / f"{name}.csv"
+        is_table = not pictures and (output.kind == "tab" or caption.get("kind") == "table")
+        if not pictures and not (is_table and numbers.is_file()):
+            continue
+        files = (*pictures, *([numbers.name] if numbers.is_file() else []))
+        text = _csv(numbers)
         figures.append(
             Figure(
                 name=name,
-                number=number,
+                label=label,
                 title=title,
                 caption=str(caption.get("caption") or ""),
-                alt=str(caption.get("alt") or f"Figure {number}: {title}"),
-                picture=pictures[0],
-                files=(*pictures, *([numbers.name] if numbers.is_file() else [])),
-                table=_table(numbers),
-                notebook=made_by.get(pictures[0], str(caption.get("notebook") or "")),
-                earlier=pictures[0] in earlier,
+                alt=str(caption.get("alt") or f"{label}: {title}".removeprefix(": ")),
+                picture="" if is_table else pictures[0],
+                files=files,
+                table=Table.whole(text) if is_table else Table.numbers(text),
+                notebook=made_by.get(files[0], str(caption.get("notebook") or "")),
+                earlier=files[0] in earlier,
             )
         )
-    return sorted(figures, key=lambda figure: (figure.number, figure.name)), sorted(missing, key=lambda m: m.number)
+    return figures, missing
+
+
+def _place(name: str) -> tuple[int, int, str]:
+    output = OutputName.parse(name)
+    if output is None or output.number is None:
+        return 2, 0, name
+    return int(output.kind == "tab"), output.number, name
 
 
 def _caption(path: Path) -> dict[str, Any]:
@@ -148,49 +130,11 @@ def _caption(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _table(path: Path) -> Table:
+def _csv(path: Path) -> str:
     try:
-        with path.open(newline="", encoding="utf-8") as file:
-            header, *lines = list(csv.reader(file))
-    except (OSError, ValueError, csv.Error):
-        return Table()
-    columns = [(name, [line[n] if n < len(line) else "" for line in lines]) for n, name in enumerate(header)]
-    columns = [(name, values) for name, values in columns if any(values) and max(map(len, values)) <= MAX_CHARACTERS]
-    constant = [name for name, values in columns if len(lines) > 1 and len(set(values)) == 1]
-    varying = [(name, values[:MAX_ROWS]) for name, values in columns if name not in constant]
-    return Table(
-        header=tuple(name for name, _ in varying),
-        rows=tuple(zip(*([shown(value) for value in values] for _, values in varying), strict=True)),
-        numeric=tuple(all(_is_number(value) for value in values if value) for _, values in varying),
-        same=tuple((name, shown(values[0])) for name, values in columns if name in constant),
-        more=max(0, len(lines) - MAX_ROWS),
-    )
-
-
-def _is_number(value: str) -> bool:
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return True
-
-
-def shown(value: str) -> str:
-    """A value of a CSV file as the page shows it: four significant digits, whole numbers from 1,000.
-
-    Examples
-    --------
-    >>> shown("83684210.5"), shown("0.123456"), shown("12"), shown("3x2"), shown("nan")
-    ('83,684,210', '0.1235', '12', '3x2', '')
-    """
-    if not _is_number(value):
-        return value
-    number = float(value)
-    if number != number:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
         return ""
-    if abs(number) >= 1000 and abs(number) != float("inf"):
-        return f"{number:,.0f}"
-    return f"{number:.4g}"
 
 
 def write_index(

@@ -29,12 +29,11 @@ from glusterlab.errors import GlusterlabError, ReproduceError, UsageError
 from glusterlab.figurestate import STATE, State, drop, figures_of, intact, put
 from glusterlab.fingerprint import NotebookSource, Signatures, check_raw, environment_parts, key
 from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.outputs import output_files
 from glusterlab.storage import Remote, place
 
 if TYPE_CHECKING:
     from distributed import Client
-
-_FIGURES = "fig[0-9][0-9]-*.*"
 
 Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
 
@@ -311,7 +310,7 @@ class _Run:
         if keep_figures:
             return bool(gone)
         kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
-        abandoned = [path for path in figures.glob(_FIGURES) if path.is_file() and path.name not in kept]
+        abandoned = [path for path in output_files(figures) if path.name not in kept]
         for path in abandoned:
             path.unlink()
         return bool(gone or abandoned)
@@ -324,7 +323,7 @@ class _Run:
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
                 if self._key(campaign, source, digest) == entry["key"]:
                     current.update(entry["outputs"])
-        return sorted(path.name for path in campaign.figures.glob(_FIGURES) if path.name not in current)
+        return [path.name for path in output_files(campaign.figures) if path.name not in current]
 
     def _key(self, campaign: _Campaign, source: NotebookSource, digest: str) -> str:
         parameters = self._parameters(campaign)

@@ -1,7 +1,7 @@
 """What a notebook starts with: its parameters resolved, the campaign's tables, published numbers, and where figures go.
 
 A notebook is one section of the guide. `open_section` is its first call; `Section.show` draws, saves and shows a
-figure, or says that the campaign has not measured it.
+figure, `Section.show_table` a table, or they say that the campaign has not measured it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from glusterlab import published
 from glusterlab.errors import DataError
 from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.outputs import PICTURES, OutputName
 from glusterlab.storage import is_url
 
 if TYPE_CHECKING:
@@ -22,20 +23,28 @@ if TYPE_CHECKING:
     from glusterlab.analysis.saturation import Limits
     from glusterlab.baseline import Baseline
     from glusterlab.plots.style import Provenance, SavedFigure
+    from glusterlab.showntable import SavedTable
     from glusterlab.spec.cluster import Cluster
     from glusterlab.tables import Tables
 
 
 @dataclass(frozen=True, slots=True)
 class NotMeasured:
-    """Stands where a figure would be; a notebook shows its sentence."""
+    """Stands where a figure or a table would be; a notebook shows its sentence.
+
+    Attributes
+    ----------
+    number : str
+        ``F5`` or ``T3``; empty where it is the project's own.
+    """
 
     number: str
     title: str
     reason: str
 
     def __repr__(self) -> str:
-        return f"{self.number}, {self.title}: not measured. {self.reason}"
+        name = f"{self.number}, {self.title}" if self.number else self.title
+        return f"{name}: not measured. {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,10 @@ class Section:
         Any of svg, png, csv.
     baseline : Baseline or None
         Of the same cluster, where there is one beside the campaign.
+    base : pathlib.Path
+        The project's folder, for what a notebook reads by its path in it.
+    published_folder : pathlib.Path
+        ``raw/published/<study>``.
     """
 
     tables: Tables
@@ -67,6 +80,8 @@ class Section:
     folder: Path
     formats: tuple[str, ...]
     baseline: Baseline | None = None
+    base: Path = Path()
+    published_folder: Path = Path()
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -96,7 +111,7 @@ class Section:
         Parameters
         ----------
         name : str
-            File name without suffix: ``fig05-large-files-by-workers``.
+            File name without suffix: ``fig05-large-files-by-workers``, or ``extra-...`` for one that the study lacks.
         table : pandas.DataFrame
             What is drawn; it becomes the CSV file.
         draw : callable
@@ -107,21 +122,71 @@ class Section:
             For the gallery: how to read the figure.
         missing : str
             Why there would be no rows, for `NotMeasured`.
+
+        Raises
+        ------
+        UsageError
+            When the name is of another form.
         """
         from glusterlab.plots.style import save, write_caption
 
-        number = f"F{int(name.split('-')[0].removeprefix('fig'))}"
+        output = OutputName.require(name, "fig", "extra")
         if table.empty:
-            for suffix in self.formats:
-                (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
-            write_caption(self.folder, name, title=title, reason=missing)
-            return NotMeasured(number, title, missing)
+            return self._not_measured(name, output, title, missing)
         if any(panel.limit for panel in settings.get("panels", ())):
             sources = sorted({limit.source for limit in settings.get("limits", {}).values() if limit.source})
             caption += f" Limits as measured by the baseline {', '.join(sources)}." if sources else ""
-        figure = draw(table, self.provenance, title=f"{number}  {title}", **settings)
-        write_caption(self.folder, name, title=title, caption=caption, alt=f"{number}: {title}. {caption}")
+        figure = draw(table, self.provenance, title=output.titled(title), **settings)
+        write_caption(
+            self.folder, name, title=title, caption=caption, alt=f"{output.titled(title, between=': ')}. {caption}"
+        )
         return save(figure, self.folder, name, table, self.formats)
+
+    def show_table(
+        self, name: str, frame: pd.DataFrame, *, title: str, caption: str, missing: str = ""
+    ) -> SavedTable | NotMeasured:
+        """Save a table with its caption, and return what the notebook shows.
+
+        Parameters
+        ----------
+        name : str
+            File name without suffix: ``tab03-bill-of-materials``, or ``extra-...`` for one that the study lacks.
+        frame : pandas.DataFrame
+            It becomes the CSV file, whatever the formats of figures are; its index is left out, and its columns are
+            shown under their names.
+        title : str
+            What is shown, without the table's number.
+        caption : str
+            For the gallery: how to read the table.
+        missing : str
+            Why there would be no rows, for `NotMeasured`.
+
+        Raises
+        ------
+        UsageError
+            When the name is of another form.
+        """
+        from glusterlab.plots.style import write_caption
+        from glusterlab.rawfiles import write_atomically
+        from glusterlab.showntable import SavedTable, Table, to_csv
+
+        output = OutputName.require(name, "tab", "extra")
+        if frame.empty:
+            return self._not_measured(name, output, title, missing or "The campaign has nothing to put into it.")
+        text = to_csv(frame)
+        write_caption(self.folder, name, kind="table", title=title, caption=caption)
+        path = self.folder / f"{name}.csv"
+        write_atomically(path, text.encode(), durable=False)
+        return SavedTable(name, output.titled(title), path, Table.whole(text))
+
+    def _not_measured(self, name: str, output: OutputName, title: str, reason: str) -> NotMeasured:
+        """Leave the reason, and no file of an earlier run."""
+        from glusterlab.plots.style import write_caption
+
+        for suffix in (*PICTURES, "csv"):
+            (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        write_caption(self.folder, name, title=title, reason=reason)
+        return NotMeasured(output.label, title, reason)
 
     def missing(self, tool: str, label: str, nominal_file_size_bytes: float | None = None) -> str:
         """Why a figure of some samples would be empty: there are none, or none of them is valid.
@@ -285,14 +350,17 @@ def open_section(
         imported=imported,
         half_width=_half_width(raw),
     )
+    project = project_root(base)
     # only this machine's folders are looked through for a baseline
     baseline = None if cluster is None or source != raw else find_baseline(raw, cluster)
     return Section(
         tables=loaded,
-        published=published.load(project_root(base) / "raw" / "published", study),
+        published=published.load(project / "raw" / "published", study),
         cluster=cluster,
         provenance=provenance,
         folder=folder,
         formats=chosen,
         baseline=baseline,
+        base=project,
+        published_folder=project / "raw" / "published" / study,
     )

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.gallery import MAX_ROWS, Table, collect, write_index
+from glusterlab.gallery import collect, write_index
+from glusterlab.showntable import MAX_ROWS, Table
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
 
@@ -32,13 +33,38 @@ def folder(tmp_path: Path) -> Path:
 
 def test_figures_are_collected_by_number(folder: Path) -> None:
     figures, missing = collect(folder, {"fig05-large-files.svg": "10-large-files"})
-    assert [(figure.number, figure.title, figure.notebook) for figure in figures] == [
-        (5, "4 GB <files>", "10-large-files"),
-        (14, "By file size", ""),
+    assert [(figure.label, figure.title, figure.notebook) for figure in figures] == [
+        ("Figure 5", "4 GB <files>", "10-large-files"),
+        ("Figure 14", "By file size", ""),
     ]
     assert figures[0].files == ("fig05-large-files.svg", "fig05-large-files.png", "fig05-large-files.csv")
     assert figures[1].table == Table()
-    assert [(entry.number, entry.reason) for entry in missing] == [(11, "no such cell in this campaign")]
+    assert [(entry.label, entry.reason) for entry in missing] == [("Figure 11", "no such cell in this campaign")]
+
+
+def test_tables_and_the_projects_own_figures_are_listed(folder: Path, tmp_path: Path) -> None:
+    (folder / "tab03-bill-of-materials.csv").write_text("part,note\nchassis,<b>\n")
+    (folder / "tab03-bill-of-materials.json").write_text(json.dumps({"title": "Parts", "caption": "From the guide."}))
+    (folder / "tab04-empty.json").write_text(json.dumps({"title": "More parts", "reason": "No such list."}))
+    (folder / "extra-links.svg").write_text(SVG)
+    (folder / "extra-claims.csv").write_text("claim\nreads are even\n")
+    (folder / "extra-claims.json").write_text(json.dumps({"title": "Claims", "kind": "table"}))
+    (folder / "extra-orphan.csv").write_text("claim\n")
+    figures, missing = collect(folder, {"tab03-bill-of-materials.csv": "30-price"}, ["extra-claims.csv"])
+    assert [(figure.label, figure.title, bool(figure.picture), figure.earlier) for figure in figures[2:]] == [
+        ("Table 3", "Parts", False, False),
+        ("", "Claims", False, True),
+        ("", "Links", True, False),
+    ]
+    assert figures[2].notebook == "30-price"
+    assert [entry.label for entry in missing] == ["Figure 11", "Table 4"]
+    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
+    page = Page(text)
+    assert {"tab03-bill-of-materials.csv", "extra-claims.csv", "#extra-claims"} <= set(page.links)
+    assert "&lt;b&gt;" in text
+    assert "<b>" not in text
+    assert "Table 4: More parts" in text
+    assert "extra-orphan" not in text
 
 
 def test_table_leaves_out_what_does_not_differ_or_fit(folder: Path) -> None:

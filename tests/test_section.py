@@ -15,6 +15,7 @@ from glusterlab.analysis import select, summarise
 from glusterlab.errors import DataError, UsageError
 from glusterlab.plots import SavedFigure, by_workers_figure
 from glusterlab.section import NotMeasured, Section, open_section
+from glusterlab.showntable import MAX_TABLE_ROWS, SavedTable
 
 CLUSTER = """
 schema_version: 1
@@ -118,6 +119,69 @@ def test_what_is_not_measured_is_said_and_leaves_no_old_figure(section: Section)
     assert repr(shown) == "F5, 4 GB files: not measured. No such cells."
     assert [path.name for path in section.folder.iterdir()] == ["fig05-by-workers.json"]
     assert json.loads((section.folder / "fig05-by-workers.json").read_text())["reason"] == "No such cells."
+
+
+def test_a_figure_of_the_projects_own_has_no_number(section: Section) -> None:
+    table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
+    section.show("extra-by-workers", table, by_workers_figure, **F5)
+    assert json.loads((section.folder / "extra-by-workers.json").read_text())["alt"] == "4 GB files. By workers."
+    shown = section.show("extra-by-workers", table.iloc[:0], by_workers_figure, **F5)
+    assert repr(shown) == "4 GB files: not measured. No such cells."
+
+
+@pytest.mark.parametrize("name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x"])
+def test_other_names_of_figures_are_refused(section: Section, name: str) -> None:
+    with pytest.raises(UsageError, match=r"figNN-<slug> or extra-<slug>"):
+        section.show(name, section.samples, by_workers_figure, **F5)
+    with pytest.raises(UsageError, match=r"tabNN-<slug> or extra-<slug>, in small letters, found 'fig05-x'"):
+        section.show_table("fig05-x", section.samples, title="", caption="")
+
+
+PARTS = pd.DataFrame({"part": ["chassis <1>", "disk"], "count": [6, 72], "price, USD": [2499.5, float("nan")]}, [7, 9])
+
+
+def test_a_table_is_saved_and_shown(section: Section) -> None:
+    shown = section.show_table("tab03-parts", PARTS, title="Bill of materials", caption="As the guide has it.")
+    assert isinstance(shown, SavedTable)
+    assert (
+        section.folder / "tab03-parts.csv"
+    ).read_text() == 'part,count,"price, USD"\nchassis <1>,6,2499.5\ndisk,72,\n'
+    caption = json.loads((section.folder / "tab03-parts.json").read_text())
+    assert caption == {"caption": "As the guide has it.", "kind": "table", "title": "Bill of materials"}
+    assert repr(shown).splitlines() == [
+        "T3  Bill of materials",
+        "",
+        "part         count  price, USD",
+        "chassis <1>      6       2,500",
+        "disk            72",
+    ]
+    html = shown._repr_html_()
+    assert "T3  Bill of materials" in html
+    assert '<td>chassis &lt;1&gt;</td><td class="number">6</td>' in html
+
+
+def test_a_long_table_is_cut_and_says_so(section: Section) -> None:
+    rows = pd.DataFrame({"worker": range(MAX_TABLE_ROWS + 5)})
+    shown = section.show_table("extra-workers", rows, title="Workers", caption="")
+    assert repr(shown).endswith("and 5 more rows")
+    assert "5 more rows" in shown._repr_html_()
+    assert len((section.folder / "extra-workers.csv").read_text().splitlines()) == MAX_TABLE_ROWS + 6
+
+
+def test_a_table_without_rows_is_not_measured(section: Section) -> None:
+    section.show_table("tab03-parts", PARTS, title="Parts", caption="")
+    shown = section.show_table("tab03-parts", PARTS.iloc[:0], title="Parts", caption="", missing="No list.")
+    assert repr(shown) == "T3, Parts: not measured. No list."
+    assert [path.name for path in section.folder.iterdir()] == ["tab03-parts.json"]
+    assert json.loads((section.folder / "tab03-parts.json").read_text()) == {"title": "Parts", "reason": "No list."}
+
+
+def test_what_the_project_has_is_found(project: Path, section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert section.base == project
+    assert section.published_folder == project / "raw" / "published" / "supermicro-2017"
+    monkeypatch.chdir(project / "notebooks")
+    assert open_section("raw/night", study="azure").published_folder == project / "raw" / "published" / "azure"
+    assert open_section("raw/night").base == project
 
 
 def test_limits_are_the_hardwares_divided_by_the_scale(
