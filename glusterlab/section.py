@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from glusterlab.analysis.saturation import Limits
     from glusterlab.baseline import Baseline
-    from glusterlab.plots.style import Provenance, SavedFigure
+    from glusterlab.plots.saving import SavedFigure
+    from glusterlab.plots.style import Provenance
     from glusterlab.showntable import SavedTable
     from glusterlab.spec.cluster import Cluster
     from glusterlab.tables import Tables
@@ -128,7 +129,7 @@ class Section:
         UsageError
             When the name is of another form.
         """
-        from glusterlab.plots.style import save, write_caption
+        from glusterlab.plots.saving import save, write_caption
 
         output = OutputName.require(name, "fig", "extra")
         if table.empty:
@@ -166,7 +167,7 @@ class Section:
         UsageError
             When the name is of another form.
         """
-        from glusterlab.plots.style import write_caption
+        from glusterlab.plots.saving import write_caption
         from glusterlab.rawfiles import write_atomically
         from glusterlab.showntable import SavedTable, Table, to_csv
 
@@ -181,7 +182,7 @@ class Section:
 
     def _not_measured(self, name: str, output: OutputName, title: str, reason: str) -> NotMeasured:
         """Leave the reason, and no file of an earlier run."""
-        from glusterlab.plots.style import write_caption
+        from glusterlab.plots.saving import write_caption
 
         for suffix in (*PICTURES, "csv"):
             (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
@@ -325,7 +326,8 @@ def open_section(
     from glusterlab import tables
     from glusterlab.baseline import find_baseline
     from glusterlab.openraw import OpenCampaign
-    from glusterlab.plots.style import Provenance, parse_formats
+    from glusterlab.plots.saving import parse_formats
+    from glusterlab.plots.style import Provenance
     from glusterlab.rawsample import campaign_origin
     from glusterlab.spec.load import load_cluster
 

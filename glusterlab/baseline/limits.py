@@ -101,6 +101,8 @@ def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
         that is damaged is passed over: `glusterlab verify` says what is wrong with it.
     """
     found: list[tuple[float, Path]] = []
+    # a campaign may be seen through a link, its baseline lies beside the campaign itself
+    raw = raw.resolve()
     for file in sorted(raw.parent.glob("*/campaign.yaml")):
         if file.parent.name == raw.name or not _is_baseline(file):
             continue

@@ -13,7 +13,8 @@ from glusterlab.plots.saturation import (
     panel_rows,
     saturation_figure,
 )
-from glusterlab.plots.style import Provenance, SavedFigure, layout_style, save
+from glusterlab.plots.saving import SavedFigure, save
+from glusterlab.plots.style import Provenance, layout_style
 
 __all__ = [
     "DISKS",

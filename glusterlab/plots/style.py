@@ -1,4 +1,4 @@
-"""House style of every figure: colours of layouts, title, footer, and files whose bytes repeat.
+"""House style of every figure: colours of layouts, title, footer.
 
 A layout keeps its colour, marker and hatching in every figure of every campaign: they follow from its type, geometry
 and backing alone. Replicated volumes are blue and dark, dispersed ones orange and light, so that they differ in
@@ -8,13 +8,9 @@ grey, too.
 from __future__ import annotations
 
 import hashlib
-import io
-import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib as mpl
@@ -30,14 +26,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from glusterlab.analysis.intervals import MIN_SAMPLES
 from glusterlab.analysis.series import split_values
-from glusterlab.errors import UsageError
 from glusterlab.units import format_size
 
 SharedAxis = bool | Literal["none", "all", "row", "col"]
 
-FORMATS = ("svg", "png", "csv")
 WIDTH_IN = 7.2
-PNG_DPI = 130
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
@@ -355,105 +348,3 @@ def top_of(summary: pd.DataFrame, factor: float) -> float:
     """Upper end of an axis: above all samples and intervals, with room for a label."""
     samples = [value for values in summary["values"] for value in split_values(str(values))]
     return factor * max([*samples, float(summary["high"].fillna(0).max())]) * 1.12
-
-
-class SavedFigure:
-    """A figure as it was saved; a notebook shows its PNG, and its name as text.
-
-    Attributes
-    ----------
-    name : str
-        File name without suffix, such as ``fig05-large-files-by-workers``.
-    files : tuple of pathlib.Path
-    rows : int
-        Rows of the CSV file.
-    """
-
-    def __init__(self, name: str, files: tuple[Path, ...], rows: int, png: bytes) -> None:
-        self.name, self.files, self.rows = name, files, rows
-        self._png = png
-
-    def __repr__(self) -> str:
-        return f"<{self.name}: {self.rows} values drawn>"
-
-    def _repr_png_(self) -> bytes:
-        return self._png
-
-
-def parse_formats(formats: str) -> tuple[str, ...]:
-    """The formats in a comma-separated list.
-
-    Raises
-    ------
-    UsageError
-        When one is not in `FORMATS`.
-
-    Examples
-    --------
-    >>> parse_formats("svg, csv")
-    ('svg', 'csv')
-    """
-    chosen = tuple(part.strip() for part in formats.split(",") if part.strip())
-    unknown = sorted(set(chosen) - set(FORMATS))
-    if unknown or not chosen:
-        raise UsageError(f"expected figure formats among {', '.join(FORMATS)}, found {formats!r}")
-    return chosen
-
-
-def _write(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-
-
-def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS) -> SavedFigure:
-    """Write a figure and the numbers that it draws; the same input gives the same bytes.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-    folder : pathlib.Path
-        Made when it is not there.
-    name : str
-        File name without suffix.
-    table : pandas.DataFrame
-        What is drawn, in SI base units, with the samples behind each value; nine significant digits are kept.
-    formats : iterable of str
-        Any of svg, png, csv.
-
-    Returns
-    -------
-    SavedFigure
-    """
-    with house_style():
-        image = io.BytesIO()
-        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
-        data = {
-            "png": image.getvalue(),
-            "csv": table.to_csv(index=False, float_format="%.9g", lineterminator="\n").encode(),
-        }
-        if "svg" in formats:
-            vector = io.BytesIO()
-            figure.savefig(vector, format="svg", metadata={"Date": None})
-            data["svg"] = vector.getvalue()
-    folder.mkdir(parents=True, exist_ok=True)
-    files = tuple(folder / f"{name}.{suffix}" for suffix in FORMATS if suffix in formats)
-    for path in files:
-        _write(path, data[path.suffix[1:]])
-    return SavedFigure(name, files, len(table), data["png"])
-
-
-def write_caption(folder: Path, name: str, **text: str) -> None:
-    """Write ``<name>.json``, from which the gallery takes title and caption, or the reason why there is no figure.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        Made when it is not there.
-    name : str
-        File name without suffix.
-    **text
-        ``title`` and ``caption`` and ``alt``, or ``title`` and ``reason``.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / f"{name}.json", (json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode())

@@ -80,7 +80,7 @@ def test_a_figure_with_limits_says_which_they_are(
         drawn.append(saturation_figure(*arguments, **settings))
         return drawn[-1]
 
-    monkeypatch.setattr("glusterlab.plots.style.save", lambda *_: None)
+    monkeypatch.setattr("glusterlab.plots.saving.save", lambda *_: None)
     rows = select(make_samples({("replicate", "write", 12): [18e6, 19e6, 20e6]}), tool="iozone")
     summary = saturation(make_telemetry(rows), rows)
     limits = dict.fromkeys(rows["cell_id"], Limits(300e6, 200e6, 90e6, 95e6, source=source))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -156,6 +157,17 @@ def test_the_limits_of_a_campaign_are_those_of_the_newest_baseline_of_its_cluste
     other = find_baseline(bench.root / "second", bench.cluster)
     assert other is not None
     assert other.name == baseline_name(bench.cluster)
+
+
+def test_a_campaign_that_is_seen_through_a_link_has_its_baseline(bench: BaselineBench, tmp_path: Path) -> None:
+    bench.run()
+    (bench.root / "night").mkdir()
+    view = tmp_path / "view" / "raw"
+    view.mkdir(parents=True)
+    (view / "night").symlink_to(bench.root / "night")
+    found = find_baseline(view / "night", bench.cluster)
+    assert found is not None
+    assert found.path == bench.root / "pool-baseline"
 
 
 def test_a_baseline_of_other_hardware_is_none(bench: BaselineBench) -> None:

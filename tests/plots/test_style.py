@@ -13,7 +13,8 @@ from matplotlib.colors import to_rgb
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import UsageError
 from glusterlab.plots import Provenance, by_workers_figure, layout_style, save
-from glusterlab.plots.style import _KNOWN, house_style, parse_formats, write_caption
+from glusterlab.plots.saving import parse_formats, write_caption
+from glusterlab.plots.style import _KNOWN, house_style
 
 TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 

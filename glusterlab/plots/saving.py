@@ -1,0 +1,116 @@
+"""Files of figures: pictures and numbers whose bytes repeat, captions, and what a notebook shows of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from glusterlab.errors import UsageError
+from glusterlab.plots.style import house_style
+from glusterlab.rawfiles import write_atomically
+from glusterlab.showntable import to_csv
+
+FORMATS = ("svg", "png", "csv")
+PNG_DPI = 130
+
+
+class SavedFigure:
+    """A figure as it was saved; a notebook shows its PNG, and its name as text.
+
+    Attributes
+    ----------
+    name : str
+        File name without suffix, such as ``fig05-large-files-by-workers``.
+    files : tuple of pathlib.Path
+    rows : int
+        Rows of the CSV file.
+    """
+
+    def __init__(self, name: str, files: tuple[Path, ...], rows: int, png: bytes) -> None:
+        self.name, self.files, self.rows = name, files, rows
+        self._png = png
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.rows} values drawn>"
+
+    def _repr_png_(self) -> bytes:
+        return self._png
+
+
+def parse_formats(formats: str) -> tuple[str, ...]:
+    """The formats in a comma-separated list.
+
+    Raises
+    ------
+    UsageError
+        When one is not in `FORMATS`.
+
+    Examples
+    --------
+    >>> parse_formats("svg, csv")
+    ('svg', 'csv')
+    """
+    chosen = tuple(part.strip() for part in formats.split(",") if part.strip())
+    unknown = sorted(set(chosen) - set(FORMATS))
+    if unknown or not chosen:
+        raise UsageError(f"expected figure formats among {', '.join(FORMATS)}, found {formats!r}")
+    return chosen
+
+
+def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS) -> SavedFigure:
+    """Write a figure and the numbers that it draws; the same input gives the same bytes.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    folder : pathlib.Path
+        Made when it is not there.
+    name : str
+        File name without suffix.
+    table : pandas.DataFrame
+        What is drawn, in SI base units, with the samples behind each value; nine significant digits are kept.
+    formats : iterable of str
+        Any of svg, png, csv.
+
+    Returns
+    -------
+    SavedFigure
+    """
+    with house_style():
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
+        data = {
+            "png": image.getvalue(),
+            "csv": to_csv(table).encode(),
+        }
+        if "svg" in formats:
+            vector = io.BytesIO()
+            figure.savefig(vector, format="svg", metadata={"Date": None})
+            data["svg"] = vector.getvalue()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = tuple(folder / f"{name}.{suffix}" for suffix in FORMATS if suffix in formats)
+    for path in files:
+        write_atomically(path, data[path.suffix[1:]], durable=False)
+    return SavedFigure(name, files, len(table), data["png"])
+
+
+def write_caption(folder: Path, name: str, **text: str) -> None:
+    """Write ``<name>.json``, from which the gallery takes title and caption, or the reason why there is no figure.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        Made when it is not there.
+    name : str
+        File name without suffix.
+    **text
+        ``title`` and ``caption`` and ``alt``, or ``title`` and ``reason``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    data = json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    write_atomically(folder / f"{name}.json", data, durable=False)
