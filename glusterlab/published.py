@@ -68,3 +68,26 @@ def load(folder: Path, study: str) -> pd.DataFrame:
             f"{path}: expected the columns {', '.join(COLUMNS)}, found none of {', '.join(missing)}", path=path
         )
     return table[COLUMNS]
+
+
+def load_table(folder: Path, number: int) -> pd.DataFrame:
+    """One of a study's own tables as it was copied: every column as text, what is printed as nothing as "".
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The study's folder below ``raw/published``.
+    number : int
+        As the study numbers it.
+
+    Raises
+    ------
+    DataError
+        When that table has not been copied.
+    """
+    import pandas as pd
+
+    path = folder / f"table{number}.csv"
+    if not path.is_file():
+        raise DataError(f"{path}: expected the study's table {number}, found no such file", path=path)
+    return pd.read_csv(path, dtype="str", keep_default_na=False)

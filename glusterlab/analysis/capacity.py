@@ -1,0 +1,313 @@
+"""Usable capacity of a layout, and the guide's rules on fault domains and pool sizes, as checks with findings.
+
+Capacity follows from the layout alone, nothing of it is measured. RAID 6 gives two disks of each array to parity
+("RAID 6 bricks ... protect against the loss of up to two physical disks", supermicro-2017, Gluster volumes and bricks);
+replicate r stores each file r times; disperse k+m adds m redundancy bricks to each k bricks of data (Selecting a data
+protection method, figure 3). What file systems, thin pools and reserves take besides is left out, as the guide does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from glusterlab.analysis.series import layout_label
+from glusterlab.spec.cell import LayoutType, parse_geometry
+
+PETABYTE = 10**15
+TEBIBYTE = 2**40
+
+MAX_FAULT_DOMAIN = 0.17
+"""One server should hold less than this share of the pool: "the capacity of an individual server accounts for less than
+17% of the total cluster capacity" (supermicro-2017, Determining fault domain risk tolerance). One of six servers is
+16.7 %, one of five 20 %."""
+
+SUPPORTED_POOL = 2
+"""Fewest storage servers that are supported, "with a third non-storage node to constitute quorum" (the same)."""
+
+RECOMMENDED_POOL = {"replicate": 4, "disperse": 6}
+"""Fewest servers that the guide recommends, by the type of the volume (the same section)."""
+
+DENSE_DISKS = 24
+"""A server with this many disks is a dense one."""
+
+DENSE_RAW_BYTES = PETABYTE
+""""Dense servers should typically be reserved for clusters with more than a petabyte of raw capacity" (the same)."""
+
+LARGEST_POOL = 128
+""""Pooling storage across up to 128 storage servers" (Qualifying the need)."""
+
+GUIDE_POOL = {"servers": 6, "disks_per_server": 12, "disk_bytes": 6 * 10**12}
+"""What figure 3 counts with: six standard servers with the disks that were tested."""
+
+RAID6_PARITY_DISKS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Bytes of a pool, by what they are for; the parts add up to `raw`.
+
+    Attributes
+    ----------
+    raw : float
+        All data disks.
+    usable : float
+        What files can fill.
+    parity : float
+        RAID 6 parity, and redundancy bricks of dispersed subvolumes.
+    replica : float
+        Second and further copies, of a replicated volume or of RAID 10.
+    """
+
+    raw: float
+    usable: float
+    parity: float
+    replica: float
+
+    @property
+    def usable_share(self) -> float:
+        """Of the raw bytes, 0 to 1."""
+        return self.usable / self.raw
+
+
+def pool_capacity(raw: float, *, type_: LayoutType, geometry: str, kind: str, disks_per_brick: int = 1) -> Capacity:
+    """What a layout makes of some raw bytes.
+
+    RAID first, volume after it: a RAID 6 array of d disks leaves (d - 2) / d, replicate r leaves 1 / r of that, and
+    disperse k+m leaves k / (k + m). A RAID 6 array of twelve under replicate 2 leaves 10/12 x 1/2 = 41.7 %, a dispersed
+    4+2 volume on single disks 66.7 %.
+
+    Parameters
+    ----------
+    raw : float
+        Bytes of all data disks, more than 0.
+    type_ : {"distribute", "replicate", "disperse", "other"}
+    geometry : str
+        Such as ``3x2`` or ``12x(4+2)``.
+    kind : str
+        Of the backing: jbod, raid6, raid0, raid10, nvme.
+    disks_per_brick : int
+        Disks of one RAID array.
+
+    Raises
+    ------
+    ValueError
+        When the geometry is none, RAID 6 has fewer than four disks, or `raw` is not above 0.
+
+    Examples
+    --------
+    >>> replicate = pool_capacity(432e12, type_="replicate", geometry="3x2", kind="raid6", disks_per_brick=12)
+    >>> disperse = pool_capacity(432e12, type_="disperse", geometry="12x(4+2)", kind="jbod")
+    >>> replicate.usable / 1e12, disperse.usable / 1e12, (disperse.usable - replicate.usable) / 1e12
+    (180.0, 288.0, 108.0)
+    """
+    if not raw > 0:
+        raise ValueError(f"expected raw bytes above 0, found {raw}")
+    if kind == "raid6" and disks_per_brick < 4:
+        raise ValueError(f"expected RAID 6 arrays of at least 4 disks, found {disks_per_brick}")
+    numbers = parse_geometry(type_, geometry)
+    copies, data, redundancy = numbers["replica"], numbers["data"], numbers["redundancy"]
+    shares = {"raid6": (disks_per_brick - RAID6_PARITY_DISKS) / disks_per_brick, "raid10": 0.5}
+    after_raid = raw * shares.get(kind, 1.0)
+    lost = raw - after_raid
+    parity, replica = (0.0, lost) if kind == "raid10" else (lost, 0.0)
+    parity += after_raid * redundancy / (data + redundancy)
+    protected = after_raid * data / (data + redundancy)
+    return Capacity(raw, protected / copies, parity, replica + protected * (copies - 1) / copies)
+
+
+def capacity_table(layouts: pd.DataFrame, *, servers: int, disk_bytes: float) -> pd.DataFrame:
+    """Usable, parity and replica capacity of some layouts, on as many servers of each one's own kind.
+
+    Parameters
+    ----------
+    layouts : pandas.DataFrame
+        ``type``, ``geometry``, ``kind``, ``disks_per_brick``, ``disks_per_server``.
+    servers : int
+    disk_bytes : float
+        Of one data disk.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row per layout: ``series``, ``type``, ``geometry``, ``kind``, ``servers``, ``disks`` and, in bytes,
+        ``raw_bytes``, ``usable_bytes``, ``parity_bytes``, ``replica_bytes``; ``usable_share`` of 1.
+    """
+    records = []
+    for row in layouts.to_dict("records"):
+        disks = servers * int(row["disks_per_server"])
+        shape = (str(row["type"]), str(row["geometry"]), str(row["kind"]))
+        found = pool_capacity(
+            disks * disk_bytes,
+            type_=row["type"],
+            geometry=shape[1],
+            kind=shape[2],
+            disks_per_brick=int(row["disks_per_brick"]),
+        )
+        records.append(
+            {
+                "series": layout_label(*shape),
+                **dict(zip(("type", "geometry", "kind"), shape, strict=True)),
+                "servers": servers,
+                "disks": disks,
+                "raw_bytes": found.raw,
+                "usable_bytes": found.usable,
+                "parity_bytes": found.parity,
+                "replica_bytes": found.replica,
+                "usable_share": found.usable_share,
+            }
+        )
+    return pd.DataFrame.from_records(records)
+
+
+def guide_layouts() -> pd.DataFrame:
+    """The two layouts of figure 3, as `capacity_table` takes them."""
+    both = [("replicate", "3x2", "raid6", 12, 12), ("disperse", "12x(4+2)", "jbod", 1, 12)]
+    return pd.DataFrame(both, columns=["type", "geometry", "kind", "disks_per_brick", "disks_per_server"])
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule says of a pool.
+
+    Attributes
+    ----------
+    rule : str
+        ``fault-domain``, ``supported-pool``, ``recommended-pool``, ``dense-servers`` or ``largest-pool``.
+    ok : bool
+    sentence : str
+        What was expected, and what was found.
+    """
+
+    rule: str
+    ok: bool
+    sentence: str
+
+
+def fault_domain(servers: int) -> float:
+    """Share of the pool that one server holds, where all are alike: 0 to 1.
+
+    Examples
+    --------
+    >>> round(fault_domain(6), 3)
+    0.167
+    """
+    return 1 / servers
+
+
+def check_pool(
+    type_: str, servers: int, *, disks_per_server: int, raw: float, max_fault_domain: float = MAX_FAULT_DOMAIN
+) -> list[Finding]:
+    """The guide's rules on one pool of equal servers.
+
+    Parameters
+    ----------
+    type_ : str
+        Of the volume.
+    servers : int
+        At least 1.
+    disks_per_server : int
+    raw : float
+        Bytes of all data disks.
+    max_fault_domain : float
+        The share that one server must stay below, of 1.
+
+    Returns
+    -------
+    list of Finding
+        One of each rule that speaks of such a pool, whether it is kept or not.
+
+    Examples
+    --------
+    >>> [finding.rule for finding in check_pool("disperse", 5, disks_per_server=12, raw=4e14) if not finding.ok]
+    ['fault-domain', 'recommended-pool']
+    """
+    share = fault_domain(servers)
+    findings = [
+        Finding(
+            "fault-domain",
+            share < max_fault_domain,
+            f"expected one server to hold less than {100 * max_fault_domain:.3g} % of the pool, found 1/{servers} = "
+            f"{100 * share:.3g} %",
+        ),
+        Finding(
+            "supported-pool",
+            servers >= SUPPORTED_POOL,
+            f"expected at least {SUPPORTED_POOL} servers and a third host for quorum, found {servers}",
+        ),
+        Finding(
+            "largest-pool",
+            servers <= LARGEST_POOL,
+            f"expected at most {LARGEST_POOL} servers in one namespace, found {servers}",
+        ),
+    ]
+    recommended = RECOMMENDED_POOL.get(type_)
+    if recommended is not None:
+        findings.append(
+            Finding(
+                "recommended-pool",
+                servers >= recommended,
+                f"expected at least {recommended} servers for a {type_} volume, found {servers}",
+            )
+        )
+    if disks_per_server >= DENSE_DISKS:
+        findings.append(
+            Finding(
+                "dense-servers",
+                raw > DENSE_RAW_BYTES,
+                f"expected more than 1 PB of raw capacity for servers of {disks_per_server} disks, found "
+                f"{raw / PETABYTE:.3g} PB",
+            )
+        )
+    return findings
+
+
+def broken(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings of rules that are not kept."""
+    return [finding for finding in findings if not finding.ok]
+
+
+def stated_capacities() -> pd.DataFrame:
+    """What the guide states on capacity beside what follows from its own layouts and disks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``statement``, ``stated``, ``arithmetic``, ``result``, ``follows`` ("yes", or how it does not), all text.
+    """
+    disk, servers = GUIDE_POOL["disk_bytes"], GUIDE_POOL["servers"]
+    replicate, disperse = capacity_table(guide_layouts(), servers=servers, disk_bytes=disk)["usable_bytes"].tolist()
+    dense = pool_capacity(6 * 24 * disk, type_="disperse", geometry="24x(4+2)", kind="jbod")
+    rows = [
+        (
+            "more usable capacity of disperse 4+2 on JBOD (figure 3)",
+            "108 TB",
+            "6 x 12 x 6 TB = 432 TB; x 4/6 = 288 TB, x 10/12 / 2 = 180 TB",
+            f"{(disperse - replicate) / 1e12:g} TB",
+            "yes, with TB of 10^12 bytes",
+        ),
+        (
+            "additional storage volume of the dispersed volume (case study)",
+            "60 %",
+            "288 TB / 180 TB - 1",
+            f"{100 * (disperse / replicate - 1):.0f} %",
+            "yes",
+        ),
+        (
+            "usable capacity of 144 disks of 6 TB (case study)",
+            "524 TB",
+            "144 x 6 TB x 4/6 = 576 x 10^12 bytes",
+            f"{dense.usable / 1e12:g} TB, or {dense.usable / TEBIBYTE:.0f} TiB",
+            "only with TB of 2^40 bytes: another unit than in figure 3",
+        ),
+        (
+            "dense servers are for more than 1 PB of raw capacity (fault domain)",
+            "> 1 PB",
+            "6 x 24 x 6 TB",
+            f"{dense.raw / 1e12:g} TB",
+            "the tested dense pool is below the guide's own rule",
+        ),
+    ]
+    return pd.DataFrame(rows, columns=["statement", "stated", "arithmetic", "result", "follows"])

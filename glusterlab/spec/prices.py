@@ -1,0 +1,301 @@
+"""What a pool costs: a price list that the user owns (``prices.yaml``), and the cost of a server by it.
+
+The cost of a server is the sum of quantity times price over its parts, and of the lines that every server has
+(software, network, support) as far as they are included. All prices of a list are of one currency and one date.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+
+from .fields import Label, Size, SpecModel, Text, describe, problem, suggest
+from .load import validate
+
+MAX_PRICE = 1e9
+MAX_QUANTITY = 10_000
+
+EXAMPLE_NOTICE = "example prices, not quotes: put your own into a list of your own"
+"""What everything that shows a price says of a list that is marked as an example."""
+
+Group = Literal["disks", "server", "software", "network", "support"]
+GROUPS: tuple[Group, ...] = ("disks", "server", "software", "network", "support")
+"""What a server's cost is made of: data disks, all other parts, and the lines that every server has."""
+
+_AMOUNT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)(?:\s*([A-Za-z]{3}))?\s*$")
+
+
+def _amount(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        raise ValueError(f"expected an amount such as 1200 or '1200.50 USD', found {describe(value)}")
+    if value < 0:
+        raise ValueError(f"expected an amount of at least 0, found {describe(value)}")
+    if value > MAX_PRICE:
+        raise ValueError(f"expected an amount of at most {MAX_PRICE:,.0f}, found {describe(value)}")
+    return float(value)
+
+
+def _date(value: object) -> dt.date:
+    if isinstance(value, dt.date):
+        return value
+    form = "expected a date of the form 2017-03-31"
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+        raise ValueError(f"{form}, found {describe(value)}")
+    try:
+        return dt.date.fromisoformat(value)
+    except ValueError:
+        raise ValueError(f"{form}, found {value!r}, a day that no calendar has") from None
+
+
+Amount = Annotated[float, BeforeValidator(_amount)]
+Date = Annotated[dt.date, BeforeValidator(_date), PlainSerializer(str, return_type=str, when_used="json")]
+Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
+Part = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=80)]
+Quantity = Annotated[int, Field(strict=True, ge=1, le=MAX_QUANTITY)]
+Source = Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class _Line(SpecModel):
+    """What lines of the list have in common: an amount, and where it comes from."""
+
+    price: Amount = Field(description="of one piece, in the list's currency: 1200, or '1200 USD'")
+    currency: Currency | None = Field(default=None, description="of this line; only the list's own is accepted")
+    source: Source = Field(description="where the price comes from: an offer, a shop, an assumption")
+    assumed: Annotated[bool, Field(strict=True)] = Field(
+        default=False, description="true where nobody offered this price"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _split(cls, data: Any) -> Any:
+        """Take an amount with its currency apart; what has another form is left, for the field's own message."""
+        found = _AMOUNT.match(data["price"]) if isinstance(data, dict) and isinstance(data.get("price"), str) else None
+        if found is None:
+            return data
+        named = {} if found[2] is None else {"currency": found[2].upper()}
+        return {**data, "price": float(found[1]), **named}
+
+
+class PartPrice(_Line):
+    """The price of one part."""
+
+    part: Part = Field(description="part number, as servers name it")
+    description: Text = ""
+
+
+class PerServerLine(_Line):
+    """What every server of a pool costs besides its parts.
+
+    Attributes
+    ----------
+    included : bool
+        Whether it counts; a line that does not is kept in the list for another calculation.
+    """
+
+    name: Label
+    description: Text = ""
+    category: Literal["software", "network", "support"]
+    included: Annotated[bool, Field(strict=True)]
+
+
+class DataDisks(SpecModel):
+    """Which part of a server its bricks lie on."""
+
+    part: Part
+    capacity: Size = Field(description="of one disk, such as 8 TB")
+
+
+class PricedServer(SpecModel):
+    """A server as it is bought.
+
+    Attributes
+    ----------
+    parts : dict of str to int
+        Quantity by part number.
+    """
+
+    model: Text
+    source: Source = Field(description="where the parts come from, such as table 3 of the guide")
+    data_disks: DataDisks
+    parts: dict[Part, Quantity] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_its_disks(self) -> PricedServer:
+        if self.data_disks.part not in self.parts:
+            hint = suggest(self.data_disks.part, list(self.parts))
+            raise problem(f"this part is not among the server's parts{hint}", "data_disks", "part")
+        return self
+
+    @property
+    def disks(self) -> int:
+        """Data disks of the server."""
+        return self.parts[self.data_disks.part]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCost:
+    """What one server costs, by group.
+
+    Attributes
+    ----------
+    groups : mapping of str to float
+        `GROUPS`, in the list's currency.
+    """
+
+    groups: Mapping[Group, float]
+
+    @property
+    def total(self) -> float:
+        """Sum of all groups."""
+        return sum(self.groups.values())
+
+    def with_factors(self, factors: Mapping[Group, float]) -> float:
+        """The total where the prices of some groups are multiplied.
+
+        Examples
+        --------
+        >>> ServerCost({"disks": 100.0, "server": 50.0}).with_factors({"disks": 2})
+        250.0
+        """
+        return sum(amount * factors.get(group, 1.0) for group, amount in self.groups.items())
+
+
+@dataclass(frozen=True, slots=True)
+class CostLine:
+    """One line of a server's cost."""
+
+    group: Group
+    part: str
+    description: str
+    quantity: int
+    price: float
+    amount: float
+    source: str
+    assumed: bool
+
+
+class PriceList(SpecModel):
+    """Prices of one currency and date, and the servers that they are for (``prices.yaml``)."""
+
+    schema_version: Literal[1]
+    name: Label
+    currency: Currency
+    date: Date = Field(description="of the prices")
+    example: Annotated[bool, Field(strict=True)] = Field(
+        description="true where these are examples, and nobody's offer: everything that shows them says so"
+    )
+    notes: Text | None = None
+    prices: tuple[PartPrice, ...] = Field(min_length=1)
+    servers: dict[Label, PricedServer] = Field(
+        min_length=1, description="by the names that server_models of cluster.yaml have"
+    )
+    per_server: tuple[PerServerLine, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> PriceList:
+        self._check_lines()
+        known = [line.part for line in self.prices]
+        for name, server in self.servers.items():
+            for part in server.parts:
+                if part not in known:
+                    raise problem(
+                        f"expected a price for each part, found none for {part!r}{suggest(part, known, listed=False)}",
+                        *("servers", name, "parts", part),
+                    )
+        return self
+
+    def _check_lines(self) -> None:
+        seen: set[str] = set()
+        lines: list[tuple[str, int, str, _Line]] = [
+            *(("prices", n, line.part, line) for n, line in enumerate(self.prices)),
+            *(("per_server", n, line.name, line) for n, line in enumerate(self.per_server)),
+        ]
+        for key, n, name, line in lines:
+            if line.currency not in (None, self.currency):
+                raise problem(
+                    f"expected {self.currency}, the currency of this list, found {line.currency}: convert the "
+                    "price, or keep it in a list of its own",
+                    *(key, n, "price"),
+                )
+            if name in seen:
+                raise problem(f"expected one price for each line, found {name!r} twice", key, n)
+            seen.add(name)
+
+    def server_name(self, server_model: str, disks_per_server: float) -> str | None:
+        """The server of this list that a measured one stands for.
+
+        Parameters
+        ----------
+        server_model : str
+            The measured server's entry of server_models; empty where the cluster names none.
+        disks_per_server : float
+            Data disks of the measured server: where no model is named, the only server of this list with as many is
+            taken.
+
+        Returns
+        -------
+        str or None
+            None where the list has no such server.
+        """
+        if server_model:
+            return server_model if server_model in self.servers else None
+        fitting = [name for name, server in self.servers.items() if server.disks == disks_per_server]
+        return fitting[0] if len(fitting) == 1 else None
+
+    def lines(self, server: str) -> list[CostLine]:
+        """Every line of a server's cost, in the order of the file.
+
+        Raises
+        ------
+        KeyError
+            When the list has no such server.
+        """
+        priced = self.servers[server]
+        prices = {line.part: line for line in self.prices}
+        found: list[CostLine] = []
+        for part, quantity in priced.parts.items():
+            line = prices[part]
+            group: Group = "disks" if part == priced.data_disks.part else "server"
+            amount = quantity * line.price
+            found.append(
+                CostLine(group, part, line.description, quantity, line.price, amount, line.source, line.assumed)
+            )
+        for extra in self.per_server:
+            if extra.included:
+                told = (extra.category, extra.name, extra.description, 1, extra.price, extra.price)
+                found.append(CostLine(*told, extra.source, extra.assumed))
+        return found
+
+    def cost(self, server: str) -> ServerCost:
+        """What one server costs: the sum of quantity times price.
+
+        Raises
+        ------
+        KeyError
+            When the list has no such server.
+        """
+        lines = self.lines(server)
+        return ServerCost({group: sum((line.amount for line in lines if line.group == group), 0.0) for group in GROUPS})
+
+    @property
+    def notice(self) -> str:
+        """What is said beside every figure of this list: its name, currency and date, and that it is an example."""
+        told = f"prices: {self.name}, {self.currency} of {self.date}"
+        return f"{told}; {EXAMPLE_NOTICE}" if self.example else told
+
+
+def load_prices(path: str | Path) -> PriceList:
+    """The price list in a ``prices.yaml``.
+
+    Raises
+    ------
+    SpecError
+        With file, line and key of what is wrong.
+    """
+    return validate(PriceList, path)

@@ -1,0 +1,139 @@
+"""Capacity of layouts, and the guide's rules on pools: known answers, and what holds for every layout."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glusterlab.analysis.capacity import (
+    MAX_FAULT_DOMAIN,
+    broken,
+    capacity_table,
+    check_pool,
+    fault_domain,
+    guide_layouts,
+    pool_capacity,
+    stated_capacities,
+)
+
+TB = 10**12
+
+
+def rules(type_: str, servers: int, disks: int = 12, raw: float = 4e14, limit: float = MAX_FAULT_DOMAIN) -> list[str]:
+    found = check_pool(type_, servers, disks_per_server=disks, raw=raw, max_fault_domain=limit)
+    return [finding.rule for finding in broken(found)]
+
+
+def test_figure_3_has_108_tb_more() -> None:
+    table = capacity_table(guide_layouts(), servers=6, disk_bytes=6 * TB).set_index("type")
+    assert table["raw_bytes"].tolist() == [432 * TB] * 2
+    assert table.loc["replicate", ["usable_bytes", "parity_bytes", "replica_bytes"]].tolist() == [
+        180 * TB,
+        72 * TB,
+        180 * TB,
+    ]
+    assert table.loc["disperse", ["usable_bytes", "parity_bytes", "replica_bytes"]].tolist() == [288 * TB, 144 * TB, 0]
+    assert table["usable_bytes"].diff().iloc[-1] == 108 * TB
+    assert table["disks"].tolist() == [72, 72]
+
+
+@pytest.mark.parametrize(
+    ("type_", "geometry", "kind", "disks", "usable", "parity", "replica"),
+    [
+        ("distribute", "6", "jbod", 1, 1.0, 0.0, 0.0),
+        ("distribute", "6", "raid6", 12, 10 / 12, 2 / 12, 0.0),
+        ("distribute", "6", "raid10", 4, 0.5, 0.0, 0.5),
+        ("replicate", "3x2", "raid10", 4, 0.25, 0.0, 0.75),
+        ("replicate", "2x3", "jbod", 1, 1 / 3, 0.0, 2 / 3),
+        ("replicate", "6x2", "raid6", 12, 5 / 12, 2 / 12, 5 / 12),
+        ("disperse", "2x(4+2)", "raid6", 12, 5 / 9, 2 / 12 + 10 / 36, 0.0),
+        ("disperse", "24x(4+2)", "raid0", 1, 2 / 3, 1 / 3, 0.0),
+        ("disperse", "1x(8+3)", "nvme", 1, 8 / 11, 3 / 11, 0.0),
+        ("other", "1", "gpfs", 1, 1.0, 0.0, 0.0),
+    ],
+)
+def test_shares_of_known_layouts(
+    type_: str, geometry: str, kind: str, disks: int, usable: float, parity: float, replica: float
+) -> None:
+    found = pool_capacity(1.0, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)  # type: ignore[arg-type]
+    assert (found.usable, found.parity, found.replica) == pytest.approx((usable, parity, replica))
+    assert found.usable_share == pytest.approx(usable)
+
+
+@given(
+    raw=st.floats(1e3, 1e18),
+    subvolumes=st.integers(1, 50),
+    data=st.integers(2, 16),
+    redundancy=st.integers(1, 4),
+    replica=st.integers(2, 5),
+    kind=st.sampled_from(["jbod", "raid6", "raid0", "raid10", "nvme"]),
+    disks=st.integers(4, 24),
+)
+def test_parts_add_up_and_usable_is_never_more_than_raw(
+    raw: float, subvolumes: int, data: int, redundancy: int, replica: int, kind: str, disks: int
+) -> None:
+    layouts = [("replicate", f"{subvolumes}x{replica}"), ("distribute", str(subvolumes))]
+    if data > redundancy:
+        layouts.append(("disperse", f"{subvolumes}x({data}+{redundancy})"))
+    for type_, geometry in layouts:
+        found = pool_capacity(raw, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)  # type: ignore[arg-type]
+        assert 0 < found.usable <= raw
+        assert found.parity >= 0
+        assert found.replica >= -1e-9 * raw
+        assert found.usable + found.parity + found.replica == pytest.approx(raw)
+        double = pool_capacity(2 * raw, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)  # type: ignore[arg-type]
+        assert double.usable == pytest.approx(2 * found.usable)
+
+
+@pytest.mark.parametrize(
+    ("raw", "geometry", "kind", "disks", "message"),
+    [
+        (0.0, "3x2", "jbod", 1, "raw bytes above 0"),
+        (float("nan"), "3x2", "jbod", 1, "raw bytes above 0"),
+        (1.0, "3x2", "raid6", 3, "at least 4 disks"),
+        (1.0, "12x(4+2)", "jbod", 1, "expected a geometry such as '3x2'"),
+    ],
+)
+def test_what_is_no_layout_is_refused(raw: float, geometry: str, kind: str, disks: int, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pool_capacity(raw, type_="replicate", geometry=geometry, kind=kind, disks_per_brick=disks)
+
+
+@pytest.mark.parametrize(
+    ("type_", "servers", "expected"),
+    [
+        ("disperse", 6, []),
+        ("replicate", 6, []),
+        ("disperse", 5, ["fault-domain", "recommended-pool"]),
+        ("replicate", 5, ["fault-domain"]),
+        ("replicate", 3, ["fault-domain", "recommended-pool"]),
+        ("replicate", 1, ["fault-domain", "supported-pool", "recommended-pool"]),
+        ("distribute", 6, []),
+        ("disperse", 128, []),
+        ("disperse", 129, ["largest-pool"]),
+    ],
+)
+def test_rules_of_pools(type_: str, servers: int, expected: list[str]) -> None:
+    assert rules(type_, servers) == expected
+
+
+def test_dense_servers_are_for_more_than_a_petabyte() -> None:
+    # the pool that the guide tested, and the same with the disks of its bill of materials
+    assert rules("disperse", 6, disks=24, raw=6 * 24 * 6 * TB) == ["dense-servers"]
+    assert rules("disperse", 6, disks=24, raw=6 * 24 * 8 * TB) == []
+    assert rules("disperse", 6, disks=12, raw=6 * 12 * 6 * TB) == []
+
+
+def test_the_limit_is_one_that_a_server_stays_below() -> None:
+    assert fault_domain(6) < MAX_FAULT_DOMAIN < fault_domain(5)
+    assert rules("disperse", 10, limit=0.1) == ["fault-domain"]
+    assert rules("disperse", 11, limit=0.1) == []
+    sentence = broken(check_pool("disperse", 5, disks_per_server=12, raw=4e14))[0].sentence
+    assert sentence == "expected one server to hold less than 17 % of the pool, found 1/5 = 20 %"
+
+
+def test_what_the_guide_states_on_capacity() -> None:
+    table = stated_capacities()
+    assert table["result"].tolist() == ["108 TB", "60 %", "576 TB, or 524 TiB", "864 TB"]
+    assert table["follows"].str.startswith("yes").tolist() == [True, True, False, False]
