@@ -1,0 +1,349 @@
+"""Performance and capacity for the money: per cost, per usable byte, and how a ranking changes when a price moves.
+
+"A price-performance metric that considers performance values alongside the hardware and software costs of the total
+solution" (supermicro-2017, Evaluating for performance, efficiency, and price-performance). The guide states no prices
+and shows relative values; so here every value is a ratio to the first configuration, and doubling all prices changes
+none.
+
+A price is an exact number: the 95 % intervals are those of the measured values, carried through.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from glusterlab.analysis.capacity import pool_capacity
+from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
+from glusterlab.analysis.intervals import Estimate, ratio_interval
+from glusterlab.analysis.series import operation_rank, split_values, summarise
+from glusterlab.spec.cell import parse_geometry
+
+if TYPE_CHECKING:
+    from glusterlab.spec.prices import Group, PriceList
+
+TERABYTE = 10**12
+
+PRICED = [
+    "servers",
+    "server",
+    "currency",
+    "server_cost",
+    "pool_cost",
+    "raw_bytes",
+    "usable_bytes",
+    "cost_per_usable_tb",
+]
+"""Columns that `priced` adds to a summary.
+
+``server`` is the server of the price list; ``server_cost`` and ``pool_cost`` are in ``currency``; ``raw_bytes`` and
+``usable_bytes`` are those of the pool with the disks of the price list, which need not be those that were measured.
+"""
+
+RELATIVE = ["reference", *(f"{name}{end}" for name in ("relative", "per_usable") for end in ("", "_low", "_high"))]
+"""Columns that `relative_per_cost` adds, beside ``cost_per_usable_relative``; all of them are ratios to ``reference``.
+
+``relative`` is throughput per cost, ``per_usable`` throughput per usable byte (what a pool of equal capacity does), and
+``cost_per_usable_relative`` what that capacity costs: the first is the second over the third.
+"""
+
+MOVES: Mapping[str, tuple[Group, ...]] = {
+    "disks": ("disks",),
+    "servers without disks": ("server",),
+    "software, network, support": ("software", "network", "support"),
+}
+"""Prices that `sensitivity` moves, and the groups of a server's cost that each is made of."""
+
+FACTOR_RANGE = (0.5, 2.0)
+"""How far a price is moved: half to double."""
+
+
+def disks_per_brick(type_: str, geometry: str, disks: int) -> int:
+    """Disks under one brick of a layout, from all of its disks.
+
+    Examples
+    --------
+    >>> disks_per_brick("replicate", "3x2", 72), disks_per_brick("disperse", "24x(4+2)", 144)
+    (12, 1)
+    """
+    numbers = parse_geometry(type_, geometry)  # type: ignore[arg-type]
+    bricks = numbers["subvolumes"] * numbers["replica"] * (numbers["data"] + numbers["redundancy"])
+    return max(1, disks // bricks)
+
+
+def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
+    """Configurations in the order of the guide: replicate before disperse, standard before dense."""
+    return str(row["type"]) != "replicate", float(row["disks"]), str(row["kind"]), str(row["series"])
+
+
+def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:
+    """What each layout does at its best worker count, with what its pool costs and holds.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        From `glusterlab.analysis.series.select`.
+    quantity : str
+        ``throughput_bytes_per_s`` or ``files_per_s``, of the whole pool.
+    prices : PriceList
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `summarise`, ``still_rising``, ``full_size_mean``, ``full_size_low``, ``full_size_high`` and
+        `PRICED`, in the order of the guide within each operation. Layouts on servers that the list does not have are
+        left out; `unpriced` names them.
+    """
+    known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
+    summary = summarise(known, quantity)
+    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
+    best = with_full_size(best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one"))
+    servers = known.drop_duplicates("cell_id").set_index("cell_id")["servers"]
+    records = []
+    for row in best.to_dict("records"):
+        count = int(servers[row["cell_id"]])
+        name = prices.server_name(str(row["server_model"]), float(row["disks"]) / count)
+        if name is None:
+            continue
+        raw = float(row["disks"]) * prices.servers[name].data_disks.capacity
+        shape = {"type_": row["type"], "geometry": str(row["geometry"])}
+        usable = pool_capacity(
+            raw, **shape, kind=str(row["kind"]), disks_per_brick=disks_per_brick(**shape, disks=int(row["disks"]))
+        ).usable
+        cost = prices.cost(name).total
+        told = (count, name, prices.currency, cost, count * cost, raw, usable, count * cost / (usable / TERABYTE))
+        records.append(row | dict(zip(PRICED, told, strict=True)))
+    records.sort(key=lambda row: (operation_rank(row["operation"]), row["nominal_file_size_bytes"], _order(row)))
+    return pd.DataFrame.from_records(records, columns=[*best.columns, *PRICED])
+
+
+def unpriced(samples: pd.DataFrame, prices: PriceList) -> list[str]:
+    """Layouts of some samples whose servers the price list does not have, as sentences.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        From `select`.
+    """
+    sentences = []
+    for row in samples.drop_duplicates("series").sort_values("series").to_dict("records"):
+        disks, servers = int(row["disks"]), int(row["servers"])
+        if not disks or not servers:
+            sentences.append(f"{row['series']}: not priced, its servers or disks are not known.")
+        elif prices.server_name(str(row["server_model"]), disks / servers) is None:
+            model = row["server_model"]
+            asked = f"server {model!r}" if model else f"single server with {disks / servers:g} disks"
+            sentences.append(f"{row['series']}: not priced, the list has no {asked} ({', '.join(prices.servers)}).")
+    return sentences
+
+
+def _scaled(row: Mapping[Any, Any], divisor: float) -> list[float]:
+    """The samples of a row, times its scale, by an exact number."""
+    return [value * float(row["scale"]) / divisor for value in split_values(str(row["values"]))]
+
+
+def _ratio(row: Mapping[Any, Any], first: Mapping[Any, Any], column: str) -> Estimate:
+    if row["cell_id"] == first["cell_id"]:
+        return Estimate(1.0, 1.0, 1.0, int(row["n"]), "the reference")
+    return ratio_interval(_scaled(row, float(row[column])), _scaled(first, float(first[column])))
+
+
+def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
+    """Throughput per cost, and per usable byte, as ratios to the first configuration, with 95 % intervals.
+
+    Throughput, cost and capacity of a pool all grow with its servers, by the same assumption of linear growth. So the
+    throughput per cost of two pools of equal capacity is that of the pools as they were measured: capacity moves both
+    factors, and not their quotient. Both factors are here, because they are what a buyer of a given capacity gets and
+    pays.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `priced`, of one file size and access.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With `RELATIVE` and ``cost_per_usable_relative``. Where the first configuration was not measured with an
+        operation, its rows are NaN.
+    """
+    if table.empty:
+        return table.assign(**{name: pd.Series(dtype="float64") for name in [*RELATIVE, "cost_per_usable_relative"]})
+    records = table.to_dict("records")
+    reference = str(min(records, key=_order)["series"])
+    found = []
+    for row in records:
+        first = next(
+            (other for other in records if other["series"] == reference and other["operation"] == row["operation"]),
+            None,
+        )
+        new: dict[Any, Any] = dict.fromkeys(RELATIVE, math.nan) | {
+            "reference": reference,
+            "cost_per_usable_relative": math.nan,
+        }
+        if first is not None:
+            for name, column in (("relative", "pool_cost"), ("per_usable", "usable_bytes")):
+                ratio = _ratio(row, first, column)
+                new |= {name: ratio.centre, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
+            new["cost_per_usable_relative"] = row["cost_per_usable_tb"] / first["cost_per_usable_tb"]
+        found.append(row | new)
+    return pd.DataFrame.from_records(found)
+
+
+def cost_table(table: pd.DataFrame) -> pd.DataFrame:
+    """What each pool costs and holds, once per layout.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `priced`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``series``, ``type``, ``geometry``, ``kind`` and `PRICED`.
+    """
+    rows = table.drop_duplicates("series")[["series", "type", "geometry", "kind", *PRICED]]
+    return rows.reset_index(drop=True)
+
+
+def _moved_cost(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group], factor: float) -> float:
+    cost = prices.cost(str(row["server"])).with_factors(dict.fromkeys(groups, factor))
+    return int(row["servers"]) * cost
+
+
+def sensitivity(
+    table: pd.DataFrame, prices: PriceList, factors: Iterable[float], moves: Mapping[str, tuple[Group, ...]] = MOVES
+) -> pd.DataFrame:
+    """Throughput per cost while one price moves, as a ratio to the first configuration at the same prices.
+
+    Layouts on the same server cost the same, whatever prices do: only lines of different servers can cross.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `relative_per_cost`; rows without a ratio are left out.
+    prices : PriceList
+    factors : iterable of float
+        What the price is multiplied by, more than 0.
+    moves : mapping
+        Names of prices, and the groups that each moves.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``move``, ``operation``, ``series``, ``type``, ``geometry``, ``kind``, ``factor``, ``relative``,
+        ``relative_low``, ``relative_high``, ``rank`` (1 is the best of an operation at that factor).
+    """
+    rows = table[table["relative"].notna()].to_dict("records")
+    records = []
+    for move, groups in moves.items():
+        for factor in factors:
+            for row in rows:
+                first = _first_of(rows, row)
+                change = (row["pool_cost"] / _moved_cost(row, prices, groups, factor)) / (
+                    first["pool_cost"] / _moved_cost(first, prices, groups, factor)
+                )
+                records.append(
+                    {name: row[name] for name in ("operation", "series", "type", "geometry", "kind")}
+                    | {"move": move, "factor": float(factor)}
+                    | {name: row[name] * change for name in ("relative", "relative_low", "relative_high")}
+                )
+    columns = ["move", "operation", "series", "type", "geometry", "kind", "factor"]
+    moved = pd.DataFrame.from_records(records, columns=[*columns, "relative", "relative_low", "relative_high"])
+    groups_of = moved.groupby(["move", "operation", "factor"], observed=True)["relative"]
+    return moved.assign(rank=groups_of.rank(ascending=False, method="min").astype(int))
+
+
+def _first_of(rows: list[dict[Any, Any]], row: Mapping[Any, Any]) -> dict[Any, Any]:
+    return next(
+        other for other in rows if other["series"] == row["reference"] and other["operation"] == row["operation"]
+    )
+
+
+def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float, centre: float) -> float:
+    """The factor at which throughput per cost of the one is that of the other.
+
+    A cost is fixed + moved x factor, so ratio x (a2 + b2 f) = a1 + b1 f. Where no factor above 0 solves it, the
+    crossing has left at 0, or at infinity, on the way from the ratio `centre` to this one.
+
+    Examples
+    --------
+    >>> [_crossing((100.0, 100.0), (100.0, 50.0), ratio, 1.5) for ratio in (1.5, 0.9, 2.5)]
+    [2.0, 0.0, inf]
+    """
+    (a1, b1), (a2, b2) = one, other
+    if math.isnan(ratio):
+        return math.nan
+    top, bottom = ratio * a2 - a1, b1 - ratio * b2
+    if top * bottom > 0:
+        return top / bottom
+    return math.inf if top * (centre * a2 - a1) > 0 else 0.0
+
+
+def crossings(
+    table: pd.DataFrame,
+    prices: PriceList,
+    moves: Mapping[str, tuple[Group, ...]] = MOVES,
+    between: tuple[float, float] = FACTOR_RANGE,
+) -> pd.DataFrame:
+    """Where two configurations change places while one price moves.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `relative_per_cost`.
+    prices : PriceList
+    moves : mapping
+    between : (float, float)
+        Factors to look between.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``move``, ``operation``, ``better_below`` and ``better_above`` (series), ``factor``, ``factor_low`` and
+        ``factor_high`` (where the ends of the 95 % interval of the two's ratio cross, 0 to infinity; NaN: insufficient
+        n), ``relative`` (of both, to the first configuration).
+    """
+    records = []
+    rows = table[table["relative"].notna()].to_dict("records")
+    for move, groups in moves.items():
+        for one, other in combinations(rows, 2):
+            if one["operation"] != other["operation"]:
+                continue
+            costs = (_parts(one, prices, groups), _parts(other, prices, groups))
+            ratio = ratio_interval(_scaled(one, 1.0), _scaled(other, 1.0))
+            factor = _crossing(*costs, ratio.centre, ratio.centre)
+            if not between[0] <= factor <= between[1]:
+                continue
+            first = _first_of(rows, one)
+            change = _moved_cost(first, prices, groups, factor) / float(first["pool_cost"])
+            change *= float(one["pool_cost"]) / _moved_cost(one, prices, groups, factor)
+            # the one whose cost has the larger share that moves is better while that price is low
+            shares = [moved / (fixed + moved) for fixed, moved in costs]
+            below, above = (one, other) if shares[0] > shares[1] else (other, one)
+            ends = sorted(_crossing(*costs, end, ratio.centre) for end in (ratio.low, ratio.high))
+            records.append(
+                {
+                    "move": move,
+                    "operation": one["operation"],
+                    "better_below": below["series"],
+                    "better_above": above["series"],
+                    "factor": factor,
+                    "factor_low": ends[0],
+                    "factor_high": ends[1],
+                    "relative": one["relative"] * change,
+                }
+            )
+    columns = ["move", "operation", "better_below", "better_above", "factor", "factor_low", "factor_high", "relative"]
+    return pd.DataFrame.from_records(records, columns=columns)
+
+
+def _parts(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group]) -> tuple[float, float]:
+    """A pool's cost as what stays and what moves."""
+    fixed = _moved_cost(row, prices, groups, 0.0)
+    return fixed, float(row["pool_cost"]) - fixed

@@ -1,0 +1,228 @@
+"""Money: known ratios, what prices cannot change, and where two lines cross."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glusterlab.analysis.price import (
+    MOVES,
+    PRICED,
+    cost_table,
+    crossings,
+    priced,
+    relative_per_cost,
+    sensitivity,
+    unpriced,
+)
+from glusterlab.spec.prices import PriceList, load_prices
+
+from ..guide_pools import LARGE, SERIES, chosen, pools
+
+PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
+RATE = "throughput_bytes_per_s"
+
+
+@pytest.fixture(scope="module")
+def prices() -> PriceList:
+    return load_prices(PRICES)
+
+
+@pytest.fixture(scope="module")
+def table(prices: PriceList) -> pd.DataFrame:
+    return relative_per_cost(priced(chosen(pools()), RATE, prices))
+
+
+def repriced(prices: PriceList, factor: float) -> PriceList:
+    lines = [line.model_copy(update={"price": line.price * factor}) for line in prices.prices]
+    extras = [line.model_copy(update={"price": line.price * factor}) for line in prices.per_server]
+    return prices.model_copy(update={"prices": tuple(lines), "per_server": tuple(extras)})
+
+
+def of(table: pd.DataFrame, name: str, operation: str) -> pd.Series:
+    rows = table[(table["series"] == SERIES[name]) & (table["operation"] == operation)]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def test_cost_and_capacity_of_pools_are_known(prices: PriceList) -> None:
+    costs = cost_table(priced(chosen(pools()), RATE, prices)).set_index("series")
+    assert costs.loc[SERIES["replicate"], PRICED].tolist() == [
+        6,
+        "standard",
+        "USD",
+        16_670.0,
+        6 * 16_670.0,
+        576e12,
+        pytest.approx(240e12),
+        pytest.approx(6 * 16_670 / 240),
+    ]
+    usable = costs["usable_bytes"] / 1e12
+    assert usable[SERIES["disperse"]] == pytest.approx(384)
+    assert usable[SERIES["disperse-dense"]] == pytest.approx(768)
+    assert usable[SERIES["replicate-dense"]] == pytest.approx(480)
+    assert usable[SERIES["disperse-raid6"]] == pytest.approx(320)
+    assert costs["cost_per_usable_tb"][SERIES["disperse-dense"]] == pytest.approx(6 * 24_380 / 768)
+
+
+def test_the_first_configuration_is_one_and_others_are_ratios_to_it(table: pd.DataFrame) -> None:
+    assert set(table["reference"]) == {SERIES["replicate"]}
+    assert table["series"].iloc[:2].tolist() == [SERIES["replicate"], SERIES["replicate-dense"]]
+    for operation, values in LARGE.items():
+        first = of(table, "replicate", operation)
+        assert first[["relative", "relative_low", "relative_high", "per_usable"]].tolist() == [1.0] * 4
+        dense = of(table, "replicate-dense", operation)
+        expected = (2 * values["replicate-dense"] / values["replicate"]) / (24_380 / 16_670)
+        assert dense["relative"] == pytest.approx(expected, rel=1e-6)
+        # twice the capacity: as much per usable byte as per disk
+        assert dense["per_usable"] == pytest.approx(values["replicate-dense"] / values["replicate"], rel=1e-6)
+        assert dense["cost_per_usable_relative"] == pytest.approx(24_380 / 16_670 / 2)
+
+
+def test_equal_capacity_moves_both_factors_and_not_their_quotient(table: pd.DataFrame) -> None:
+    quotient = table["per_usable"] / table["cost_per_usable_relative"]
+    assert quotient.to_numpy() == pytest.approx(table["relative"].to_numpy())
+
+
+def test_prices_widen_no_interval(table: pd.DataFrame, prices: PriceList) -> None:
+    from glusterlab.analysis import compare_rows
+
+    row, first = of(table, "disperse", "write"), of(table, "replicate", "write")
+    ratio = compare_rows(row, first)  # both on the same server: the price cancels
+    assert (row["relative"], row["relative_low"], row["relative_high"]) == pytest.approx(
+        (ratio.centre, ratio.low, ratio.high)
+    )
+    assert row["relative_low"] < row["relative"] < row["relative_high"]
+
+
+@settings(max_examples=8, deadline=None)
+@given(factor=st.floats(1e-3, 1e3))
+def test_a_factor_on_all_prices_leaves_relative_values_alone(factor: float) -> None:
+    prices = load_prices(PRICES)
+    samples = chosen(pools({"write": {"replicate": 44e6, "disperse-dense": 46e6}}))
+    before = relative_per_cost(priced(samples, RATE, prices))
+    after = relative_per_cost(priced(samples, RATE, repriced(prices, factor)))
+    for column in ("relative", "relative_low", "relative_high", "per_usable", "cost_per_usable_relative"):
+        assert after[column].to_numpy() == pytest.approx(before[column].to_numpy())
+    assert after["pool_cost"].to_numpy() == pytest.approx(factor * before["pool_cost"].to_numpy())
+    assert after["cost_per_usable_tb"].to_numpy() == pytest.approx(factor * before["cost_per_usable_tb"].to_numpy())
+
+
+def test_too_few_samples_have_no_interval(prices: PriceList) -> None:
+    few = relative_per_cost(priced(chosen(pools(spread=(0.9, 1.1))), RATE, prices))
+    others = few[few["series"] != few["reference"]]
+    assert others[["relative_low", "relative_high"]].isna().all().all()
+    assert others["relative"].notna().all()
+    assert set(few["n"]) == {2}
+
+
+def test_scale_models_of_two_scales_are_compared_at_full_size(prices: PriceList) -> None:
+    both = pd.concat(
+        [
+            pools({"write": {"replicate": 40e6}}, scale=200),
+            pools({"write": {"disperse": 80e6}}, scale=100),
+        ],
+        ignore_index=True,
+    )
+    found = relative_per_cost(priced(chosen(both), RATE, prices))
+    assert found["relative"].tolist() == [1.0, pytest.approx(2.0)]
+
+
+def test_files_per_second_are_priced_alike(prices: PriceList) -> None:
+    small = pools({"create": {"replicate": 5.44, "replicate-dense": 1.53}}, tool="smallfile", nominal=4 << 20, scale=60)
+    found = relative_per_cost(priced(chosen(small, "smallfile"), "files_per_s", prices))
+    assert found["relative"].tolist() == [1.0, pytest.approx(2 * 1.53 / 5.44 / (24_380 / 16_670))]
+
+
+def test_an_operation_without_the_first_configuration_has_no_ratio(prices: PriceList) -> None:
+    part = pools({"write": LARGE["write"], "read": {"disperse": 108e6}})
+    found = relative_per_cost(priced(chosen(part), RATE, prices))
+    row = of(found, "disperse", "read")
+    assert math.isnan(row["relative"])
+    assert row["reference"] == SERIES["replicate"]
+    assert sensitivity(found, prices, [1.0])["operation"].unique().tolist() == ["write"]
+
+
+def test_servers_that_the_list_lacks_are_named(prices: PriceList) -> None:
+    samples = chosen(pools({"write": {"replicate": 44e6, "disperse-dense": 46e6}}))
+    other = samples.assign(server_model=["ultra" if disks == 144 else "" for disks in samples["disks"]])
+    found = priced(other, RATE, prices)
+    assert found["server"].tolist() == ["standard"]
+    assert unpriced(other, prices) == [
+        f"{SERIES['disperse-dense']}: not priced, the list has no server 'ultra' (standard, dense)."
+    ]
+    assert unpriced(samples, prices) == []
+    unknown = samples.assign(servers=0)
+    assert priced(unknown, RATE, prices).empty
+    assert all("not known" in sentence for sentence in unpriced(unknown, prices))
+    assert len(unpriced(unknown, prices)) == 2
+
+
+def test_nothing_measured_gives_empty_tables(prices: PriceList) -> None:
+    nothing = chosen(pools()).iloc[:0]
+    table = relative_per_cost(priced(nothing, RATE, prices))
+    assert table.empty
+    assert "relative" in table
+    assert cost_table(table).empty
+    assert sensitivity(table, prices, [1.0]).empty
+    assert crossings(table, prices).empty
+    assert unpriced(nothing, prices) == []
+
+
+def test_sensitivity_at_factor_one_is_the_ratio_itself(table: pd.DataFrame, prices: PriceList) -> None:
+    moved = sensitivity(table, prices, [0.5, 1.0, 2.0])
+    still = moved[moved["factor"] == 1.0]
+    for move in MOVES:
+        rows = still[still["move"] == move].set_index(["operation", "series"])["relative"]
+        expected = table.set_index(["operation", "series"])["relative"]
+        assert rows.to_dict() == pytest.approx(expected.to_dict())
+    assert (moved[moved["series"] == SERIES["replicate"]]["relative"] == 1).all()
+    best = moved[moved["rank"] == 1]
+    assert len(best) == len(MOVES) * 3 * 2
+
+
+def test_dense_servers_lose_where_disks_get_dearer(table: pd.DataFrame, prices: PriceList) -> None:
+    moved = sensitivity(table, prices, [0.5, 2.0]).set_index(["move", "operation", "series", "factor"])["relative"]
+    moved = moved.sort_index()
+    for operation in ("write", "read"):
+        dense = moved["disks", operation, SERIES["replicate-dense"]]
+        assert dense[0.5] > dense[2.0]  # they have twice the disks
+        software = moved["software, network, support", operation, SERIES["replicate-dense"]]
+        assert software[2.0] > software[0.5]  # and as much software
+        # the same server: no price tells the two apart
+        assert moved["disks", operation, SERIES["disperse"]].nunique() == 1
+
+
+def test_a_crossing_is_where_both_are_equal(table: pd.DataFrame, prices: PriceList) -> None:
+    found = crossings(table, prices, between=(0.01, 100))
+    assert not found.empty
+    for row in found.to_dict("records"):
+        moved = sensitivity(table, prices, [row["factor"] * 0.99, row["factor"], row["factor"] * 1.01])
+        rows = moved[(moved["move"] == row["move"]) & (moved["operation"] == row["operation"])]
+        values = rows.set_index(["series", "factor"])["relative"]
+        below, above = values[row["better_below"]], values[row["better_above"]]
+        assert below.iloc[1] == pytest.approx(above.iloc[1])
+        assert row["relative"] == pytest.approx(below.iloc[1])
+        assert below.iloc[0] > above.iloc[0]
+        assert below.iloc[2] < above.iloc[2]
+        assert row["factor_low"] <= row["factor"] <= row["factor_high"]
+    assert crossings(table, prices, between=(0.9999, 1.0001)).empty
+
+
+def test_the_known_crossing_of_two_pools(prices: PriceList) -> None:
+    """Writes 2 x 27.5 against 44 per cost: equal where the dense server costs 1.25 times the standard one."""
+    two = pools({"write": {"replicate": 44e6, "replicate-dense": 27.5e6}})
+    table = relative_per_cost(priced(chosen(two), RATE, prices))
+    found = crossings(table, prices, between=(0.01, 100)).set_index("move")
+    # 17,180 + 7,200 f = 1.25 x (13,070 + 3,600 f) has no solution above 0, and 13,700 + 10,680 f = 1.25 x (10,100 +
+    # 6,570 f) neither; 17,880 + 6,500 f = 1.25 x (10,170 + 6,500 f) has
+    assert found.index.tolist() == ["software, network, support"]
+    row = found.iloc[0]
+    assert row["factor"] == pytest.approx((17_880 - 1.25 * 10_170) / (0.25 * 6_500))
+    assert (row["better_below"], row["better_above"]) == (SERIES["replicate"], SERIES["replicate-dense"])
+    assert row["factor_low"] < row["factor"] < row["factor_high"]
