@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab import published
 from glusterlab.errors import DataError
-from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.manifest import MANIFEST
 from glusterlab.outputs import PICTURES, OutputName
 from glusterlab.storage import is_url
 
@@ -300,7 +300,11 @@ def _half_width(raw: Path) -> float | None:
 
 
 def open_section(
-    campaign: str, figures: str = "", formats: str = "svg,png,csv", study: str = "supermicro-2017"
+    campaign: str,
+    figures: str = "",
+    formats: str = "svg,png,csv",
+    study: str = "supermicro-2017",
+    reads: str = "*",
 ) -> Section:
     """Load what a notebook needs.
 
@@ -315,22 +319,29 @@ def open_section(
         Comma-separated: any of svg, png, csv.
     study : str
         Whose published numbers stand beside the measured ones.
+    reads : str
+        Tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none. The digest in footers is that
+        of their raw files.
 
     Raises
     ------
     DataError
         When there is no campaign.
     UsageError
-        When a format is unknown.
+        When a format or a tool is unknown.
     """
     from glusterlab import tables
     from glusterlab.baseline import find_baseline
     from glusterlab.openraw import OpenCampaign
     from glusterlab.plots.saving import parse_formats
     from glusterlab.plots.style import Provenance
+    from glusterlab.rawfiles import read_json
     from glusterlab.rawsample import campaign_origin
+    from glusterlab.reads import RawDigests, known_tools, parse_reads, refuse_unknown
     from glusterlab.spec.load import load_cluster
 
+    tools = parse_reads(reads)
+    refuse_unknown(tools or (), known_tools())
     chosen = parse_formats(formats)
     if is_url(campaign):
         base, opened = project_root(Path.cwd()), OpenCampaign.open(campaign)
@@ -340,14 +351,20 @@ def open_section(
         source = raw = base / campaign
     folder = base / (figures or Path("figures", raw.name))
     loaded = tables.load(source, folder / "tables")
+    if tools is not None:
+        loaded = loaded.of(tools)
     imported = campaign_origin(raw) == "imported"
     known = (raw / "cluster.yaml").is_file() or not imported
     cluster = load_cluster(raw / "cluster.yaml") if known else None
     releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
+    if tools is not None and not releases and cluster is not None:
+        # a notebook that reads no sample, or none of this campaign, still says on which release its campaign was measured
+        servers = [server.name for server in cluster.servers]
+        releases = [tables.gluster_versions(read_json(raw / "environment.json"), servers)]
     provenance = Provenance(
         campaign=raw.resolve().name,
         release=", ".join(releases) or ("" if imported else "unknown"),
-        digest=file_digest(raw / MANIFEST),
+        digest=RawDigests(raw).of(tools),
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
         half_width=_half_width(raw),

@@ -74,9 +74,19 @@ class Tables:
     ----------
     folder : pathlib.Path
         Where they are kept.
+    tools : tuple of str or None
+        Tools whose rows they hold; None: all.
+    whole : Tables or None
+        What they are a part of: tables that are not kept go with it.
     """
 
     folder: Path
+    tools: tuple[str, ...] | None = None
+    whole: Tables | None = None
+
+    def of(self, tools: tuple[str, ...]) -> Tables:
+        """The same tables with the rows of these tools only; others are not read."""
+        return Tables(self.folder, tools, self)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -96,7 +106,23 @@ class Tables:
     def _read(self, name: Any) -> pd.DataFrame:
         import pyarrow.parquet as pq
 
-        return as_schema(pq.read_table(self.folder / f"{name}.parquet").to_pandas(), name)
+        table = pq.read_table(self.folder / f"{name}.parquet", filters=self._rows(name))
+        return as_schema(table.to_pandas(), name)
+
+    def _rows(self, name: str) -> Any:
+        """The condition for rows of a table that are held, None for all."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.tools is None:
+            return None
+        column, values = ("tool", self.tools) if name == "samples" else ("cell_id", self._cells)
+        # of no value the type is not known
+        return pc.field(column).isin(pa.array(values, pa.string()))
+
+    @cached_property
+    def _cells(self) -> list[str]:
+        return sorted(set(self.samples["cell_id"].astype(str)))
 
     def telemetry_of(self, **chosen: Iterable[str | int]) -> pd.DataFrame:
         """Rows of the telemetry table.
@@ -114,6 +140,9 @@ class Tables:
         import pyarrow.dataset as ds
 
         names = [path.name for path in sorted((self.folder / "telemetry").glob("*.parquet"))]
+        if self.tools is not None:
+            held = set(self._cells)
+            names = [name for name in names if name.split(".sample-")[0] in held]
         paths = [str(self.folder / "telemetry" / name) for name in names]
         schema = arrow_schema("telemetry")
         dataset = ds.dataset(paths, schema=schema, format="parquet")
