@@ -266,7 +266,8 @@ def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
 
 def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
     first, *others = cluster.servers
-    options = f"backup-volfile-servers={':'.join(server.address for server in others)}" if others else ""
+    backups = [f"backup-volfile-servers={':'.join(server.address for server in others)}"] if others else []
+    options = ",".join([*backups, *cluster.mount_options])
     line = script.call("gl_mount", first.address, volume.name, volume.mount_point, options)
     commands = {client.name: script.command([line], deadline_s=90.0) for client in cluster.clients}
     pool.run(commands).or_raise()

@@ -149,6 +149,9 @@ class Hardware(SpecModel):
     notes: Text | None = None
 
 
+MountOption = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(=[A-Za-z0-9._:/-]+)?$", max_length=200)]
+
+
 class ServerModel(SpecModel):
     """A kind of server as it is bought: what a server with a backing's disks is, or stands for."""
 
@@ -254,6 +257,9 @@ class Cluster(SpecModel):
     backings: dict[Label, Backing] = Field(min_length=1)
     work_dir: HostPath = Field(default="/var/tmp/glusterlab", description="on every host; the suite makes and marks it")
     mount_root: HostPath = Field(default="/mnt/glusterlab", description="on clients; a volume is mounted below it")
+    mount_options: tuple[MountOption, ...] = Field(
+        default=(), description="of the native client, such as entry-timeout=10; the suite adds the other servers"
+    )
     shared_dir: HostPath | None = Field(default=None, description="seen by all clients, off the volume under test")
     smallfile: SmallfileSource | None = None
     telemetry: Telemetry = Telemetry()

@@ -46,7 +46,7 @@ def up(
     ] = 20.0,
     medium_file_scale: Annotated[
         float, typer.Option(help="The same for files of a few MB, which keep their size; operations/s are not limited.")
-    ] = 60.0,
+    ] = 120.0,
     release: Annotated[
         str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
     ] = "bookworm",

@@ -101,7 +101,7 @@ class TestbedOptions:
     arrays: int = 1
     scale: float = 200.0
     small_file_scale: float = 20.0
-    medium_file_scale: float = 60.0
+    medium_file_scale: float = 120.0
     release: str = "bookworm"
     subnet: str = "10.77.0.0/24"
     disk_size_bytes: int = 4 << 30

@@ -1,0 +1,481 @@
+"""What a study states: every number, ratio and order of it as data (``claims.yaml``), each with its place in the study.
+
+A claim says what it compares by selectors on cells of the matrix, what it published, and what it needs to be tested.
+It does not say how a verdict is reached: `glusterlab.analysis.claims` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from ..errors import UsageError
+from .fields import NAME_FORM, Axis, Name, Size, SpecModel, Text, describe, problem, suggest
+from .load import validate
+
+FILE = "claims.yaml"
+"""Name of the file in ``raw/published/<study>/``."""
+
+Kind = Literal["value", "ratio", "ordering", "equality", "arithmetic", "fact"]
+"""What a claim states: a number of one group of cells, a ratio of two, which of two is more, that two are alike, a
+number that follows from others of the study, or something that no benchmark measures (a part, a setting, a rule)."""
+
+RELATIONS: Mapping[Kind, tuple[str, ...]] = {
+    "value": ("equals", "about", "over"),
+    "ratio": ("equals", "nearly", "over", "up to", "between", "about"),
+    "ordering": ("more", "slightly more", "notably more", "far more", "no less", "no more"),
+    "equality": ("same", "similar"),
+    "arithmetic": ("equals", "over", "under"),
+    "fact": ("is",),
+}
+"""The words that each kind of claim knows; `glusterlab.analysis.claims.band_of` says what they are in numbers."""
+
+Relation = Literal[
+    "equals",
+    "about",
+    "nearly",
+    "over",
+    "under",
+    "up to",
+    "between",
+    "more",
+    "slightly more",
+    "notably more",
+    "far more",
+    "no less",
+    "no more",
+    "same",
+    "similar",
+    "is",
+]
+
+NEEDS: Mapping[str, str] = {
+    "full scale": "needs hardware at full scale; a scale model shows what it was set to",
+    "nfs": "needs access over NFS",
+    "release 3.x": "needs a release 3.x of Red Hat Gluster Storage",
+    "two releases": "needs the same cells on release 3.1.3 and on 3.2",
+    "tiering": "needs volume tiering, which GlusterFS has had until release 5 only",
+    "spec sfs": "needs the SPEC SFS 2014 VDA benchmark",
+    "cache": "needs a cache below the bricks, on NVMe or in the RAID controller",
+    "prices": "needs prices, and the study states none",
+    "telemetry": "needs the load of the subsystems while volumes are saturated, which the samples do not tell",
+    "baseline": "is a baseline of bare hardware: from these numbers a scale model is made, so it cannot confirm them",
+    "pool size": "speaks of pools of another size",
+    "failure": "needs disks that fail",
+    "product": "is a property of a product",
+    "method": "is a choice of the study, nothing to measure",
+    "support": "is a rule of support",
+}
+"""Conditions of a test, and why a claim with one cannot be tested where it is not met."""
+
+Need = Literal[
+    "full scale",
+    "nfs",
+    "release 3.x",
+    "two releases",
+    "tiering",
+    "spec sfs",
+    "cache",
+    "prices",
+    "telemetry",
+    "baseline",
+    "pool size",
+    "failure",
+    "product",
+    "method",
+    "support",
+]
+
+UNITS: Mapping[str, float] = {"MB/s per disk": 1e6, "files/s per disk": 1.0}
+"""Units of a published value that cells are held against, and their size in SI base units."""
+
+OPERATORS = ("add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest")
+"""What a formula may do: each is a list of numbers or further formulas."""
+
+_FORMULA = f"a number or one of {', '.join(OPERATORS)} with a list, such as {{divide: [205, 226]}}"
+
+
+class Operation(SpecModel):
+    """A step of a formula: data, so that checking a claim never evaluates code.
+
+    Attributes
+    ----------
+    operator : str
+        One of `OPERATORS`.
+    operands : tuple of float or Operation
+        At least two, in order.
+    """
+
+    operator: Literal["add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest"]
+    operands: tuple[float | Operation, ...]
+
+
+def read_formula(data: object, *at: str | int) -> float | Operation:
+    """A formula from what a YAML file says.
+
+    Examples
+    --------
+    >>> read_formula({"divide": [205, 226]}).operator
+    'divide'
+    """
+    if isinstance(data, (int, float)) and not isinstance(data, bool):
+        if data != data or abs(data) > 1e18:
+            raise problem(f"expected a number below 1e18, found {describe(data)}", *at)
+        return float(data)
+    if isinstance(data, Operation):
+        return data
+    if not isinstance(data, dict) or len(data) != 1:
+        raise problem(f"expected {_FORMULA}, found {describe(data)}", *at)
+    (operator, operands), *_ = data.items()
+    if operator not in OPERATORS:
+        raise problem(f"unknown operator{suggest(str(operator), list(OPERATORS))}", *at, operator)
+    if not isinstance(operands, (list, tuple)) or len(operands) < 2:
+        raise problem(f"expected a list of two or more, found {describe(operands)}", *at, operator)
+    if operator in ("divide", "percent_more", "subtract") and len(operands) != 2:
+        raise problem(f"expected a list of two, found {len(operands)}", *at, operator)
+    read = tuple(read_formula(part, *at, operator, n) for n, part in enumerate(operands))
+    return Operation(operator=operator, operands=read)
+
+
+def _formulas(value: object) -> tuple[float | Operation, ...]:
+    if isinstance(value, (list, tuple)):
+        if not value:
+            raise ValueError("expected a formula or a list of formulas, found an empty list")
+        return tuple(read_formula(part, n) for n, part in enumerate(value))
+    return (read_formula(value),)
+
+
+Formulas = Annotated[tuple[float | Operation, ...], BeforeValidator(_formulas)]
+Number = Annotated[float, Field(strict=True, gt=-1e18, lt=1e18)]
+
+
+def _number_or_text(value: object) -> float | str | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e18:
+        return float(value)
+    if value is None or (isinstance(value, str) and 0 < len(value) <= 200):
+        return value
+    raise ValueError(f"expected a number or a short text, found {describe(value)}")
+
+
+Stated = Annotated[float | str | None, BeforeValidator(_number_or_text)]
+Figure = Annotated[str, Field(pattern=r"^[FT][1-9][0-9]?$")]
+Workers = Annotated[int, Field(strict=True, ge=1, le=10**6)]
+Words = Annotated[str, Field(min_length=1, max_length=200)]
+Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class ClaimLayout(SpecModel):
+    """A layout of the study, by what it is and not by what a campaign calls it.
+
+    Attributes
+    ----------
+    type : str
+    geometry : str or None
+        None: any, where the study does not say.
+    kind : str
+        Of the backing: raid6, jbod, raid0.
+    server_model : str or None
+        ``standard`` or ``dense``: it tells layouts apart only where the campaign uses these two names.
+    """
+
+    type: Literal["distribute", "replicate", "disperse"]
+    geometry: Annotated[str, Field(pattern=r"^[0-9][0-9x()+]*$", max_length=30)] | None = None
+    kind: Annotated[str, Field(pattern=NAME_FORM, max_length=30)]
+    server_model: Literal["standard", "dense"] | None = None
+
+
+class Cells(SpecModel):
+    """Selectors of cells; a list is several, and what is left out is any or the claim's own.
+
+    Attributes
+    ----------
+    layout : tuple of str
+        Names of the file's ``layouts``.
+    access, tool, operation : tuple of str
+    size : tuple of int
+        What the files stand for, in bytes.
+    workers : tuple of int
+        Left out: for each layout the worker count with the highest mean.
+    """
+
+    layout: Axis[Name] | None = None
+    access: Axis[Name] | None = None
+    tool: Axis[Name] | None = None
+    operation: Axis[Name] | None = None
+    size: Axis[Size] | None = None
+    workers: Axis[Workers] | None = None
+
+
+class Pair(SpecModel):
+    """Two groups of cells, of which the first is divided by the second."""
+
+    of: Cells
+    to: Cells
+
+
+class Published(SpecModel):
+    """What the study states.
+
+    Attributes
+    ----------
+    relation : str
+        One of `RELATIONS` of the claim's kind.
+    value : float or str or None
+        In `unit`; a ratio as a ratio, 1.82 for 82 % more; text of a fact.
+    high : float or None
+        Upper end of ``between``.
+    unit : str
+        Empty for a ratio and an order.
+    words : str
+        Its own words for the size, at most a few.
+    """
+
+    relation: Relation
+    value: Stated = None
+    high: Number | None = None
+    unit: Annotated[str, Field(max_length=40)] = ""
+    words: Words
+
+
+class Contradiction(SpecModel):
+    """Another claim of the same study that cannot be true together with this one, and why."""
+
+    claim: Name
+    why: Sentence
+
+
+class Claim(SpecModel):
+    """One thing that the study states.
+
+    Attributes
+    ----------
+    id : str
+    section : str
+        Heading of the chapter and, after `` / ``, of the section.
+    figure : tuple of str
+        Figures and tables that the sentence names, such as ``F8`` or ``T2``; empty where it names none.
+    paraphrase : str
+        In words of this project, never the study's sentence.
+    reading : str
+        How a sentence is read that leaves something open; empty where it does not.
+    kind : str
+    published : Published
+    cells : Cells or None
+        Of both sides. Each value of a list is a case of its own.
+    of, to : Cells or None
+        What is compared; here a list is several alternatives within a case.
+    against : Pair or None
+        The ratio of ``of`` to ``to`` is itself compared to the ratio of this pair.
+    quantifier : str
+        ``all`` cases, ``most`` of them, or the ``largest`` of all ratios, for "up to" and "for some".
+    quantity : str or None
+        ``files`` or ``throughput``; left out: files for smallfile, else throughput.
+    formula : tuple
+        Of an arithmetic claim: each formula has to give the published number.
+    tolerance : float or None
+        Factor up to which a number counts as the published one, where it is not the rule's own.
+    needs : tuple of str
+        Keys of `NEEDS`.
+    contradicts : tuple of Contradiction
+    """
+
+    id: Name
+    section: Sentence
+    figure: Axis[Figure] = ()
+    paraphrase: Sentence
+    reading: Annotated[str, Field(max_length=1000)] = ""
+    kind: Kind
+    published: Published
+    cells: Cells | None = None
+    of: Cells | None = None
+    to: Cells | None = None
+    against: Pair | None = None
+    quantifier: Literal["all", "most", "largest"] = "all"
+    quantity: Literal["files", "throughput"] | None = None
+    formula: Formulas | None = None
+    tolerance: Annotated[float, Field(strict=True, ge=1, le=10)] | None = None
+    needs: Axis[Need] = ()
+    contradicts: tuple[Contradiction, ...] = ()
+
+    @property
+    def chapter(self) -> str:
+        """The first part of the section."""
+        return self.section.split(" / ")[0]
+
+    def selectors(self) -> Iterator[tuple[tuple[str, ...], Cells]]:
+        """Each group of selectors with its place below the claim."""
+        for name in ("cells", "of", "to"):
+            if (found := getattr(self, name)) is not None:
+                yield (name,), found
+        if self.against is not None:
+            yield ("against", "of"), self.against.of
+            yield ("against", "to"), self.against.to
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> Self:
+        published, kind = self.published, self.kind
+        if published.relation not in RELATIONS[kind]:
+            raise problem(
+                f"expected for a claim of kind {kind} one of {', '.join(RELATIONS[kind])}, "
+                f"found {describe(published.relation)}",
+                "published",
+                "relation",
+            )
+        self._check_number()
+        if (self.formula is not None) != (kind == "arithmetic"):
+            raise problem("expected a formula for a claim of kind arithmetic, and for no other", "formula")
+        compared = self.of is not None or self.to is not None or self.against is not None
+        if (self.of is None) != (self.to is None) or (self.against is not None and self.of is None):
+            raise problem("expected 'of' and 'to' together, and 'against' only with them", "of")
+        if kind in ("value", "arithmetic", "fact") and compared:
+            raise problem(f"a claim of kind {kind} compares nothing: expected no 'of' and 'to'", "of")
+        if kind in ("arithmetic", "fact") and self.cells is not None:
+            raise problem(f"a claim of kind {kind} has no cells", "cells")
+        if kind == "fact" and not self.needs:
+            raise problem("expected for a claim of kind fact what it needs: nothing here measures it", "needs")
+        if kind in ("ratio", "ordering", "equality") and not compared and not self.needs:
+            raise problem(f"expected for a claim of kind {kind} what it compares ('of', 'to') or needs", "of")
+        if kind == "value" and self.cells is None and not self.needs:
+            raise problem("expected for a claim of kind value its cells, or what it needs", "cells")
+        if published.relation == "up to" and compared and self.quantifier != "largest":
+            raise problem("'up to' speaks of the largest: expected 'quantifier: largest'", "quantifier")
+        return self
+
+    def _check_number(self) -> None:
+        published, kind = self.published, self.kind
+        if kind == "fact":
+            if published.value is None:
+                raise problem("expected for a claim of kind fact the value that is stated", "published", "value")
+            return
+        wanted = kind in ("value", "ratio", "arithmetic")
+        if wanted != isinstance(published.value, float):
+            expected = "a number" if wanted else "no value: its relation says all"
+            raise problem(
+                f"expected for a claim of kind {kind} {expected}, found {describe(published.value)}",
+                "published",
+                "value",
+            )
+        if kind == "ratio" and isinstance(published.value, float) and not published.value > 1:
+            raise problem(
+                "expected a ratio above 1, such as 1.82 for 82 % more: turn 'of' and 'to' round",
+                "published",
+                "value",
+            )
+        if (published.high is not None) != (published.relation == "between"):
+            raise problem("expected 'high' for the relation between, and for no other", "published", "high")
+        if published.high is not None and isinstance(published.value, float) and published.high <= published.value:
+            raise problem(f"expected more than {published.value:g}", "published", "high")
+        if kind == "value" and self.cells is not None and published.unit not in UNITS:
+            raise problem(
+                f"expected one of {', '.join(UNITS)} where cells are named, found {describe(published.unit)}",
+                "published",
+                "unit",
+            )
+
+
+class Claims(SpecModel):
+    """What one study states: the file ``claims.yaml``.
+
+    Attributes
+    ----------
+    study : str
+    document : str
+        Title, publisher and year.
+    layouts : dict of str to ClaimLayout
+    claims : tuple of Claim
+    """
+
+    schema_version: Literal[1]
+    study: Name
+    document: Text
+    layouts: dict[Name, ClaimLayout] = Field(default_factory=dict)
+    claims: Annotated[tuple[Claim, ...], Field(min_length=1)]
+
+    @field_validator("claims", mode="before")
+    @classmethod
+    def _is_a_list(cls, value: object) -> object:
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"expected a list of claims, found {describe(value)}")
+        return value
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        places: dict[str, int] = {}
+        for n, claim in enumerate(self.claims):
+            if claim.id in places:
+                raise problem(f"expected each id once, found {claim.id!r} twice", "claims", n, "id")
+            places[claim.id] = n
+            for at, cells in claim.selectors():
+                for m, name in enumerate(cells.layout or ()):
+                    if name not in self.layouts:
+                        known = suggest(name, list(self.layouts))
+                        raise problem(f"unknown layout {name!r}{known}", "claims", n, *at, "layout", m)
+        for n, claim in enumerate(self.claims):
+            for m, other in enumerate(claim.contradicts):
+                at = ("claims", n, "contradicts", m, "claim")
+                if other.claim not in places:
+                    near = suggest(other.claim, list(places), listed=False)
+                    raise problem(f"unknown claim {other.claim!r}{near}", *at)
+                if other.claim == claim.id:
+                    raise problem("a claim cannot contradict itself: make two of it", *at)
+        return self
+
+    def by_id(self, wanted: str) -> Claim:
+        """The claim of an id.
+
+        Raises
+        ------
+        UsageError
+            When there is none.
+        """
+        for claim in self.claims:
+            if claim.id == wanted:
+                return claim
+        near = suggest(wanted, [claim.id for claim in self.claims], listed=False)
+        raise UsageError(f"no claim {wanted!r} of {self.study}{near}")
+
+    def contradictions(self) -> list[tuple[Claim, Claim, str]]:
+        """Pairs of claims that contradict each other, each pair once, with the sentence that says how."""
+        claims = {claim.id: claim for claim in self.claims}
+        return [(claim, claims[other.claim], other.why) for claim in self.claims for other in claim.contradicts]
+
+
+def published_file(folder: Path, study: str) -> Path:
+    """Where the claims of a study are.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        ``raw/published``.
+    study : str
+
+    Raises
+    ------
+    UsageError
+        When that study has none.
+    """
+    path = folder / study / FILE
+    if not path.is_file():
+        known = sorted(place.parent.name for place in folder.glob(f"*/{FILE}"))
+        have = f"those of {', '.join(known)} are there" if known else "there are none of any study"
+        raise UsageError(f"expected the claims of study {study!r} in {path}, found no such file; {have}")
+    return path
+
+
+def load_claims(path: str | Path) -> Claims:
+    """The claims that a ``claims.yaml`` holds.
+
+    Raises
+    ------
+    SpecError
+        With file, line and key of what is wrong.
+    """
+    return validate(Claims, path)
+
+
+def expected_keys(claim: Claim) -> dict[str, Any]:
+    """A claim as JSON, without what it leaves out."""
+    return claim.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
