@@ -188,16 +188,47 @@ class Provenance:
         if self.imported:
             parts.append(IMPORTED)
         if self.testbed:
-            scales = " and ".join(f"1:{scale:g}" for scale in sorted({float(scale) for scale in summary["scale"]}))
             sizes = sorted(set(zip(summary["nominal_file_size_bytes"], summary["file_size_bytes"], strict=True)))
             scaled = [(nominal, size) for nominal, size in sizes if nominal != size]
-            model = f"scale model {scales} on one machine"
+            model = f"scale model {scale_words(summary['scale'])} on one machine"
             if len(scaled) == 1:
                 model += f", {format_size(int(scaled[0][1]))} stands for {format_size(int(scaled[0][0]))}"
             parts.append(f"{model}, file sizes scaled likewise" if len(scaled) > 1 else model)
             if summary["operations_limited"].astype(bool).any():
                 parts.append("disk operations/s assumed")
         return " · ".join(parts)
+
+    def place(self, scales: Iterable[float] = ()) -> str:
+        """The footer of a figure that holds no samples: the campaign whose files it is drawn from.
+
+        Parameters
+        ----------
+        scales : iterable of float
+            Of the scale models that it speaks of.
+
+        Examples
+        --------
+        >>> Provenance("demo", "", "0123456789abcdef", True).place([20, 200])
+        'demo · manifest 0123456789ab · scale model 1:20 and 1:200 on one machine'
+        """
+        parts = [self.campaign, f"manifest {self.digest[:12]}"]
+        if self.imported:
+            parts.append(IMPORTED)
+        if self.testbed:
+            parts.append(f"scale model {scale_words(scales)} on one machine".replace("  ", " "))
+        return " · ".join(parts)
+
+
+def scale_words(scales: Iterable[float], form: str = "1:{:g}", last: str = "and") -> str:
+    """Scales in words; none of none.
+
+    Examples
+    --------
+    >>> scale_words([200.0, 20.0, 60.0, 20.0]), scale_words([200, 20], "1/{:g}", "or"), scale_words([])
+    ('1:20, 1:60 and 1:200', '1/20 or 1/200', '')
+    """
+    ratios = [form.format(float(scale)) for scale in sorted(set(scales))]
+    return f" {last} ".join(part for part in (", ".join(ratios[:-1]), *ratios[-1:]) if part)
 
 
 @contextmanager

@@ -1,0 +1,170 @@
+"""Drawings of a cluster: all that the table says is there, nothing lies over something else, of any size of pool."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.text import Text
+
+from glusterlab.analysis.topology import hosts_table, server_models_table
+from glusterlab.plots.style import Provenance
+from glusterlab.plots.topology import bed_figure, pool_figure, server_models_figure, text_width, wrapped
+from glusterlab.spec import load_cluster
+
+RUNBOOK = Path(__file__).parents[2] / "runbooks" / "supermicro-2017"
+REAL = Provenance("night", "10.3", "0123456789abcdef", testbed=False)
+MODEL = Provenance("night", "10.3", "0123456789abcdef", testbed=True)
+
+
+def hosts(servers: int, clients: int, disks: int = 12, name: str = "server{:02d}") -> pd.DataFrame:
+    def rows(role: str, count: int, form: str, disks: int, link: float) -> list[dict[str, object]]:
+        return [
+            {
+                "role": role,
+                "host": form.format(number),
+                "model": f"A {role}",
+                "parts": "parts",
+                "disks": disks,
+                "bricks": f"jbod: {disks} bricks of 1 disk" if disks else "",
+                "link_bytes_per_s": link,
+            }
+            for number in range(1, count + 1)
+        ]
+
+    return pd.DataFrame(
+        rows("server", servers, name, disks, 2.5e9) + rows("client", clients, "client{:02d}", 0, 1.25e9)
+    )
+
+
+def texts(figure: Figure) -> list[Text]:
+    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in texts(figure))
+
+
+def drawn(figure: Figure) -> list[Text]:
+    """Texts of the drawing itself."""
+    [axes] = figure.axes
+    return [text for text in axes.texts if text.get_text().strip()]
+
+
+def assert_tidy(figure: Figure) -> None:
+    """Every text lies within the page, and none over another."""
+    figure.canvas.draw()
+    page = figure.bbox
+    boxes = [(text.get_text(), text.get_window_extent()) for text in [*drawn(figure), *figure.texts]]
+    for said, box in boxes:
+        assert box.x0 >= page.x0 - 1, said
+        assert box.x1 <= page.x1 + 1, said
+        assert box.y0 >= page.y0 - 1, said
+        assert box.y1 <= page.y1 + 1, said
+    for (said, box), (other, other_box) in itertools.combinations(boxes, 2):
+        assert not box.overlaps(other_box), f"{said!r} lies over {other!r}"
+
+
+def squares(figure: Figure) -> list[Rectangle]:
+    [axes] = figure.axes
+    assert isinstance(axes, Axes)
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+
+
+SIZES = [(1, 1, 1), (3, 2, 12), (6, 12, 24), (12, 12, 90), (128, 128, 24)]
+
+
+@pytest.mark.parametrize(("servers", "clients", "disks"), SIZES)
+@pytest.mark.parametrize("name", ["server{:02d}", "storage-node-{:04d}.rack7.example.com"])
+def test_pools_of_any_size_are_drawn_without_overlap(servers: int, clients: int, disks: int, name: str) -> None:
+    table = hosts(servers, clients, disks, name)
+    pool = pool_figure(table, REAL, title="F1  Pool", mount="/mnt/glusterlab")
+    bed = bed_figure(table, REAL, title="F6  Test bed", switch="A switch")
+    for figure in (pool, bed):
+        assert_tidy(figure)
+        said = words(figure)
+        assert f"{servers} server{'s' * (servers > 1)}" in said
+        assert f"{clients} client{'s' * (clients > 1)}" in said
+        shown = min(servers, 7) if servers > 12 else servers
+        assert len(squares(figure)) == shown * disks
+        assert ("121 more" in said) == (servers == 128)
+
+
+def test_a_pool_says_where_it_is_mounted_and_of_what_it_is_made() -> None:
+    said = words(pool_figure(hosts(6, 12), REAL, title="F1  Pool", mount="/mnt/lab"))
+    assert "mounted below /mnt/lab on every client" in said
+    assert "jbod: 12 bricks of 1 disk" in said
+    assert "Scale model" not in said
+
+
+def test_a_bed_has_the_rates_of_its_links_and_wider_lines_for_faster_ones() -> None:
+    figure = bed_figure(hosts(6, 12), REAL, title="F6  Test bed", switch="Switch 9000")
+    said = words(figure)
+    assert {"20 Gbit/s each", "10 Gbit/s each", "Switch 9000"} <= {text.get_text() for text in drawn(figure)}
+    assert "A server is A server; parts." in said
+    widths = [line.get_linewidth() for line in figure.axes[0].get_lines()]
+    assert sorted(set(widths)) == pytest.approx([1.6, 3.2])
+    assert (widths.count(1.6), widths.count(3.2)) == (12, 6)
+
+
+def test_a_scale_model_says_so_in_the_figure_and_in_its_footer() -> None:
+    for figure in (
+        pool_figure(hosts(6, 12), MODEL, title="F1", mount="/mnt", scales=[200, 20]),
+        bed_figure(hosts(6, 12), MODEL, title="F6", switch="", scales=[200, 20]),
+    ):
+        said = words(figure)
+        assert "network namespaces on one machine; disks and links run at 1/20 or 1/200 of the real rates" in said
+        assert "night · manifest 0123456789ab · scale model 1:20 and 1:200 on one machine" in said
+        assert_tidy(figure)
+    assert "a bridge on this machine, in place of a switch" in said
+    assert "A server stands for A server" in said
+
+
+@pytest.mark.parametrize("file", ["cluster", "cluster-dense"])
+def test_the_runbook_s_clusters_are_drawn_with_their_parts(file: str) -> None:
+    cluster = load_cluster(RUNBOOK / f"{file}.yaml")
+    [name] = cluster.server_models
+    table = hosts_table(cluster, name)
+    figure = bed_figure(table, REAL, title="F6  Test bed", switch=cluster.hardware.switch or "")
+    assert_tidy(figure)
+    assert cluster.server_models[name].model in words(figure)
+    assert len(squares(figure)) == cluster.disks_total
+    models = server_models_figure(server_models_table(cluster), REAL, title="F2  Servers")
+    assert_tidy(models)
+    assert "72 TB (12 x 6 TB)" in words(models) or "144 TB (24 x 6 TB)" in words(models)
+
+
+def test_kinds_of_server_stand_side_by_side_and_say_what_is_not_stated() -> None:
+    table = pd.concat(
+        [server_models_table(load_cluster(RUNBOOK / f"{file}.yaml")) for file in ("cluster", "cluster-dense")]
+    )
+    table.loc[table["name"] == "dense", "nvme"] = ""
+    figure = server_models_figure(table, MODEL, title="F2  Servers")
+    assert_tidy(figure)
+    said = words(figure)
+    assert "standard server" in said
+    assert "dense server" in said
+    assert said.count("not stated") == 1
+    assert "one machine" in said
+    # of what none states there is no row
+    assert "NVMe" not in words(server_models_figure(table.assign(nvme=""), REAL, title="F2"))
+
+
+def test_many_kinds_with_long_words_stay_in_their_columns() -> None:
+    row = server_models_table(load_cluster(RUNBOOK / "cluster.yaml"))
+    table = pd.concat([row.assign(name=f"kind {n}", cpu_model="a very long processor name " * 3) for n in range(4)])
+    assert_tidy(server_models_figure(table, REAL, title="F2  Servers"))
+
+
+def test_lines_are_as_long_as_there_is_room() -> None:
+    lines = wrapped("some words that take more than one line of the page", 1.0)
+    assert " ".join(lines) == "some words that take more than one line of the page"
+    assert len(lines) > 2
+    assert max(text_width(line) for line in lines) <= 1.0
+    assert wrapped("", 1.0) == []
+    assert wrapped("unbreakableunbreakable", 0.2) == ["unbreakableunbreakable"]
