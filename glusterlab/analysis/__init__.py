@@ -12,6 +12,7 @@ from glusterlab.analysis.efficiency import (
     with_published,
 )
 from glusterlab.analysis.intervals import Estimate, mean_interval, median_interval, ratio_interval
+from glusterlab.analysis.limits import pool_limits, volume_bounds, with_limits
 from glusterlab.analysis.saturation import Limits, saturation, telemetry_by_sample, use_of_limits
 from glusterlab.analysis.series import (
     layout_label,
@@ -34,6 +35,7 @@ __all__ = [
     "median_interval",
     "nearest_size",
     "per_disk",
+    "pool_limits",
     "ratio_interval",
     "saturation",
     "saturation_points",
@@ -43,7 +45,9 @@ __all__ = [
     "telemetry_by_sample",
     "use_of_limits",
     "valid_samples",
+    "volume_bounds",
     "with_full_size",
+    "with_limits",
     "with_published",
     "with_series",
 ]

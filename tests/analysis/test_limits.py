@@ -1,0 +1,239 @@
+"""Physical bounds: the brief's numbers, the reach of few files and few clients, and the share that was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from glusterlab.analysis import Limits, per_disk, pool_limits, select, summarise, volume_bounds, with_limits
+from glusterlab.spec.cluster import Cluster
+
+Make = Callable[..., pd.DataFrame]
+
+BRIEF = {"servers": 6, "clients": 6, "bricks_per_server": 12}
+"""Six servers with twelve disks and one 10 GbE port each, six clients: section 3.1 of the RHGS 3.1 brief."""
+
+PORT = Limits(server_link=1200e6, client_link=1200e6, server_disks_write=12e9, server_disks_read=12e9)
+"""The brief rounds 10 Gbit/s to 1,200 MB/s and holds throughput against the network alone."""
+
+GUIDE = {"servers": 6, "clients": 12}
+JBOD = Limits(2500e6, 1250e6, 12 * 205e6, 12 * 212e6)
+ARRAY = Limits(2500e6, 1250e6, 1224e6, 1107e6)
+
+
+@pytest.mark.parametrize(
+    ("type_", "geometry", "operation", "stated"),
+    [
+        ("disperse", "6x(8+4)", "write", 800e6),
+        ("replicate", "36x2", "write", 600e6),
+        ("replicate", "24x3", "write", 400e6),
+        ("replicate", "36x2", "read", 1200e6),
+        ("replicate", "24x3", "read", 1200e6),
+    ],
+)
+def test_the_limits_of_the_brief(type_: str, geometry: str, operation: str, stated: float) -> None:
+    bounds = volume_bounds(type_, geometry, operation, PORT, **BRIEF)
+    assert bounds["server links"] / 6 == pytest.approx(stated)
+    assert bounds["client links"] / 6 == pytest.approx(stated)
+
+
+def test_a_dispersed_read_fetches_no_redundancy_unlike_the_brief_says() -> None:
+    bounds = volume_bounds("disperse", "6x(8+4)", "read", PORT, **BRIEF)
+    assert bounds["server links"] / 6 == pytest.approx(1200e6)
+
+
+@pytest.mark.parametrize(
+    ("type_", "geometry", "operation", "workers", "expected"),
+    [
+        # one file: two copies leave one client, and lie on two arrays
+        ("replicate", "3x2", "write", 1, (625, 2500, 1224)),
+        # three subvolumes: six files reach all six arrays
+        ("replicate", "3x2", "write", 6, (3750, 7500, 3672)),
+        ("replicate", "3x2", "write", 96, (7500, 7500, 3672)),
+        ("replicate", "3x2", "read", 1, (1250, 2500, 1107)),
+        ("replicate", "3x2", "read", 96, (15000, 15000, 6642)),
+        # one file of 4+2: six fragments of a quarter each are written, four are read
+        ("disperse", "12x(4+2)", "write", 1, (1250 / 1.5, 10000, 820)),
+        ("disperse", "12x(4+2)", "read", 1, (1250, 10000, 848)),
+        ("disperse", "12x(4+2)", "write", 12, (10000, 10000, 9840)),
+        ("disperse", "12x(4+2)", "read", 12, (15000, 15000, 10176)),
+        ("disperse", "12x(4+2)", "read", 48, (15000, 15000, 15264)),
+        ("distribute", "72", "write", 6, (7500, 15000, 6 * 205)),
+    ],
+)
+def test_known_bounds_of_the_guides_pool(
+    type_: str, geometry: str, operation: str, workers: int, expected: tuple[float, float, float]
+) -> None:
+    host, bricks = (ARRAY, 1) if type_ == "replicate" else (JBOD, 12)
+    bounds = volume_bounds(type_, geometry, operation, host, bricks_per_server=bricks, workers=workers, **GUIDE)
+    assert [bounds["client links"], bounds["server links"], bounds["disks"]] == pytest.approx(
+        [value * 1e6 for value in expected]
+    )
+
+
+def test_a_layout_on_some_of_the_bricks_counts_only_their_disks() -> None:
+    half = volume_bounds("disperse", "6x(4+2)", "write", JBOD, bricks_per_server=12, **GUIDE)
+    whole = volume_bounds("disperse", "12x(4+2)", "write", JBOD, bricks_per_server=12, **GUIDE)
+    assert half["disks"] == pytest.approx(whole["disks"] / 2)
+    assert half["server links"] == whole["server links"]
+
+
+def test_files_of_one_worker_reach_more_bricks_but_no_more_clients() -> None:
+    one = volume_bounds("replicate", "3x2", "write", ARRAY, bricks_per_server=1, workers=1, **GUIDE)
+    many = volume_bounds(
+        "replicate", "3x2", "write", ARRAY, bricks_per_server=1, workers=1, files_per_worker=100, **GUIDE
+    )
+    assert many["disks"] == 3 * one["disks"]
+    assert many["client links"] == one["client links"]
+
+
+@pytest.mark.parametrize(
+    ("type_", "geometry", "operation", "message"),
+    [
+        ("disperse", "12x2", "write", "geometry"),
+        ("replicate", "", "write", "geometry"),
+        ("replicate", "3x2", "stat", "expected an operation among write"),
+    ],
+)
+def test_what_is_no_layout_or_no_transfer_is_refused(type_: str, geometry: str, operation: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        volume_bounds(type_, geometry, operation, ARRAY, bricks_per_server=1, **GUIDE)
+
+
+shapes = st.one_of(
+    st.builds(lambda n, r: ("replicate", f"{n}x{r}"), st.integers(1, 40), st.integers(2, 4)),
+    st.builds(
+        lambda n, k, m: ("disperse", f"{n}x({k}+{min(m, k - 1)})"), *[st.integers(1, 40)], *[st.integers(2, 16)] * 2
+    ),
+    st.builds(lambda n: ("distribute", str(n)), st.integers(1, 200)),
+)
+
+
+@given(shape=shapes, workers=st.integers(1, 200), more=st.integers(0, 200), servers=st.integers(1, 30))
+def test_more_workers_never_lower_a_bound_and_writes_never_pass_reads_on_the_network(
+    shape: tuple[str, str], workers: int, more: int, servers: int
+) -> None:
+    pool = {"servers": servers, "clients": 12, "bricks_per_server": 12}
+    few = volume_bounds(*shape, "write", JBOD, workers=workers, **pool)
+    many = volume_bounds(*shape, "write", JBOD, workers=workers + more, **pool)
+    any_number = volume_bounds(*shape, "write", JBOD, **pool)
+    assert all(few[part] <= many[part] <= any_number[part] * (1 + 1e-12) for part in few)
+    read = volume_bounds(*shape, "read", JBOD, **pool)
+    assert any_number["client links"] <= read["client links"]
+    assert any_number["server links"] <= read["server links"]
+
+
+CLUSTER = Cluster.model_validate(
+    {
+        "schema_version": 1,
+        "name": "testbed",
+        "servers": [{"name": f"s{n}"} for n in range(6)],
+        "clients": [{"name": f"c{n}"} for n in range(12)],
+        "hardware": {
+            "disks_per_server": 12,
+            "disk_write": "205 MB/s",
+            "disk_read": "212 MB/s",
+            "array_write": "1224 MB/s",
+            "array_read": "1107 MB/s",
+            "server_link": "20 Gbit/s",
+            "client_link": "10 Gbit/s",
+        },
+        "backings": {
+            "jbod": {"kind": "jbod", "bricks": [f"/bricks/d{n}" for n in range(12)]},
+            "raid6": {"kind": "raid6", "bricks": ["/bricks/a1"], "disks_per_brick": 12},
+        },
+    }
+)
+
+
+def scaled(limits: Limits, scale: float) -> Limits:
+    return Limits(
+        limits.server_link / scale,
+        limits.client_link / scale,
+        limits.server_disks_write / scale,
+        limits.server_disks_read / scale,
+        source="baseline",
+    )
+
+
+def hosts_of(samples: pd.DataFrame) -> dict[str, Limits]:
+    return {
+        str(row["cell_id"]): scaled(JBOD if row["kind"] == "jbod" else ARRAY, float(row["scale"]))
+        for row in samples.to_dict("records")
+    }
+
+
+def test_the_table_has_every_part_on_both_scales_and_names_what_binds(large_samples: pd.DataFrame) -> None:
+    rows = select(large_samples, tool="iozone")
+    table = pool_limits(rows, CLUSTER, hosts_of(rows))
+    assert len(table) == 3 * rows["cell_id"].nunique()
+    assert table.groupby("cell_id")["binds"].sum().eq(1).all()
+    write = table[(table["type"] == "replicate") & (table["operation"] == "write") & (table["workers"] == 48)]
+    disks = write[write["binds"]].iloc[0]
+    assert (disks["part"], disks["source"]) == ("disks", "baseline")
+    assert disks["full_size_bound_bytes_per_s"] == pytest.approx(3672e6)
+    assert disks["bound_bytes_per_s"] == pytest.approx(3672e6 / 200)
+    assert set(write["part"]) == {"client links", "server links", "disks"}
+    one = table[(table["workers"] == 1) & (table["type"] == "replicate") & (table["operation"] == "write")]
+    assert one[one["binds"]]["part"].tolist() == ["client links"]
+
+
+def test_shares_are_of_the_binding_limit_with_their_interval(large_samples: pd.DataFrame) -> None:
+    rows = select(large_samples, tool="iozone")
+    bounds = pool_limits(rows, CLUSTER, hosts_of(rows))
+    table = with_limits(summarise(rows, "throughput_bytes_per_s"), bounds)
+    row = table[(table["type"] == "replicate") & (table["operation"] == "write") & (table["workers"] == 48)].iloc[0]
+    assert row["limit"] == pytest.approx(3672e6 / 200)
+    assert (row["limit_part"], row["limit_source"]) == ("disks", "baseline")
+    assert row["share"] == pytest.approx(18e6 * 200 / 3672e6)
+    assert row["share_low"] < row["share"] < row["share_high"]
+    assert row["share_high"] == pytest.approx(row["high"] / row["limit"])
+
+
+def test_the_share_is_the_same_per_disk_and_in_files(make_samples: Make) -> None:
+    rows = select(
+        make_samples({("disperse", "create", 48): [100.0, 110.0, 120.0]}, tool="smallfile", nominal=4 << 20, scale=60),
+        tool="smallfile",
+    )
+    bounds = pool_limits(rows, CLUSTER, hosts_of(rows))
+    in_bytes = with_limits(summarise(rows, "throughput_bytes_per_s"), bounds).iloc[0]
+    in_files = with_limits(summarise(rows, "files_per_s"), bounds).iloc[0]
+    by_disk = with_limits(per_disk(summarise(rows, "files_per_s")), bounds).iloc[0]
+    assert in_bytes["share"] == pytest.approx(110 * (4 << 20) * 60 / 9840e6)
+    assert in_files["share"] == pytest.approx(in_bytes["share"])
+    assert by_disk["share"] == pytest.approx(in_bytes["share"])
+    assert by_disk["limit"] == pytest.approx(in_files["limit"] / 72)
+    assert in_files["limit"] == pytest.approx(in_bytes["limit"] / (4 << 20))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"access": "nfs"}, {"operation": "stat"}, {"type": "other"}, {"backing": "unknown"}],
+    ids=["access", "operation", "type", "backing"],
+)
+def test_what_is_not_known_has_no_bound(changed: dict[str, str], large_samples: pd.DataFrame) -> None:
+    rows = select(large_samples, tool="iozone").assign(**changed)
+    assert pool_limits(rows, CLUSTER, hosts_of(large_samples)).empty
+    table = with_limits(summarise(rows, "throughput_bytes_per_s"), pool_limits(rows, CLUSTER, {}))
+    assert table["limit"].isna().all()
+    assert set(table["limit_part"]) == {""}
+
+
+def test_without_a_cluster_there_is_no_bound(large_samples: pd.DataFrame) -> None:
+    rows = select(large_samples, tool="iozone")
+    bounds = pool_limits(rows, None, {})
+    assert bounds.empty
+    assert list(bounds.columns) == list(pool_limits(rows, CLUSTER, hosts_of(rows)).columns)
+
+
+def test_too_few_samples_have_a_share_without_an_interval(make_samples: Make) -> None:
+    rows = select(make_samples({("replicate", "write", 48): [9e6, 9e6]}), tool="iozone")
+    row = with_limits(summarise(rows, "throughput_bytes_per_s"), pool_limits(rows, CLUSTER, hosts_of(rows))).iloc[0]
+    assert row["share"] == pytest.approx(9e6 * 200 / 3672e6)
+    assert math.isnan(row["share_low"])
+    assert math.isnan(row["share_high"])
