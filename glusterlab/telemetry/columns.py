@@ -51,22 +51,22 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
     import numpy as np
 
     between = None if sep == r"\s+" else sep.encode()
-    rows = [row for line in text.split(b"\n") if (row := line.split(between))]
-    if any(len(row) != len(types) for row in rows):
+    # an empty line has one empty field where fields have something between them, none where white space is that
+    rows = [row for line in text.split(b"\n") if line and (row := line.split(between))]
+    if set(map(len, rows)) != {len(types)}:
         raise NotRegular
+    underscores = b"_" in text
     found: Columns = {}
     for (name, dtype), column in zip(types.items(), zip(*rows, strict=True), strict=True):
         if dtype == "category":
             found[name] = _names(column)
             continue
-        joined = b" ".join(column)
         # Python's numbers may have underscores
-        if b"_" in joined:
+        if underscores and any(b"_" in word for word in column):
             raise NotRegular
-        if decimal != ".":
-            joined = joined.replace(decimal.encode(), b".")
+        words = column if decimal == "." else [word.replace(decimal.encode(), b".") for word in column]
         try:
-            found[name] = np.array([float(word) for word in joined.split(b" ")], dtype=np.float64)
+            found[name] = np.array(list(map(float, words)), dtype=np.float64)
         except ValueError as error:
             raise NotRegular from error
     return found
@@ -75,9 +75,9 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
 def _names(column: Sequence[bytes]) -> Names:
     import numpy as np
 
-    codes: dict[bytes, int] = {}
-    found = [codes.setdefault(word, len(codes)) for word in column]
-    return Names(np.array(found, dtype=np.int32), tuple(word.decode("utf-8", "replace") for word in codes))
+    codes = {word: code for code, word in enumerate(dict.fromkeys(column))}
+    found = np.array(list(map(codes.__getitem__, column)), dtype=np.int32)
+    return Names(found, tuple(word.decode("utf-8", "replace") for word in codes))
 
 
 def _large(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:

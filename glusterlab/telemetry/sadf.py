@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SMALL_BYTES = 2048
-"""Fewer bytes are read faster line by line."""
-
 _EVENT = re.compile(rb"[^;\n]*;-1;[^;\n]*;(?:LINUX-RESTART|COM )")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?: (\S+))?")
 _EPOCH = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
@@ -145,18 +142,16 @@ class CsvReader:
                 continue
             end = text.find(b"\n#", at)
             end = len(text) if end < 0 else end + 1
-            yield from self._section(
-                groups, text[at:end], line + text.count(b"\n", 0, at) if self._asks(text[at:end]) else 0
-            )
+            yield from self._section(groups, text[at:end], line + text.count(b"\n", 0, at) if self._asks() else 0)
             at = end
         for group in groups.values():
             yield from self._group(group, text, line)
 
-    def _asks(self, section: bytes) -> bool:
-        return self.numbers or self.header is None or "[...]" in self.header or len(section) < SMALL_BYTES
+    def _asks(self) -> bool:
+        return self.numbers or self.header is None or "[...]" in self.header
 
     def _section(self, groups: dict[tuple[str, int], _Group], section: bytes, line: int) -> Iterator[Block]:
-        if self.header is not None and not self._asks(section):
+        if self.header is not None and not self._asks():
             first = section[: section.find(b"\n")]
             key = (self.header, first.count(b";"))
             group = groups.get(key)
