@@ -612,13 +612,23 @@ def test_a_step_of_the_preparation_fails_as_a_whole_under_a_real_bash(bench: Ben
     assert said == [""]
 
 
+def test_each_round_has_files_of_its_own_and_a_read_those_of_its_write(bench: Bench) -> None:
+    bench.run(changed(repeats=2))
+    assert {sample.round for sample in bench.samples} == {1, 2}
+    for sample in bench.samples:
+        log = bench.store.path / "cells" / sample.cell_id / f"sample-{sample.sample:02d}" / "log.txt"
+        dataset = bench.store.cells()[sample.cell_id].dataset
+        assert f"/{dataset}-r{sample.round}" in log.read_text()
+        assert f"/{dataset}-r{3 - sample.round}" not in log.read_text()
+
+
 @pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
 def test_clients_check_each_others_host_keys_as_the_cluster_file_says(bench: Bench, check: bool, expected: str) -> None:
     cluster = Cluster.model_validate({**CLUSTER, "ssh": {"check_host_keys": check}})
     campaign = Campaign.model_validate(CAMPAIGN)
     cell = build_plan(campaign, cluster, smallfile=False).cells[0]
     job = Site(campaign, cluster, Pool(cluster.hosts, bench.transport), Silent()).job(
-        cell, Volume.of(cell.layout, cluster)
+        cell, Volume.of(cell.layout, cluster), "files"
     )
     checks = [option for option in job.ssh_options if option.startswith("StrictHostKeyChecking=")]
     assert checks == [f"StrictHostKeyChecking={expected}"]

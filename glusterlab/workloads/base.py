@@ -195,7 +195,7 @@ class Job:
         """
         hosts = [host.name for host in self.clients[: self.cell.workers]]
         if self.cell.workers <= len(hosts):
-            return command
+            return f"exec {command}"
         words, ssh = " ".join(quote(host) for host in hosts), quote(self.ssh_wrapper)
         # a connection that cannot be made is no failure yet: the command says it itself
         return (

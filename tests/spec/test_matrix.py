@@ -239,6 +239,25 @@ def test_what_cannot_run_is_listed_with_its_reason(
     assert len(runs) + len(plan.not_runnable) + len(plan.excluded) == len(expand(campaign, cluster))
 
 
+@pytest.mark.parametrize(("length", "runs"), [(3.9, True), (3.8, True), (1, False), (0.25, False), (4.2, False)])
+def test_a_file_may_be_longer_or_shorter_than_the_scale_asks_where_that_is_stated(
+    write: Write, cluster: Cluster, length: float, runs: bool
+) -> None:
+    change = {"stands_for: 4 GiB": f"stands_for: 1 GiB\n    length: {length}"}
+    plan = build_plan(load_campaign(write("campaign.yaml", CAMPAIGN, change)), cluster, smallfile=True)
+    iozone = [cell for cell in plan.cells if cell.tool == "iozone"]
+    assert bool(iozone) == runs
+    refused = {why for cell, why in plan.not_runnable if cell.tool == "iozone"}
+    assert refused == set() if runs else all("state 'length: 3.91'" in why for why in refused)
+
+
+@pytest.mark.parametrize("length", ["0", "-1", ".inf", ".nan", "long", "[1, 2]"])
+def test_a_length_that_is_none_is_refused(write: Write, length: str) -> None:
+    change = {"stands_for: 4 GiB": f"stands_for: 4 GiB\n    length: {length}"}
+    with pytest.raises(SpecError, match=r"campaign\.yaml:\d+: workloads"):
+        load_campaign(write("campaign.yaml", CAMPAIGN, change))
+
+
 def test_a_plan_without_a_cluster(campaign: Campaign) -> None:
     plan = build_plan(campaign, None, smallfile=True)
     assert len(plan.samples) == 3 * len(plan.cells)

@@ -110,10 +110,22 @@ def add_sample(store: RawStore, cell: Cell, repeat: int | None = None, *, warmup
         return finish(writer, cell)
 
 
+CLUSTER_YAML = """\
+schema_version: 1
+name: small
+servers: [{name: server01}, {name: server02}]
+clients: [{name: client01}]
+hardware:
+  {disks_per_server: 12, disk_write: 200 MB/s, disk_read: 200 MB/s, server_link: 20 Gbit/s, client_link: 10 Gbit/s}
+server_models: {standard: {model: A server, disks: 12}}
+backings: {raid6: {kind: raid6, disks_per_brick: 12, bricks: [/bricks/a01], server_model: standard}}
+"""
+
+
 def make_store(path: Path) -> RawStore:
     facts = {name: {"tools": {"gluster": "10.3"}} for name in SERVERS}
     return RawStore.create(
-        path, campaign_yaml="schema_version: 1\n", cluster_yaml="schema_version: 1\n", environment={"hosts": facts}
+        path, campaign_yaml="schema_version: 1\n", cluster_yaml=CLUSTER_YAML, environment={"hosts": facts}
     )
 
 

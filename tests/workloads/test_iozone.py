@@ -120,6 +120,23 @@ def test_the_ssh_wrapper_puts_its_options_first(tmp_path: Path) -> None:
     assert text.endswith(' "$@"\n')
 
 
+def test_connections_stay_open_while_workers_share_clients(tmp_path: Path) -> None:
+    job = make_job(make_cell(workers=7))
+    wrapper = tmp_path / "ssh"
+    wrapper.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/log\n')
+    wrapper.chmod(0o755)
+    script = job.over_open_connections(f"echo work >>{tmp_path}/log; (exit 3)").replace(job.ssh_wrapper, str(wrapper))
+    assert subprocess.run(["sh", "-c", script], check=False).returncode == 3
+    said = (tmp_path / "log").read_text().splitlines()
+    assert sorted(said[:3]) == [f"-M -N -f client0{n}" for n in (1, 2, 3)]
+    assert said[3:] == ["work", *(f"-O exit client0{n}" for n in (1, 2, 3))]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_worker_alone_on_its_client_needs_no_open_connection(workers: int) -> None:
+    assert make_job(make_cell(workers=workers)).over_open_connections("work") == "exec work"
+
+
 @pytest.mark.parametrize(
     ("given", "passed"),
     [

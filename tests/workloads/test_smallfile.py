@@ -67,6 +67,17 @@ def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> No
     assert "PATH=/var/tmp/gl/run-smallfile/bin:$PATH exec python3 /var/tmp/gl/smallfile/smallfile_cli.py" in script
 
 
+@pytest.mark.parametrize(
+    ("files", "per_dir", "last"), [(1, 2, 0), (5, 6, 0), (99, 100, 0), (100, 100, 1), (5000, 100, 9)]
+)
+def test_a_worker_with_few_files_has_one_directory_which_the_starting_gate_counts(
+    files: int, per_dir: int, last: int
+) -> None:
+    job = make_job(make_cell(files_per_worker=files))
+    assert f" --files-per-dir {per_dir} " in SMALLFILE.command(job).script
+    assert f"$(seq -f %03g 0 {last})" in SMALLFILE.prepare(job)[0].script
+
+
 def test_workers_that_cannot_be_spread() -> None:
     cell = make_cell(workers=14)
     assert "14 workers cannot be spread over 12 clients" in (SMALLFILE.not_runnable(cell, 12) or "")

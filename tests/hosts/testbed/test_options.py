@@ -24,6 +24,7 @@ from glusterlab.spec import load_cluster
         ({"disks": 0, "arrays": 0}, "--disks"),
         ({"scale": 0.5}, "--scale"),
         ({"small_file_scale": 1e9}, "--small-file-scale"),
+        ({"medium_file_scale": 0.5}, "--medium-file-scale"),
         ({"release": "sarge"}, "sarge"),
         ({"subnet": "8.8.8.0/24"}, "8.8.8.0/24"),
         ({"subnet": "10.0.0.0/30"}, "10.0.0.0/30"),
@@ -87,6 +88,22 @@ def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
     assert len(cluster.servers[0].devices) == 13
     assert cluster.backing("raid6").disks_per_brick == ARRAY_DISKS
     assert cluster.scale_model("small-file").operations
+
+
+def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
+    made = _state(tmp_path, disks=24, arrays=2, small_file_scale=34)
+    found = state.cluster_specification(made)
+    shapes = {name: (len(b["bricks"]), b["server_model"]) for name, b in found["backings"].items()}
+    assert shapes == {
+        "jbod": (12, "standard"),
+        "raid6": (1, "standard"),
+        "jbod-dense": (24, "dense"),
+        "raid6-dense": (2, "dense"),
+    }
+    assert found["backings"]["jbod"]["bricks"] == found["backings"]["jbod-dense"]["bricks"][:12]
+    assert {name: model["disks"] for name, model in found["server_models"].items()} == {"standard": 12, "dense": 24}
+    assert found["mount_options"] == ["attribute-timeout=34", "entry-timeout=34"]
+    assert found["scale_models"]["medium-file"] == {"scale": 120.0, "operations": False}
 
 
 def test_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
