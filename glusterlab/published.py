@@ -62,11 +62,7 @@ def load(folder: Path, study: str) -> pd.DataFrame:
         return pd.DataFrame({name: pd.Series(dtype="float64" if name == "value" else "str") for name in COLUMNS})
     text = dict.fromkeys(COLUMNS, "str") | {"value": "float64", "nominal_file_size_bytes": "int64"}
     table = pd.read_csv(path, dtype=text, keep_default_na=False)
-    missing = [name for name in COLUMNS if name not in table.columns]
-    if missing:
-        raise DataError(
-            f"{path}: expected the columns {', '.join(COLUMNS)}, found none of {', '.join(missing)}", path=path
-        )
+    _require(table, COLUMNS, path)
     return table[COLUMNS]
 
 
@@ -91,3 +87,50 @@ def load_table(folder: Path, number: int) -> pd.DataFrame:
     if not path.is_file():
         raise DataError(f"{path}: expected the study's table {number}, found no such file", path=path)
     return pd.read_csv(path, dtype="str", keep_default_na=False)
+
+
+BASELINE_COLUMNS = ["study", "what", "disks", "origin", "operation", "value", "unit", "source"]
+"""Columns of ``raw/published/<study>/baselines.csv``.
+
+``what`` is disk or array, of ``disks`` disks; ``origin`` is measured or data sheet; ``value`` is in bytes per second.
+"""
+
+
+def load_baselines(folder: Path) -> pd.DataFrame:
+    """What a study measured of its hardware alone, without GlusterFS.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        ``raw/published/<study>``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `BASELINE_COLUMNS`; no rows when nothing of it has been transcribed.
+
+    Raises
+    ------
+    DataError
+        When the file lacks a column, or has something else where a number is expected.
+    """
+    import pandas as pd
+
+    path = folder / "baselines.csv"
+    types = dict.fromkeys(BASELINE_COLUMNS, "str") | {"value": "float64", "disks": "int64"}
+    if not path.is_file():
+        return pd.DataFrame({name: pd.Series(dtype=types[name]) for name in BASELINE_COLUMNS})
+    try:
+        table = pd.read_csv(path, dtype=types, keep_default_na=False)
+    except ValueError as error:
+        raise DataError(f"{path}: expected numbers in the columns disks and value: {error}", path=path) from error
+    _require(table, BASELINE_COLUMNS, path)
+    return table[BASELINE_COLUMNS]
+
+
+def _require(table: pd.DataFrame, columns: list[str], path: Path) -> None:
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{path}: expected the columns {', '.join(columns)}, found none of {', '.join(missing)}", path=path
+        )

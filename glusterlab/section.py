@@ -214,6 +214,15 @@ class Section:
         found = ", ".join(f"{count} {status}" for status, count in counts.items())
         return f"The campaign has no valid {tool} sample of {label}: {found}."
 
+    def missing_baseline(self) -> str:
+        """Why a figure of a baseline would be empty."""
+        if self.cluster is None:
+            return "The campaign does not know its cluster, so no baseline can be found."
+        if self.baseline is None:
+            advice = "`glusterlab check CLUSTER --baseline` measures one."
+            return f"There is no baseline of the cluster {self.cluster.name} beside the campaign. {advice}"
+        return f"The baseline {self.baseline.name} has no valid sample of it."
+
     def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
         """What the hardware under each cell can do per host, on the scale that was measured.
 

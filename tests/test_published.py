@@ -32,3 +32,29 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
     (tmp_path / "x" / "figures.csv").write_text("study,figure\nx,1\n")
     with pytest.raises(DataError, match="quantity"):
         published.load(tmp_path, "x")
+
+
+def test_baselines_are_those_that_the_guide_states() -> None:
+    table = published.load_baselines(FOLDER / "supermicro-2017")
+    found = {(row["what"], row["origin"], row["operation"]): row["value"] for row in table.to_dict("records")}
+    assert found == {
+        ("disk", "data sheet", "write"): 226e6,
+        ("disk", "data sheet", "read"): 226e6,
+        ("disk", "measured", "write"): 205e6,
+        ("disk", "measured", "read"): 212e6,
+        ("array", "measured", "write"): 1224e6,
+        ("array", "measured", "read"): 1107e6,
+    }
+    for row in table.to_dict("records"):
+        assert f"{row['value'] / 1e6:,.0f}" in row["source"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("study,what\nx,disk\n", "found none of disks, origin"), ("study,disks,value\nx,1,much\n", "expected numbers")],
+)
+def test_baselines_that_are_damaged_are_named(tmp_path: Path, text: str, said: str) -> None:
+    assert published.load_baselines(tmp_path).empty
+    (tmp_path / "baselines.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        published.load_baselines(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,6 +13,7 @@ import pytest
 
 from glusterlab import tables
 from glusterlab.analysis import select, summarise
+from glusterlab.baseline import Baseline
 from glusterlab.errors import DataError, UsageError
 from glusterlab.plots import SavedFigure, by_workers_figure
 from glusterlab.section import NotMeasured, Section, open_section
@@ -182,6 +184,16 @@ def test_what_the_project_has_is_found(project: Path, section: Section, monkeypa
     monkeypatch.chdir(project / "notebooks")
     assert open_section("raw/night", study="azure").published_folder == project / "raw" / "published" / "azure"
     assert open_section("raw/night").base == project
+
+
+def test_why_there_is_no_baseline_is_said(section: Section, tmp_path: Path) -> None:
+    assert section.missing_baseline() == (
+        "There is no baseline of the cluster testbed beside the campaign. "
+        "`glusterlab check CLUSTER --baseline` measures one."
+    )
+    found = replace(section, baseline=Baseline(tmp_path / "testbed-baseline"))
+    assert found.missing_baseline() == "The baseline testbed-baseline has no valid sample of it."
+    assert "does not know its cluster" in replace(section, cluster=None).missing_baseline()
 
 
 def test_limits_are_the_hardwares_divided_by_the_scale(

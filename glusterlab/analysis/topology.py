@@ -34,12 +34,13 @@ MODEL_COLUMNS = [
 """Columns of `server_models_table`: a row per kind of server; empty or NaN where something is not known."""
 
 
-def hosts_table(cluster: Cluster, server_model: str = "") -> pd.DataFrame:
+def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame:
     """The hosts of a cluster: servers, then clients.
 
     Parameters
     ----------
-    cluster : Cluster
+    cluster : Cluster or None
+        None where an import does not know it.
     server_model : str
         Entry of ``server_models``: servers as this kind, with the bricks of its backings only. Empty: as
         ``hardware`` has them, with the bricks of all backings.
@@ -47,12 +48,12 @@ def hosts_table(cluster: Cluster, server_model: str = "") -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns `HOST_COLUMNS`; no rows when the cluster has no such entry.
+        Columns `HOST_COLUMNS`; no rows when the cluster has no such entry, or is not known.
     """
-    hardware = cluster.hardware
-    kind = cluster.server_models.get(server_model)
-    if server_model and kind is None:
+    kind = None if cluster is None else cluster.server_models.get(server_model)
+    if cluster is None or (server_model and kind is None):
         return pd.DataFrame(columns=HOST_COLUMNS)
+    hardware = cluster.hardware
     model, parts, disks = hardware.server_model or "", _hardware_parts(cluster), hardware.disks_per_server
     if kind is not None:
         model, parts, disks = kind.model, _model_parts(kind), kind.disks
@@ -98,14 +99,16 @@ def _hardware_parts(cluster: Cluster) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def server_models_table(cluster: Cluster) -> pd.DataFrame:
+def server_models_table(cluster: Cluster | None) -> pd.DataFrame:
     """The kinds of server of a cluster, as ``server_models`` has them, else one row from ``hardware``.
 
     Returns
     -------
     pandas.DataFrame
-        Columns `MODEL_COLUMNS`.
+        Columns `MODEL_COLUMNS`; no rows when the cluster is not known.
     """
+    if cluster is None:
+        return pd.DataFrame(columns=MODEL_COLUMNS)
     hardware = cluster.hardware
     rows = [
         {
@@ -152,8 +155,8 @@ def link_words(rate: float) -> str:
 
     Examples
     --------
-    >>> link_words(2.5e9), link_words(6.25e6), link_words(12_500)
-    ('20 Gbit/s', '50 Mbit/s', '0.1 Mbit/s')
+    >>> link_words(2.5e9), link_words(2.5e9 / 60), link_words(12_500)
+    ('20 Gbit/s', '333.3 Mbit/s', '0.1 Mbit/s')
     """
     bits = rate * 8
-    return f"{bits / 1e9:g} Gbit/s" if bits >= 1e9 else f"{bits / 1e6:g} Mbit/s"
+    return f"{bits / 1e9:.4g} Gbit/s" if bits >= 1e9 else f"{bits / 1e6:.4g} Mbit/s"

@@ -68,6 +68,11 @@ def test_a_kind_that_the_cluster_lacks_has_no_rows() -> None:
     assert list(hosts_table(cluster(), "dense").columns) == HOST_COLUMNS
 
 
+def test_of_a_cluster_that_is_not_known_there_is_nothing() -> None:
+    assert hosts_table(None).empty
+    assert server_models_table(None).empty
+
+
 def test_kinds_of_server_have_what_is_known() -> None:
     table = server_models_table(cluster())
     assert list(table.columns) == MODEL_COLUMNS

@@ -11,13 +11,16 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
+from glusterlab import published
 from glusterlab.analysis import Limits, saturation, select
+from glusterlab.analysis.baselines import place_rates, rates_by_kind, rates_table
 from glusterlab.baseline import Baseline
 from glusterlab.plots import DISKS, memory_panels, panel_rows, saturation_figure
+from glusterlab.plots.baseline import links_figure, rates_figure
 from glusterlab.plots.style import Provenance
 from glusterlab.section import Section
 
-from .bench import make_cluster
+from .bench import BaselineBench, make_cluster
 
 MEASURED = Limits(300e6, 200e6, 90e6, 95e6, source="pool-baseline")
 PROVENANCE = Provenance(campaign="synthetic", release="10.3", digest="0" * 64, testbed=False)
@@ -93,3 +96,30 @@ def test_a_figure_with_limits_says_which_they_are(
     sentence = "Limits as measured by the baseline pool-baseline."
     assert said == ([f"C. {sentence}", "C."] if source else ["C.", "C."])
     assert [sentence in texts(figure) for figure in drawn] == [bool(source), False]
+
+
+def test_a_measured_baseline_becomes_figures_and_a_table(bench: BaselineBench, tmp_path: Path) -> None:
+    baseline = Baseline(bench.run().path)
+    guide = published.load_baselines(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017")
+    places = place_rates(baseline.results, bench.cluster, baseline.name, guide)
+    kinds = rates_by_kind(places)
+    # all disks of the pool in memory run at 1000 kB/s, all links at 6 MB/s
+    assert set(kinds["median"].round()) == {1000 * 1024.0, 6e6}
+    assert {"one disk, jbod", "one array, raid6", "link between servers"} <= set(kinds["label"])
+    section = Section(
+        tables=None,  # type: ignore[arg-type]  # nothing here reads them
+        published=pd.DataFrame(),
+        cluster=bench.cluster,
+        provenance=PROVENANCE,
+        folder=tmp_path / "figures",
+        formats=("csv", "png"),
+        baseline=baseline,
+    )
+    words = {"caption": "C.", "missing": section.missing_baseline(), "digest": baseline.digest}
+    for what, draw in (("disk", rates_figure), ("array", rates_figure), ("link", links_figure)):
+        rows = places[places["what"] == what]
+        section.show(f"extra-baseline-{what}", rows, draw, title="T", **words)
+        drawn = pd.read_csv(section.folder / f"extra-baseline-{what}.csv")
+        assert list(drawn["rate_bytes_per_s"]) == pytest.approx(list(rows["rate_bytes_per_s"]))
+    shown = section.show_table("extra-baseline", rates_table(kinds), title="T", caption="C.")
+    assert "one array, raid6" in repr(shown)

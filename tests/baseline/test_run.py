@@ -10,10 +10,11 @@ import pytest
 
 from glusterlab.baseline import Rates, baseline_name, find_baseline, read_results
 from glusterlab.baseline.sample import LocalRun
+from glusterlab.baseline.wording import slow_places
 from glusterlab.errors import SpecError
 from glusterlab.hosts.transport import Outcome
 from glusterlab.raw import RawStore
-from glusterlab.report.baseline import rates_json, show_rates, slow_places
+from glusterlab.report.baseline import rates_json, show_rates
 from glusterlab.status import campaign_status
 from glusterlab.verify import verify
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from glusterlab.baseline import find_baseline, read_results
+from glusterlab.baseline.wording import stated
 from glusterlab.hosts.testbed import preflight, state, tree
-from glusterlab.report.baseline import stated
 from glusterlab.spec import load_cluster
 
 pytestmark = pytest.mark.testbed

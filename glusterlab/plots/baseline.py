@@ -1,0 +1,237 @@
+"""What disks, arrays and links did alone: every place a dot, beside what is stated for it (appendix A)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter
+
+from glusterlab.analysis.topology import link_words
+from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure
+from glusterlab.units import MEGABYTE, short_number
+
+ROW_IN = 0.34
+_DOT, _SPREAD = "#4a7fb8", 0.30
+"""Colour of a place; how far from its row's middle the first and the last place of a kind stand."""
+
+_DASHES = (0, (3, 1.5))
+
+_ROW = ["model", "scale", "label"]
+
+
+def rates_figure(
+    places: pd.DataFrame,
+    provenance: Provenance,
+    *,
+    title: str,
+    digest: str,
+    operations: Sequence[str] = ("write", "read"),
+) -> Figure:
+    """Rates of disks or arrays, a panel per operation, a row per kind and scale model.
+
+    Parameters
+    ----------
+    places : pandas.DataFrame
+        From `glusterlab.analysis.baselines.place_rates`, of one kind of thing; at least one row.
+    provenance : Provenance
+        Of the campaign; the footer names the baseline instead.
+    title : str
+    digest : str
+        Of the baseline's manifest.
+    operations : sequence of str
+    """
+    rows = places[_ROW].drop_duplicates().reset_index(drop=True)
+    shown = [name for name in operations if (places["operation"] == name).any()]
+    scaled = bool((places["scale"] != 1).any())
+    thing = str(places["what"].iloc[0])
+    subtitle = [
+        f"A dot is one {thing}, or one server's mean where several worked at once: the median of n samples.",
+        *(["Everything is times the scale of its model: what the full size would show."] if scaled else []),
+    ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            _footer(places, provenance, digest),
+            panels_height=(len(rows) + 1) * ROW_IN + 0.75,
+            columns=len(shown),
+            share_y=True,
+            share_x=True,
+            key=_key(places, guide=True),
+        )
+        for axes, operation in zip(grid[0], shown, strict=True):
+            of = places[places["operation"] == operation]
+            scale = of["scale"].astype(float)
+            _draw_rows(axes, of, rows, scale / MEGABYTE, below=_SPREAD, above=_SPREAD)
+            for y, row in rows.iterrows():
+                here = of[_same(of, row)]
+                if len(here):
+                    median = float((here["rate_bytes_per_s"] * scale[here.index]).median()) / MEGABYTE
+                    _say(axes, float(str(y)), short_number(median), INK)
+            _draw_published(axes, of)
+            axes.set_title(operation)
+            start, end = _ends(places)
+            axes.set_xlim(start, end)
+            axes.set_xlabel(f"MB/s per {thing}" + ", × scale" * scaled + _starts(start))
+        _name_rows(grid[0][0], rows)
+        grid[0][0].set_ylim(len(rows) - 0.5, -1.2)
+    return figure
+
+
+def links_figure(places: pd.DataFrame, provenance: Provenance, *, title: str, digest: str) -> Figure:
+    """Rates of links as shares of what is stated for them, a row per kind and scale model.
+
+    Parameters
+    ----------
+    places : pandas.DataFrame
+        Links from `glusterlab.analysis.baselines.place_rates`; at least one row.
+    provenance : Provenance
+        Of the campaign; the footer names the baseline instead.
+    title : str
+    digest : str
+        Of the baseline's manifest.
+    """
+    rows = places[_ROW].drop_duplicates().reset_index(drop=True)
+    share = 100 * places["rate_bytes_per_s"].astype(float) / places["stated_bytes_per_s"].astype(float)
+    low, high = float(share.min()), max(100.0, float(share.max()))
+    start = 0.0 if low < 60 else 5 * math.floor((low - 2) / 5)
+    subtitle = [
+        "A dot is one direction between two hosts while all hosts talk in pairs: the median of n samples.",
+        "Payload of one TCP stream: headers take some per cent of a link's rate.",
+    ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            _footer(places, provenance, digest),
+            panels_height=len(rows) * (ROW_IN + 0.18) + 0.6,
+            key=_key(places, guide=False),
+        )
+        axes: Axes = grid[0][0]
+        _draw_rows(axes, places, rows, 100 / places["stated_bytes_per_s"].astype(float), below=0.40, above=0.08)
+        axes.set_xlim(start, high + 0.02 * (high - start))
+        axes.set_xlabel("share of the stated rate of the link, %" + _starts(start))
+        for y, row in rows.iterrows():
+            of = places[_same(places, row)]
+            _say(axes, float(str(y)) - 0.30, _link_words(of, share[of.index]), GREY)
+        _name_rows(axes, rows)
+        axes.set_ylim(len(rows) - 0.5, -0.55)
+    return figure
+
+
+def _link_words(of: pd.DataFrame, share: pd.Series) -> str:
+    slowest = of.iloc[int(share.to_numpy().argmin())]
+    stated = link_words(float(of["stated_bytes_per_s"].iloc[0]))
+    return f"{len(of)} of {stated}: median {share.median():.1f} %, lowest {share.min():.1f} % ({slowest['place']})"
+
+
+def _starts(start: float) -> str:
+    return f" (from {start:g})" if start else ""
+
+
+def _say(axes: Axes, y: float, text: str, colour: str) -> None:
+    """Words at the left end of a row."""
+    axes.annotate(
+        text,
+        (0.0, y),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        fontsize=7.5,
+        color=colour,
+        va="center",
+    )
+
+
+def _draw_published(axes: Axes, of: pd.DataFrame) -> None:
+    """What the study states for all rows, above them."""
+    for column, marker in (("published_bytes_per_s", "D"), ("data_sheet_bytes_per_s", "v")):
+        for value in sorted(set(of[column].dropna().astype(float) / MEGABYTE)):
+            axes.axvline(
+                value, ymax=0.94, color=GREY, linewidth=0.7, linestyle="-" if marker == "D" else ":", zorder=0.5
+            )
+            axes.plot([value], [-0.85], marker, markersize=6, markerfacecolor="white", markeredgecolor=INK, zorder=4)
+
+
+def _same(places: pd.DataFrame, row: pd.Series) -> pd.Series:
+    return (places[_ROW] == row[_ROW]).all(axis=1)
+
+
+def _draw_rows(
+    axes: Axes, places: pd.DataFrame, rows: pd.DataFrame, factor: pd.Series, *, below: float, above: float
+) -> None:
+    """Dots of every row in order of rate, the lowest below, their median, and what cluster.yaml states."""
+    for y, row in rows.iterrows():
+        of = places[_same(places, row)]
+        if of.empty:
+            continue
+        middle = float(str(y))
+        by = factor[of.index]
+        values = np.sort((of["rate_bytes_per_s"].astype(float) * by).to_numpy())
+        heights = middle + np.linspace(below, -above, len(values)) if len(values) > 1 else [middle]
+        axes.plot(values, heights, "o", color=_DOT, markersize=2.6, markeredgewidth=0, alpha=0.8, zorder=2)
+        ends = middle - above - 0.05, middle + below + 0.05
+        axes.vlines(float(np.median(values)), *ends, color=INK, linewidth=1.6, zorder=3)
+        stated = float((of["stated_bytes_per_s"].astype(float) * by).iloc[0])
+        if stated == stated:
+            axes.vlines(stated, middle - 0.45, middle + 0.45, color=INK, linewidth=0.9, linestyle=_DASHES, zorder=1)
+    for edge in range(1, len(rows)):
+        axes.axhline(edge - 0.5, color=PALE, linewidth=0.5, zorder=0)
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+
+
+def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
+    labels = [f"{row.label}" + (f", 1:{row.scale:g}" if row.scale != 1 else "") for row in rows.itertuples()]
+    axes.set_yticks(range(len(rows)), labels)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.spines["left"].set_visible(False)
+
+
+def _key(places: pd.DataFrame, *, guide: bool) -> list[Line2D]:
+    def known(column: str) -> bool:
+        return bool(places[column].notna().any())
+
+    dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.5}
+    key = [
+        Line2D([], [], color=_DOT, label="one place", **dot),
+        Line2D([], [], color=INK, linestyle="none", marker="|", markersize=9, markeredgewidth=1.6, label="median"),
+    ]
+    if known("stated_bytes_per_s"):
+        key.append(Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHES, label="cluster.yaml"))
+    mark: dict[str, Any] = {"linestyle": "none", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
+    if guide and known("published_bytes_per_s"):
+        key.append(Line2D([], [], marker="D", label="the guide's", **mark))
+    if guide and known("data_sheet_bytes_per_s"):
+        key.append(Line2D([], [], marker="v", label="data sheet", **mark))
+    return key
+
+
+def _ends(places: pd.DataFrame) -> tuple[float, float]:
+    """Ends of the axis of rates in MB/s: from 0 only where the rates come near it, for their spread is the message."""
+    scale = places["scale"].astype(float)
+    full = [places[name].astype(float) * scale for name in ("rate_bytes_per_s", "stated_bytes_per_s")]
+    published = [places[name].astype(float) for name in ("published_bytes_per_s", "data_sheet_bytes_per_s")]
+    values = pd.concat([*full, *published]).dropna() / MEGABYTE
+    low, high = float(values.min()), float(values.max())
+    # room for the words at the left
+    start = low - 0.6 * (high - low) - 0.05 * high
+    step = 10 ** math.floor(math.log10(high)) / 10
+    start = step * math.floor(start / step)
+    return (start if start > 0.3 * high else 0.0), high + 0.03 * (high - max(start, 0.0))
+
+
+def _footer(places: pd.DataFrame, provenance: Provenance, digest: str) -> str:
+    samples = sorted({int(count) for count in places["samples"]})
+    n = f"n = {samples[0]}" if len(samples) == 1 else f"n = {samples[0]} to {samples[-1]}"
+    own = replace(provenance, campaign=f"{places['baseline'].iloc[0]} · {n}", digest=digest)
+    return own.place(places["scale"].astype(float))

@@ -1,0 +1,178 @@
+"""Figures of a baseline: every place is drawn where its rate is, beside what is stated for it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from glusterlab.analysis.baselines import PLACE_COLUMNS
+from glusterlab.plots.baseline import links_figure, rates_figure
+from glusterlab.plots.style import Provenance
+
+MODEL = Provenance("night", "10.3", "0" * 64, testbed=True)
+REAL = Provenance("night", "10.3", "0" * 64, testbed=False)
+DIGEST = "fedcba9876543210"
+
+
+def places(label: str, rates: list[float], **changed: Any) -> pd.DataFrame:
+    """Places of one kind by their rates in MB/s on a scale model 1:200."""
+    rows = [
+        {
+            "baseline": "pool-baseline",
+            "model": "large-file",
+            "scale": 200.0,
+            "operations_limited": False,
+            "what": "disk",
+            "label": label,
+            "operation": "write",
+            "place": f"s{n}",
+            "at_once": 1,
+            "samples": 3,
+            "rate_bytes_per_s": rate * 1e6,
+            "stated_bytes_per_s": 1.025e6,
+            "published_bytes_per_s": 205e6,
+            "data_sheet_bytes_per_s": 226e6,
+            **changed,
+        }
+        for n, rate in enumerate(rates, start=1)
+    ]
+    return pd.DataFrame(rows, columns=PLACE_COLUMNS)
+
+
+def disks() -> pd.DataFrame:
+    return pd.concat(
+        [
+            places("one disk, jbod", [1.0, 0.9, 0.95]),
+            places("each of 12 disks at once, jbod", [0.8, 0.7]),
+            places("one disk, jbod", [1.1], operation="read", stated_bytes_per_s=1.06e6, published_bytes_per_s=212e6),
+        ],
+        ignore_index=True,
+    )
+
+
+def links(rates: list[float], **changed: Any) -> pd.DataFrame:
+    nothing = {"published_bytes_per_s": float("nan"), "data_sheet_bytes_per_s": float("nan")}
+    return places(
+        "link of a client", rates, what="link", operation="send", stated_bytes_per_s=6.25e6, **nothing, **changed
+    )
+
+
+def texts(figure: Figure) -> list[Text]:
+    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in texts(figure))
+
+
+def dots(axes: Axes) -> dict[int, list[float]]:
+    """Positions of the places by row."""
+    found: dict[int, list[float]] = {}
+    for line in axes.get_lines():
+        if line.get_marker() == "o":
+            xs, ys = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
+            found[round(float(ys.mean()))] = xs.tolist()
+    return found
+
+
+def assert_tidy(figure: Figure) -> None:
+    figure.canvas.draw()
+    page = figure.bbox
+    boxes = [
+        (text.get_text(), text.get_window_extent())
+        for axes in figure.axes
+        for text in (*axes.texts, *axes.get_yticklabels(), axes.xaxis.label, axes.title)
+        if text.get_text() and text.get_visible()
+    ]
+    for said, box in boxes:
+        assert box.x0 >= page.x0 - 1, said
+        assert box.x1 <= page.x1 + 1, said
+    named = [(said, box) for said, box in boxes if box.width > 0]
+    for (said, box), (other, other_box) in itertools.combinations(named, 2):
+        assert said == other or not box.overlaps(other_box), f"{said!r} lies over {other!r}"
+
+
+def test_disks_are_drawn_times_the_scale_in_order_of_rate() -> None:
+    figure = rates_figure(disks(), MODEL, title="Disks", digest=DIGEST)
+    write, read = figure.axes
+    assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
+    assert dots(write)[0] == pytest.approx([180, 190, 200])
+    assert dots(write)[1] == pytest.approx([140, 160])
+    assert dots(read) == {0: pytest.approx([220])}
+    assert write.get_xlabel().startswith("MB/s per disk, × scale")
+    assert [text.get_text() for text in write.texts] == ["190", "150"]
+    assert_tidy(figure)
+
+
+def test_the_guide_the_data_sheet_and_the_cluster_file_are_marked() -> None:
+    figure = rates_figure(disks(), MODEL, title="Disks", digest=DIGEST)
+    marks = [
+        {line.get_marker(): float(np.asarray(line.get_xdata(), dtype=float)[0]) for line in axes.get_lines()}
+        for axes in figure.axes
+    ]
+    assert [(found["D"], found["v"]) for found in marks] == [(205, 226), (212, 226)]
+    assert {"the guide's", "data sheet", "cluster.yaml"} <= {text.get_text() for text in texts(figure)}
+    plain = disks().assign(published_bytes_per_s=float("nan"), data_sheet_bytes_per_s=float("nan"))
+    said = words(rates_figure(plain, MODEL, title="Disks", digest=DIGEST))
+    assert "the guide's" not in said
+    assert "data sheet" not in said
+
+
+def test_the_footer_is_of_the_baseline_and_not_of_the_campaign() -> None:
+    figure = rates_figure(disks(), MODEL, title="Disks", digest=DIGEST)
+    footers = [text.get_text() for text in figure.texts if "manifest" in text.get_text()]
+    assert footers == ["pool-baseline · n = 3 · manifest fedcba987654 · scale model 1:200 on one machine"]
+    real = disks().assign(scale=1.0, samples=[1, 3, 3, 3, 3, 3])
+    figure = rates_figure(real, REAL, title="Disks", digest=DIGEST)
+    assert "pool-baseline · n = 1 to 3 · manifest fedcba987654" in words(figure)
+    assert "scale" not in words(figure)
+
+
+def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
+    near = rates_figure(disks().iloc[:3], MODEL, title="Disks", digest=DIGEST).axes[0]
+    low = near.get_xlim()[0]
+    assert 0 < low < 180
+    assert f"(from {low:g})" in near.get_xlabel()
+    far = rates_figure(places("one disk", [1.0, 0.01]), MODEL, title="Disks", digest=DIGEST).axes[0]
+    assert far.get_xlim()[0] == 0
+    assert "from" not in far.get_xlabel()
+
+
+def test_links_are_drawn_as_shares_of_what_is_stated() -> None:
+    figure = links_figure(links([6.0, 5.9375, 5.875]), MODEL, title="Links", digest=DIGEST)
+    [axes] = figure.axes
+    assert dots(axes)[0] == pytest.approx([94, 95, 96])
+    assert axes.get_xlim()[0] == 90
+    assert "(from 90)" in axes.get_xlabel()
+    assert "3 of 50 Mbit/s: median 95.0 %, lowest 94.0 % (s3)" in words(figure)
+    assert_tidy(figure)
+    slow = links_figure(links([6.0, 0.5]), MODEL, title="Links", digest=DIGEST).axes[0]
+    assert slow.get_xlim()[0] == 0
+
+
+def test_many_rows_do_not_lie_over_each_other() -> None:
+    many = pd.concat(
+        [
+            links([5.9 + n / 1000 for n in range(200)], scale=float(scale), model=f"model {scale}")
+            for scale in (20, 60, 200)
+        ],
+        ignore_index=True,
+    )
+    assert_tidy(links_figure(many, MODEL, title="Links", digest=DIGEST))
+    rows = pd.concat(
+        [disks().assign(scale=float(scale), model=str(scale)) for scale in (200, 190, 180)], ignore_index=True
+    )
+    assert_tidy(rates_figure(rows, MODEL, title="Disks", digest=DIGEST))
+
+
+def test_a_disk_alone_on_one_host_is_drawn() -> None:
+    one = rates_figure(places("one disk", [1.0]), MODEL, title="Disk", digest=DIGEST)
+    assert dots(one.axes[0]) == {0: pytest.approx([200])}
+    assert_tidy(one)
