@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, ratio_interval
-from glusterlab.analysis.series import same_size, split_values, summarise
+from glusterlab.analysis.series import same_size, select, split_values, summarise
 
 SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
@@ -140,21 +141,27 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        With ``published`` (float, NaN where the study states nothing; same unit as ``full_size_mean``) and
-        ``published_source`` (str).
+        With ``published`` (float, NaN where the study states nothing; same unit as ``full_size_mean``),
+        ``published_source`` (str), and ``published_any`` (float): a number that the study states for this operation
+        and file size without a geometry that it tested.
     """
     values: list[float] = []
+    anywhere: list[float] = []
     sources: list[str] = []
     # a study names the kind of a backing, a cluster file may name it as it likes
-    names = dict.fromkeys(["quantity", "type", "geometry", "access", "operation"]) | {"backing": "kind"}
+    names = {"type": "type", "geometry": "geometry", "backing": "kind"}
     for row in summary.to_dict("records"):
-        match = published
+        match = published[same_size(published["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
+        for name in ("quantity", "access", "operation"):
+            match = match[match[name].astype(str) == str(row[name])]
+        unplaced = match[match["geometry"].astype(str) == ""]
         for name, own in names.items():
-            match = match[match[name].astype(str) == str(row[own or name])]
-        match = match[same_size(match["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
+            match = match[match[name].astype(str) == str(row[own])]
         values.append(float(match["value"].iloc[0]) if len(match) else math.nan)
         sources.append(str(match["source"].iloc[0]) if len(match) else "")
-    return summary.assign(published=values, published_source=sources)
+        anywhere.append(float(unplaced["value"].iloc[0]) if len(unplaced) else math.nan)
+    columns = {"published": np.array(values, dtype=float), "published_any": np.array(anywhere, dtype=float)}
+    return summary.assign(**columns, published_source=sources)
 
 
 def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
@@ -179,3 +186,37 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
     rising = saturation_points(summary)[[*GROUP, "still_rising"]]
     best = best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
     return with_published(with_full_size(per_disk(best)), published)
+
+
+def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """Throughput per disk over the files of both tools, small files as bytes: what figures 26 and 27 of the guide draw.
+
+    "The 32KB and 4MB files/s metrics normalized to MB/s": files per second times the size of a file. Creates count as
+    writes. Each row is on the scale of its own model, so rows compare by ``full_size_mean`` only.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        The samples table.
+    published : pandas.DataFrame
+        Numbers that the study states; those in files are taken times the file size as well.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `efficiency` returns it, with the operations ``write`` and ``read``.
+    """
+    in_files = published["quantity"].astype(str) == "files_per_s_per_disk"
+    in_bytes = published.assign(
+        quantity="throughput_bytes_per_s_per_disk",
+        value=published["value"] * published["nominal_file_size_bytes"].astype(float).where(in_files, 1.0),
+    )
+    small = select(samples, tool="smallfile", operations=("create", "read"))
+    small = small.assign(throughput_bytes_per_s=small["files_per_s"] * small["file_size_bytes"].astype(float))
+    parts = [
+        efficiency(rows, "throughput_bytes_per_s", in_bytes)
+        for rows in (small, select(samples, tool="iozone", operations=("write", "read")))
+        if len(rows)
+    ]
+    table = pd.concat(parts, ignore_index=True) if parts else efficiency(small, "throughput_bytes_per_s", in_bytes)
+    return table.assign(operation=table["operation"].astype(str).replace("create", "write"))

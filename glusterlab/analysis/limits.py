@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pandas as pd
 
 from glusterlab.analysis.saturation import Limits
+from glusterlab.analysis.series import DIRECTIONS
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Layout, LayoutType
@@ -37,16 +38,6 @@ Part = Literal["client links", "server links", "disks"]
 
 CLIENT_SIDE = ("native", "gfapi")
 """Accesses whose client itself talks to all bricks: only their traffic is known here."""
-
-DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
-    "write": "write",
-    "rewrite": "write",
-    "create": "write",
-    "append": "write",
-    "read": "read",
-    "reread": "read",
-}
-"""Operations that move the bytes of whole files, and which way."""
 
 POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "full_size_bound_bytes_per_s", "binds", "source"]
 """Columns that `pool_limits` adds to those that describe a cell."""
@@ -156,9 +147,9 @@ def pool_limits(cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str
     pandas.DataFrame
         A row per cell and part: what describes the cell; ``part`` (client links, server links or disks);
         ``bound_bytes_per_s``, of all workers together on the scale that was measured, and
-        ``full_size_bound_bytes_per_s``, that times the scale; ``binds`` (bool, True for the least of a cell's bounds);
-        ``source`` (str, the baseline that measured the hardware, empty where the cluster file states it). No rows of
-        cells whose hardware, layout, access or operation is not known here.
+        ``full_size_bound_bytes_per_s``, that times the scale; ``binds`` (bool, True for the least of a cell's bounds,
+        and for any that equals it); ``source`` (str, the baseline that measured the hardware, empty where the cluster
+        file states it). No rows of cells whose hardware, layout, access or operation is not known here.
     """
     records: list[dict[str, object]] = []
     for row in cells.drop_duplicates("cell_id").to_dict("records"):
@@ -178,7 +169,7 @@ def pool_limits(cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str
             workers=int(row["workers"]),
             files_per_worker=int(row["files_per_worker"]),
         )
-        least = min(bounds, key=lambda part: bounds[part])
+        least = min(bounds.values()) * (1 + 1e-9)
         records += [
             {name: row[name] for name in _CELL}
             | {
@@ -186,7 +177,7 @@ def pool_limits(cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str
                 "part": part,
                 "bound_bytes_per_s": bound,
                 "full_size_bound_bytes_per_s": bound * float(row["scale"]),
-                "binds": part == least,
+                "binds": bound <= least,
                 "source": host.source,
             }
             for part, bound in bounds.items()
@@ -211,17 +202,27 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
         (str, empty where there is no bound), and the mean and the ends of its interval as shares of the limit
         (1 = at the bound). NaN where no bound is known.
     """
-    binding = {str(row["cell_id"]): row for row in bounds[bounds["binds"].astype(bool)].to_dict("records")}
+    binding: dict[str, dict[str, Any]] = {}
+    for row in bounds[bounds["binds"].astype(bool)].to_dict("records"):
+        cell, part = str(row["cell_id"]), str(row["part"])
+        if cell in binding:
+            part = _both(binding[cell]["part"], part)
+        binding[cell] = {"bound": float(row["bound_bytes_per_s"]), "part": part, "source": str(row["source"])}
     rows = [binding.get(str(cell), {}) for cell in summary["cell_id"]]
-    limit = pd.Series([float(row.get("bound_bytes_per_s", math.nan)) for row in rows], summary.index, dtype=float)
+    limit = pd.Series([row.get("bound", math.nan) for row in rows], summary.index, dtype=float)
     quantity = summary["quantity"].astype(str)
     limit = limit.where(~quantity.str.startswith("files_per_s"), limit / summary["file_size_bytes"].astype(float))
     limit = limit.where(~quantity.str.endswith("_per_disk"), limit / summary["disks"].astype(float))
     return summary.assign(
         limit=limit,
-        limit_part=[str(row.get("part", "")) for row in rows],
-        limit_source=[str(row.get("source", "")) for row in rows],
+        limit_part=[row.get("part", "") for row in rows],
+        limit_source=[row.get("source", "") for row in rows],
         share=summary["mean"].astype(float) / limit,
         share_low=summary["low"].astype(float) / limit,
         share_high=summary["high"].astype(float) / limit,
     )
+
+
+def _both(one: str, other: str) -> str:
+    """Two parts that bind alike: the links of both sides are one thing."""
+    return "links" if one.endswith("links") and other.endswith("links") else f"{one} and {other}"

@@ -8,8 +8,8 @@ pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -62,6 +62,17 @@ TRACE = ["samples", "values"]
 
 SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
 """Columns of a summary."""
+
+
+DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
+    "write": "write",
+    "rewrite": "write",
+    "create": "write",
+    "append": "write",
+    "read": "read",
+    "reread": "read",
+}
+"""Operations that move the bytes of whole files, and which way."""
 
 
 def layout_label(type_: str, geometry: str, kind: str) -> str:

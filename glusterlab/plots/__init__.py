@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from glusterlab.plots.by_file_size import by_file_size_figure
 from glusterlab.plots.by_workers import by_workers_figure
+from glusterlab.plots.by_workers_limits import workers_and_limits_figure
 from glusterlab.plots.per_disk import per_disk_figure
+from glusterlab.plots.ratios import gap_figure, server_advantage_figure
 from glusterlab.plots.saturation import (
     DISKS,
     NETWORK,
@@ -24,10 +26,13 @@ __all__ = [
     "by_file_size_figure",
     "by_workers_figure",
     "cpu_panels",
+    "gap_figure",
     "layout_style",
     "memory_panels",
     "panel_rows",
     "per_disk_figure",
     "saturation_figure",
     "save",
+    "server_advantage_figure",
+    "workers_and_limits_figure",
 ]

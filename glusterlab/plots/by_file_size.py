@@ -20,13 +20,35 @@ from glusterlab.plots.style import (
     new_figure,
     row_style,
     scale_axis,
+    scale_words,
     top_of,
 )
-from glusterlab.units import format_size
+from glusterlab.units import format_size, short_number
 
 PANEL_HEIGHT_IN = 2.9
 _SPREAD = 0.24
+_GROUP = 0.8
+"""Share of the step between two sizes that all series of a size may take."""
 _GUIDE_SHIFT = 0.05
+_SMALL = 0.04
+"""Share of the axis below which a mean has its number beside it."""
+
+
+def full_size(table: pd.DataFrame) -> pd.DataFrame:
+    """A table whose values are those of a full-size pool: each times the scale of its own model, which is then 1.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.efficiency.efficiency`.
+    """
+    scale = table["scale"].astype(float)
+    scaled = {name: table[name].astype(float) * scale for name in ("mean", "low", "high")}
+    values = [
+        ";".join(f"{value * by:.9g}" for value in split_values(str(joined)))
+        for joined, by in zip(table["values"], scale, strict=True)
+    ]
+    return table.assign(**scaled, values=values, scale=1.0)
 
 
 def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: float) -> None:
@@ -47,8 +69,8 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
     for number, name in enumerate(series):
         part = rows[rows["series"] == name].sort_values("nominal_file_size_bytes")
         style = row_style(part.iloc[0])
-        shift = (number - (len(series) - 1) / 2) * _SPREAD
-        places = [_place(size, sizes) for size in part["nominal_file_size_bytes"]]
+        shift = shift_of_series(number, len(series))
+        places = [place_of_size(size, sizes) for size in part["nominal_file_size_bytes"]]
         measured.update(places)
         x = [place + shift for place in places]
         for at, values in zip(x, part["values"], strict=True):
@@ -77,9 +99,47 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
                     va="center",
                     fontsize=7,
                 )
+    size_axis(axes, sizes, measured)
+
+
+def _label_small(axes: Axes, factor: float, rows: pd.DataFrame, sizes: list[int]) -> None:
+    """Numbers over means that are too near to 0 to be read from the axis."""
+    series = sorted(rows["series"].unique())
+    top = axes.get_ylim()[1]
+    for row in rows.to_dict("records"):
+        if float(row["mean"]) * factor < _SMALL * top:
+            at = place_of_size(row["nominal_file_size_bytes"], sizes) + shift_of_series(
+                series.index(row["series"]), len(series)
+            )
+            axes.annotate(
+                short_number(float(row["mean"]) * factor),
+                (at, max(float(row["mean"]), float(row["high"]) if row["high"] == row["high"] else 0.0) * factor),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha="center",
+                fontsize=6.5,
+                color=row_style(pd.Series(row)).colour,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.4},
+            )
+
+
+def shift_of_series(number: int, count: int) -> float:
+    """How far a series stands beside the place of a size, so that none hides another."""
+    return (number - (count - 1) / 2) * min(_SPREAD, _GROUP / count)
+
+
+def size_axis(axes: Axes, sizes: list[int], measured: set[int]) -> None:
+    """File sizes at equal steps; those whose place is not in `measured` are marked so."""
     for place in sorted(set(range(len(sizes))) - measured):
         axes.annotate(
-            "not measured", (place, 0), xytext=(0, 6), textcoords="offset points", ha="center", fontsize=8, color=GREY
+            "not measured",
+            (place, 0),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, 6),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+            color=GREY,
         )
     axes.xaxis.set_major_locator(FixedLocator([float(place) for place in range(len(sizes))]))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -88,7 +148,14 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
     axes.grid(axis="y")
 
 
-def _place(size: float, sizes: list[int]) -> int:
+def place_of_size(size: float, sizes: list[int]) -> int:
+    """Where a size stands among `sizes`.
+
+    Examples
+    --------
+    >>> place_of_size(4e9, [128 << 20, 4 << 30])
+    1
+    """
     return next(n for n, known in enumerate(sizes) if abs(size / known - 1) <= SIZE_TOLERANCE)
 
 
@@ -107,6 +174,11 @@ def by_file_size_figure(
     title, unit : str
     factor : float
         From the summary's SI unit to `unit`.
+
+    Notes
+    -----
+    Where sizes were measured on models of several scales, measured values do not compare. Then all are drawn times
+    their own scale, and the axis says so.
     """
     wanted = list(sizes)
     for size in summary["nominal_file_size_bytes"].astype(int):
@@ -117,8 +189,14 @@ def by_file_size_figure(
     subtitle = [
         f"Over all disks, at each layout's best worker count. Mean and samples; line: {interval_words(summary)}."
     ]
+    mixed = len(scales) > 1
+    drawn = full_size(summary) if mixed else summary
+    if mixed:
+        subtitle.append(
+            f"Each size has its own scale model, {scale_words(scales)}: values are times that, as a full-size pool."
+        )
     if summary["published"].notna().any():
-        side = ", on the right axis" if scales != [1.0] else ""
+        side = "" if mixed or scales == [1.0] else ", on the right axis"
         subtitle.append(f"Hollow diamond: the guide's number for that layout{side}.")
     with house_style():
         figure, grid = new_figure(
@@ -129,10 +207,11 @@ def by_file_size_figure(
             key=layout_key(summary),
         )
         axes = grid[0][0]
-        draw_by_file_size(axes, summary, wanted, factor)
-        guide = (summary["published"].astype(float) / summary["scale"].astype(float)).max()
-        axes.set_ylim(0, max(top_of(summary, factor), 0 if guide != guide else guide * factor * 1.1))
+        draw_by_file_size(axes, drawn, wanted, factor)
+        guide = (drawn["published"].astype(float) / drawn["scale"].astype(float)).max()
+        axes.set_ylim(0, max(top_of(drawn, factor), 0 if guide != guide else guide * factor * 1.1))
+        _label_small(axes, factor, drawn, wanted)
         axes.set_xlabel("file size")
-        axes.set_ylabel(f"{unit} per disk, measured", color=INK)
+        axes.set_ylabel(f"{unit} per disk, {'× scale' if mixed else 'measured'}", color=INK)
         scale_axis(axes, scales, "y", f"{unit} per disk")
     return figure

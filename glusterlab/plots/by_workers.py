@@ -114,7 +114,7 @@ def spread(wanted: list[float], step: float, lowest: float, highest: float) -> l
     return heights
 
 
-def _ring(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+def draw_ring(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
     """Marks the saturation point of one series, where one was seen."""
     point = float(saturation_points(rows)["saturation_workers"].iloc[0])
     if math.isnan(point):
@@ -137,7 +137,7 @@ def draw_by_workers(axes: Axes, rows: pd.DataFrame, factor: float, *, rings: boo
     for _, series in rows.groupby("series", sort=True, observed=True):
         lines.append(draw_line(axes, series, factor))
         if rings:
-            _ring(axes, series, factor)
+            draw_ring(axes, series, factor)
     workers_axis(axes, rows["workers"])
     axes.grid(axis="y")
     axes.set_xlabel("workers in total")

@@ -14,6 +14,8 @@ from glusterlab.units import short_number
 
 BAR_IN = 0.38
 PANEL_IN = 0.30
+RISING = "\N{UPWARDS ARROW}"
+"""Stands behind the worker count where the curve still rises."""
 
 
 def _value_text(row: pd.Series, factor: float) -> str:
@@ -21,7 +23,8 @@ def _value_text(row: pd.Series, factor: float) -> str:
     text = short_number(float(row["mean"]) * factor)
     if scale != 1:
         text += f"  (× {scale:g}: {short_number(float(row['full_size_mean']) * factor)})"
-    return f"{text}, {worker_count(int(row['workers']))}"
+    rising = f" {RISING}" if bool(row["still_rising"]) else ""
+    return f"{text}, {worker_count(int(row['workers']))}{rising}"
 
 
 def _draw_guide(axes: Axes, value: float, position: float) -> None:
@@ -49,7 +52,7 @@ def _draw_guide(axes: Axes, value: float, position: float) -> None:
     )
 
 
-def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
     """One bar per series of one operation: mean, 95 % interval, samples as dots, published value as a hollow diamond.
 
     Parameters
@@ -59,8 +62,10 @@ def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
         Rows of `glusterlab.analysis.efficiency.efficiency` of one operation.
     factor : float
         From the SI unit of the rows to that of the axis.
+    names : list of str, optional
+        Of the bars, in the order of the rows; by default they are sorted by series and named by it.
     """
-    ordered = rows.sort_values("series").reset_index(drop=True)
+    ordered = rows.sort_values("series").reset_index(drop=True) if names is None else rows.reset_index(drop=True)
     for place, row in ordered.iterrows():
         style = row_style(row)
         position = float(str(place))
@@ -92,18 +97,37 @@ def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
             color=INK,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
         )
-    axes.set_yticks(range(len(ordered)), list(ordered["series"]))
+    axes.set_yticks(range(len(ordered)), list(ordered["series"]) if names is None else names)
     axes.set_ylim(len(ordered) - 0.45, -0.62)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="x")
 
 
-def _right_end(summary: pd.DataFrame, factor: float) -> float:
+def right_end(summary: pd.DataFrame, factor: float) -> float:
+    """End of the axis of bars: beyond all that is drawn, with room for the numbers."""
     samples = [value for values in summary["values"] for value in split_values(str(values))]
-    guide = summary["published"].astype(float) / summary["scale"].astype(float)
+    scale = summary["scale"].astype(float)
+    guide = [*(summary["published"].astype(float) / scale), *(summary["published_any"].astype(float) / scale)]
     ends = np.array([*samples, *summary["high"].astype(float), *guide], dtype=float)
     return float(np.nanmax(ends)) * factor * 1.75
+
+
+def _draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+    """A number that the guide states for no layout of its list: a line over all bars."""
+    for value in sorted(set((rows["published_any"].astype(float) / rows["scale"].astype(float)).dropna() * factor)):
+        axes.axvline(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.5)
+        axes.annotate(
+            "guide, for any layout",
+            (value, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, 0),
+            textcoords="offset points",
+            ha="left",
+            va="bottom",
+            fontsize=7,
+            color=INK,
+        )
 
 
 def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str, unit: str, factor: float) -> Figure:
@@ -124,7 +148,8 @@ def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str
     scales = summary["scale"].astype(float).unique()
     subtitle = [
         "Over all disks of the pool, at each layout's best worker count. Bar: mean; small circles: the n samples.",
-        f"Line: {interval_words(summary)}." + _guide_note(summary, scales.tolist()),
+        f"Line: {interval_words(summary)}." + guide_note(summary, scales.tolist()),
+        *rising_note(summary),
     ]
     bars = [int((summary["operation"].astype(str) == operation).sum()) for operation in operations]
     height = sum(bars) * BAR_IN + len(operations) * PANEL_IN + 0.6 + 0.5 * (scales.tolist() != [1.0])
@@ -139,9 +164,11 @@ def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str
             heights=bars,
         )
         for axes, operation in zip(grid[:, 0], operations, strict=True):
-            draw_per_disk(axes, summary[summary["operation"].astype(str) == operation], factor)
+            rows = summary[summary["operation"].astype(str) == operation]
+            draw_per_disk(axes, rows, factor)
+            _draw_guide_line(axes, rows, factor)
             axes.set_title(operation)
-        grid[-1][0].set_xlim(0, _right_end(summary, factor))
+        grid[-1][0].set_xlim(0, right_end(summary, factor))
         grid[-1][0].set_xlabel(f"{unit} per disk, measured")
         scale_axis(grid[-1][0], scales.tolist(), "x", f"{unit} per disk")
         for axes in grid[:, 0]:
@@ -149,7 +176,15 @@ def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str
     return figure
 
 
-def _guide_note(summary: pd.DataFrame, scales: list[float]) -> str:
+def rising_note(summary: pd.DataFrame) -> list[str]:
+    """What the arrow says, where there is one."""
+    if not summary["still_rising"].astype(bool).any():
+        return []
+    return [f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound."]
+
+
+def guide_note(summary: pd.DataFrame, scales: list[float]) -> str:
+    """What the diamond is, where there is one."""
     if summary["published"].isna().all():
         return ""
     return " Hollow diamond: the guide's number" + (", on the lower axis." if scales != [1.0] else ".")

@@ -191,9 +191,9 @@ class Provenance:
             sizes = sorted(set(zip(summary["nominal_file_size_bytes"], summary["file_size_bytes"], strict=True)))
             scaled = [(nominal, size) for nominal, size in sizes if nominal != size]
             model = f"scale model {scale_words(summary['scale'])} on one machine"
-            if len(scaled) == 1:
-                model += f", {format_size(int(scaled[0][1]))} stands for {format_size(int(scaled[0][0]))}"
-            parts.append(f"{model}, file sizes scaled likewise" if len(scaled) > 1 else model)
+            for number, (nominal, size) in enumerate(scaled):
+                model += f", {format_size(int(size))} {'for' if number else 'stands for'} {format_size(int(nominal))}"
+            parts.append(model)
             if summary["operations_limited"].astype(bool).any():
                 parts.append("disk operations/s assumed")
         return " · ".join(parts)
@@ -289,7 +289,7 @@ def new_figure(
     for n, line in enumerate(lines):
         y = 1 - (_TITLE_IN + _LINE_IN * n) / height
         figure.text(0.012, y, line, fontsize=8, color=GREY, va="top")
-    figure.text(0.012, 0.09 / height, footer, fontsize=6.5, color=GREY, va="bottom")
+    figure.text(0.012, 0.09 / height, wrap_footer(footer), fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
     axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y, height_ratios=heights)
     if key:
         figure.legend(
@@ -303,6 +303,24 @@ def new_figure(
             borderpad=0.0,
         )
     return figure, axes
+
+
+def wrap_footer(footer: str, longest: int = 146) -> str:
+    """A footer in as many lines as the width of a figure asks for, broken between its parts.
+
+    Examples
+    --------
+    >>> wrap_footer("night · GlusterFS 10.3 · n = 3", 24).splitlines()
+    ['night · GlusterFS 10.3', 'n = 3']
+    """
+    lines = [""]
+    for part in footer.split(" · "):
+        joined = f"{lines[-1]} · {part}" if lines[-1] else part
+        if lines[-1] and len(joined) > longest:
+            lines.append(part)
+        else:
+            lines[-1] = joined
+    return "\n".join(lines)
 
 
 def _key_grid(key: Sequence[Line2D]) -> tuple[int, int]:

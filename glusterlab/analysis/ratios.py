@@ -1,0 +1,172 @@
+"""Ratios of cells that the guide speaks of: standard against dense servers, and reads against writes of one layout.
+
+Each ratio is of two cells at their own best worker counts, with the 95 % interval of `ratio_interval`. Ratios need no
+scale: on a scale model they may stand beside a published one as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from glusterlab.analysis.efficiency import compare_rows
+from glusterlab.analysis.series import DIRECTIONS, same_size
+
+if TYPE_CHECKING:
+    from glusterlab.spec.claims import Cells, Claim, Claims
+
+STANDARD, DENSE = "standard", "dense"
+"""Names in ``server_models`` of a cluster by which the guide's two kinds of server are known."""
+
+RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers"]
+"""Columns that tell a ratio: of the row to the series ``ratio_to`` at ``ratio_to_workers`` workers; ``ratio_n`` is the
+smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN; without a counterpart all are."""
+
+
+def standard_servers(samples: pd.DataFrame) -> pd.DataFrame:
+    """The rows that were measured on standard servers: all of them, where the cluster names no model ``standard``.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        With ``server_model``.
+    """
+    chosen = samples["server_model"].astype(str) == STANDARD
+    return samples[chosen].reset_index(drop=True) if chosen.any() else samples
+
+
+def family(table: pd.DataFrame, type_: str, kind: str) -> pd.DataFrame:
+    """The rows of one type of volume on one kind of backing, such as ``disperse`` on ``jbod``."""
+    chosen = (table["type"].astype(str) == type_) & (table["kind"].astype(str) == kind)
+    return table[chosen].reset_index(drop=True)
+
+
+def _ratio(row: pd.Series, other: pd.Series | None) -> dict[str, object]:
+    if other is None:
+        return dict(zip(RATIO, [math.nan] * 4 + ["", math.nan], strict=True))
+    found = compare_rows(row, other)
+    numbers = [found.centre, found.low, found.high, float(found.n)]
+    return dict(zip(RATIO, [*numbers, str(other["series"]), float(other["workers"])], strict=True))
+
+
+def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd.DataFrame:
+    ratios = [_ratio(row, other) for (_, row), other in zip(rows.iterrows(), counterparts, strict=True)]
+    return rows.reset_index(drop=True).join(pd.DataFrame.from_records(ratios, columns=RATIO))
+
+
+def server_advantage(table: pd.DataFrame, published: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Efficiency on standard and dense servers, with the ratio of the first to the second.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.efficiency.efficiency`, of one family of layouts. Where a kind of server has several
+        series with the same operation, size, access and scale, the one with the highest mean is taken.
+    published : pandas.DataFrame, optional
+        From `stated_ratios`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of standard and of dense servers, standard first, with the columns `RATIO` (on rows of standard
+        servers) and ``published_ratio`` (float, NaN where nothing is stated). No rows where no operation was measured
+        on both.
+    """
+    models = table["server_model"].astype(str)
+    cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
+    rows = table[models.isin((STANDARD, DENSE))]
+    best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["mean"].idxmax()]
+    best = best.assign(_second=best["server_model"].astype(str) == DENSE).sort_values([*cell, "_second"])
+    dense = {tuple(row[name] for name in cell): row for _, row in best[best["_second"]].iterrows()}
+    counterparts = [
+        None if row["_second"] else dense.get(tuple(row[name] for name in cell)) for _, row in best.iterrows()
+    ]
+    compared = _with_ratios(best, counterparts).drop(columns="_second").reset_index(drop=True)
+    stated = [math.nan if row["ratio_to"] == "" else _stated_for(row, published) for _, row in compared.iterrows()]
+    compared = compared.assign(published_ratio=pd.Series(stated, compared.index, dtype=float))
+    return compared if compared["ratio"].notna().any() else compared.iloc[:0]
+
+
+def _stated_for(row: pd.Series, published: pd.DataFrame | None) -> float:
+    if published is None or published.empty:
+        return math.nan
+    same = published["operation"].astype(str) == str(row["operation"])
+    for name in ("type", "kind"):
+        same &= published[name].astype(str) == str(row[name])
+    found = published[same & same_size(published["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
+    return float(found["ratio"].iloc[0]) if len(found) else math.nan
+
+
+STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio", "words"]
+"""Columns of `stated_ratios`."""
+
+
+def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
+    """Ratios of standard to dense servers that a study states for a figure.
+
+    Parameters
+    ----------
+    claims : Claims
+        What the study states.
+    figure : str
+        Such as ``F8``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `STATED`; a row per operation and file size. No rows where the study states none.
+    """
+    records: list[dict[str, object]] = []
+    for claim in claims.claims:
+        if claim.kind != "ratio" or figure not in claim.figure or claim.of is None or claim.to is None:
+            continue
+        over, under = _layouts(claims, claim.of), _layouts(claims, claim.to)
+        if not (over and under) or (over[0].server_model, under[0].server_model) != (STANDARD, DENSE):
+            continue
+        records += [
+            {
+                "claim": claim.id,
+                "type": over[0].type,
+                "kind": over[0].kind,
+                "operation": operation,
+                "nominal_file_size_bytes": size,
+                "ratio": claim.published.value,
+                "words": claim.published.words,
+            }
+            for operation in _of_both(claim, "operation")
+            for size in _of_both(claim, "size")
+        ]
+    return pd.DataFrame.from_records(records, columns=STATED)
+
+
+def _layouts(claims: Claims, cells: Cells) -> list[Any]:
+    return [claims.layouts[name] for name in cells.layout or ()]
+
+
+def _of_both(claim: Claim, name: str) -> tuple[Any, ...]:
+    return (getattr(claim.cells, name) if claim.cells is not None else None) or ()
+
+
+def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
+    """How many times as fast each layout reads as it writes, by file size.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `efficiency`, of one tool or of several.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows that read and have a counterpart that writes (series, tool, file size and scale alike), with the
+        columns `RATIO`.
+    """
+    cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
+    direction = table["operation"].astype(str).map(DIRECTIONS)
+    writes = {tuple(row[name] for name in cell): row for _, row in table[direction == "write"].iterrows()}
+    reads = table[direction == "read"].reset_index(drop=True)
+    counterparts = [writes.get(tuple(row[name] for name in cell)) for _, row in reads.iterrows()]
+    compared = _with_ratios(reads, counterparts)
+    return compared[compared["ratio"].notna()].reset_index(drop=True)

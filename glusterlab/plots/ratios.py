@@ -1,0 +1,229 @@
+"""Ratios with their intervals: standard against dense servers (F8, F9, F18-F20), reads against writes (F21)."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES
+from glusterlab.analysis.series import operation_rank
+from glusterlab.plots.by_file_size import place_of_size, shift_of_series, size_axis
+from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, draw_per_disk, guide_note, right_end, rising_note
+from glusterlab.plots.style import (
+    GREY,
+    INK,
+    Provenance,
+    house_style,
+    interval_words,
+    layout_key,
+    new_figure,
+    row_style,
+    scale_axis,
+)
+
+RATIO_IN = 0.30
+GAP_HEIGHT_IN = 2.9
+
+
+def _server_names(rows: pd.DataFrame) -> list[str]:
+    """Names of bars: the server and the geometry, and the access where there are several."""
+    several = rows["access"].nunique() > 1
+    return [
+        ", ".join([str(row["server_model"]), str(row["geometry"]), *([str(row["access"])] if several else [])])
+        for row in rows.to_dict("records")
+    ]
+
+
+def _ratio_text(row: pd.Series) -> str:
+    if math.isnan(float(row["ratio_low"])):
+        return f"{INSUFFICIENT} (n = {row['ratio_n']:.0f})"
+    holds = ", holds 1" if row["ratio_low"] <= 1 <= row["ratio_high"] else ""
+    return f"{row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f}{holds})"
+
+
+def draw_advantage(axes: Axes, rows: pd.DataFrame) -> None:
+    """Ratios of standard to dense servers, a line each: point and interval, the guide's as a hollow diamond.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : pandas.DataFrame
+        Rows of `glusterlab.analysis.ratios.server_advantage` that have a ratio.
+    """
+    several = rows["access"].nunique() > 1
+    names = [f"{row['operation']}{', ' + str(row['access']) if several else ''}" for row in rows.to_dict("records")]
+    for position, (_, row) in enumerate(rows.iterrows()):
+        if not math.isnan(float(row["ratio_low"])):
+            axes.hlines(position, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
+            axes.plot([row["ratio"]], [position], "o", color=INK, markersize=5, zorder=3)
+        if not math.isnan(float(row["published_ratio"])):
+            value = float(row["published_ratio"])
+            axes.plot([value], [position], "D", markersize=7, markerfacecolor="white", markeredgecolor=INK, zorder=2.5)
+            axes.annotate(
+                f"guide {value:.2f}",
+                (value, position),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha="center",
+                va="bottom",
+                fontsize=7,
+            )
+        axes.annotate(
+            _ratio_text(row),
+            (1, position),
+            xycoords=("axes fraction", "data"),
+            ha="right",
+            va="center",
+            fontsize=7.5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+            zorder=4,
+        )
+    axes.axvline(1, color=GREY, linewidth=0.8, zorder=1)
+    ends = [*rows["ratio_low"].dropna(), *rows["ratio_high"].dropna(), *rows["published_ratio"].dropna(), 1.0]
+    axes.set_xlim(min(0.75, *(end * 0.9 for end in ends)), 1 + (max(*ends, 1.2) - 1) * 1.9)
+    axes.set_yticks(range(len(rows)), names)
+    axes.set_ylim(len(rows) - 0.4, -0.85)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+
+
+def server_advantage_figure(
+    table: pd.DataFrame, provenance: Provenance, *, title: str, unit: str, factor: float
+) -> Figure:
+    """Per disk on standard and dense servers, one panel per operation, and below them the ratio of the two.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.ratios.server_advantage`; at least one row.
+    provenance : Provenance
+    title : str
+    unit : str
+        Of the axis, without "per disk".
+    factor : float
+        From the table's SI unit to it.
+    """
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    ratios = table[table["ratio"].notna()]
+    ratios = ratios.loc[sorted(ratios.index, key=lambda at: operation_rank(ratios.at[at, "operation"]))]
+    scales = table["scale"].astype(float).unique().tolist()
+    bars = [int((table["operation"].astype(str) == operation).sum()) for operation in operations]
+    scaled = scales != [1.0]
+    heights = [*(count * BAR_IN for count in bars), len(ratios) * RATIO_IN + 0.16]
+    subtitle = [
+        "Over all disks of the pool, at each layout's best worker count. Bar: mean; small circles: the n samples.",
+        f"Line: {interval_words(table)}." + guide_note(table, scales),
+        *rising_note(table),
+        "Bottom: how many times as much a disk yields in a standard server; a ratio needs no scale."
+        + (" Hollow diamond: the guide's." if ratios["published_ratio"].notna().any() else ""),
+    ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(table),
+            panels_height=sum(heights) + (len(bars) + 1) * PANEL_IN + 0.95 + 0.45 * scaled,
+            rows=len(operations) + 1,
+            heights=heights,
+        )
+        for axes, operation in zip(grid[:, 0], operations, strict=False):
+            rows = table[table["operation"].astype(str) == operation]
+            draw_per_disk(axes, rows, factor, _server_names(rows))
+            axes.set_title(operation)
+            axes.set_xlim(0, right_end(table, factor))
+            axes.tick_params(axis="x", color=GREY, labelbottom=operation == operations[-1])
+        last = grid[len(operations) - 1][0]
+        last.set_xlabel(f"{unit} per disk, measured")
+        scale_axis(last, scales, "x", f"{unit} per disk")
+        draw_advantage(grid[-1][0], ratios)
+        grid[-1][0].set_title("standard / dense")
+        grid[-1][0].set_xlabel("ratio, per disk")
+        grid[-1][0].tick_params(axis="x", color=GREY)
+    return figure
+
+
+def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
+    """Ratio of reads to writes over file sizes, one line per series, on a logarithmic axis.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : pandas.DataFrame
+        From `glusterlab.analysis.ratios.read_write_gap`.
+    sizes : list of int
+        Nominal file sizes of the axis, bytes, ascending.
+    """
+    series = sorted(rows["series"].unique())
+    for number, name in enumerate(series):
+        part = rows[rows["series"] == name].sort_values("nominal_file_size_bytes")
+        style = row_style(part.iloc[0])
+        shift = shift_of_series(number, len(series))
+        x = [place_of_size(size, sizes) + shift for size in part["nominal_file_size_bytes"]]
+        hollow = str(part["access"].iloc[0]) != "native"
+        axes.vlines(x, part["ratio_low"], part["ratio_high"], color=style.colour, linewidth=1.1)
+        axes.plot(x, part["ratio"], color=style.colour, linestyle="--" if hollow else "-", label=name)
+        for at, value, low in zip(x, part["ratio"], part["ratio_low"], strict=True):
+            face = "white" if hollow or math.isnan(low) else style.colour
+            axes.plot([at], [value], style.marker, color=style.colour, markerfacecolor=face)
+    axes.axhline(1, color=GREY, linewidth=0.8, zorder=1)
+    axes.annotate(
+        "as fast as writes",
+        (0, 1),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 2),
+        textcoords="offset points",
+        fontsize=7,
+        color=GREY,
+    )
+    _ratio_axis(axes, rows)
+    size_axis(axes, sizes, {place_of_size(size, sizes) for size in rows["nominal_file_size_bytes"]})
+
+
+def _ratio_axis(axes: Axes, rows: pd.DataFrame) -> None:
+    """A logarithmic axis with ticks at 1, 2 and 5 of each decade."""
+    ends = [*rows["ratio"], *rows["ratio_low"].dropna(), *rows["ratio_high"].dropna(), 0.8, 1.25]
+    low, high = min(ends) / 1.15, max(ends) * 1.15
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(FixedLocator([step * 10.0**decade for decade in decades for step in (1, 2, 5)]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.set_ylim(low, high)
+
+
+def gap_figure(table: pd.DataFrame, provenance: Provenance, sizes: list[int], *, title: str) -> Figure:
+    """How many times as fast each layout reads as it writes, by file size.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.ratios.read_write_gap`; at least one row.
+    provenance : Provenance
+    sizes : list of int
+        Nominal file sizes that the study has, bytes, ascending.
+    title : str
+    """
+    few = (table["ratio_n"] < MIN_SAMPLES).any()
+    shown = table.assign(low=table["ratio_low"])
+    subtitle = [
+        "Reads over writes, each at the layout's best worker count. Above 1 reads are faster; the axis is logarithmic.",
+        f"Line: {interval_words(shown)}." + (f" Hollow mark: {INSUFFICIENT}." if few else ""),
+    ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(table.assign(n=table["ratio_n"].astype(int))),
+            panels_height=GAP_HEIGHT_IN,
+            key=layout_key(table),
+        )
+        axes = grid[0][0]
+        draw_gap(axes, table, sizes)
+        axes.set_xlabel("file size")
+        axes.set_ylabel("read / write")
+    return figure
