@@ -23,6 +23,7 @@ kept as attributes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -96,6 +97,28 @@ class HostError(GlusterlabError):
 
     def __str__(self) -> str:
         return self.message if self.host is None else f"{self.host}: {self.message}"
+
+
+def in_words(failed: Mapping[str, HostError]) -> str:
+    """What is wrong with hosts, each message once with the hosts that have it: one cause may be that of all.
+
+    Examples
+    --------
+    >>> in_words({"c2": HostError("no route", host="c2"), "c1": HostError("no route"), "s1": HostError("no key")})
+    'c1 and c2: no route; s1: no key'
+    >>> in_words({f"c{n}": HostError("no route") for n in range(5)})
+    'c0, c1, c2 and 2 more: no route'
+    """
+    by_message: dict[str, list[str]] = {}
+    for name, error in sorted(failed.items()):
+        by_message.setdefault(error.message, []).append(name)
+    return "; ".join(f"{_names(names)}: {message}" for message, names in by_message.items())
+
+
+def _names(names: list[str]) -> str:
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3} more"
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
 class CommandError(HostError):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import GlusterlabError, HostError, VolumeError
+from glusterlab.errors import GlusterlabError, HostError, VolumeError, in_words
 from glusterlab.hosts import gluster, lock, probe, script, workdir
 from glusterlab.hosts.connection import Command
 from glusterlab.judge import health_reasons
@@ -59,8 +59,9 @@ def wait_for_hosts(pool: Pool, note: Note) -> None:
     said = False
     while failed := _silent(pool):
         if time.monotonic() - began > RECONNECT_WITHIN_S:
-            names = "; ".join(str(error) for _, error in sorted(failed.items()))
-            raise HostError(f"{names}; when it is back, run the same command again: it goes on where it stopped")
+            raise HostError(
+                f"{in_words(failed)}; when it is back, run the same command again: it goes on where it stopped"
+            )
         if not said:
             note(f"waiting for {', '.join(sorted(failed))} to come back")
             said = True

@@ -23,6 +23,7 @@ from glusterlab.errors import (
     RawStoreError,
     StoppedError,
     UsageError,
+    in_words,
 )
 from glusterlab.hosts import facts, gluster, lock, workdir
 from glusterlab.hosts.connection import CommandResult, Pool, stop_on_signals
@@ -191,7 +192,7 @@ class _Run:
         self.site.progress.phase("connecting to all hosts")
         failed = self.site.pool.connect()
         if failed:
-            raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+            raise HostError(in_words(failed), hosts=sorted(failed))
 
     def _take_cluster(self) -> None:
         self.site.progress.phase("clearing what an earlier run left")
