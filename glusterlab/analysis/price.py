@@ -237,9 +237,11 @@ def sensitivity(
     -------
     pandas.DataFrame
         ``move``, ``operation``, ``series``, ``type``, ``geometry``, ``kind``, ``factor``, ``relative``,
-        ``relative_low``, ``relative_high``, ``rank`` (1 is the best of an operation at that factor).
+        ``relative_low``, ``relative_high``, ``rank`` (1 is the best of an operation at that factor). Nothing where all
+        layouts are on one server.
     """
-    rows = table[table["relative"].notna()].to_dict("records")
+    known = table[table["relative"].notna()]
+    rows = known.to_dict("records") if known["server"].nunique() > 1 else []
     records = []
     for move, groups in moves.items():
         for factor in factors:

@@ -1,0 +1,304 @@
+"""Sizing: known answers, and that every answer keeps its own constraints."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glusterlab.analysis.capacity import LARGEST_POOL, RECOMMENDED_POOL
+from glusterlab.analysis.sizing import Block, Request, blocks, rule_of_thumb, size, size_block
+from glusterlab.spec import Layout, place_bricks
+from glusterlab.spec.cluster import Cluster, Hardware, ServerModel
+from glusterlab.spec.prices import load_prices
+
+from ..guide_pools import LAYOUTS, SERIES, chosen, pools
+
+PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
+RATE = "throughput_bytes_per_s"
+TB = 10**12
+HARDWARE = Hardware(
+    disks_per_server=24,
+    disk_write=205e6,
+    disk_read=212e6,
+    array_write=1224e6,
+    array_read=1107e6,
+    server_link=2.5e9,
+    client_link=1.25e9,
+)
+
+
+def block(name: str = "disperse", *, mean: float = 6e9, width: float = 0.1, n: int = 3, **changed: object) -> Block:
+    _, type_, geometry, _, kind, server, disks = LAYOUTS[name]
+    facts: dict[str, object] = {
+        "series": SERIES[name],
+        "type_": type_,
+        "geometry": geometry,
+        "kind": kind,
+        "server": server,
+        "servers": 6,
+        "disks": disks,
+        "bricks": {"raid6": disks // 12, "jbod": disks}[kind],
+        "mean": mean,
+        "low": mean * (1 - width) if n > 2 else math.nan,
+        "high": mean * (1 + width) if n > 2 else math.nan,
+        "n": n,
+        "workers": 48,
+        "still_rising": False,
+        "scale": 200.0,
+        "disk_bytes": 8.0 * TB,
+        "server_cost": 10_000.0 if server == "standard" else 15_000.0,
+    }
+    return Block(**(facts | changed))  # type: ignore[arg-type]
+
+
+def wanted(**changed: object) -> Request:
+    facts: dict[str, object] = {
+        "tool": "iozone",
+        "operation": "write",
+        "nominal_file_size_bytes": 4 << 30,
+        "quantity": RATE,
+    }
+    return Request(**(facts | changed))  # type: ignore[arg-type]
+
+
+def test_throughput_is_sized_by_the_lower_end() -> None:
+    # 6 GB/s on six servers, 0.9 at the lower end: 9 GB/s need 10 servers, or 9 by the mean
+    one = size_block(block(), wanted(rate=9e9))
+    assert (one.servers, one.binding) == (10, ("throughput",))
+    assert (one.rate_low, one.rate_mean) == pytest.approx((9e9, 10e9))
+    assert size_block(block(), wanted(rate=9e9, by="mean")).servers == 9
+    assert one.needs == {"throughput": 10, "fault domain": 6, "minimum pool": 6}
+    assert one.cost == 100_000
+    assert one.fault_domain == pytest.approx(0.1)
+
+
+def test_capacity_grows_and_is_filled_to_its_limit() -> None:
+    # 500 TB x 1.2^3 = 864 TB; 12 x 8 TB x 4/6 x 0.8 = 51.2 TB a server
+    request = wanted(capacity=500e12, growth=0.2, years=3)
+    one = size_block(block(), request)
+    assert (one.servers, one.binding) == (17, ("capacity",))
+    assert one.usable == pytest.approx(17 * 64e12)
+    assert one.fillable >= float(request.final_capacity or 0)
+    # RAID 6 and two copies: 12 x 8 x 10/12 / 2 x 0.8 = 32 TB a server, 27 of them, in pairs
+    other = size_block(block("replicate"), request)
+    assert (other.servers, other.binding) == (28, ("capacity", "geometry"))
+    assert size_block(block(), wanted(capacity=512e12, fill_limit=1.0)).servers == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "share", "servers", "binding"),
+    [
+        ("disperse", 0.17, 6, ("fault domain", "minimum pool")),
+        ("replicate", 0.17, 6, ("fault domain",)),
+        ("replicate", 1.0, 4, ("minimum pool",)),
+        ("replicate", 0.25, 6, ("fault domain", "geometry")),
+        ("disperse", 0.05, 21, ("fault domain",)),
+        ("disperse-raid6", 0.1, 12, ("fault domain", "geometry")),
+        ("disperse-raid6-dense", 0.1, 12, ("fault domain", "geometry")),
+        ("disperse-raid6-dense", 0.12, 9, ("fault domain",)),
+    ],
+)
+def test_small_demands_are_decided_by_the_rules_on_pools(
+    name: str, share: float, servers: int, binding: tuple[str, ...]
+) -> None:
+    one = size_block(block(name), wanted(rate=1.0, max_fault_domain=share))
+    assert one.servers == servers
+    assert one.binding == binding
+
+
+def test_what_no_pool_can_do_is_said() -> None:
+    one = size_block(block(), wanted(rate=1e12))
+    assert not one.possible
+    assert one.servers == 0
+    assert one.cost is None
+    assert one.problem == "throughput: 1,112 servers, and one pool has at most 128"
+    assert "capacity: 1,954 servers" in size_block(block(), wanted(capacity=1e17)).problem
+    # 128 is none of the steps of six
+    assert "132 servers" in size_block(block("disperse-raid6"), wanted(rate=0.9e9 * 127.5)).problem
+    assert size_block(block(), wanted(rate=0.9e9 * 128)).servers == 128
+
+
+def test_too_few_samples_are_no_basis_for_a_lower_end() -> None:
+    assert "insufficient n: 2 valid" in size_block(block(n=2), wanted(rate=1e9)).problem
+    assert size_block(block(n=2), wanted(rate=1e9, by="mean")).possible
+    assert size_block(block(n=2), wanted(capacity=1e14)).possible
+    assert "not above 0" in size_block(block(width=1.5), wanted(rate=1e9)).problem
+
+
+def test_without_the_size_of_disks_there_is_no_capacity() -> None:
+    unknown = block(disk_bytes=None, server_cost=None)
+    assert "--disk-size" in size_block(unknown, wanted(capacity=1e14)).problem
+    one = size_block(unknown, wanted(rate=1e9))
+    assert one.possible
+    assert math.isnan(one.usable)
+    assert one.cost is None
+
+
+def test_dense_servers_below_a_petabyte_are_advised_against() -> None:
+    small = block("disperse-dense", disk_bytes=6.0 * TB)
+    assert "more than 1 PB of raw capacity" in size_block(small, wanted(rate=1.0)).advice[0]
+    assert size_block(block("disperse-dense"), wanted(rate=1.0)).advice == ()
+
+
+def test_rules_of_thumb_of_the_summit() -> None:
+    """1,200 MB/s: 1,200 / 2 x 0.7 = 420 for writes and 1,200 x 0.6 = 720 for reads, as the summit counts."""
+    slow = HARDWARE.model_copy(update={"server_link": 1.2e9})
+    write, read = wanted(), wanted(operation="read")
+    assert rule_of_thumb(block("replicate"), slow, write) == pytest.approx(420e6)
+    assert rule_of_thumb(block("disperse"), slow, read) == pytest.approx(720e6)
+    # 12 disks of 205 MB/s are slower than 20 Gbit/s; (4+2)/4 stands for the replicas
+    assert rule_of_thumb(block("disperse"), HARDWARE, write) == pytest.approx(12 * 205e6 / 1.5 * 0.7)
+    assert rule_of_thumb(block("replicate"), HARDWARE, read) == pytest.approx(1107e6 * 0.6)
+    assert rule_of_thumb(block("replicate-dense"), HARDWARE, read) == pytest.approx(2 * 1107e6 * 0.6)
+    unknown = HARDWARE.model_copy(update={"array_write": None})
+    assert rule_of_thumb(block("replicate"), unknown, write) == pytest.approx(12 * 205e6 / 2 * 0.7)
+    assert rule_of_thumb(block(), None, write) is None
+    assert rule_of_thumb(block(), HARDWARE, wanted(quantity="files_per_s", operation="read")) is None
+
+
+def test_the_rule_of_thumb_sizes_the_same_request() -> None:
+    # 12 x 205 / 1.5 x 0.7 = 1,148 MB/s a server: 9 for 9.2 GB/s, where the measured ones need 11
+    one = size_block(block(), wanted(rate=9.2e9), HARDWARE)
+    assert (one.servers, one.thumb_servers) == (11, 9)
+    assert size_block(block(), wanted(capacity=1e14), HARDWARE).thumb_servers is None
+    # also where the measured samples are too few
+    assert size_block(block(n=1), wanted(rate=9.2e9), HARDWARE).thumb_servers == 9
+
+
+def test_the_cheapest_comes_first_and_the_impossible_last() -> None:
+    found = size([block("disperse-dense"), block(n=1), block("replicate")], wanted(rate=1e9))
+    assert [one.block.series for one in found] == [SERIES["replicate"], SERIES["disperse-dense"], SERIES["disperse"]]
+    assert [one.possible for one in found] == [True, True, False]
+
+
+def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> None:
+    prices = load_prices(PRICES)
+    samples = chosen(pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}}))
+    found = {one.series: one for one in blocks(samples, RATE, prices=prices, cluster=cluster_of)}
+    one = found[SERIES["disperse"]]
+    assert one.mean == pytest.approx(80e6 * 72)
+    assert one.low < one.mean < one.high
+    assert (one.servers, one.bricks, one.server, one.n, one.scale) == (6, 72, "standard", 3, 200.0)
+    assert one.server_cost == 16_670
+    assert one.disk_bytes == 8 * TB
+    assert found[SERIES["replicate-dense"]].bricks == 12
+    # without prices the cluster's disks count, and what is named goes before both
+    plain = {one.series: one for one in blocks(samples, RATE, cluster=cluster_of)}
+    assert plain[SERIES["disperse"]].disk_bytes == 6 * TB
+    assert plain[SERIES["disperse"]].server_cost is None
+    assert plain[SERIES["replicate-dense"]].disk_bytes is None
+    named = blocks(samples, RATE, prices=prices, cluster=cluster_of, disk_bytes=4.0 * TB)
+    assert {one.disk_bytes for one in named} == {4 * TB}
+    assert blocks(samples.assign(disks=0), RATE, prices=prices) == []
+
+
+@pytest.fixture
+def cluster_of() -> Cluster:
+    return Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "pool",
+            "servers": [{"name": f"s{n}"} for n in range(1, 7)],
+            "clients": [{"name": "c1"}],
+            "hardware": HARDWARE,
+            "server_models": {"standard": ServerModel(model="box", disks=12, disk_capacity=6 * TB)},
+            "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
+        }
+    )
+
+
+@settings(deadline=None)
+@given(
+    name=st.sampled_from(sorted(LAYOUTS)),
+    mean=st.floats(1e6, 1e12),
+    width=st.floats(0, 0.99),
+    rate=st.none() | st.floats(1e3, 1e13),
+    capacity=st.none() | st.floats(1e9, 1e17),
+    growth=st.floats(0, 2),
+    years=st.floats(0, 10),
+    fill=st.floats(0.01, 1),
+    share=st.floats(0.001, 1),
+    by=st.sampled_from(["lower", "mean"]),
+)
+def test_an_answer_keeps_its_own_constraints(
+    name: str,
+    mean: float,
+    width: float,
+    rate: float | None,
+    capacity: float | None,
+    growth: float,
+    years: float,
+    fill: float,
+    share: float,
+    by: str,
+) -> None:
+    request = wanted(
+        rate=rate,
+        capacity=capacity,
+        growth=growth,
+        years=years,
+        fill_limit=fill,
+        max_fault_domain=share,
+        by=by,
+    )
+    made = block(name, mean=mean, width=width)
+    one = size_block(made, request)
+    if not one.possible:
+        assert one.servers == 0
+        assert made.next_size(min(max(one.needs.values()), 1000)) > LARGEST_POOL
+        return
+    reached = one.rate_low if by == "lower" else one.rate_mean
+    assert rate is None or reached >= rate * (1 - 1e-6)
+    assert capacity is None or one.fillable >= float(request.final_capacity or 0) * (1 - 1e-6)
+    assert 1 / one.servers < share
+    assert RECOMMENDED_POOL[made.type_] <= one.servers <= LARGEST_POOL
+    assert made.fits(one.servers)
+    assert one.servers >= max(one.needs.values())
+    # and none smaller would do
+    smaller = [count for count in range(max(one.needs.values()), one.servers) if made.fits(count)]
+    assert smaller == []
+    assert one.cost == pytest.approx(one.servers * float(made.server_cost or 0))
+
+
+@settings(deadline=None)
+@given(name=st.sampled_from(sorted(LAYOUTS)), servers=st.integers(1, 64))
+def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
+    """The bricks of every subvolume lie on distinct servers, as the suite itself would place them."""
+    made = block(name)
+    if not made.fits(servers):
+        return
+    per_server = made.bricks // made.servers
+    cluster = Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "pool",
+            "servers": [{"name": f"s{n}"} for n in range(1, servers + 1)],
+            "clients": [{"name": "c1"}],
+            "hardware": HARDWARE,
+            "backings": {"b": {"bricks": [f"/bricks/d{n}" for n in range(1, per_server + 1)], "kind": "jbod"}},
+        }
+    )
+    count = servers * per_server // made.subvolume
+    shape: dict[str, int] = {"replica": 2} if made.type_ == "replicate" else {"data": 4, "redundancy": 2}
+    layout = Layout(name="x", type=made.type_, subvolumes=count, backing="b", **shape)  # type: ignore[arg-type]
+    places = [host.name for host, _ in place_bricks(layout, cluster)]
+    assert len(places) == servers * per_server
+    for start in range(0, len(places), made.subvolume):
+        assert len(set(places[start : start + made.subvolume])) == made.subvolume
+
+
+def test_bricks_that_do_not_spread_evenly_come_in_whole_pools() -> None:
+    odd = block("replicate", bricks=8, geometry="4x2")
+    assert [count for count in range(1, 20) if odd.fits(count)] == [6, 12, 18]
+
+
+def test_an_empty_summary_gives_no_block() -> None:
+    nothing = chosen(pools()).iloc[:0]
+    assert isinstance(nothing, pd.DataFrame)
+    assert blocks(nothing, RATE) == []
+    assert size([], wanted(rate=1.0)) == []
