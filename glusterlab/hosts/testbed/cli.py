@@ -47,6 +47,14 @@ def up(
     medium_file_scale: Annotated[
         float, typer.Option(help="The same for files of a few MB, which keep their size; operations/s are not limited.")
     ] = 120.0,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SCALE",
+            help="A further scale model, such as large-slow=400; with ',operations' at the end operations/s are scaled, "
+            "too. May be given again.",
+        ),
+    ] = None,
     release: Annotated[
         str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
     ] = "bookworm",
@@ -68,6 +76,7 @@ def up(
 
     from . import TestbedOptions, instructions
     from . import up as start
+    from .options import parse_model
 
     try:
         disk_size_bytes = parse_size(disk_size)
@@ -82,6 +91,7 @@ def up(
         scale=scale,
         small_file_scale=small_file_scale,
         medium_file_scale=medium_file_scale,
+        more_models=tuple(parse_model(text) for text in model or ()),
         release=release,
         subnet=subnet,
         disk_size_bytes=disk_size_bytes,

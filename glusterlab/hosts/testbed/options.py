@@ -82,6 +82,27 @@ class Model:
     operations: bool
 
 
+def parse_model(text: str) -> tuple[str, float, bool]:
+    """A scale model as ``--model`` states it: its name, its scale, and whether operations per second are slowed, too.
+
+    Raises
+    ------
+    UsageError
+        When the text states none.
+
+    Examples
+    --------
+    >>> parse_model("large-slow=400")
+    ('large-slow', 400.0, False)
+    >>> parse_model("small-fast=17,operations")
+    ('small-fast', 17.0, True)
+    """
+    match = re.fullmatch(r"([^=]+)=([0-9]+(?:\.[0-9]+)?)(,operations)?", text)
+    if match is None:
+        raise UsageError(f"--model {text}: expected NAME=SCALE or NAME=SCALE,operations, such as large-slow=400")
+    return match[1], float(match[2]), match[3] is not None
+
+
 @dataclass(frozen=True)
 class TestbedOptions:
     """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
@@ -102,6 +123,7 @@ class TestbedOptions:
     scale: float = 200.0
     small_file_scale: float = 20.0
     medium_file_scale: float = 120.0
+    more_models: tuple[tuple[str, float, bool], ...] = ()
     release: str = "bookworm"
     subnet: str = "10.77.0.0/24"
     disk_size_bytes: int = 4 << 30
@@ -119,12 +141,7 @@ class TestbedOptions:
                 raise UsageError(f"--{what} {count}: expected {least} to {MAX_HOSTS_PER_ROLE}")
         if not 0 <= self.disks <= 36 or not 0 <= self.arrays <= 4 or self.disks + self.arrays < 1:
             raise UsageError("expected 0 to 36 --disks and 0 to 4 --arrays, and at least one of them, on each server")
-        scales = {
-            "--scale": self.scale,
-            "--small-file-scale": self.small_file_scale,
-            "--medium-file-scale": self.medium_file_scale,
-        }
-        for what, scale in scales.items():
+        for what, scale in self._scales().items():
             if not 1 <= scale <= 10000:
                 raise UsageError(f"{what} {scale:g}: expected 1 (full speed) to 10000")
         if self.release not in RELEASES:
@@ -138,6 +155,25 @@ class TestbedOptions:
         if network.version != 4 or not network.is_private or network.prefixlen > 24 or network.prefixlen < 8:
             raise UsageError(f"--subnet {self.subnet}: expected a private IPv4 network between /8 and /24")
 
+    def _scales(self) -> dict[str, float]:
+        """Scales by the option that states them; refuses names of models that are none, or taken."""
+        scales = {
+            "--scale": self.scale,
+            "--small-file-scale": self.small_file_scale,
+            "--medium-file-scale": self.medium_file_scale,
+        }
+        # a state file has lists where the options have tuples
+        object.__setattr__(self, "more_models", tuple((name, scale, limit) for name, scale, limit in self.more_models))
+        for name, scale, _ in self.more_models:
+            if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name) or name in ("large-file", "medium-file", "small-file"):
+                raise UsageError(
+                    f"--model {name}={scale:g}: expected a name of its own of a-z, 0-9 and '-', such as large-slow=400"
+                )
+            scales[f"--model {name}="] = scale
+        if len({name for name, *_ in self.more_models}) < len(self.more_models):
+            raise UsageError("--model: expected each name once")
+        return scales
+
     @property
     def models(self) -> dict[str, Model]:
         """Scale models that this testbed offers, by name."""
@@ -145,6 +181,7 @@ class TestbedOptions:
             "large-file": Model(self.scale, operations=False),
             "medium-file": Model(self.medium_file_scale, operations=False),
             "small-file": Model(self.small_file_scale, operations=True),
+            **{name: Model(scale, operations=limit) for name, scale, limit in self.more_models},
         }
 
     @property

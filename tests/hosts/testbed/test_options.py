@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.hosts.testbed import disks, network, preflight, state, throttle, tree
-from glusterlab.hosts.testbed.options import ARRAY_DISKS, Device, HardwareModel, Model, TestbedOptions
+from glusterlab.hosts.testbed.options import ARRAY_DISKS, Device, HardwareModel, Model, TestbedOptions, parse_model
 from glusterlab.spec import load_cluster
 
 
@@ -25,6 +25,10 @@ from glusterlab.spec import load_cluster
         ({"scale": 0.5}, "--scale"),
         ({"small_file_scale": 1e9}, "--small-file-scale"),
         ({"medium_file_scale": 0.5}, "--medium-file-scale"),
+        ({"more_models": (("large-file", 400.0, False),)}, "a name of its own"),
+        ({"more_models": (("x y", 400.0, False),)}, "a name of its own"),
+        ({"more_models": (("slow", 4e9, False),)}, "--model slow="),
+        ({"more_models": (("slow", 4.0, False), ("slow", 5.0, True))}, "each name once"),
         ({"release": "sarge"}, "sarge"),
         ({"subnet": "8.8.8.0/24"}, "8.8.8.0/24"),
         ({"subnet": "10.0.0.0/30"}, "10.0.0.0/30"),
@@ -88,6 +92,23 @@ def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
     assert len(cluster.servers[0].devices) == 13
     assert cluster.backing("raid6").disks_per_brick == ARRAY_DISKS
     assert cluster.scale_model("small-file").operations
+
+
+@pytest.mark.parametrize(
+    "text", ["", "slow", "slow=", "=4", "slow=fast", "slow=4,5", "slow=4,ops", "slow=-4", "slow=1e3"]
+)
+def test_a_model_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected NAME=SCALE"):
+        parse_model(text)
+
+
+def test_further_models_are_offered_and_kept(tmp_path: Path) -> None:
+    made = _state(tmp_path, disks=2, arrays=0, more_models=(("slow", 400.0, False), ("small-fast", 10.0, True)))
+    made.save()
+    assert state.State.load(tmp_path) == made
+    found = state.cluster_specification(made)["scale_models"]
+    assert found["small-fast"] == {"scale": 10.0, "operations": True}
+    assert found["slow"] == {"scale": 400.0, "operations": False}
 
 
 def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
