@@ -51,8 +51,8 @@ def up(
         list[str] | None,
         typer.Option(
             metavar="NAME=SCALE",
-            help="A further scale model, such as large-slow=400; with ',operations' at the end operations/s are scaled, "
-            "too. May be given again.",
+            help="A further scale model, such as large-slow=400; with ',operations' behind it operations/s are "
+            "scaled, too. May be given again.",
         ),
     ] = None,
     release: Annotated[
