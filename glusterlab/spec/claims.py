@@ -6,6 +6,7 @@ It does not say how a verdict is reached: `glusterlab.analysis.claims` does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -14,6 +15,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from ..errors import UsageError
 from .fields import NAME_FORM, Axis, Name, Size, SpecModel, Text, describe, problem, suggest
+from .formula import Formulas, Operation
 from .load import validate
 
 FILE = "claims.yaml"
@@ -24,7 +26,7 @@ Kind = Literal["value", "ratio", "ordering", "equality", "arithmetic", "fact"]
 number that follows from others of the study, or something that no benchmark measures (a part, a setting, a rule)."""
 
 RELATIONS: Mapping[Kind, tuple[str, ...]] = {
-    "value": ("equals", "about", "over"),
+    "value": ("equals", "about"),
     "ratio": ("equals", "nearly", "over", "up to", "between", "about"),
     "ordering": ("more", "slightly more", "notably more", "far more", "no less", "no more"),
     "equality": ("same", "similar"),
@@ -92,63 +94,6 @@ Need = Literal[
 UNITS: Mapping[str, float] = {"MB/s per disk": 1e6, "files/s per disk": 1.0}
 """Units of a published value that cells are held against, and their size in SI base units."""
 
-OPERATORS = ("add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest")
-"""What a formula may do: each is a list of numbers or further formulas."""
-
-_FORMULA = f"a number or one of {', '.join(OPERATORS)} with a list, such as {{divide: [205, 226]}}"
-
-
-class Operation(SpecModel):
-    """A step of a formula: data, so that checking a claim never evaluates code.
-
-    Attributes
-    ----------
-    operator : str
-        One of `OPERATORS`.
-    operands : tuple of float or Operation
-        At least two, in order.
-    """
-
-    operator: Literal["add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest"]
-    operands: tuple[float | Operation, ...]
-
-
-def read_formula(data: object, *at: str | int) -> float | Operation:
-    """A formula from what a YAML file says.
-
-    Examples
-    --------
-    >>> read_formula({"divide": [205, 226]}).operator
-    'divide'
-    """
-    if isinstance(data, (int, float)) and not isinstance(data, bool):
-        if data != data or abs(data) > 1e18:
-            raise problem(f"expected a number below 1e18, found {describe(data)}", *at)
-        return float(data)
-    if isinstance(data, Operation):
-        return data
-    if not isinstance(data, dict) or len(data) != 1:
-        raise problem(f"expected {_FORMULA}, found {describe(data)}", *at)
-    (operator, operands), *_ = data.items()
-    if operator not in OPERATORS:
-        raise problem(f"unknown operator{suggest(str(operator), list(OPERATORS))}", *at, operator)
-    if not isinstance(operands, (list, tuple)) or len(operands) < 2:
-        raise problem(f"expected a list of two or more, found {describe(operands)}", *at, operator)
-    if operator in ("divide", "percent_more", "subtract") and len(operands) != 2:
-        raise problem(f"expected a list of two, found {len(operands)}", *at, operator)
-    read = tuple(read_formula(part, *at, operator, n) for n, part in enumerate(operands))
-    return Operation(operator=operator, operands=read)
-
-
-def _formulas(value: object) -> tuple[float | Operation, ...]:
-    if isinstance(value, (list, tuple)):
-        if not value:
-            raise ValueError("expected a formula or a list of formulas, found an empty list")
-        return tuple(read_formula(part, n) for n, part in enumerate(value))
-    return (read_formula(value),)
-
-
-Formulas = Annotated[tuple[float | Operation, ...], BeforeValidator(_formulas)]
 Number = Annotated[float, Field(strict=True, gt=-1e18, lt=1e18)]
 
 
@@ -314,6 +259,10 @@ class Claim(SpecModel):
             yield ("against", "of"), self.against.of
             yield ("against", "to"), self.against.to
 
+    def computed(self) -> list[float]:
+        """What each formula comes to; nothing where there is none."""
+        return [part.value() if isinstance(part, Operation) else part for part in self.formula or ()]
+
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
         published, kind = self.published, self.kind
@@ -342,6 +291,14 @@ class Claim(SpecModel):
             raise problem("expected for a claim of kind value its cells, or what it needs", "cells")
         if published.relation == "up to" and compared and self.quantifier != "largest":
             raise problem("'up to' speaks of the largest: expected 'quantifier: largest'", "quantifier")
+        try:
+            finite = all(math.isfinite(value) for value in self.computed())
+        except (ZeroDivisionError, OverflowError):
+            finite = False
+        if not finite:
+            raise problem(
+                "expected a formula that comes to a number, found one that divides by 0 or overflows", "formula"
+            )
         return self
 
     def _check_number(self) -> None:
@@ -415,12 +372,12 @@ class Claims(SpecModel):
                         raise problem(f"unknown layout {name!r}{known}", "claims", n, *at, "layout", m)
         for n, claim in enumerate(self.claims):
             for m, other in enumerate(claim.contradicts):
-                at = ("claims", n, "contradicts", m, "claim")
+                place: tuple[str | int, ...] = ("claims", n, "contradicts", m, "claim")
                 if other.claim not in places:
                     near = suggest(other.claim, list(places), listed=False)
-                    raise problem(f"unknown claim {other.claim!r}{near}", *at)
+                    raise problem(f"unknown claim {other.claim!r}{near}", *place)
                 if other.claim == claim.id:
-                    raise problem("a claim cannot contradict itself: make two of it", *at)
+                    raise problem("a claim cannot contradict itself: make two of it", *place)
         return self
 
     def by_id(self, wanted: str) -> Claim:

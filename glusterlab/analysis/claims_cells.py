@@ -1,0 +1,296 @@
+"""Which measured cells a claim compares, and the ratio of them with its 95 % interval.
+
+Every value is per disk and times the scale: what a pool of full size would yield for each of its disks, as the studies
+state it. A ratio of two cells of one scale is the same with and without that factor.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from glusterlab.analysis.efficiency import per_disk, with_full_size
+from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, ratio_interval
+from glusterlab.analysis.series import same_size, split_values, summarise, valid_samples, with_series
+from glusterlab.spec.claims import UNITS, Cells, Claim, ClaimLayout
+from glusterlab.units import format_size
+
+NATIVE = ("native",)
+"""The access of cells where a claim names none: what the studies' sentences speak of unless they say otherwise."""
+
+_AXES = ("layout", "access", "tool", "operation", "size", "workers")
+_QUANTITIES = {"files": "files_per_s", "throughput": "throughput_bytes_per_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The cell that stands for one side of a comparison.
+
+    Attributes
+    ----------
+    above : bool
+        Whether it multiplies the ratio; else it divides it.
+    cell_id, series : str
+    workers : int
+    scale : float
+    unit : str
+        Of `values`.
+    values : tuple of float
+        One per sample, per disk and times the scale.
+    samples : str
+        Their numbers in the cell, joined by ``;``.
+    """
+
+    above: bool
+    cell_id: str
+    series: str
+    operation: str
+    nominal_file_size_bytes: int
+    access: str
+    workers: int
+    scale: float
+    unit: str
+    values: tuple[float, ...]
+    samples: str
+
+    @property
+    def label(self) -> str:
+        """The cell in words."""
+        return f"{self.series}, {self.operation} {format_size(self.nominal_file_size_bytes)}, {self.workers} workers"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Cells of a claim against each other, or against the published number.
+
+    Attributes
+    ----------
+    case : int
+        Number of the claim's case, from 0.
+    label : str
+        What is compared, in words.
+    sides : tuple of Side
+        Empty where one of them is missing.
+    estimate : Estimate
+        The ratio with its 95 % interval; of a value, measured / published.
+    strict : Estimate
+        The same at 1 - 0.05 / k for a claim of k comparisons (Bonferroni).
+    missing : str
+        Why there is no ratio, with the cells; empty where there is one.
+    lacks : str
+        The same in a few words.
+    """
+
+    case: int
+    label: str
+    sides: tuple[Side, ...]
+    estimate: Estimate
+    strict: Estimate
+    missing: str = ""
+    lacks: str = ""
+
+
+def contrast_interval(
+    above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
+) -> Estimate:
+    """Product of some groups over the product of others, with Welch's t interval on the logarithms.
+
+    With one group on either side it is `glusterlab.analysis.intervals.ratio_interval`. The degrees of freedom are those
+    of Welch and Satterthwaite (Satterthwaite, Biometrics Bulletin 2 (1946) 110), for any number of groups.
+
+    Parameters
+    ----------
+    above, below : sequence of iterable of float
+        One positive value per sample.
+    level : float
+        Confidence level.
+
+    Examples
+    --------
+    >>> ratio = contrast_interval([[19.0, 20.0, 21.0], [10.0, 10.0, 10.0]], [[9.5, 10.0, 10.5], [10.0, 10.0, 10.0]])
+    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
+    (2.0, 1.79, 2.24)
+    """
+    if len(above) == 1 and len(below) == 1:
+        return ratio_interval(above[0], below[0], level)
+    groups = [np.asarray(list(group), dtype=np.float64) for group in (*above, *below)]
+    groups = [group[np.isfinite(group)] for group in groups]
+    n = min((group.size for group in groups), default=0)
+    if n == 0 or any((group <= 0).any() for group in groups):
+        return Estimate(math.nan, math.nan, math.nan, n, INSUFFICIENT)
+    logs = [np.log(group) for group in groups]
+    signs = [1] * len(above) + [-1] * len(below)
+    centre = sum(sign * float(group.mean()) for sign, group in zip(signs, logs, strict=True))
+    if n < MIN_SAMPLES:
+        return Estimate(math.exp(centre), math.nan, math.nan, n, INSUFFICIENT)
+    errors = [float(group.var(ddof=1)) / group.size for group in logs]
+    total = sum(errors)
+    if total == 0:
+        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), n, "ratio, log t")
+    freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
+    return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n, "ratio, log t")
+
+
+class Campaign:
+    """A campaign's samples, ready to be asked for the cells of claims.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        The samples table.
+    layouts : mapping of str to ClaimLayout
+        The study's layouts by name.
+    """
+
+    def __init__(self, samples: pd.DataFrame, layouts: Mapping[str, ClaimLayout]) -> None:
+        self._layouts = layouts
+        self._all = samples[~samples["warmup"]]
+        valid = valid_samples(samples)
+        valid = with_series(valid[valid["disks"] > 0].reset_index(drop=True))
+        self._points = {
+            name: with_full_size(per_disk(summarise(valid, column))) for name, column in _QUANTITIES.items()
+        }
+
+    def comparisons(self, claim: Claim) -> list[Comparison]:
+        """All comparisons of a claim, of cases in the order of its lists."""
+        shared = claim.cells or Cells()
+        found: list[tuple[int, list[tuple[bool, Cells]]]] = []
+        for case, one in enumerate(_each(shared)):
+            if claim.of is None or claim.to is None:
+                found.append((case, [(True, one)]))
+                continue
+            for of, to in itertools.product(_each(_over(one, claim.of)), _each(_over(one, claim.to))):
+                terms = [(True, of), (False, to)]
+                if claim.against is not None:
+                    pair = claim.against
+                    terms += [(False, _over(one, pair.of)), (True, _over(one, pair.to))]
+                found.append((case, terms))
+        level = 1 - (1 - LEVEL) / len(found)
+        return [self._compare(claim, case, terms, level) for case, terms in found]
+
+    def _compare(self, claim: Claim, case: int, terms: list[tuple[bool, Cells]], level: float) -> Comparison:
+        quantity = claim.quantity or ("files" if "smallfile" in (terms[0][1].tool or ()) else "throughput")
+        nothing = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
+        label = " / ".join(_words(cells) for _, cells in terms)
+        matched = []
+        for _, cells in terms:
+            rows = self._matching(self._points[quantity], cells)
+            if rows.empty:
+                return Comparison(case, label, (), nothing, nothing, *self._why_missing(cells))
+            matched.append(rows)
+        chosen = [_best(rows) for rows in _at_one_scale(matched)]
+        unit = "files/s per disk" if quantity == "files" else "MB/s per disk"
+        sides = tuple(_side(row, above, unit) for (above, _), row in zip(terms, chosen, strict=True))
+        if claim.kind == "value" and isinstance(claim.published.value, float):
+            factor = UNITS[unit] / UNITS[claim.published.unit] / claim.published.value
+            groups = [[value * factor for value in sides[0].values]]
+            estimates = [_one_group(groups[0], at) for at in (LEVEL, level)]
+        else:
+            above = [side.values for side in sides if side.above]
+            below = [side.values for side in sides if not side.above]
+            estimates = [contrast_interval(above, below, at) for at in (LEVEL, level)]
+        shown = " / ".join(side.label for side in sides)
+        return Comparison(case, shown, sides, estimates[0], estimates[1])
+
+    def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
+        if cells.layout is not None:
+            rows = self._of_layout(rows, self._layouts[cells.layout[0]])
+        rows = rows[rows["access"].astype(str).isin(cells.access or NATIVE)]
+        if cells.tool is not None:
+            rows = rows[rows["tool"].astype(str).isin(cells.tool)]
+        if cells.operation is not None:
+            rows = rows[rows["operation"].astype(str).isin(cells.operation)]
+        if cells.size is not None:
+            rows = rows[same_size(rows["nominal_file_size_bytes"], cells.size[0])]
+        if cells.workers is not None:
+            rows = rows[rows["workers"].isin(cells.workers)]
+        return rows
+
+    @staticmethod
+    def _of_layout(rows: pd.DataFrame, layout: ClaimLayout) -> pd.DataFrame:
+        rows = rows[(rows["type"].astype(str) == layout.type) & (rows["kind"].astype(str) == layout.kind)]
+        if layout.geometry is not None:
+            rows = rows[rows["geometry"].astype(str) == layout.geometry]
+        other = {"standard", "dense"} - {layout.server_model}
+        return rows if layout.server_model is None else rows[~rows["server_model"].astype(str).isin(other)]
+
+    def _why_missing(self, cells: Cells) -> tuple[str, str]:
+        rows = self._matching(self._all, cells)
+        words = _words(cells)
+        if rows.empty:
+            return f"the campaign has no such cells: {words}", "the campaign has no such cells"
+        if not (rows["status"].astype(str) == "valid").any():
+            counts = rows["status"].astype(str).value_counts().sort_index()
+            found = ", ".join(f"{count} {status}" for status, count in counts.items())
+            return f"no sample of {words} is valid: {found}", "no sample is valid"
+        return f"the samples of {words} have no number per disk", "the samples have no number per disk"
+
+
+def _each(cells: Cells) -> Iterator[Cells]:
+    """Selectors with one value each."""
+    axes = {name: getattr(cells, name) for name in _AXES if getattr(cells, name) is not None}
+    for values in itertools.product(*axes.values()):
+        yield Cells.model_validate({name: (value,) for name, value in zip(axes, values, strict=True)})
+
+
+def _over(shared: Cells, own: Cells) -> Cells:
+    """The selectors of one side: its own, else the claim's."""
+    return Cells.model_validate({name: getattr(own, name) or getattr(shared, name) for name in _AXES})
+
+
+def _words(cells: Cells) -> str:
+    parts = [*(cells.layout or ()), *(cells.tool or ()), *(cells.operation or ())]
+    parts += [format_size(size) for size in cells.size or ()]
+    parts += [access for access in cells.access or () if access != "native"]
+    parts += [f"{count} workers" for count in cells.workers or ()]
+    return " ".join(parts)
+
+
+def _at_one_scale(matched: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Only cells of one scale on all sides where there is such a scale: the one with the most samples."""
+    scales = [set(rows["scale"].astype(float)) for rows in matched]
+    common = set.intersection(*scales)
+    if not common:
+        return matched
+
+    def weight(scale: float) -> tuple[int, float]:
+        return min(int(rows[rows["scale"] == scale]["n"].max()) for rows in matched), -scale
+
+    best = max(common, key=weight)
+    return [rows[rows["scale"] == best] for rows in matched]
+
+
+def _best(rows: pd.DataFrame) -> pd.Series:
+    """The row with the highest mean; rows with enough samples for an interval go first."""
+    enough = rows[rows["n"] >= MIN_SAMPLES]
+    candidates = rows if enough.empty else enough
+    return candidates.iloc[int(candidates["full_size_mean"].astype(float).to_numpy().argmax())]
+
+
+def _side(row: pd.Series, above: bool, unit: str) -> Side:
+    scale = float(row["scale"])
+    return Side(
+        above=above,
+        cell_id=str(row["cell_id"]),
+        series=str(row["series"]),
+        operation=str(row["operation"]),
+        nominal_file_size_bytes=int(row["nominal_file_size_bytes"]),
+        access=str(row["access"]),
+        workers=int(row["workers"]),
+        scale=scale,
+        unit=unit,
+        values=tuple(value * scale / UNITS[unit] for value in split_values(str(row["values"]))),
+        samples=str(row["samples"]),
+    )
+
+
+def _one_group(values: Sequence[float], level: float) -> Estimate:
+    """Geometric mean of measured / published with Student's t interval on the logarithms."""
+    return contrast_interval([values], [], level)
