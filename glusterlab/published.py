@@ -134,3 +134,49 @@ def _require(table: pd.DataFrame, columns: list[str], path: Path) -> None:
         raise DataError(
             f"{path}: expected the columns {', '.join(columns)}, found none of {', '.join(missing)}", path=path
         )
+
+
+FILE_SIZES = ["nominal_file_size_bytes", "label", "use_case", "tool", "metric", "on_line", "source"]
+"""Columns of ``raw/published/<study>/file-sizes.csv``: ``label`` is the size as the study writes it, ``on_line`` says whether
+it lies on the study's logarithmic line."""
+
+
+def load_file_sizes(folder: Path) -> pd.DataFrame:
+    """The file sizes that a study tested, and what each of them stands for.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        The study's folder below ``raw/published``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `FILE_SIZES`, by size; ``nominal_file_size_bytes`` as int, ``on_line`` as bool. No rows where the study
+        has no such file.
+
+    Raises
+    ------
+    DataError
+        When the file lacks a column, or a value cannot be read.
+    """
+    import pandas as pd
+
+    path = folder / "file-sizes.csv"
+    if not path.is_file():
+        return pd.DataFrame(columns=FILE_SIZES)
+    table = pd.read_csv(path, dtype="str", keep_default_na=False)
+    missing = [name for name in FILE_SIZES if name not in table.columns]
+    if missing:
+        raise DataError(f"{path}: expected the columns {', '.join(FILE_SIZES)}, found none of {', '.join(missing)}")
+    for line, row in enumerate(table.to_dict("records"), start=2):
+        if not str(row["nominal_file_size_bytes"]).isdigit() or row["on_line"] not in ("yes", "no"):
+            found = f"{row['nominal_file_size_bytes']!r} and {row['on_line']!r}"
+            raise DataError(f"{path}:{line}: expected a size in bytes, and yes or no for on_line, found {found}")
+    sizes = table["nominal_file_size_bytes"].astype("int64")
+    return (
+        table[FILE_SIZES]
+        .assign(nominal_file_size_bytes=sizes, on_line=table["on_line"] == "yes")
+        .sort_values("nominal_file_size_bytes")
+        .reset_index(drop=True)
+    )

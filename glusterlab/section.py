@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from glusterlab.plots.saving import SavedFigure
     from glusterlab.plots.style import Provenance
     from glusterlab.showntable import SavedTable
+    from glusterlab.spec.campaign import Campaign
     from glusterlab.spec.cluster import Cluster
     from glusterlab.tables import Tables
 
@@ -72,6 +73,8 @@ class Section:
         The project's folder, for what a notebook reads by its path in it.
     published_folder : pathlib.Path
         ``raw/published/<study>``.
+    campaign : Campaign or None
+        What was asked for, as the campaign's own campaign.yaml says.
     """
 
     tables: Tables
@@ -83,6 +86,7 @@ class Section:
     baseline: Baseline | None = None
     base: Path = Path()
     published_folder: Path = Path()
+    campaign: Campaign | None = None
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -300,12 +304,11 @@ def _base(campaign: str) -> Path:
     )
 
 
-def _half_width(raw: Path) -> float | None:
+def _half_width(campaign: Campaign) -> float | None:
     """The share of the mean at which a campaign ended its cells' repeats; None where their number is fixed."""
-    from glusterlab.spec import Repeats, load_campaign
+    from glusterlab.spec import Repeats
 
-    repeats = load_campaign(raw / "campaign.yaml").repeats
-    return repeats.half_width if isinstance(repeats, Repeats) else None
+    return campaign.repeats.half_width if isinstance(campaign.repeats, Repeats) else None
 
 
 def open_section(
@@ -347,7 +350,7 @@ def open_section(
     from glusterlab.rawfiles import read_json
     from glusterlab.rawsample import campaign_origin
     from glusterlab.reads import RawDigests, known_tools, parse_reads, refuse_unknown
-    from glusterlab.spec.load import load_cluster
+    from glusterlab.spec.load import load_campaign, load_cluster
 
     tools = parse_reads(reads)
     refuse_unknown(tools or (), known_tools())
@@ -362,12 +365,13 @@ def open_section(
     loaded = tables.load(source, folder / "tables")
     if tools is not None:
         loaded = loaded.of(tools)
+    asked = load_campaign(raw / "campaign.yaml")
     imported = campaign_origin(raw) == "imported"
     known = (raw / "cluster.yaml").is_file() or not imported
     cluster = load_cluster(raw / "cluster.yaml") if known else None
     releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
     if tools is not None and not releases and cluster is not None:
-        # a notebook that reads no sample, or none of this campaign, still says on which release its campaign was measured
+        # a notebook that reads no sample, or none of this campaign, still says on which release it was measured
         servers = [server.name for server in cluster.servers]
         releases = [tables.gluster_versions(read_json(raw / "environment.json"), servers)]
     provenance = Provenance(
@@ -376,7 +380,7 @@ def open_section(
         digest=RawDigests(raw).of(tools),
         testbed=cluster is not None and cluster.is_testbed,
         imported=imported,
-        half_width=_half_width(raw),
+        half_width=_half_width(asked),
     )
     project = project_root(base)
     # only this machine's folders are looked through for a baseline
@@ -391,4 +395,5 @@ def open_section(
         baseline=baseline,
         base=project,
         published_folder=project / "raw" / "published" / study,
+        campaign=asked,
     )

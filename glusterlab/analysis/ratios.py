@@ -26,15 +26,15 @@ smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN;
 
 
 def standard_servers(samples: pd.DataFrame) -> pd.DataFrame:
-    """The rows that were measured on standard servers: all of them, where the cluster names no model ``standard``.
+    """The rows that were measured on standard servers: all of them, where the cluster knows neither kind by its name.
 
     Parameters
     ----------
     samples : pandas.DataFrame
         With ``server_model``.
     """
-    chosen = samples["server_model"].astype(str) == STANDARD
-    return samples[chosen].reset_index(drop=True) if chosen.any() else samples
+    models = samples["server_model"].astype(str)
+    return samples[models == STANDARD].reset_index(drop=True) if models.isin((STANDARD, DENSE)).any() else samples
 
 
 def family(table: pd.DataFrame, type_: str, kind: str) -> pd.DataFrame:

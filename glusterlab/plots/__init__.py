@@ -5,6 +5,7 @@ from __future__ import annotations
 from glusterlab.plots.by_file_size import by_file_size_figure
 from glusterlab.plots.by_workers import by_workers_figure
 from glusterlab.plots.by_workers_limits import workers_and_limits_figure
+from glusterlab.plots.file_sizes import file_sizes_figure
 from glusterlab.plots.per_disk import per_disk_figure
 from glusterlab.plots.ratios import gap_figure, server_advantage_figure
 from glusterlab.plots.saturation import (
@@ -16,6 +17,7 @@ from glusterlab.plots.saturation import (
     saturation_figure,
 )
 from glusterlab.plots.saving import SavedFigure, save
+from glusterlab.plots.shares import shares_figure
 from glusterlab.plots.style import Provenance, layout_style
 
 __all__ = [
@@ -26,6 +28,7 @@ __all__ = [
     "by_file_size_figure",
     "by_workers_figure",
     "cpu_panels",
+    "file_sizes_figure",
     "gap_figure",
     "layout_style",
     "memory_panels",
@@ -34,5 +37,6 @@ __all__ = [
     "saturation_figure",
     "save",
     "server_advantage_figure",
+    "shares_figure",
     "workers_and_limits_figure",
 ]

@@ -14,6 +14,7 @@ from glusterlab.plots.style import (
     GREY,
     INK,
     Provenance,
+    access_style,
     house_style,
     interval_words,
     layout_key,
@@ -23,7 +24,7 @@ from glusterlab.plots.style import (
     scale_words,
     top_of,
 )
-from glusterlab.units import format_size, short_number
+from glusterlab.units import format_size
 
 PANEL_HEIGHT_IN = 2.9
 _SPREAD = 0.24
@@ -77,7 +78,8 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
             points = [value * factor for value in split_values(str(values))]
             axes.plot([at] * len(points), points, ".", color=style.colour, alpha=0.35, markersize=4, markeredgewidth=0)
         axes.vlines(x, part["low"] * factor, part["high"] * factor, color=style.colour, linewidth=1.1)
-        axes.plot(x, part["mean"] * factor, color=style.colour, marker=style.marker, label=name)
+        line = access_style(part.iloc[0])
+        axes.plot(x, part["mean"] * factor, color=style.colour, marker=style.marker, label=name, **line)
         guide = part["published"].astype(float) * factor / part["scale"].astype(float)
         axes.plot(
             [at - _GUIDE_SHIFT for at in x],
@@ -112,7 +114,7 @@ def _label_small(axes: Axes, factor: float, rows: pd.DataFrame, sizes: list[int]
                 series.index(row["series"]), len(series)
             )
             axes.annotate(
-                short_number(float(row["mean"]) * factor),
+                f"{float(row['mean']) * factor:.2g}",
                 (at, max(float(row["mean"]), float(row["high"]) if row["high"] == row["high"] else 0.0) * factor),
                 xytext=(0, 6),
                 textcoords="offset points",

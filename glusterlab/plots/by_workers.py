@@ -15,6 +15,7 @@ from glusterlab.analysis.intervals import MIN_SAMPLES
 from glusterlab.analysis.series import operation_rank, split_values
 from glusterlab.plots.style import (
     Provenance,
+    access_style,
     house_style,
     interval_words,
     layout_key,
@@ -135,7 +136,7 @@ def draw_by_workers(axes: Axes, rows: pd.DataFrame, factor: float, *, rings: boo
     """All series of one operation over workers, with their saturation points."""
     lines = []
     for _, series in rows.groupby("series", sort=True, observed=True):
-        lines.append(draw_line(axes, series, factor))
+        lines.append(draw_line(axes, series, factor, hollow=bool(access_style(series.iloc[0]))))
         if rings:
             draw_ring(axes, series, factor)
     workers_axis(axes, rows["workers"])

@@ -17,6 +17,7 @@ from glusterlab.analysis.series import BACKING_LABELS, operation_rank
 from glusterlab.plots.by_workers import draw_line, draw_ring, spread
 from glusterlab.plots.style import (
     Provenance,
+    access_style,
     house_style,
     interval_words,
     layout_key,
@@ -84,7 +85,7 @@ def _draw_panel(axes: Axes, rows: pd.DataFrame, factor: float) -> list[tuple[Lin
     named = []
     for _, series in rows.groupby("series", sort=True, observed=True):
         limit = draw_limit(axes, series, factor)
-        line = draw_line(axes, series, factor, hollow=str(series["access"].iloc[0]) != "native")
+        line = draw_line(axes, series, factor, hollow=bool(access_style(series.iloc[0])))
         draw_ring(axes, series, factor)
         named.append((line, _short_name(series.iloc[0])))
         if limit is not None:

@@ -17,6 +17,7 @@ from glusterlab.plots.style import (
     GREY,
     INK,
     Provenance,
+    access_style,
     house_style,
     interval_words,
     layout_key,
@@ -164,11 +165,11 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
         style = row_style(part.iloc[0])
         shift = shift_of_series(number, len(series))
         x = [place_of_size(size, sizes) + shift for size in part["nominal_file_size_bytes"]]
-        hollow = str(part["access"].iloc[0]) != "native"
+        other = access_style(part.iloc[0])
         axes.vlines(x, part["ratio_low"], part["ratio_high"], color=style.colour, linewidth=1.1)
-        axes.plot(x, part["ratio"], color=style.colour, linestyle="--" if hollow else "-", label=name)
+        axes.plot(x, part["ratio"], color=style.colour, linestyle=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(x, part["ratio"], part["ratio_low"], strict=True):
-            face = "white" if hollow or math.isnan(low) else style.colour
+            face = "white" if other or math.isnan(low) else style.colour
             axes.plot([at], [value], style.marker, color=style.colour, markerfacecolor=face)
     axes.axhline(1, color=GREY, linewidth=0.8, zorder=1)
     axes.annotate(
@@ -185,12 +186,14 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
 
 
 def _ratio_axis(axes: Axes, rows: pd.DataFrame) -> None:
-    """A logarithmic axis with ticks at 1, 2 and 5 of each decade."""
+    """A logarithmic axis with ticks at 1, 1.5, 2, 3, 5 and 7 of each decade."""
     ends = [*rows["ratio"], *rows["ratio_low"].dropna(), *rows["ratio_high"].dropna(), 0.8, 1.25]
     low, high = min(ends) / 1.15, max(ends) * 1.15
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     axes.set_yscale("log")
-    axes.yaxis.set_major_locator(FixedLocator([step * 10.0**decade for decade in decades for step in (1, 2, 5)]))
+    axes.yaxis.set_major_locator(
+        FixedLocator([step * 10.0**decade for decade in decades for step in (1, 1.5, 2, 3, 5, 7)])
+    )
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_ylim(low, high)

@@ -343,9 +343,21 @@ def layout_key(summary: pd.DataFrame) -> list[Line2D]:
     rows = summary.drop_duplicates("series").sort_values("series")
     styles = [row_style(row) for _, row in rows.iterrows()]
     return [
-        Line2D([], [], color=style.colour, marker=style.marker, label=str(series))
-        for style, series in zip(styles, rows["series"], strict=True)
+        Line2D([], [], color=style.colour, marker=style.marker, label=str(row["series"]), **access_style(row))
+        for style, (_, row) in zip(styles, rows.iterrows(), strict=True)
     ]
+
+
+def access_style(row: pd.Series) -> dict[str, Any]:
+    """How a line shows that clients do not use the native protocol: dashed, with hollow marks.
+
+    Examples
+    --------
+    >>> access_style(pd.Series({"access": "native"})), access_style(pd.Series({"access": "nfs"}))
+    ({}, {'linestyle': '--', 'markerfacecolor': 'white'})
+    """
+    native = str(row.get("access", "native")) == "native"
+    return {} if native else {"linestyle": "--", "markerfacecolor": "white"}
 
 
 def interval_words(summary: pd.DataFrame) -> str:
