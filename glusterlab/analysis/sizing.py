@@ -9,10 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-import pandas as pd
-
+from glusterlab.analysis.blocks import Block, physical_bound, rule_of_thumb
 from glusterlab.analysis.capacity import (
     LARGEST_POOL,
     MAX_FAULT_DOMAIN,
@@ -21,25 +20,15 @@ from glusterlab.analysis.capacity import (
     broken,
     check_pool,
     fault_domain,
-    pool_capacity,
 )
-from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
 from glusterlab.analysis.intervals import MIN_SAMPLES
-from glusterlab.analysis.price import disks_per_brick
-from glusterlab.analysis.series import summarise
-from glusterlab.spec.cell import LayoutType, parse_geometry
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Cluster, Hardware
-    from glusterlab.spec.prices import PriceList
+    from glusterlab.spec.cluster import Hardware
 
 FILL_LIMIT = 0.8
 """How full a pool may get: an assumption of this project. The guide states no limit; a pool that is full can neither
 rebalance nor place new files evenly."""
-
-WRITE_SHARE, READ_SHARE = 0.7, 0.6
-"""The summit's rules of thumb for large files: writes = slowest of NIC and disk / replicas x 0.7, reads = slowest of
-NIC and disk x 0.6 (summit-2017, Scoping for large file workloads)."""
 
 By = Literal["lower", "mean"]
 
@@ -97,163 +86,6 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One layout as it was measured, on a number of equal servers.
-
-    Attributes
-    ----------
-    series : str
-        As figures name it.
-    type_, geometry, kind : str
-    server : str
-        The server's name in the price list, or its model in the cluster; empty where neither is known.
-    servers, disks, bricks : int
-        Of the measured pool.
-    mean, low, high : float
-        Of the pool at full size, with the 95 % interval; NaN below `MIN_SAMPLES` samples.
-    n, workers : int
-        Samples, and the number of workers that did best.
-    still_rising : bool
-        More workers might do more.
-    scale : float
-        The measured values were multiplied by this.
-    disk_bytes : float or None
-        Of the disks that would be bought.
-    server_cost : float or None
-    """
-
-    series: str
-    type_: LayoutType
-    geometry: str
-    kind: str
-    server: str
-    servers: int
-    disks: int
-    bricks: int
-    mean: float
-    low: float
-    high: float
-    n: int
-    workers: int
-    still_rising: bool
-    scale: float
-    disk_bytes: float | None
-    server_cost: float | None
-
-    @property
-    def disks_per_server(self) -> float:
-        """Data disks of one server."""
-        return self.disks / self.servers
-
-    @property
-    def subvolume(self) -> int:
-        """Bricks of one subvolume, each on a server of its own."""
-        numbers = parse_geometry(self.type_, self.geometry)
-        return numbers["replica"] * (numbers["data"] + numbers["redundancy"])
-
-    @property
-    def stored_per_byte(self) -> float:
-        """Bytes on bricks for each byte of a file."""
-        return self.subvolume / parse_geometry(self.type_, self.geometry)["data"]
-
-    def raw(self, servers: int) -> float:
-        """Bytes of all data disks of so many servers."""
-        return math.nan if self.disk_bytes is None else servers * self.disks_per_server * self.disk_bytes
-
-    def usable(self, servers: int) -> float:
-        """Bytes that files can fill on so many servers; NaN where the size of the disks is not known."""
-        if self.disk_bytes is None:
-            return math.nan
-        per_brick = disks_per_brick(self.type_, self.geometry, self.disks)
-        shape = {"type_": self.type_, "geometry": self.geometry, "kind": self.kind}
-        return pool_capacity(self.raw(servers), **shape, disks_per_brick=per_brick).usable  # type: ignore[arg-type]
-
-    def fits(self, servers: int) -> bool:
-        """Whether so many servers hold whole subvolumes, each brick of a subvolume on a server of its own.
-
-        Bricks go round the servers disk by disk, as the guide's layouts and `glusterlab.spec.place_bricks` place them:
-        with at least as many servers as a subvolume has bricks, bricks that follow each other lie on distinct servers.
-        Replicated servers come in whole sets, so that a set can be added or taken away.
-        """
-        if self.bricks % self.servers:
-            return servers % self.servers == 0
-        bricks = servers * self.bricks // self.servers
-        if servers < self.subvolume or bricks % self.subvolume:
-            return False
-        return self.type_ != "replicate" or servers % self.subvolume == 0
-
-    def next_size(self, servers: int) -> int:
-        """The fewest servers, at least so many, that the geometry allows."""
-        count = max(1, servers)
-        while not self.fits(count):
-            count += 1
-        return count
-
-
-def blocks(
-    samples: pd.DataFrame,
-    quantity: str,
-    *,
-    prices: PriceList | None = None,
-    cluster: Cluster | None = None,
-    disk_bytes: float | None = None,
-) -> list[Block]:
-    """The layouts of some samples at their best worker count.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`, of one operation and file size. Those whose disks or servers an import
-        does not know are left out.
-    quantity : str
-    prices : PriceList, optional
-        For costs, and for the disks that would be bought.
-    cluster : Cluster, optional
-        Whose server models say how large the measured disks are.
-    disk_bytes : float, optional
-        Of the disks that would be bought; goes before the price list's, and that before the cluster's.
-    """
-    known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
-    summary = summarise(known, quantity)
-    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
-    best = with_full_size(best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one"))
-    servers = known.drop_duplicates("cell_id").set_index("cell_id")["servers"]
-    return [_block(row, int(servers[row["cell_id"]]), prices, cluster, disk_bytes) for row in best.to_dict("records")]
-
-
-def _block(
-    row: Mapping[Any, Any], servers: int, prices: PriceList | None, cluster: Cluster | None, disk_bytes: float | None
-) -> Block:
-    model = str(row["server_model"])
-    priced = None if prices is None else prices.server_name(model, float(row["disks"]) / servers)
-    stated = None if cluster is None or model not in cluster.server_models else cluster.server_models[model]
-    if disk_bytes is None and prices is not None and priced is not None:
-        disk_bytes = float(prices.servers[priced].data_disks.capacity)
-    if disk_bytes is None and stated is not None and stated.disk_capacity is not None:
-        disk_bytes = float(stated.disk_capacity)
-    numbers = parse_geometry(row["type"], str(row["geometry"]))
-    return Block(
-        series=str(row["series"]),
-        type_=row["type"],
-        geometry=str(row["geometry"]),
-        kind=str(row["kind"]),
-        server=priced or model,
-        servers=servers,
-        disks=int(row["disks"]),
-        bricks=numbers["subvolumes"] * numbers["replica"] * (numbers["data"] + numbers["redundancy"]),
-        mean=float(row["full_size_mean"]),
-        low=float(row["full_size_low"]),
-        high=float(row["full_size_high"]),
-        n=int(row["n"]),
-        workers=int(row["workers"]),
-        still_rising=bool(row["still_rising"]),
-        scale=float(row["scale"]),
-        disk_bytes=disk_bytes,
-        server_cost=None if prices is None or priced is None else prices.cost(priced).total,
-    )
-
-
-@dataclass(frozen=True, slots=True)
 class Sizing:
     """A layout on the number of servers that a request needs, or why there is no such number.
 
@@ -278,6 +110,8 @@ class Sizing:
         Of one server by the summit's rules of thumb; None where these do not speak of the workload.
     thumb_servers : int or None
         What they would size the same request to.
+    bound_rate : float or None
+        What link and disks of one server allow; None where that is not known.
     problem : str
         Why the request cannot be met; empty where it can.
     """
@@ -296,40 +130,13 @@ class Sizing:
     advice: tuple[str, ...]
     thumb_rate: float | None
     thumb_servers: int | None
+    bound_rate: float | None
     problem: str = ""
 
     @property
     def possible(self) -> bool:
         """Whether the request can be met."""
         return not self.problem
-
-
-def rule_of_thumb(block: Block, hardware: Hardware | None, request: Request) -> float | None:
-    """Throughput of one server by the summit's rules: the slowest of network and disks, with its share, bytes/s.
-
-    Writes are divided by the replicas. For a dispersed volume, of which the rule does not speak, the bytes stored for
-    each byte of a file stand in their place, which is the same for replicas: (k + m) / k.
-
-    Parameters
-    ----------
-    block : Block
-    hardware : Hardware or None
-        Rates of the cluster; a RAID 6 backing counts its arrays where their rate is known.
-    request : Request
-
-    Returns
-    -------
-    float or None
-        None without hardware, and where files are counted: the rules are for large files.
-    """
-    if hardware is None or request.quantity != "throughput_bytes_per_s":
-        return None
-    arrays = block.bricks / block.servers
-    writing = request.operation == "write"
-    array = hardware.array_write if writing else hardware.array_read
-    disks = (hardware.disk_write if writing else hardware.disk_read) * block.disks_per_server
-    slowest = min(hardware.server_link, array * arrays if block.kind == "raid6" and array else disks)
-    return slowest / block.stored_per_byte * WRITE_SHARE if writing else slowest * READ_SHARE
 
 
 def _servers_for(amount: float, per_server: float) -> int:
@@ -379,7 +186,8 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
     per_server = (block.low if request.by == "lower" else block.mean) / block.servers
     problem = _problem(block, request, per_server)
     needs = _needs(block, request)
-    thumb = rule_of_thumb(block, hardware, request)
+    large = request.operation if request.quantity == "throughput_bytes_per_s" else ""
+    thumb = rule_of_thumb(block, hardware, large)
     by_thumb = None
     if thumb is not None and request.rate is not None:
         by_thumb = _pool_size(block, {**needs, "throughput": _servers_for(request.rate, thumb)})
@@ -410,6 +218,7 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
         advice=_advice(block, servers, request),
         thumb_rate=thumb,
         thumb_servers=by_thumb,
+        bound_rate=physical_bound(block, hardware, large),
         problem=problem,
     )
 

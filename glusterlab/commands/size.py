@@ -125,8 +125,8 @@ def size(
 ) -> None:
     """Which layouts on how many servers do a workload: by what was measured, with cost and the limit that decides."""
     from glusterlab import tables
+    from glusterlab.analysis.blocks import blocks
     from glusterlab.analysis.series import select
-    from glusterlab.analysis.sizing import blocks
     from glusterlab.analysis.sizing import size as size_all
     from glusterlab.report.size import Answer, show_size
     from glusterlab.sizerequest import Wishes, build_request, parse_wishes

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from glusterlab.analysis.sizing import READ_SHARE, WRITE_SHARE, Request, Sizing
+from glusterlab.analysis.blocks import READ_SHARE, WRITE_SHARE
+from glusterlab.analysis.sizing import Request, Sizing
 from glusterlab.report.terminal import SCHEMA_VERSION, emit_json, show_table
 from glusterlab.units import format_size, short_number
 
@@ -113,6 +114,13 @@ def notes(answer: Answer) -> list[str]:
             f"network and disks / replicas × {WRITE_SHARE:g}, reads = slowest × {READ_SHARE:g} (Red Hat Summit 2017); "
             "for dispersed volumes (k+m)/k stands for the replicas, which is this project's reading."
         )
+    shares = [
+        f"{one.block.series} {_percent(one.block.mean / one.block.servers / one.bound_rate)}"
+        for one in sized
+        if one.bound_rate is not None
+    ]
+    if shares:
+        found.append(f"Measured share of what a server's link and disks allow, by the means: {'; '.join(shares)}.")
     found.extend(_money_notes(answer))
     for one in sized:
         found.extend(f"{one.block.series}: {sentence}." for sentence in one.advice)
@@ -238,6 +246,7 @@ def _layout_json(one: Sizing) -> dict[str, Any]:
         "advice": list(one.advice),
         "rule_of_thumb_per_server": one.thumb_rate,
         "rule_of_thumb_servers": one.thumb_servers,
+        "physical_bound_per_server": one.bound_rate,
         "measured": {
             "servers": block.servers,
             "disks": block.disks,

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glusterlab.analysis.blocks import Block, blocks, physical_bound, rule_of_thumb
 from glusterlab.analysis.capacity import LARGEST_POOL, RECOMMENDED_POOL
-from glusterlab.analysis.sizing import Block, Request, blocks, rule_of_thumb, size, size_block
+from glusterlab.analysis.sizing import Request, size, size_block
 from glusterlab.spec import Layout, place_bricks
 from glusterlab.spec.cluster import Cluster, Hardware, ServerModel
 from glusterlab.spec.prices import load_prices
@@ -148,7 +149,7 @@ def test_dense_servers_below_a_petabyte_are_advised_against() -> None:
 def test_rules_of_thumb_of_the_summit() -> None:
     """1,200 MB/s: 1,200 / 2 x 0.7 = 420 for writes and 1,200 x 0.6 = 720 for reads, as the summit counts."""
     slow = HARDWARE.model_copy(update={"server_link": 1.2e9})
-    write, read = wanted(), wanted(operation="read")
+    write, read = "write", "read"
     assert rule_of_thumb(block("replicate"), slow, write) == pytest.approx(420e6)
     assert rule_of_thumb(block("disperse"), slow, read) == pytest.approx(720e6)
     # 12 disks of 205 MB/s are slower than 20 Gbit/s; (4+2)/4 stands for the replicas
@@ -158,7 +159,22 @@ def test_rules_of_thumb_of_the_summit() -> None:
     unknown = HARDWARE.model_copy(update={"array_write": None})
     assert rule_of_thumb(block("replicate"), unknown, write) == pytest.approx(12 * 205e6 / 2 * 0.7)
     assert rule_of_thumb(block(), None, write) is None
-    assert rule_of_thumb(block(), HARDWARE, wanted(quantity="files_per_s", operation="read")) is None
+    assert rule_of_thumb(block(), HARDWARE, "create") is None
+    small = size_block(block(), wanted(quantity="files_per_s", operation="read", rate=10.0), HARDWARE)
+    assert (small.thumb_rate, small.bound_rate) == (None, None)
+
+
+def test_the_physical_bound_counts_replicas_and_redundancy() -> None:
+    """As the brief of 3.1 derives 800 and 600 MB/s a server from 1,200 MB/s, where disks are fast enough."""
+    slow = HARDWARE.model_copy(update={"server_link": 1.2e9})
+    assert physical_bound(block("disperse"), slow, "write") == pytest.approx(800e6)
+    assert physical_bound(block("replicate-dense"), slow, "write") == pytest.approx(600e6)
+    assert physical_bound(block("disperse"), slow, "read") == pytest.approx(1200e6)
+    # one array under a replicated volume is slower than the link
+    assert physical_bound(block("replicate"), HARDWARE, "write") == pytest.approx(1224e6 / 2)
+    assert size_block(block(), wanted(rate=1e9), HARDWARE).bound_rate == pytest.approx(12 * 205e6 / 1.5)
+    assert physical_bound(block(), None, "write") is None
+    assert physical_bound(block(bricks=71), HARDWARE, "write") is None
 
 
 def test_the_rule_of_thumb_sizes_the_same_request() -> None:
