@@ -123,9 +123,8 @@ def _judge(claim: Claim, campaign: Campaign, met: frozenset[str], scaled: bool) 
     band, found = band_of(claim), tuple(campaign.comparisons(claim))
     scales = {side.scale for comparison in found for side in comparison.sides}
     claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
-    decided = [_decide(claim, band, comparison) for comparison in found]
-    verdict, why = _combine(claim, band, found, decided)
-    decisive, estimate = _decisive(claim, band, found, decided)
+    verdict, why = combine(claim, found)
+    decisive, estimate = _decisive(claim, band, found)
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
     lacks = [comparison.lacks for comparison in found if comparison.lacks] if verdict == "not measured" else []
     reason = lacks[0] if lacks else ""
@@ -147,12 +146,23 @@ def _decide(claim: Claim, band: Band, comparison: Comparison) -> tuple[Verdict, 
     return decide(band, comparison.estimate, comparison.strict, value=claim.kind == "value")
 
 
-def _combine(
-    claim: Claim, band: Band, found: Sequence[Comparison], decided: Sequence[tuple[Verdict, str]]
-) -> tuple[Verdict, str]:
+def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
+    """The verdict of a claim from its comparisons, and the reason.
+
+    Parameters
+    ----------
+    claim : Claim
+        One that compares something.
+    found : sequence of Comparison
+        At least one.
+    """
+    band = band_of(claim)
     missing = [comparison.missing for comparison in found if comparison.missing]
     if claim.quantifier == "largest":
-        return ("not measured", _missing_words(missing, found)) if missing else decide(band, _largest(found))
+        if missing:
+            return "not measured", _missing_words(missing, found)
+        return decide(band, _largest([one.corrected for one in found]), _largest([one.strict for one in found]))
+    decided = [_decide(claim, band, comparison) for comparison in found]
     if claim.quantifier == "all":
         return _all(decided, missing, found)
     cases = [
@@ -209,9 +219,8 @@ def _most(
     return "insufficient n", f"of {total} cases: {told}"
 
 
-def _largest(found: Sequence[Comparison]) -> Estimate:
-    """The largest ratio; its interval holds the largest true one where each strict interval holds its own."""
-    estimates = [comparison.strict for comparison in found]
+def _largest(estimates: Sequence[Estimate]) -> Estimate:
+    """The largest ratio; its interval holds the largest true one where each interval holds its own."""
     n = min(estimate.n for estimate in estimates)
     centre = max(estimate.centre for estimate in estimates)
     if not all(estimate.has_interval for estimate in estimates):
@@ -220,9 +229,7 @@ def _largest(found: Sequence[Comparison]) -> Estimate:
     return Estimate(centre, low, high, n, "largest ratio, log t")
 
 
-def _decisive(
-    claim: Claim, band: Band, found: Sequence[Comparison], decided: Sequence[tuple[Verdict, str]]
-) -> tuple[int | None, Estimate]:
+def _decisive(claim: Claim, band: Band, found: Sequence[Comparison]) -> tuple[int | None, Estimate]:
     """The comparison that a claim stands or falls with, and its ratio.
 
     Of "all" it is one with the worst verdict, the farthest from what is claimed; of "most" the one in the middle.
@@ -231,15 +238,17 @@ def _decisive(
     if not measured:
         return None, _NOTHING
     if claim.quantifier == "all":
-        worst = min((decided[n][0] for n in measured), key=_WORST_FIRST.index)
-        measured = [n for n in measured if decided[n][0] == worst]
+        verdicts = {n: _decide(claim, band, found[n])[0] for n in measured}
+        worst = min(verdicts.values(), key=_WORST_FIRST.index)
+        measured = [n for n in measured if verdicts[n] == worst]
 
     def centre(n: int) -> float:
         return found[n].estimate.centre
 
     if claim.quantifier == "largest":
         largest = max(measured, key=centre)
-        return largest, _largest(found) if len(measured) == len(found) else found[largest].estimate
+        whole = len(measured) == len(found)
+        return largest, _largest([one.corrected for one in found]) if whole else found[largest].estimate
     ordered = sorted(measured, key=centre)
     if claim.quantifier == "most":
         chosen = ordered[(len(ordered) - 1) // 2]

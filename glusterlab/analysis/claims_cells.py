@@ -38,6 +38,9 @@ class Side:
         Whether it multiplies the ratio; else it divides it.
     cell_id, series : str
     workers : int
+    contenders : int
+        Worker counts that may be the best by their samples, this one among them: those with a sample that is no lower
+        than the lowest of this one.
     scale : float
     unit : str
         Of `values`.
@@ -54,6 +57,7 @@ class Side:
     nominal_file_size_bytes: int
     access: str
     workers: int
+    contenders: int
     scale: float
     unit: str
     values: tuple[float, ...]
@@ -79,8 +83,10 @@ class Comparison:
         Empty where one of them is missing.
     estimate : Estimate
         The ratio with its 95 % interval; of a value, measured / published.
-    strict : Estimate
+    corrected : Estimate
         The same at 1 - 0.05 / k for a claim of k comparisons (Bonferroni).
+    strict : Estimate
+        The same at 1 - 0.05 / (k x m), where m worker counts may be the best ones of a side.
     missing : str
         Why there is no ratio, with the cells; empty where there is one.
     lacks : str
@@ -91,6 +97,7 @@ class Comparison:
     label: str
     sides: tuple[Side, ...]
     estimate: Estimate
+    corrected: Estimate
     strict: Estimate
     missing: str = ""
     lacks: str = ""
@@ -172,10 +179,9 @@ class Campaign:
                     pair = claim.against
                     terms += [(False, _over(one, pair.of)), (True, _over(one, pair.to))]
                 found.append((case, terms))
-        level = 1 - (1 - LEVEL) / len(found)
-        return [self._compare(claim, case, terms, level) for case, terms in found]
+        return [self._compare(claim, case, terms, len(found)) for case, terms in found]
 
-    def _compare(self, claim: Claim, case: int, terms: list[tuple[bool, Cells]], level: float) -> Comparison:
+    def _compare(self, claim: Claim, case: int, terms: list[tuple[bool, Cells]], count: int) -> Comparison:
         quantity = claim.quantity or ("files" if "smallfile" in (terms[0][1].tool or ()) else "throughput")
         nothing = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
         label = " / ".join(_words(cells) for _, cells in terms)
@@ -183,21 +189,21 @@ class Campaign:
         for _, cells in terms:
             rows = self._matching(self._points[quantity], cells)
             if rows.empty:
-                return Comparison(case, label, (), nothing, nothing, *self._why_missing(cells))
+                return Comparison(case, label, (), nothing, nothing, nothing, *self._why_missing(cells))
             matched.append(rows)
         chosen = [_best(rows) for rows in _at_one_scale(matched)]
         unit = "files/s per disk" if quantity == "files" else "MB/s per disk"
-        sides = tuple(_side(row, above, unit) for (above, _), row in zip(terms, chosen, strict=True))
+        sides = tuple(_side(*row, above, unit) for (above, _), row in zip(terms, chosen, strict=True))
+        contenders = max(math.prod(side.contenders for side in sides if side.above == above) for above in (True, False))
+        levels = [1 - (1 - LEVEL) / by for by in (1, count, count * contenders)]
         if claim.kind == "value" and isinstance(claim.published.value, float):
             factor = UNITS[unit] / UNITS[claim.published.unit] / claim.published.value
-            groups = [[value * factor for value in sides[0].values]]
-            estimates = [_one_group(groups[0], at) for at in (LEVEL, level)]
+            above, below = [tuple(value * factor for value in sides[0].values)], []
         else:
             above = [side.values for side in sides if side.above]
             below = [side.values for side in sides if not side.above]
-            estimates = [contrast_interval(above, below, at) for at in (LEVEL, level)]
-        shown = " / ".join(side.label for side in sides)
-        return Comparison(case, shown, sides, estimates[0], estimates[1])
+        estimate, corrected, strict = (contrast_interval(above, below, level) for level in levels)
+        return Comparison(case, " / ".join(side.label for side in sides), sides, estimate, corrected, strict)
 
     def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
         if cells.layout is not None:
@@ -267,14 +273,20 @@ def _at_one_scale(matched: list[pd.DataFrame]) -> list[pd.DataFrame]:
     return [rows[rows["scale"] == best] for rows in matched]
 
 
-def _best(rows: pd.DataFrame) -> pd.Series:
-    """The row with the highest mean; rows with enough samples for an interval go first."""
+def _best(rows: pd.DataFrame) -> tuple[pd.Series, int]:
+    """The row with the highest mean, and how many contend; rows with enough samples for an interval go first."""
     enough = rows[rows["n"] >= MIN_SAMPLES]
     candidates = rows if enough.empty else enough
-    return candidates.iloc[int(candidates["full_size_mean"].astype(float).to_numpy().argmax())]
+    best = candidates.iloc[int(candidates["full_size_mean"].astype(float).to_numpy().argmax())]
+    lowest = min(split_values(str(best["values"]))) * float(best["scale"])
+    highest = [
+        max(split_values(str(values))) * float(scale)
+        for values, scale in zip(candidates["values"], candidates["scale"], strict=True)
+    ]
+    return best, sum(value >= lowest for value in highest)
 
 
-def _side(row: pd.Series, above: bool, unit: str) -> Side:
+def _side(row: pd.Series, contenders: int, above: bool, unit: str) -> Side:
     scale = float(row["scale"])
     return Side(
         above=above,
@@ -284,13 +296,9 @@ def _side(row: pd.Series, above: bool, unit: str) -> Side:
         nominal_file_size_bytes=int(row["nominal_file_size_bytes"]),
         access=str(row["access"]),
         workers=int(row["workers"]),
+        contenders=contenders,
         scale=scale,
         unit=unit,
         values=tuple(value * scale / UNITS[unit] for value in split_values(str(row["values"]))),
         samples=str(row["samples"]),
     )
-
-
-def _one_group(values: Sequence[float], level: float) -> Estimate:
-    """Geometric mean of measured / published with Student's t interval on the logarithms."""
-    return contrast_interval([values], [], level)

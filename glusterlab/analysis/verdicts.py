@@ -3,9 +3,7 @@
 A claim is turned into a **band**: the ratios that it allows. The campaign gives a **ratio with its 95 % interval**
 (`glusterlab.analysis.claims_cells`): of two groups of cells, or of a measured value to the published one. Values are
 per disk, times the scale. Of several worker counts each side stands at its best, the one with the highest mean among
-those with three samples or more. The best of several noisy means is a little too high; both sides are chosen alike,
-and the effect is smaller than the interval. Where the sides were measured at a common scale, only cells of that scale
-count.
+those with three samples or more. Where the sides were measured at a common scale, only cells of that scale count.
 
 **Bands.** R is the published ratio, T = 1.10 the tolerance for "the same number" unless the claim has its own:
 
@@ -48,9 +46,13 @@ A published value has the band of its relation around 1, for measured / publishe
 - An absolute value has no direction. In its place stands the order of magnitude: *contradicted* if the interval lies
   wholly beyond a factor of 2, then steps 3 to 5.
 
+The best of several noisy means is a little too high. So an interval contradicts at a higher level than 95 %:
+1 - 0.05 / m, where m worker counts may be the best ones of a side by their samples (Bonferroni). With one contender
+on each side this is 95 %.
+
 **Several comparisons.** k is their number. "All": *reproduced* if each one is, at 95 % each (an intersection-union
-test: Berger, Technometrics 24 (1982) 295); *contradicted* if one is at 1 - 0.05 / k (Bonferroni), so that many
-comparisons do not make a contradiction by chance. "Most": more than half of the cases, each of which may have several
+test: Berger, Technometrics 24 (1982) 295); *contradicted* if one is at 1 - 0.05 / (k x m), so that many comparisons do
+not make a contradiction by chance. "Most": more than half of the cases, each of which may have several
 comparisons that all have to hold. "Up to", "for some": the largest ratio; its interval goes from the largest lower end
 to the largest upper end, at 1 - 0.05 / k. A comparison whose cells are missing leaves the claim *not measured*, unless
 the others have decided it.
