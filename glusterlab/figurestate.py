@@ -64,7 +64,8 @@ class State:
             When it cannot be written.
         """
         data = {"schema_version": SCHEMA_VERSION, **vars(self)}
-        write_atomically(path, json.dumps(data, indent=1, sort_keys=True), durable=False)
+        # without indent: a campaign has tens of thousands of raw files, and this is written after every notebook
+        write_atomically(path, json.dumps(data, sort_keys=True), durable=False)
 
 
 def intact(figures: Path, outputs: Mapping[str, str]) -> bool:

@@ -8,17 +8,23 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from glusterlab.errors import RawStoreError, ReproduceError
+from glusterlab.errors import RawStoreError, ReproduceError, UsageError
 from glusterlab.manifest import MANIFEST, Manifest, file_digest
+from glusterlab.reads import parse_reads
 
 PARAMETERS_TAG = "parameters"
 """Tag of the cell that papermill puts the parameters after."""
+
+READS = "reads"
+"""The parameter by which a notebook says which tools' samples it reads; without it, it reads all."""
 
 LIBRARY = Path(__file__).parent
 
@@ -77,14 +83,20 @@ class NotebookSource:
         Digest of the code cells and their tags.
     text : str
         Digest of all other cells: a change of it changes no result.
-    parameters : tuple of str
-        Names assigned in the cell tagged ``parameters``, in their order.
+    parameters : dict of str to str or None
+        Names assigned in the cell tagged ``parameters``, in their order, and their texts; None for what is no text.
+    reads : tuple of str or None
+        Tools whose samples it reads, None for all.
+    weight : int
+        Grows with the time that it takes: figures, and the reading of telemetry.
     """
 
     path: Path
     code: str
     text: str
-    parameters: tuple[str, ...]
+    parameters: dict[str, str | None]
+    reads: tuple[str, ...] | None
+    weight: int = 0
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -93,7 +105,7 @@ class NotebookSource:
         Raises
         ------
         ReproduceError
-            When the file is no notebook.
+            When the file is no notebook, or does not say plainly what it reads.
         """
         try:
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -101,8 +113,37 @@ class NotebookSource:
             text = [_cell(cell) for cell in cells if cell["cell_type"] != "code"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ReproduceError(f"{path} cannot be read as a notebook: {error}", notebook=path.stem) from error
-        names = [name for tags, source in code if PARAMETERS_TAG in tags for name in _assigned(path, source)]
-        return cls(path, text_digest(json.dumps(code)), text_digest(json.dumps(text)), tuple(names))
+        parameters: dict[str, str | None] = {}
+        for tags, source in code:
+            if PARAMETERS_TAG in tags:
+                parameters |= _assigned(path, source)
+        others = [source for tags, source in code if PARAMETERS_TAG not in tags]
+        reads = _reads(path, parameters, others)
+        weight = sum(source.count("show(") + 10 * ("telemetry" in source) for source in others)
+        return cls(path, text_digest(json.dumps(code)), text_digest(json.dumps(text)), parameters, reads, weight)
+
+    def files(self, project: Path, given: Iterable[str]) -> dict[str, str]:
+        """Digests of the files that parameters name by default, such as a list of prices; by parameter.
+
+        Parameters
+        ----------
+        project : pathlib.Path
+            Where relative paths start.
+        given : iterable of str
+            Parameters that get another value.
+
+        Raises
+        ------
+        RawStoreError
+            When a file cannot be read.
+        """
+        return {name: file_digest(path) for name, path in self.named_files(project, given).items()}
+
+    def named_files(self, project: Path, given: Iterable[str]) -> dict[str, Path]:
+        """The files of `files`."""
+        named = {name: project / text for name, text in self.parameters.items() if text and name not in given}
+        # a text that is too long for a path is none
+        return {name: path for name, path in named.items() if os.path.isfile(path)}  # noqa: PTH113
 
     def refuse_unknown(self, parameters: Iterable[str]) -> None:
         """Refuse parameters that the notebook does not have: papermill would only log a warning.
@@ -127,21 +168,38 @@ def _cell(cell: Mapping[str, Any]) -> tuple[list[str], str]:
     return list(cell["metadata"].get("tags", [])), source if isinstance(source, str) else "".join(source)
 
 
-def _assigned(path: Path, source: str) -> list[str]:
+def _assigned(path: Path, source: str) -> dict[str, str | None]:
     try:
         statements = ast.parse(source).body
     except SyntaxError as error:
         raise ReproduceError(
             f"{path.name}: the cell tagged '{PARAMETERS_TAG}' is not plain Python: {error}", notebook=path.stem
         ) from error
-    names: list[str] = []
+    values: dict[str, str | None] = {}
     for statement in statements:
         if isinstance(statement, ast.AnnAssign):
             targets: list[ast.expr] = [statement.target]
+        elif isinstance(statement, ast.Assign):
+            targets = statement.targets
         else:
-            targets = statement.targets if isinstance(statement, ast.Assign) else []
-        names += [target.id for target in targets if isinstance(target, ast.Name)]
-    return names
+            continue
+        value = statement.value.value if isinstance(statement.value, ast.Constant) else None
+        text = value if isinstance(value, str) else None
+        values |= {target.id: text for target in targets if isinstance(target, ast.Name)}
+    return values
+
+
+def _reads(path: Path, parameters: Mapping[str, str | None], others: Iterable[str]) -> tuple[str, ...] | None:
+    # what is said and not handed on binds nobody
+    if READS not in parameters or not any(re.search(rf"\b{READS}\b", source) for source in others):
+        return None
+    text = parameters[READS]
+    try:
+        if text is None:
+            raise UsageError(f"{READS}: expected a text such as 'iozone, smallfile', found something else")
+        return parse_reads(text)
+    except UsageError as error:
+        raise ReproduceError(f"{path.name}: {error}", notebook=path.stem) from error
 
 
 def key(parts: Mapping[str, object]) -> str:

@@ -11,10 +11,12 @@ import os
 import re
 import sys
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    from nbconvert import HTMLExporter
     from nbformat import NotebookNode
 
 KERNEL = "python3"
@@ -88,7 +90,7 @@ class Result:
             return None
 
 
-def kernel_environment(folder: Path) -> dict[str, str]:
+def kernel_environment(folder: Path, provisioner: str = "") -> dict[str, str]:
     """Environment in which the kernel ``python3`` is this interpreter, free of what the user configured.
 
     Kernel specifications of the user or the machine may name another Python: one written here goes first.
@@ -97,11 +99,16 @@ def kernel_environment(folder: Path) -> dict[str, str]:
     ----------
     folder : pathlib.Path
         An empty folder for the specification and IPython's profile.
+    provisioner : str
+        Name of what starts the kernel, for Jupyter; empty: its own way.
     """
     spec = folder / "kernels" / KERNEL
     spec.mkdir(parents=True)
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    (spec / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}))
+    kernel: dict[str, object] = {"argv": argv, "display_name": "Python 3", "language": "python"}
+    if provisioner:
+        kernel["metadata"] = {"kernel_provisioner": {"provisioner_name": provisioner}}
+    (spec / "kernel.json").write_text(json.dumps(kernel))
     environment = {name: value for name, value in os.environ.items() if name not in ("MPLBACKEND", "MATPLOTLIBRC")}
     return {
         **environment,
@@ -204,13 +211,28 @@ def retell(source: NotebookNode, executed: NotebookNode) -> NotebookNode:
     return executed
 
 
-def render(notebook: NotebookNode, title: str) -> str:
-    """A notebook as one HTML page that loads nothing from elsewhere and runs no script."""
+@lru_cache(maxsize=1)
+def _exporter() -> HTMLExporter:
+    """It compiles its templates at the first page."""
     from nbconvert import HTMLExporter
 
-    exporter = HTMLExporter(embed_images=True)
-    body, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": title}})
+    return HTMLExporter(embed_images=True)
+
+
+def render(notebook: NotebookNode, title: str) -> str:
+    """A notebook as one HTML page that loads nothing from elsewhere and runs no script."""
+    body, _ = _exporter().from_notebook_node(notebook, resources={"metadata": {"name": title}})
     return _SCRIPTS.sub("", body)
+
+
+def warm_up() -> None:
+    """Do what `run` does only once in a process: it checks a notebook and makes the page of one."""
+    from nbformat import v4, validate
+
+    cells = [v4.new_markdown_cell("# A title"), v4.new_code_cell("1 + 1", outputs=[v4.new_output("stream", text="2")])]
+    notebook = v4.new_notebook(cells=cells)
+    validate(notebook)
+    render(notebook, "")
 
 
 def main(path: str) -> None:

@@ -95,10 +95,12 @@ class RawDigests:
     ----------
     raw : pathlib.Path
         The campaign's folder, or this machine's copy of its small files.
+    whole : str, optional
+        Digest of the manifest, where it is known.
     """
 
-    def __init__(self, raw: Path) -> None:
-        self.whole = file_digest(raw / MANIFEST)
+    def __init__(self, raw: Path, whole: str = "") -> None:
+        self.whole = whole or file_digest(raw / MANIFEST)
         self._raw = raw
         self._manifest: Manifest | None = None
         self._tools: dict[str, str | None] = {}

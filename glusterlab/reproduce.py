@@ -1,110 +1,52 @@
 """Every notebook, figure and table of a campaign, made again from its raw files; only what changed.
 
-A notebook runs when its code cells, its parameters, the raw files, ``raw/published``, the library, the lock file or
-the Python version are others than when its outputs were made, or when one of these outputs is missing or changed. When
-only its text changed, nothing runs: the executed notebook is written anew around the outputs that it has.
+A notebook runs when its code cells, its parameters, the files that these name, the raw files that it reads,
+``raw/published``, the library, the lock file or the Python version are others than when its outputs were made, or when
+one of these outputs is missing or changed. When only its text changed, nothing runs: the executed notebook is written
+anew around the outputs that it has.
 
 Each notebook runs in a process of its own (`glusterlab.scratch`), here or on the workers of a Dask cluster, and its
-outputs are put into place only when all of it succeeded. A run of all notebooks also removes what none of them makes
-any more; a run of some says on the page which figures are of an earlier run. A campaign may lie elsewhere, named by a
-URL; so may the figures, of which this machine then keeps a mirror.
+outputs are put into place only when all of it succeeded. The tables that all of them read are made before, and their
+processes are forked from one that has imported what they need (`glusterlab.warm`). A run of all notebooks also removes
+what none of them makes any more; a run of some says on the page which figures are of an earlier run. A campaign may lie
+elsewhere, named by a URL; so may the figures, of which this machine then keeps a mirror.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from glusterlab import scratch
-from glusterlab.errors import GlusterlabError, ReproduceError, UsageError
+from glusterlab.chosen import choose_campaigns, choose_notebooks
+from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.figurestate import STATE, State, drop, figures_of, intact, put
 from glusterlab.fingerprint import NotebookSource, Signatures, check_raw, environment_parts, key
-from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.manifest import file_digest
+from glusterlab.outcome import Failure, Progress, ReproduceSummary
 from glusterlab.outputs import output_files
+from glusterlab.reads import RawDigests
 from glusterlab.storage import Remote, place
+from glusterlab.warm import Process, Warm
 
 if TYPE_CHECKING:
     from distributed import Client
 
-Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
+__all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]
 
+Execute = Callable[[scratch.NotebookRun], scratch.Made]
 
-@dataclass(frozen=True)
-class Progress:
-    """What happened to one notebook.
-
-    Attributes
-    ----------
-    outcome : str
-        ``started``, then ``ran``, ``retold`` (only its text changed) or ``failed``; or ``unchanged``.
-    seconds : float
-        Since its start.
-    message : str
-        The failure, with cell and error; empty otherwise.
-    """
-
-    campaign: str
-    notebook: str
-    outcome: Outcome
-    seconds: float = 0.0
-    message: str = ""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """A notebook, or a whole campaign, that could not be reproduced.
-
-    Attributes
-    ----------
-    notebook : str
-        Empty when the campaign's raw files are at fault.
-    cell : int or None
-        Counted from 1 over all cells of the notebook.
-    tag : str or None
-        First tag of that cell.
-    error : str
-        In one line.
-    traceback : str
-        Of the kernel; may be empty.
-    """
-
-    campaign: str
-    notebook: str
-    error: str
-    cell: int | None = None
-    tag: str | None = None
-    traceback: str = ""
-
-    def __str__(self) -> str:
-        place = "/".join(part for part in (self.campaign, self.notebook) if part)
-        if self.cell is not None:
-            place += f", cell {self.cell}" + (f" ({self.tag})" if self.tag else "")
-        return f"{place}: {self.error}"
-
-
-@dataclass(frozen=True)
-class ReproduceSummary:
-    """What a run of `reproduce` did; notebooks are named ``<campaign>/<notebook>``."""
-
-    ran: tuple[str, ...] = ()
-    retold: tuple[str, ...] = ()
-    unchanged: tuple[str, ...] = ()
-    failed: tuple[Failure, ...] = ()
-    figures_dirs: tuple[Path | Remote, ...] = ()
-
-    @property
-    def exit_code(self) -> int:
-        """0 when all is well, 1 when anything failed."""
-        return 1 if self.failed else 0
+WARM_FROM = 2
+"""From so many notebooks on, one process that imports for all of them is faster than each for itself."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +80,29 @@ class _Task:
     @property
     def name(self) -> str:
         return f"{self.campaign.name}/{self.source.path.stem}"
+
+
+@dataclass
+class _Work:
+    """What is to be done for one campaign.
+
+    Attributes
+    ----------
+    folder : pathlib.Path
+        Of this machine, with the campaign's small files.
+    changed : bool
+        The state is to be written although no notebook runs.
+    running : list of Future
+        The notebooks' runs.
+    """
+
+    campaign: _Campaign
+    state: State
+    folder: Path
+    digests: RawDigests
+    changed: bool
+    tasks: list[_Task] = field(default_factory=list)
+    running: list[Future[None]] = field(default_factory=list)
 
 
 def reproduce(
@@ -184,58 +149,26 @@ def reproduce(
         When there is no such campaign or notebook, or none at all; or the scheduler cannot be reached.
     """
     project = project.resolve()
-    campaigns = _campaigns(raw_paths, project)
-    paths = _notebooks(notebooks, project)
+    campaigns = choose_campaigns(raw_paths, project)
+    paths = choose_notebooks(notebooks, project)
     run = _Run(project, paths, jobs or os.cpu_count() or 1, force, progress or (lambda _: None))
     run.full = notebooks is None
     run.scheduler = scheduler
     target = project / "figures" if output is None else place(output)
-    figures_dirs: list[Path | Remote] = []
-    for raw in campaigns:
-        with figures_of(target / raw.name, own=output is None) as (figures, tables):
-            run.campaign(_Campaign(raw, figures, tables))
-            if isinstance(target, Path) or (figures / "index.html").is_file():
-                figures_dirs.append(target / raw.name)
+    with ExitStack() as opened:
+        placed = [
+            _Campaign(raw, *opened.enter_context(figures_of(target / raw.name, own=output is None)))
+            for raw in campaigns
+        ]
+        run.campaigns(placed)
+        there = [each for each in placed if isinstance(target, Path) or (each.figures / "index.html").is_file()]
     return ReproduceSummary(
-        tuple(run.ran), tuple(run.retold), tuple(run.unchanged), tuple(run.failed), tuple(figures_dirs)
+        tuple(run.ran),
+        tuple(run.retold),
+        tuple(run.unchanged),
+        tuple(run.failed),
+        tuple(target / each.raw.name for each in there),
     )
-
-
-def _campaigns(raw_paths: Sequence[Path | str], project: Path) -> list[Path | Remote]:
-    if raw_paths:
-        named: dict[str, Path | Remote] = {}
-        for text in raw_paths:
-            raw = place(text)
-            if isinstance(raw, Path):
-                if not (raw / MANIFEST).is_file():
-                    raise UsageError(
-                        f"{raw} is no campaign: expected a folder with {MANIFEST}, such as raw/first-light"
-                    )
-                raw = raw.resolve()
-            if named.setdefault(raw.name, raw) != raw:
-                raise UsageError("two campaigns of one name would share a figures folder: reproduce them one at a time")
-        return list(named.values())
-    found = sorted(path.parent for path in (project / "raw").glob(f"*/{MANIFEST}"))
-    found = [path for path in found if path.name != "published"]
-    if not found:
-        raise UsageError(f"no campaign in {project / 'raw'}: measure one with `glusterlab run`, or name its folder")
-    return list(found)
-
-
-def _notebooks(names: Sequence[str] | None, project: Path) -> list[Path]:
-    found = sorted((project / "notebooks").glob("[0-9][0-9]-*.ipynb"))
-    if not found:
-        raise UsageError(f"no notebook in {project / 'notebooks'}: expected files such as 10-large-files.ipynb")
-    if names is None:
-        return found
-    chosen = []
-    for name in names:
-        stem = name.removesuffix(".ipynb").removeprefix("notebooks/")
-        matches = [path for path in found if path.stem == stem or path.stem.startswith(f"{stem}-")]
-        if not matches:
-            raise UsageError(f"no notebook {name}: there are {', '.join(path.stem for path in found)}")
-        chosen += [path for path in matches if path not in chosen]
-    return chosen
 
 
 class _Run:
@@ -258,36 +191,67 @@ class _Run:
         self.failed: list[Failure] = []
         self._progress = progress
         self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._processes: set[Process] = set()
         self._stopping = False
 
-    def campaign(self, campaign: _Campaign) -> None:
-        """Bring ``figures/<campaign>/`` up to date."""
-        figures = campaign.figures
-        state = State.read(figures / STATE)
+    def campaigns(self, campaigns: Sequence[_Campaign]) -> None:
+        """Bring ``figures/<campaign>/`` of each up to date."""
+        states = [State.read(campaign.figures / STATE) for campaign in campaigns]
+        with ExitStack() as opened:
+            # those that never ran will run: the server imports while raw files are checked
+            new = sum(path.stem not in state.notebooks for state in states for path in self.notebooks)
+            warm = self._warm(opened, new)
+            works = [work for each, state in zip(campaigns, states, strict=True) if (work := self._open(each, state))]
+            tasks = [task for work in works for task in work.tasks]
+            warm = warm or self._warm(opened, sum(not task.retell for task in tasks))
+            if tasks:
+                self._run_all(works, warm)
+            for work in works:
+                self._finish(work)
+
+    def _warm(self, opened: ExitStack, notebooks: int) -> Warm | None:
+        """The server that forks processes for so many notebooks, where it is worth its start."""
+        if notebooks < WARM_FROM or self.scheduler is not None:
+            return None
+        folder = opened.enter_context(
+            tempfile.TemporaryDirectory(prefix="glusterlab-warm-", ignore_cleanup_errors=True)
+        )
+        warm = Warm.begin(Path(folder))
+        if warm is not None:
+            opened.callback(warm.close)
+        return warm
+
+    def _open(self, campaign: _Campaign, state: State) -> _Work | None:
+        """Check a campaign's raw files, and see which notebooks are to run; None when the files are at fault."""
         try:
             folder, digest, signatures = self._checked(campaign.raw, state.raw)
+            digests = RawDigests(folder, digest)
         except GlusterlabError as error:
             self._fail(Failure(campaign.name, "", str(error)), 0.0)
-            return
+            return None
         changed = signatures != state.raw
         state.raw = signatures
-        tasks = self._plan(campaign, state, digest)
-        if tasks:
-            figures.mkdir(parents=True, exist_ok=True)
-            self._run_all(campaign, tasks, state)
+        work = _Work(campaign, state, folder, digests, changed)
+        work.tasks = self._plan(work)
+        return work
+
+    def _finish(self, work: _Work) -> None:
+        """Wait for a campaign's notebooks, remove what none makes any more, and write the page."""
+        for future in work.running:
+            future.result()
+        campaign, state, figures = work.campaign, work.state, work.campaign.figures
         if not figures.is_dir():
             return
         failed = sorted({failure.notebook for failure in self.failed if failure.campaign == campaign.name})
         removed = self.full and self._remove_abandoned(figures, state, keep_figures=bool(failed))
-        noted = {"failed": failed, "earlier": self._earlier(campaign, state, digest)}
+        noted = {"failed": failed, "earlier": self._earlier(work)}
         index = figures / "index.html"
         stale = not index.is_file() or file_digest(index) != state.index or noted != state.noted
-        if tasks or stale or removed:
+        if work.tasks or stale or removed:
             state.noted = noted
-            self._write_index(folder, figures, state, digest)
-            changed = True
-        if changed:
+            self._write_index(work)
+            work.changed = True
+        if work.changed:
             state.write(figures / STATE)
 
     def _checked(self, raw: Path | Remote, known: Signatures) -> tuple[Path, str, Signatures]:
@@ -315,19 +279,25 @@ class _Run:
             path.unlink()
         return bool(gone or abandoned)
 
-    def _earlier(self, campaign: _Campaign, state: State, digest: str) -> list[str]:
+    def _earlier(self, work: _Work) -> list[str]:
         """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
         current: set[str] = set()
-        for name, entry in state.notebooks.items():
+        for name, entry in work.state.notebooks.items():
             with suppress(ReproduceError):
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
-                if self._key(campaign, source, digest) == entry["key"]:
+                if self._key(work, source) == entry["key"]:
                     current.update(entry["outputs"])
-        return [path.name for path in output_files(campaign.figures) if path.name not in current]
+        return [path.name for path in output_files(work.campaign.figures) if path.name not in current]
 
-    def _key(self, campaign: _Campaign, source: NotebookSource, digest: str) -> str:
-        parameters = self._parameters(campaign)
-        known = {"code": source.code, "parameters": parameters, "raw": digest, **self._baseline(campaign)}
+    def _key(self, work: _Work, source: NotebookSource) -> str:
+        parameters = self._parameters(work.campaign)
+        known = {
+            "code": source.code,
+            "parameters": parameters,
+            "files": source.files(self.project, parameters),
+            "raw": work.digests.of(source.reads),
+            **self._baseline(work.campaign),
+        }
         return key({**self.environment, **known})
 
     def _baseline(self, campaign: _Campaign) -> dict[str, str]:
@@ -342,24 +312,26 @@ class _Run:
             self.baselines[campaign.raw] = {} if found is None else {"baseline": f"{found.name} {found.digest}"}
         return self.baselines[campaign.raw]
 
-    def _plan(self, campaign: _Campaign, state: State, digest: str) -> list[_Task]:
+    def _plan(self, work: _Work) -> list[_Task]:
+        campaign, state = work.campaign, work.state
         tasks = []
         for path in self.notebooks:
             try:
                 source = NotebookSource.read(path)
                 source.refuse_unknown(self._parameters(campaign))
+                wanted = self._key(work, source)
             except ReproduceError as error:
                 self._fail(Failure(campaign.name, path.stem, str(error)), 0.0)
                 continue
             known = state.notebooks.get(path.stem, {})
-            wanted = self._key(campaign, source, digest)
             same = not self.force and known.get("key") == wanted and intact(campaign.figures, known["outputs"])
             if same and known["text"] == source.text:
                 self.unchanged.append(f"{campaign.name}/{path.stem}")
                 self._tell(Progress(campaign.name, path.stem, "unchanged"))
             else:
                 tasks.append(_Task(campaign, source, wanted, retell=same))
-        return tasks
+        # the longest first, so that none of them is left over at the end
+        return sorted(tasks, key=lambda task: -task.source.weight)
 
     def _parameters(self, campaign: _Campaign) -> dict[str, str]:
         raw = campaign.raw
@@ -367,22 +339,20 @@ class _Run:
         where = raw.relative_to(self.project).as_posix() if isinstance(raw, Path) and inside else str(raw)
         return {"campaign": where, "figures": f"figures/{raw.name}"}
 
-    def _run_all(self, campaign: _Campaign, tasks: list[_Task], state: State) -> None:
-        try:
-            files = scratch.shared_files(self.project)
-            if self.scheduler is not None or isinstance(campaign.tables, Remote):
-                # the workers' part of the tables is made before notebooks ask for them one by one
-                self._make_tables(campaign)
-        except GlusterlabError as error:
-            self._fail(Failure(campaign.name, "", str(error)), 0.0)
-            return
-        if isinstance(campaign.tables, Path):
-            campaign.tables.mkdir(parents=True, exist_ok=True)
-        with self._way() as execute:
-            pool = ThreadPoolExecutor(max_workers=min(self.jobs, len(tasks)))
+    def _run_all(self, works: Sequence[_Work], warm: Warm | None) -> None:
+        """Run the notebooks of all campaigns; those of one begin when its tables are made."""
+        count = sum(len(work.tasks) for work in works)
+        with self._way(warm) as execute:
+            pool = ThreadPoolExecutor(max_workers=min(self.jobs, count))
             try:
-                for future in [pool.submit(self._run_one, task, state, files, execute) for task in tasks]:
-                    future.result()
+                for work in works:
+                    if work.tasks and (files := self._prepare(work)) is not None:
+                        work.running = [
+                            pool.submit(self._run_one, task, work.state, files, execute) for task in work.tasks
+                        ]
+                for work in works:
+                    for future in work.running:
+                        future.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 self._stop_all()
@@ -390,16 +360,53 @@ class _Run:
             finally:
                 pool.shutdown()
 
+    def _prepare(self, work: _Work) -> Mapping[str, bytes] | None:
+        """Make the tables before notebooks ask for them one by one, and gather what else they read.
+
+        None when it cannot be done.
+        """
+        campaign = work.campaign
+        campaign.figures.mkdir(parents=True, exist_ok=True)
+        if isinstance(campaign.tables, Path):
+            campaign.tables.mkdir(parents=True, exist_ok=True)
+        try:
+            files = scratch.shared_files(self.project)
+            for task in work.tasks:
+                named = task.source.named_files(self.project, self._parameters(campaign))
+                files |= scratch.further_files(self.project, named.values())
+            if not all(task.retell for task in work.tasks):
+                self._make_tables(campaign)
+        except GlusterlabError as error:
+            self._fail(Failure(campaign.name, "", str(error)), 0.0)
+            return None
+        return files
+
     def _make_tables(self, campaign: _Campaign) -> None:
         from glusterlab.tables import write
 
-        write(campaign.raw, campaign.tables, scheduler=self.scheduler)
+        started = time.monotonic()
+        told = False
+
+        def progress(_: int, __: int) -> None:
+            nonlocal told
+            if not told:
+                self._tell(Progress(campaign.name, "tables", "started"))
+            told = True
+
+        try:
+            write(campaign.raw, campaign.tables, scheduler=self.scheduler, progress=progress)
+        except GlusterlabError:
+            if self.scheduler is not None or isinstance(campaign.tables, Remote):
+                raise
+            # a notebook that reads them says so, and in which cell; others need none
+        if told:
+            self._tell(Progress(campaign.name, "tables", "ran", time.monotonic() - started))
 
     @contextmanager
-    def _way(self) -> Iterator[Callable[[scratch.NotebookRun], scratch.Made]]:
+    def _way(self, warm: Warm | None) -> Iterator[Execute]:
         """How a notebook is executed: in a process of this machine, or by a worker."""
         if self.scheduler is None:
-            yield partial(scratch.execute, watch=self._watch)
+            yield partial(scratch.execute, watch=self._watch, warm=warm)
             return
         from glusterlab.schedule import connect
 
@@ -407,7 +414,7 @@ class _Run:
             self.jobs = max(self.jobs, len(client.nthreads()))
             yield partial(_on_worker, client)
 
-    def _watch(self, process: subprocess.Popen[bytes]) -> bool:
+    def _watch(self, process: Process) -> bool:
         with self._lock:
             self._processes.add(process)
             return not self._stopping
@@ -417,7 +424,7 @@ class _Run:
         task: _Task,
         state: State,
         files: Mapping[str, bytes],
-        execute: Callable[[scratch.NotebookRun], scratch.Made],
+        execute: Execute,
     ) -> None:
         campaign, notebook, figures = task.campaign.name, task.source.path.stem, task.campaign.figures
         self._tell(Progress(campaign, notebook, "started"))
@@ -460,13 +467,16 @@ class _Run:
         for process in processes:
             scratch.stop(process)
 
-    def _write_index(self, raw: Path, figures: Path, state: State, digest: str) -> None:
+    def _write_index(self, work: _Work) -> None:
         from glusterlab.gallery import write_index
 
+        state = work.state
         made_by = {
             output: name for name, entry in state.notebooks.items() for output in entry["outputs"] if "/" not in output
         }
-        index = write_index(raw, figures, digest=digest, made_by=made_by, **state.noted)
+        index = write_index(
+            work.folder, work.campaign.figures, digest=work.digests.whole, made_by=made_by, **state.noted
+        )
         state.index = file_digest(index)
 
     def _fail(self, failure: Failure, seconds: float) -> None:

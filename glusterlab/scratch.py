@@ -10,13 +10,14 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from glusterlab.errors import ReproduceError
 from glusterlab.notebook import Job, Result, kernel_environment
 from glusterlab.storage import Remote, mirror
+from glusterlab.warm import Process, Warm
 
 CELL_TIMEOUT = 600
 """Seconds for one cell of a notebook."""
@@ -39,15 +40,21 @@ def shared_files(project: Path) -> dict[str, bytes]:
     """
     found: dict[str, bytes] = {}
     for folder in SHARED:
-        for path in sorted((project / folder).rglob("*")):
-            name = path.relative_to(project)
-            if path.is_file() and not any(part.startswith(".") for part in name.parts):
-                found[name.as_posix()] = path.read_bytes()
+        paths = [path for path in sorted((project / folder).rglob("*")) if path.is_file()]
+        names = [path.relative_to(project) for path in paths]
+        visible = [name for name in names if not any(part.startswith(".") for part in name.parts)]
+        found |= further_files(project, [project / name for name in visible])
     size = sum(len(data) for data in found.values())
     if size > MAX_SHARED_BYTES:
         places = ", ".join(SHARED)
         raise ReproduceError(f"expected at most {MAX_SHARED_BYTES:,} bytes in {places} of {project}, found {size:,}")
     return found
+
+
+def further_files(project: Path, paths: Iterable[Path]) -> dict[str, bytes]:
+    """Files of a project by their paths below it; others are read where they are."""
+    inside = [path.resolve() for path in paths if path.resolve().is_relative_to(project)]
+    return {path.relative_to(project).as_posix(): path.read_bytes() for path in inside}
 
 
 @dataclass(frozen=True)
@@ -88,16 +95,23 @@ class Made:
     outputs: dict[str, bytes]
 
 
-Watch = Callable[["subprocess.Popen[bytes]"], bool]
+Watch = Callable[[Process], bool]
 """Told of the process when it starts; false ends it at once."""
 
 
-def _alone(_: subprocess.Popen[bytes]) -> bool:
+def _alone(_: Process) -> bool:
     return True
 
 
-def execute(run: NotebookRun, watch: Watch = _alone) -> Made:
+def execute(run: NotebookRun, watch: Watch = _alone, warm: Warm | None = None) -> Made:
     """Run a notebook in a folder and a process of its own.
+
+    Parameters
+    ----------
+    run : NotebookRun
+    watch : callable
+    warm : Warm, optional
+        Forks the process, which is faster than to start one.
 
     Returns
     -------
@@ -123,7 +137,7 @@ def execute(run: NotebookRun, watch: Watch = _alone) -> Made:
             cell_timeout=CELL_TIMEOUT,
             executed=None if run.executed is None else str(earlier),
         )
-        result = process(job, root / "kernel", watch)
+        result = process(job, root / "kernel", watch, None if run.executed is not None else warm)
         if result.error:
             return Made(result, {})
         figures = view / run.figures
@@ -169,23 +183,19 @@ def _view(run: NotebookRun, view: Path) -> Path:
     return view
 
 
-def process(job: Job, kernel: Path, watch: Watch) -> Result:
+def process(job: Job, kernel: Path, watch: Watch, warm: Warm | None = None) -> Result:
     """Run a job in another process, and end that when it takes too long."""
-    command = [sys.executable, "-m", "glusterlab.notebook", str(job.write())]
     log = Path(job.folder, "log.txt")
-    with log.open("wb") as output:
-        started = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=kernel_environment(kernel)
-        )
-        try:
-            if not watch(started):
-                return Result("stopped")
-            started.wait(NOTEBOOK_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            return Result(f"not done within {NOTEBOOK_TIMEOUT} s, stopped")
-        finally:
-            if started.poll() is None:
-                stop(started)
+    started = _start(job.write(), log, kernel, warm)
+    try:
+        if not watch(started):
+            return Result("stopped")
+        started.wait(NOTEBOOK_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return Result(f"not done within {NOTEBOOK_TIMEOUT} s, stopped")
+    finally:
+        if started.poll() is None:
+            stop(started)
     result = Result.read(Path(job.folder))
     if result is not None:
         return result
@@ -193,7 +203,17 @@ def process(job: Job, kernel: Path, watch: Watch) -> Result:
     return Result(f"its process ended with {started.returncode}: {last}")
 
 
-def stop(process: subprocess.Popen[bytes]) -> None:
+def _start(job: Path, log: Path, kernel: Path, warm: Warm | None) -> Process:
+    if warm is not None and (forked := warm.start(job, log, {"IPYTHONDIR": str(kernel / "ipython")})) is not None:
+        return forked
+    command = [sys.executable, "-m", "glusterlab.notebook", str(job)]
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=kernel_environment(kernel)
+        )
+
+
+def stop(process: Process) -> None:
     """End a notebook's process: nbclient takes its kernel down on SIGTERM, a kernel ends when its parent is gone."""
     process.terminate()
     try:

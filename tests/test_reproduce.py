@@ -22,6 +22,7 @@ from glusterlab import fingerprint, scratch
 from glusterlab.errors import UsageError
 from glusterlab.notebook import Job, Result, retell
 from glusterlab.reproduce import Progress, ReproduceSummary, reproduce
+from glusterlab.warm import Warm
 
 PARAMETERS = 'campaign: str = "raw/x"  # folder\nfigures: str = "figures/x"'
 DRAW = """
@@ -101,7 +102,7 @@ def project(tmp_path: Path) -> Project:
 def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run by `exec` in this process: enough where the question is what runs."""
 
-    def process(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
+    def process(job: Job, kernel: Path, watch: scratch.Watch, warm: Warm | None) -> Result:
         target = Path(job.folder, f"{job.name}.ipynb")
         if job.executed is None:
             cells = nbformat.read(job.source, as_version=4).cells
@@ -112,6 +113,7 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         return Result()
 
     monkeypatch.setattr(scratch, "process", process)
+    monkeypatch.setattr(Warm, "begin", lambda _: None)
 
 
 BOTH = ("demo/10-first", "demo/20-second")

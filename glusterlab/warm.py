@@ -1,0 +1,199 @@
+"""Processes for notebooks, forked by a server that has imported what all of them need: `glusterlab.warmserver`.
+
+The server is a way to be faster, never needed: where it cannot be had, `Warm.start` returns None and the caller starts
+a process as usual.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, Self
+
+from glusterlab.notebook import kernel_environment
+
+_READY_S = 120
+"""How long the server may take to import everything: on a machine with other work that is far more than seconds."""
+
+_END_S = 15
+"""How long it has to end what it has forked."""
+
+_PROVISIONER = "glusterlab-forked"
+
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""Libraries that start threads when they are imported, which a process that forks must not have."""
+
+_INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+"""What a kernel sets before a notebook imports matplotlib; here it is imported before there is a kernel."""
+
+_log = logging.getLogger(__name__)
+
+
+class Process(Protocol):
+    """What is asked of a notebook's process; `subprocess.Popen` has it."""
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code, None before it was waited for."""
+
+    def poll(self) -> int | None:
+        """Its exit code, None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Its exit code after its end; raises `subprocess.TimeoutExpired` when that does not come."""
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+
+    def kill(self) -> None:
+        """End it."""
+
+
+class Forked:
+    """A process that the server has forked.
+
+    Attributes
+    ----------
+    pid : int
+    returncode : int or None
+        1 also when the server is gone, with which its processes end.
+    """
+
+    def __init__(self, answers: socket.socket, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._answers = answers
+        self._lock = threading.Lock()
+
+    def poll(self) -> int | None:
+        """Its exit code, None while it runs."""
+        return self._take(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end.
+
+        Raises
+        ------
+        subprocess.TimeoutExpired
+            When it does not come in time.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        # in short waits: another thread may wait for the same process
+        while (code := self._take(0.5 if end is None else min(0.5, max(0.0, end - time.monotonic())))) is None:
+            if end is not None and time.monotonic() >= end:
+                raise subprocess.TimeoutExpired("notebook", timeout or 0.0)
+        return code
+
+    def _take(self, seconds: float) -> int | None:
+        with self._lock:
+            if self.returncode is None and select.select([self._answers], [], [], seconds)[0]:
+                with suppress(OSError):
+                    text = self._answers.recv(64)
+                self.returncode = int(text) if text.strip() else 1
+                self._answers.close()
+            return self.returncode
+
+    def _send(self, number: int) -> None:
+        with self._lock, suppress(OSError):
+            if self.returncode is None:
+                self._answers.sendall(f"{number}\n".encode())
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self._send(signal.SIGKILL)
+
+
+class Warm:
+    """The server, for as long as the context lasts; it imports while others work.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        For kernel specifications and the server's log; an empty one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._lock = threading.Lock()
+        self._ready: bool | None = None
+        ours, theirs = socket.socketpair()
+        environment = {**kernel_environment(folder, _PROVISIONER), **_ONE_THREAD, **_INLINE}
+        with (folder / "log.txt").open("wb") as log, theirs:
+            self._server = subprocess.Popen(
+                [sys.executable, "-m", "glusterlab.warmserver"],
+                stdin=theirs.fileno(),
+                stdout=log,
+                stderr=log,
+                env=environment,
+            )
+        self._control = ours
+
+    @classmethod
+    def begin(cls, folder: Path) -> Self | None:
+        """Start a server where it is known to work."""
+        return cls(folder) if sys.platform == "linux" else None
+
+    def start(self, job: Path, log: Path, environment: Mapping[str, str]) -> Forked | None:
+        """Fork a process that does a notebook's job.
+
+        Parameters
+        ----------
+        job : pathlib.Path
+            As `notebook.Job.write` wrote it.
+        log : pathlib.Path
+            For the process' output.
+        environment : mapping of str to str
+            What is to be other than in the server's.
+
+        Returns
+        -------
+        Forked or None
+            None when there is no server.
+        """
+        request = {"job": str(job), "log": str(log), "environment": json.dumps(dict(environment))}
+        ours, theirs = socket.socketpair()
+        with self._lock, theirs:
+            # one request is under way at a time: the process' id is its answer
+            try:
+                if not self._is_ready():
+                    raise OSError("the server did not come up")
+                socket.send_fds(self._control, [json.dumps(request).encode()], [theirs.fileno()])
+                theirs.close()
+                ours.settimeout(_READY_S)
+                pid = int(ours.recv(64))
+                ours.settimeout(None)
+            except (OSError, ValueError) as error:
+                _log.info("no process is forked: %s", error)
+                self._ready = False
+                ours.close()
+                return None
+        return Forked(ours, pid)
+
+    def _is_ready(self) -> bool:
+        if self._ready is None:
+            self._control.settimeout(_READY_S)
+            self._ready = self._control.recv(64) == b"ready\n"
+            self._control.settimeout(None)
+        return self._ready
+
+    def close(self) -> None:
+        """End the server and what it has forked."""
+        self._control.close()
+        try:
+            self._server.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._server.kill()
+            self._server.wait()
