@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -23,6 +24,10 @@ MAX_CHARACTERS = 40
 """Longest value of a column of a figure's numbers: lists of samples are for the CSV file."""
 MAX_TABLE_ROWS = 400
 """Rows of a table that is shown for its own sake."""
+
+_SHORT = 6
+"""Characters of a number that somebody may have rounded."""
+_READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -74,12 +79,18 @@ class Table:
 
     @classmethod
     def whole(cls, text: str) -> Table:
-        """All columns of a CSV, and as many rows as a page bears."""
+        r"""All columns of a CSV, and as many rows as a page bears; numbers that were rounded before stay as they are.
+
+        Examples
+        --------
+        >>> Table.whole("n,share,rate\n3,98.0 %,0.1234567\n5,1.0 %,2.50\n").rows
+        (('3', '98.0 %', '0.1235'), ('5', '1.0 %', '2.50'))
+        """
         header, lines = _parsed(text)
         return cls(
             header=tuple(header),
-            rows=tuple(tuple(shown(value) for value in line) for line in lines[:MAX_TABLE_ROWS]),
-            numeric=tuple(_all_numbers([line[n] for line in lines]) for n in range(len(header))),
+            rows=tuple(tuple(_kept(value) for value in line) for line in lines[:MAX_TABLE_ROWS]),
+            numeric=tuple(all(_READS_AS_NUMBER.fullmatch(line[n]) for line in lines) for n in range(len(header))),
             more=max(0, len(lines) - MAX_TABLE_ROWS),
         )
 
@@ -121,6 +132,11 @@ def _parsed(text: str) -> tuple[list[str], list[list[str]]]:
 
 def _all_numbers(values: Sequence[str]) -> bool:
     return all(_number(value) is not None for value in values if value)
+
+
+def _kept(value: str) -> str:
+    """A short number as it stands, such as 1.00 or 2017; a long one rounded."""
+    return value if len(value) <= _SHORT and value != "nan" else shown(value)
 
 
 def _number(value: str) -> float | None:

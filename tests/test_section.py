@@ -154,7 +154,7 @@ def test_a_table_is_saved_and_shown(section: Section) -> None:
         "T3  Bill of materials",
         "",
         "part         count  price, USD",
-        "chassis <1>      6       2,500",
+        "chassis <1>      6      2499.5",
         "disk            72",
     ]
     html = shown._repr_html_()
