@@ -1,0 +1,139 @@
+"""Advice: synthetic campaigns whose answer to table 1 is known, cell by cell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from glusterlab import published
+from glusterlab.analysis.advice import COLUMNS, PURPOSES, advise
+from glusterlab.errors import DataError
+from glusterlab.spec.prices import PriceList, load_prices
+
+from ..guide_pools import LARGE, LAYOUTS, SPREAD, pools
+
+PROJECT = Path(__file__).parents[2]
+SMALL = {
+    "create": dict(zip(LAYOUTS, (90.0, 30.0, 40.0, 25.0, 60.0, 30.0), strict=True)),
+    "read": dict(zip(LAYOUTS, (200.0, 110.0, 60.0, 35.0, 80.0, 50.0), strict=True)),
+}
+
+
+@pytest.fixture(scope="module")
+def prices() -> PriceList:
+    return load_prices(PROJECT / "runbooks" / "supermicro-2017" / "prices.yaml")
+
+
+@pytest.fixture(scope="module")
+def table1() -> pd.DataFrame:
+    return published.load_table(PROJECT / "raw" / "published" / "supermicro-2017", 1)
+
+
+def campaign(
+    large: dict[str, dict[str, float]] = LARGE,
+    small: dict[str, dict[str, float]] = SMALL,
+    spread: tuple[float, ...] = SPREAD,
+) -> pd.DataFrame:
+    return pd.concat(
+        [
+            pools(large, spread=spread),
+            pools(small, tool="smallfile", nominal=32 << 10, scale=20, spread=spread),
+        ],
+        ignore_index=True,
+    )
+
+
+def cells(table: pd.DataFrame) -> dict[tuple[str, str], dict[str, object]]:
+    return {
+        (str(row["category"]).split()[0] + " " + str(row["category"]).split()[1], str(row["pool"]).split()[0]): row
+        for row in table.to_dict("records")
+    }
+
+
+def test_known_results_give_a_known_table(prices: PriceList, table1: pd.DataFrame) -> None:
+    table = advise(campaign(), table1, prices)
+    assert list(table.columns) == COLUMNS
+    assert table["verdict"].tolist() == ["agree", "agree", "differ", "agree", "agree", "agree"]
+    assert table["derived"].tolist() == [
+        "standard servers, replicated, RAID 6",
+        "standard servers, replicated, RAID 6",
+        "standard servers, dispersed, JBOD",
+        "standard servers, dispersed, JBOD",
+        "standard servers, dispersed, JBOD",
+        "dense servers, dispersed, JBOD",
+    ]
+    assert set(table["n"]) == {3}
+    # 250 TB need less than 1 PB of raw disks: dense servers take no part
+    assert table["layouts"].tolist() == [3, 6, 3, 6, 3, 6]
+    assert table["published"].str.contains("hot tier 1 x NVMe").tolist() == [True, True, True, False, False, False]
+    assert [bool(text) for text in table["read as"]] == [False, True, False, False, False, False]
+
+
+def test_the_reason_has_the_ratio_and_the_servers(prices: PriceList, table1: pd.DataFrame) -> None:
+    found = cells(advise(campaign(), table1, prices))
+    # sqrt(83.68 / 44 x 108 / 100) on the same servers; 250 TB / 64 TB are 4 servers, 6 by the rules
+    assert str(found["Large-file Performance", "SMALL"]["why"]).startswith(
+        "6 servers; 1.43 times replicate 3x2, RAID 6 per cost (95 % interval 1.40 to 1.47"
+    )
+    # 8 dense servers for 195,040, against 16 for 266,720
+    assert "costs 1.37 times as much and holds 1.00 times" in str(found["Large-file Archive", "MEDIUM"]["why"])
+    assert "below the floor of writes: replicate 6x2, RAID 6" in str(found["Large-file Archive", "MEDIUM"]["why"])
+
+
+def test_of_equal_cost_the_pool_that_holds_more_is_taken(prices: PriceList, table1: pd.DataFrame) -> None:
+    small = cells(advise(campaign(), table1, prices))["Large-file Archive", "SMALL"]
+    assert small["derived"] == "standard servers, dispersed, JBOD"
+    assert "costs 1.00 times as much and holds 0.83 times" in str(small["why"])
+
+
+def test_layouts_that_are_alike_are_not_told_apart(prices: PriceList, table1: pd.DataFrame) -> None:
+    near = {"write": {"replicate": 80e6, "disperse": 81e6}, "read": {"replicate": 100e6, "disperse": 101e6}}
+    found = cells(advise(campaign(near), table1, prices))["Large-file Performance", "SMALL"]
+    assert found["verdict"] == "not told apart"
+    assert found["derived"] == "standard servers, dispersed, JBOD"
+    assert "which holds 1" in str(found["why"])
+
+
+def test_a_slow_writer_is_no_archive(prices: PriceList, table1: pd.DataFrame) -> None:
+    slow = {"write": LARGE["write"] | {"disperse-dense": 10e6, "disperse-raid6-dense": 10e6}, "read": LARGE["read"]}
+    found = cells(advise(campaign(slow), table1, prices))["Large-file Archive", "MEDIUM"]
+    assert found["verdict"] == "differ"
+    assert found["derived"] == "standard servers, dispersed, JBOD"
+    assert "disperse 24x(4+2), JBOD" in str(found["why"]).split("below the floor")[1]
+
+
+@pytest.mark.parametrize(("spread", "n"), [((1.0,), 1), ((0.9, 1.1), 2)])
+def test_too_few_samples_support_no_cell(
+    prices: PriceList, table1: pd.DataFrame, spread: tuple[float, ...], n: int
+) -> None:
+    table = advise(campaign(spread=spread), table1, prices)
+    assert set(table["verdict"]) == {"insufficient n"}
+    assert set(table["n"]) == {n}
+    assert set(table["derived"]) == {""}
+
+
+def test_what_was_not_measured_is_not_judged(prices: PriceList, table1: pd.DataFrame) -> None:
+    table = advise(pools({"write": LARGE["write"]}), table1, prices)
+    # writes alone are enough for the archive
+    assert table["verdict"].tolist() == ["not measured"] * 4 + ["agree", "agree"]
+    nothing = advise(pools(LARGE).iloc[:0], table1, prices)
+    assert set(nothing["verdict"]) == {"not measured"}
+    nfs = advise(pools(LARGE).assign(access="nfs"), table1, prices)
+    assert set(nfs["verdict"]) == {"not measured"}
+    unpriced = advise(pools(LARGE).assign(server_model="ultra"), table1, prices)
+    assert set(unpriced["verdict"]) == {"not measured"}
+
+
+def test_a_factor_on_all_prices_changes_no_advice(prices: PriceList, table1: pd.DataFrame) -> None:
+    lines = tuple(line.model_copy(update={"price": line.price * 3}) for line in prices.prices)
+    extras = tuple(line.model_copy(update={"price": line.price * 3}) for line in prices.per_server)
+    dear = prices.model_copy(update={"prices": lines, "per_server": extras})
+    pd.testing.assert_frame_equal(advise(campaign(), table1, dear), advise(campaign(), table1, prices))
+
+
+def test_every_category_of_the_guide_has_a_rule(prices: PriceList, table1: pd.DataFrame) -> None:
+    assert list(dict.fromkeys(table1["category"])) == [purpose.category for purpose in PURPOSES]
+    with pytest.raises(DataError, match="which no rule has"):
+        advise(campaign(), table1.assign(category="Databases"), prices)
