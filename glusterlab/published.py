@@ -137,8 +137,10 @@ def _require(table: pd.DataFrame, columns: list[str], path: Path) -> None:
 
 
 FILE_SIZES = ["nominal_file_size_bytes", "label", "use_case", "tool", "metric", "on_line", "source"]
-"""Columns of ``raw/published/<study>/file-sizes.csv``: ``label`` is the size as the study writes it, ``on_line`` says whether
-it lies on the study's logarithmic line."""
+"""Columns of ``raw/published/<study>/file-sizes.csv``.
+
+``label`` is the size as the study writes it; ``on_line`` whether it lies on the study's logarithmic line.
+"""
 
 
 def load_file_sizes(folder: Path) -> pd.DataFrame:

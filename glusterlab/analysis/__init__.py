@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glusterlab.analysis.efficiency import (
+    all_sizes,
     best_workers,
     compare_rows,
     efficiency,
@@ -11,8 +12,10 @@ from glusterlab.analysis.efficiency import (
     with_full_size,
     with_published,
 )
+from glusterlab.analysis.file_sizes import file_sizes_table, written_sizes
 from glusterlab.analysis.intervals import Estimate, mean_interval, median_interval, ratio_interval
 from glusterlab.analysis.limits import pool_limits, volume_bounds, with_limits
+from glusterlab.analysis.ratios import family, read_write_gap, server_advantage, standard_servers, stated_ratios
 from glusterlab.analysis.saturation import Limits, saturation, telemetry_by_sample, use_of_limits
 from glusterlab.analysis.series import (
     layout_label,
@@ -27,9 +30,12 @@ from glusterlab.analysis.series import (
 __all__ = [
     "Estimate",
     "Limits",
+    "all_sizes",
     "best_workers",
     "compare_rows",
     "efficiency",
+    "family",
+    "file_sizes_table",
     "layout_label",
     "mean_interval",
     "median_interval",
@@ -37,10 +43,14 @@ __all__ = [
     "per_disk",
     "pool_limits",
     "ratio_interval",
+    "read_write_gap",
     "saturation",
     "saturation_points",
     "select",
     "select_nearest",
+    "server_advantage",
+    "standard_servers",
+    "stated_ratios",
     "summarise",
     "telemetry_by_sample",
     "use_of_limits",
@@ -50,4 +60,5 @@ __all__ = [
     "with_limits",
     "with_published",
     "with_series",
+    "written_sizes",
 ]

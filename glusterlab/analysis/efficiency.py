@@ -219,4 +219,7 @@ def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
         if len(rows)
     ]
     table = pd.concat(parts, ignore_index=True) if parts else efficiency(small, "throughput_bytes_per_s", in_bytes)
-    return table.assign(operation=table["operation"].astype(str).replace("create", "write"))
+    table = table.assign(operation=table["operation"].astype(str).replace("create", "write"))
+    return table.sort_values(
+        ["operation", "nominal_file_size_bytes", "series"], ascending=[False, True, True], ignore_index=True
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -13,15 +13,16 @@ from glusterlab.units import format_size
 
 if TYPE_CHECKING:
     from glusterlab.spec.campaign import Campaign
+    from glusterlab.spec.cluster import Cluster
 
 WRITTEN = ["tool", "nominal_file_size_bytes", "file_size_bytes", "record_size_bytes", "scale", "length"]
 """What tells two ways to write a file size apart."""
 
-TESTED_SIZES = [
+FILE_SIZES_TABLE = [
     *("nominal_file_size_bytes", "label", "use_case", "on_line"),
     *("tool", "file_size_bytes", "record_size_bytes", "scale", "length", "workers", "files_per_worker"),
 ]
-"""Columns of `tested_sizes`."""
+"""Columns of `file_sizes_table`."""
 
 
 def _range(values: Iterable[int]) -> str:
@@ -36,14 +37,14 @@ def _range(values: Iterable[int]) -> str:
     return "" if not found else str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
 
 
-def written_sizes(campaign: Campaign, scales: Mapping[str, float]) -> pd.DataFrame:
+def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
     """What the workloads of a campaign write, as its specification says.
 
     Parameters
     ----------
     campaign : Campaign
-    scales : mapping of str to float
-        Of the cluster's scale models, by name.
+    cluster : Cluster or None
+        For its scale models.
 
     Returns
     -------
@@ -52,6 +53,7 @@ def written_sizes(campaign: Campaign, scales: Mapping[str, float]) -> pd.DataFra
         ``record_size_bytes`` is NaN where it is left to the tool. ``length`` is by how much files are longer or
         shorter than the scale asks for: 1 where they are not, or where the model keeps the size.
     """
+    scales = {} if cluster is None else {name: model.scale for name, model in cluster.scale_models.items()}
     workers: dict[tuple[object, ...], set[int]] = {}
     files: dict[tuple[object, ...], set[int]] = {}
     for spec in campaign.workloads:
@@ -72,7 +74,7 @@ def written_sizes(campaign: Campaign, scales: Mapping[str, float]) -> pd.DataFra
     return table.astype({"record_size_bytes": float, "scale": float, "length": float})
 
 
-def tested_sizes(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame:
+def file_sizes_table(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame:
     """The file sizes of a study beside what a campaign writes for them.
 
     Parameters
@@ -85,9 +87,9 @@ def tested_sizes(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame
     Returns
     -------
     pandas.DataFrame
-        Columns `TESTED_SIZES`: each size of the study, and those that only the campaign has (``use_case`` empty), with
-        a row for each way in which it is written. ``tool`` is empty and numbers are NaN where the campaign does not
-        write it.
+        Columns `FILE_SIZES_TABLE`: each size of the study, and those that only the campaign has (``use_case`` empty),
+        with a row for each way in which it is written. ``tool`` is empty and numbers are NaN where the campaign does
+        not write it.
     """
     rows: list[dict[str, object]] = []
     known = pd.Series(data=False, index=written.index)
@@ -96,9 +98,9 @@ def tested_sizes(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame
         same = same_size(written["nominal_file_size_bytes"], float(size["nominal_file_size_bytes"]))
         known |= same
         rows += [
-            named | {name: row[name] for name in TESTED_SIZES[4:]} for row in written[same].to_dict("records")
+            named | {name: row[name] for name in FILE_SIZES_TABLE[4:]} for row in written[same].to_dict("records")
         ] or [named | {"tool": "", "workers": "", "files_per_worker": ""}]
     for row in written[~known].sort_values("nominal_file_size_bytes").to_dict("records"):
         label = format_size(int(row["nominal_file_size_bytes"]))
         rows.append({str(name): row[name] for name in row} | {"label": label, "use_case": "", "on_line": False})
-    return pd.DataFrame.from_records(rows, columns=TESTED_SIZES)
+    return pd.DataFrame.from_records(rows, columns=FILE_SIZES_TABLE)

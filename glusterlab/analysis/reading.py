@@ -53,7 +53,8 @@ def rounded_table(summary: pd.DataFrame, unit: str, factor: float) -> pd.DataFra
     -------
     pandas.DataFrame
         One row per cell, indexed by operation, file size, layout and workers, all text; the column ``× scale`` only on
-        a scale model, ``guide`` only where the study states a number.
+        a scale model, ``guide`` only where the study states a number, ``limit`` and the share of it only where
+        `glusterlab.analysis.limits.with_limits` knows one.
     """
     scale = summary["scale"].astype(float)
     table = pd.DataFrame(
@@ -79,7 +80,83 @@ def rounded_table(summary: pd.DataFrame, unit: str, factor: float) -> pd.DataFra
         table["guide"] = [
             "" if math.isnan(value) else short_number(value * factor) for value in summary["published"].astype(float)
         ]
+    if "limit" in summary and summary["limit"].notna().any():
+        table[f"limit, {unit}"] = [
+            "" if math.isnan(limit) else f"{short_number(limit * factor)} ({part})"
+            for limit, part in zip(summary["limit"], summary["limit_part"], strict=True)
+        ]
+        table["share of it"] = [share_text(*row) for row in summary[["share", "share_low", "share_high"]].to_numpy()]
     return table.set_index(["operation", "file size", "layout", "workers"])
+
+
+def share_text(share: float, low: float, high: float) -> str:
+    """A share with its interval, in per cent.
+
+    Examples
+    --------
+    >>> share_text(0.574, 0.551, 0.6), share_text(0.574, float("nan"), float("nan"))
+    ('57 % (55 to 60)', '57 % (insufficient n)')
+    >>> share_text(float("nan"), float("nan"), float("nan"))
+    ''
+    """
+    if math.isnan(share):
+        return ""
+    interval = INSUFFICIENT if math.isnan(low) else f"{percent(low)} to {percent(high)}"
+    return f"{percent(share)} % ({interval})"
+
+
+def percent(share: float) -> str:
+    """A share in per cent, with two digits.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.574), percent(0.0034), percent(-0.001)
+    ('100', '57', '0.34', '-0.10')
+    """
+    value = 100 * share
+    if round(abs(value), 1) >= 10 or value == 0:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if round(abs(value), 2) >= 1 else f"{value:.2f}"
+
+
+def workers_table(summary: pd.DataFrame, factor: float) -> pd.DataFrame:
+    """Means by workers for people: a row per curve, a column per worker count, as text.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `summarise`; with the columns of `glusterlab.analysis.limits.with_limits` the share of the limit stands
+        behind each mean.
+    factor : float
+        From the summary's SI unit to that of the table.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by operation, file size and layout; the columns are worker counts. Empty where nothing was measured.
+        Cells of fewer than `MIN_SAMPLES` samples say how many they have.
+    """
+    cells = []
+    for row in summary.to_dict("records"):
+        text = short_number(float(row["mean"]) * factor)
+        if not math.isnan(float(row.get("share", math.nan))):
+            text += f", {percent(float(row['share']))} %"
+        if int(row["n"]) < MIN_SAMPLES:
+            text += f" (n = {row['n']})"
+        cells.append(text)
+    table = pd.DataFrame(
+        {
+            "operation": summary["operation"].astype(str),
+            "file size": [format_size(int(size)) for size in summary["nominal_file_size_bytes"]],
+            "layout": summary["series"].astype(str),
+            "workers": summary["workers"].astype(int),
+            "cell": cells,
+        }
+    )
+    curves = ["operation", "file size", "layout"]
+    order = table[curves].drop_duplicates()
+    wide = table.pivot(index=curves, columns="workers", values="cell").fillna("")
+    return wide.reindex(pd.MultiIndex.from_frame(order))
 
 
 def _cell(row: pd.Series) -> str:
@@ -173,7 +250,7 @@ def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list
     """Measured values, times the scale on a model, against what the study states for the same layout.
 
     Below `MIN_SAMPLES` samples no ratio is told. Where the curve still rises at its right end, the value is a lower
-    bound.
+    bound. A number that the study states for no layout that it tested stands beside every layout without one.
 
     Parameters
     ----------
@@ -181,8 +258,10 @@ def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list
         From `efficiency`.
     """
     sentences = []
-    for _, row in summary[summary["published"].notna()].iterrows():
-        guide, scale = float(row["published"]), float(row["scale"])
+    stated = summary["published"].where(summary["published"].notna(), summary["published_any"])
+    for _, row in summary.assign(_stated=stated)[stated.notna()].iterrows():
+        guide, scale = float(row["_stated"]), float(row["scale"])
+        whose = "the guide, for any layout," if math.isnan(row["published"]) else "the guide"
         times = "" if scale == 1 else f" times {scale:g}"
         full = float(row["full_size_mean"])
         if int(row["n"]) < MIN_SAMPLES:
@@ -192,10 +271,80 @@ def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list
             ratio = f"ratio {full / guide:.2f} (95 % interval {low:.2f} to {high:.2f})"
         rising = f"; still rising at {worker_count(row['workers'])}: a lower bound" if row["still_rising"] else ""
         sentences.append(
-            f"{_cell(row)}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, the guide "
+            f"{_cell(row)}, {row['series']}: measured{times} {short_number(full * factor)} {unit}, {whose} "
             f"{short_number(guide * factor)}: {ratio}{rising}."
         )
     return sentences or ["The guide states no number for these cells."]
+
+
+def advantage_sentences(table: pd.DataFrame) -> list[str]:
+    """Standard against dense servers, operation by operation, beside what the study states.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.ratios.server_advantage`.
+    """
+    sentences = []
+    for _, row in table[table["ratio"].notna()].iterrows():
+        measure = "files per second" if str(row["quantity"]).startswith("files") else "throughput"
+        ratio = Estimate(row["ratio"], row["ratio_low"], row["ratio_high"], int(row["ratio_n"]), "")
+        workers = f"at {row['workers']} and {row['ratio_to_workers']:.0f} workers"
+        if ratio.has_interval:
+            found = f"{ratio.centre:.2f} times the {measure} ({_ratio_text(ratio)}; n = {ratio.n}, {workers})"
+        else:
+            found = f"{INSUFFICIENT} (n = {ratio.n}, {workers})"
+        stated = "" if math.isnan(row["published_ratio"]) else f"; the guide: {row['published_ratio']:.2f}"
+        sentences.append(f"{_cell(row)}, a disk of {row['series']} against one of {row['ratio_to']}: {found}{stated}.")
+    return sentences
+
+
+def gap_sentences(table: pd.DataFrame) -> list[str]:
+    """How many times as fast each layout reads as it writes, size by size.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.ratios.read_write_gap`.
+    """
+    sentences = []
+    for series, rows in table.groupby("series", sort=True, observed=True):
+        parts = []
+        for _, row in rows.sort_values("nominal_file_size_bytes").iterrows():
+            size = format_size(int(row["nominal_file_size_bytes"]))
+            if math.isnan(row["ratio_low"]):
+                parts.append(f"{size} {INSUFFICIENT} (n = {row['ratio_n']:.0f})")
+            else:
+                parts.append(f"{size} {row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})")
+        sentences.append(f"{series}, read / write with its 95 % interval: {'; '.join(parts)}.")
+    return sentences
+
+
+def bound_sentences(summary: pd.DataFrame) -> list[str]:
+    """How near each layout came to what links and disks allow, where it came nearest.
+
+    Only worker counts with at least `MIN_SAMPLES` samples are spoken of.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        With the columns of `glusterlab.analysis.limits.with_limits`.
+    """
+    sentences = []
+    known = summary[summary["limit"].notna()]
+    for _, rows in known.groupby(GROUP, observed=True, sort=False):
+        enough = rows[rows["n"] >= MIN_SAMPLES]
+        if enough.empty:
+            sentences.append(f"{_cell(rows.iloc[0])}, {rows['series'].iloc[0]}: {INSUFFICIENT} for a share.")
+            continue
+        many = enough[enough["workers"] == enough["workers"].max()].iloc[0]
+        best = enough.sort_values("share", kind="stable").iloc[-1]
+        text = f"{share_text(*many[['share', 'share_low', 'share_high']])} of what its {many['limit_part']} allow"
+        if best["workers"] != many["workers"]:
+            most = share_text(*best[["share", "share_low", "share_high"]])
+            text += f"; the most, {most} of its {best['limit_part']}, at {worker_count(best['workers'])}"
+        sentences.append(f"{_cell(many)}, {many['series']}, {worker_count(many['workers'])}: {text}.")
+    return sentences
 
 
 def limit_sentences(use: pd.DataFrame, best: pd.DataFrame) -> list[str]:

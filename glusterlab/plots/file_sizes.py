@@ -27,7 +27,7 @@ def written_words(row: pd.Series) -> str:
     >>> here |= {"record_size_bytes": 262144.0, "length": 0.5, "workers": "1 to 96", "files_per_worker": "1"}
     >>> print(written_words(pd.Series(here)))
     iozone: 10 MiB, records of 256 KiB
-    1:200, 0.5 of that length, 1 to 96 workers
+    1:200, 1/2 of that length, 1 to 96 workers
     """
     if not row["tool"]:
         return "not in this campaign"
@@ -41,7 +41,9 @@ def written_words(row: pd.Series) -> str:
         scaled = row["file_size_bytes"] != row["nominal_file_size_bytes"]
         model.append(scale_words([row["scale"]]) if scaled else f"size kept, hardware {scale_words([row['scale']])}")
     if row["length"] != 1:
-        model.append(f"{row['length']:g} of that length" if row["length"] < 1 else f"{row['length']:g} times that long")
+        model.append(
+            f"{_share(row['length'])} of that length" if row["length"] < 1 else f"{row['length']:g} times that"
+        )
     workers = f"{row['workers']} worker{'' if row['workers'] == '1' else 's'}"
     return f"{size}\n{', '.join([*model, workers])}"
 
@@ -53,7 +55,7 @@ def draw_file_sizes(axes: Axes, table: pd.DataFrame) -> None:
     ----------
     axes : matplotlib.axes.Axes
     table : pandas.DataFrame
-        From `glusterlab.analysis.file_sizes.tested_sizes`.
+        From `glusterlab.analysis.file_sizes.file_sizes_table`.
     """
     names = list(dict.fromkeys(table["label"].astype(str)))
     for name, rows in table.groupby("label", sort=False):
@@ -80,6 +82,18 @@ def draw_file_sizes(axes: Axes, table: pd.DataFrame) -> None:
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
     axes.grid(axis="y", color=PALE)
+
+
+def _share(length: float) -> str:
+    """A share as a fraction where it is one.
+
+    Examples
+    --------
+    >>> _share(0.03125), _share(0.4)
+    ('1/32', '0.4')
+    """
+    parts = round(1 / length)
+    return f"1/{parts}" if abs(length * parts - 1) < 1e-9 else f"{length:g}"
 
 
 def _row_name(row: pd.Series) -> str:
@@ -116,7 +130,7 @@ def file_sizes_figure(table: pd.DataFrame, provenance: Provenance, *, title: str
     Parameters
     ----------
     table : pandas.DataFrame
-        From `glusterlab.analysis.file_sizes.tested_sizes`; at least one row.
+        From `glusterlab.analysis.file_sizes.file_sizes_table`; at least one row.
     provenance : Provenance
     title : str
     """

@@ -8,17 +8,20 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from glusterlab.analysis.reading import percent
 from glusterlab.analysis.series import operation_rank
 from glusterlab.plots.style import INK, Provenance, house_style, interval_words, new_figure
 
 CELL_HEIGHT_IN = 0.36
+_DARKEST = 1.35
+"""Share that the darkest colour stands for: above 1, so that numbers can be read on the colours of most shares."""
 
 
 def _cell_text(row: pd.Series) -> str:
-    share = f"{float(row['share']):.0%}".replace("%", " %")
+    share = f"{percent(float(row['share']))} %"
     if math.isnan(float(row["share_low"])):
         return f"{share}\nn = {row['n']}"
-    return f"{share}\n{100 * float(row['share_low']):.0f} to {100 * float(row['share_high']):.0f}"
+    return f"{share}\n{percent(float(row['share_low']))} to {percent(float(row['share_high']))}"
 
 
 def shares_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str) -> Figure:
@@ -40,7 +43,7 @@ def shares_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str) 
     shown = known.assign(low=known["share_low"])
     subtitle = [
         "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
-        f"Below the share: its {interval_words(shown)}. Empty: not measured.",
+        f"Small: {interval_words(shown)}. Empty: not measured.",
     ]
     with house_style():
         figure, grid = new_figure(
@@ -64,7 +67,7 @@ def shares_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str) 
                 annot=texts,
                 fmt="",
                 vmin=0,
-                vmax=1,
+                vmax=_DARKEST,
                 cmap="Blues",
                 cbar=False,
                 linewidths=1.2,

@@ -11,6 +11,7 @@ import pytest
 
 from glusterlab import published
 from glusterlab.analysis import (
+    all_sizes,
     best_workers,
     compare_rows,
     efficiency,
@@ -124,3 +125,41 @@ def test_rows_compare_by_their_samples(make_samples: Make) -> None:
     ratio = compare_rows(summary.iloc[0], summary.iloc[1])
     assert ratio.centre == pytest.approx(2.0)
     assert ratio.has_interval
+
+
+def test_a_number_without_a_layout_stands_beside_all_layouts(make_samples: Make) -> None:
+    rows = make_samples(
+        {(kind, operation, 48): [40.0] * 3 for kind in ("replicate", "disperse") for operation in ("create", "read")},
+        tool="smallfile",
+        nominal=4 << 20,
+        scale=120,
+    )
+    table = efficiency(
+        select(rows, tool="smallfile"), "files_per_s", published.load(PUBLISHED, "supermicro-2017")
+    ).set_index(["type", "operation"])
+    assert table.xs("create", level="operation")["published_any"].tolist() == [5.44, 5.44]
+    assert table.xs("create", level="operation")["published"].isna().all()
+    assert table.xs("read", level="operation")["published"].to_dict() == {"replicate": 13.54, "disperse": 7.5}
+    assert table.xs("read", level="operation")["published_any"].isna().all()
+
+
+def test_small_files_are_bytes_among_all_sizes(make_samples: Make, large_samples: pd.DataFrame) -> None:
+    small = make_samples(
+        {("replicate", operation, 12): [72.0] * 3 for operation in ("create", "read")},
+        tool="smallfile",
+        nominal=4 << 20,
+        scale=120,
+    )
+    # a tool that says nothing of bytes is normalised all the same
+    samples = pd.concat([large_samples, small.assign(throughput_bytes_per_s=math.nan)], ignore_index=True)
+    table = all_sizes(samples, published.load(PUBLISHED, "supermicro-2017"))
+    assert set(table["operation"]) == {"write", "read"}
+    assert table["operation"].tolist() == sorted(table["operation"], reverse=True)
+    row = table[(table["tool"] == "smallfile") & (table["operation"] == "read")].iloc[0]
+    assert row["mean"] == pytest.approx(4 << 20)
+    assert row["full_size_mean"] == pytest.approx(120 * (4 << 20))
+    assert row["published"] == pytest.approx(13.54 * (4 << 20))
+    large = table[(table["tool"] == "iozone") & (table["operation"] == "write") & (table["type"] == "disperse")]
+    assert large["published"].tolist() == [83.68e6]
+    assert len(all_sizes(large_samples, published.load(PUBLISHED, "supermicro-2017"))) == 4
+    assert all_sizes(samples.iloc[:0], published.load(PUBLISHED, "supermicro-2017")).empty

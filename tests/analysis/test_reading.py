@@ -9,14 +9,31 @@ import pandas as pd
 import pytest
 
 from glusterlab import published
-from glusterlab.analysis import Limits, best_workers, efficiency, saturation, select, summarise, use_of_limits
+from glusterlab.analysis import (
+    Limits,
+    best_workers,
+    efficiency,
+    family,
+    read_write_gap,
+    saturation,
+    select,
+    server_advantage,
+    summarise,
+    use_of_limits,
+)
 from glusterlab.analysis.reading import (
+    advantage_sentences,
+    bound_sentences,
+    gap_sentences,
     layout_sentences,
     limit_sentences,
     published_sentences,
     rounded_table,
     saturation_sentences,
+    workers_table,
 )
+
+from ..guide_pools import pools
 
 Make = Callable[..., pd.DataFrame]
 NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
@@ -141,3 +158,80 @@ def test_nothing_measured_gives_no_sentence(
     function: Callable[[pd.DataFrame], list[str]], large_samples: pd.DataFrame
 ) -> None:
     assert function(efficiency_of(large_samples).iloc[:0]) == []
+
+
+def test_limits_stand_in_the_tables_with_the_share_of_them(make_samples: Make) -> None:
+    samples = make_samples({("replicate", "write", 12): [9.0] * 3, ("replicate", "write", 24): [9.9, 10.1]}, scale=1)
+    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    limited = summary.assign(limit=20.0, limit_part="disks", share=summary["mean"] / 20)
+    limited = limited.assign(share_low=limited["low"] / 20, share_high=limited["high"] / 20)
+    rounded = rounded_table(limited, "MB/s", 1.0)
+    assert rounded["limit, MB/s"].tolist() == ["20.0 (disks)"] * 2
+    assert rounded["share of it"].tolist() == ["45 % (45 to 45)", "50 % (insufficient n)"]
+    wide = workers_table(limited, 1.0)
+    assert wide.loc[("write", "4 GiB", "replicate 3x2, RAID 6")].to_dict() == {
+        12: "9.00, 45 %",
+        24: "10.0, 50 % (n = 2)",
+    }
+    assert workers_table(summary, 1.0).iloc[0].tolist() == ["9.00", "10.0 (n = 2)"]
+    assert bound_sentences(limited) == [
+        "write, 4 GiB, replicate 3x2, RAID 6, 12 workers: 45 % (45 to 45) of what its disks allow."
+    ]
+    assert bound_sentences(limited.assign(n=1)) == ["write, 4 GiB, replicate 3x2, RAID 6: insufficient n for a share."]
+    assert bound_sentences(limited.assign(limit=float("nan"))) == []
+
+
+def test_the_nearest_point_to_the_bound_is_told_where_it_is_not_the_last(make_samples: Make) -> None:
+    samples = make_samples({("replicate", "write", 12): [9.0] * 3, ("replicate", "write", 24): [8.0] * 3}, scale=1)
+    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    limited = summary.assign(limit=[10.0, 20.0], limit_part=["client links", "disks"])
+    limited = limited.assign(**dict.fromkeys(("share", "share_low", "share_high"), limited["mean"] / limited["limit"]))
+    (sentence,) = bound_sentences(limited)
+    assert sentence == (
+        "write, 4 GiB, replicate 3x2, RAID 6, 24 workers: 40 % (40 to 40) of what its disks allow; the most, "
+        "90 % (90 to 90) of its client links, at 12 workers."
+    )
+
+
+def test_workers_that_one_curve_lacks_are_empty(make_samples: Make) -> None:
+    samples = make_samples({("replicate", "write", 12): [9.0] * 3, ("disperse", "read", 24): [8.0] * 3})
+    wide = workers_table(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), 1.0)
+    assert wide.to_numpy().tolist() == [["9.00", ""], ["", "8.00"]]
+    assert wide.index.get_level_values("operation").tolist() == ["write", "read"]
+    assert workers_table(summarise(select(samples.iloc[:0], tool="iozone"), "throughput_bytes_per_s"), 1.0).empty
+
+
+def test_servers_are_told_with_their_ratio_and_the_guides() -> None:
+    stated = pd.DataFrame(
+        {"type": "disperse", "kind": "jbod", "operation": ["write"], "nominal_file_size_bytes": 4 << 30, "ratio": 1.82}
+    )
+    table = server_advantage(family(efficiency_of(pools()), "disperse", "jbod"), stated)
+    write, read = advantage_sentences(table)[::-1]
+    assert write.startswith(
+        "write, 4 GiB, a disk of disperse 12x(4+2), JBOD against one of disperse 24x(4+2), JBOD: 1.82 times the "
+        "throughput (95 % interval 1.7"
+    )
+    assert write.endswith("; n = 3, at 48 and 48 workers); the guide: 1.82.")
+    assert read.endswith("workers).")
+    few = server_advantage(family(efficiency_of(pools(spread=(1.0,))), "disperse", "jbod"), stated)
+    assert advantage_sentences(few)[1].endswith(": insufficient n (n = 1, at 48 and 48 workers); the guide: 1.82.")
+    assert advantage_sentences(table.iloc[:0]) == []
+
+
+def test_the_gap_is_told_size_by_size() -> None:
+    (sentence,) = gap_sentences(
+        read_write_gap(efficiency_of(pools({"write": {"replicate": 10e6}, "read": {"replicate": 20e6}})))
+    )
+    assert sentence == "replicate 3x2, RAID 6, read / write with its 95 % interval: 4 GiB 2.00 (1.91 to 2.09)."
+    (sentence,) = gap_sentences(
+        read_write_gap(
+            efficiency_of(pools({"write": {"replicate": 1e6}, "read": {"replicate": 1e6}}, spread=(1.0, 1.0)))
+        )
+    )
+    assert sentence.endswith("4 GiB insufficient n (n = 2).")
+
+
+def test_a_number_for_any_layout_is_told_so(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "create", 12): [3.0, 3.2, 3.4]}, tool="smallfile", nominal=4 << 20, scale=120)
+    (sentence,) = published_sentences(efficiency_of(samples, "files_per_s"), "files/s per disk", 1.0)
+    assert ", the guide, for any layout, 5.44: ratio 0.98 (" in sentence

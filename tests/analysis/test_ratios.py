@@ -1,0 +1,141 @@
+"""Standard against dense servers, reads against writes: known ratios, their counterparts, and what is stated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from glusterlab import published
+from glusterlab.analysis import (
+    efficiency,
+    family,
+    read_write_gap,
+    select,
+    server_advantage,
+    standard_servers,
+    stated_ratios,
+)
+from glusterlab.spec.claims import Claims, load_claims
+
+from ..guide_pools import LARGE, SERIES, chosen, pools
+
+Make = Callable[..., pd.DataFrame]
+FOLDER = Path(__file__).parents[2] / "raw" / "published"
+NUMBERS = published.load(FOLDER, "supermicro-2017")
+
+
+@pytest.fixture(scope="module")
+def claims() -> Claims:
+    return load_claims(FOLDER / "supermicro-2017" / "claims.yaml")
+
+
+def large(samples: pd.DataFrame | None = None) -> pd.DataFrame:
+    rows = chosen(pools() if samples is None else samples)
+    return efficiency(rows, "throughput_bytes_per_s", NUMBERS)
+
+
+def test_the_advantage_is_that_of_the_disks(claims: Claims) -> None:
+    table = server_advantage(family(large(), "disperse", "jbod"), stated_ratios(claims, "F8"))
+    assert table["server_model"].tolist() == ["standard", "dense"] * 2
+    standard = table[table["server_model"] == "standard"].set_index("operation")
+    assert standard.loc["write", "ratio"] == pytest.approx(83.68 / 46)
+    assert standard.loc["read", "ratio"] == pytest.approx(108 / 64.7)
+    assert (standard["ratio_low"] < standard["ratio"]).all()
+    assert (standard["ratio"] < standard["ratio_high"]).all()
+    assert set(standard["ratio_to"]) == {SERIES["disperse-dense"]}
+    assert standard["ratio_n"].tolist() == [3, 3]
+    assert standard["published_ratio"].to_dict() == {"write": 1.82, "read": 1.67}
+    assert table[table["server_model"] == "dense"][["ratio", "published_ratio"]].isna().all(axis=None)
+
+
+def test_the_guides_ratios_are_of_their_figure_and_family(claims: Claims) -> None:
+    nine = server_advantage(family(large(), "replicate", "raid6"), stated_ratios(claims, "F9"))
+    stated = nine.dropna(subset="published_ratio").set_index("operation")["published_ratio"]
+    assert stated.to_dict() == {"write": 1.6, "read": 1.21}
+    other = server_advantage(family(large(), "disperse", "raid6"), stated_ratios(claims, "F9"))
+    assert other["ratio"].notna().sum() == 2
+    assert other["published_ratio"].isna().all()
+    assert stated_ratios(claims, "F18").empty
+    assert server_advantage(family(large(), "disperse", "jbod"))["published_ratio"].isna().all()
+
+
+def test_a_ratio_that_is_not_of_servers_is_not_stated_for_them(claims: Claims) -> None:
+    # F24: 81 % more on a replicated volume than on a dispersed one
+    assert any(claim.kind == "ratio" and "F24" in claim.figure for claim in claims.claims)
+    assert stated_ratios(claims, "F24").empty
+
+
+def test_two_samples_have_a_ratio_without_an_interval() -> None:
+    table = server_advantage(family(large(pools(spread=(0.99, 1.01))), "disperse", "jbod"))
+    row = table[(table["server_model"] == "standard") & (table["operation"] == "write")].iloc[0]
+    assert row["ratio"] == pytest.approx(83.68 / 46)
+    assert math.isnan(row["ratio_low"])
+    assert row["ratio_n"] == 2
+
+
+def test_one_kind_of_server_is_no_comparison() -> None:
+    samples = pools()
+    only = samples[samples["server_model"] == "dense"]
+    assert server_advantage(family(large(only), "disperse", "jbod")).empty
+    assert server_advantage(family(large(), "distribute", "jbod")).empty
+
+
+def test_an_operation_that_one_kind_lacks_stays_without_a_ratio() -> None:
+    samples = pools()
+    samples = samples[~((samples["server_model"] == "dense") & (samples["operation"] == "read"))]
+    table = server_advantage(family(large(samples), "disperse", "jbod")).set_index(["operation", "server_model"])
+    assert table["ratio"].notna().sum() == 1
+    assert math.isnan(table.loc[("read", "standard"), "ratio"])
+    assert table.loc[("read", "standard"), "ratio_to"] == ""
+
+
+def test_accesses_are_compared_each_with_its_own() -> None:
+    native = pools()
+    nfs = native.assign(
+        access="nfs",
+        cell_id=native["cell_id"] + "-nfs",
+        throughput_bytes_per_s=native["throughput_bytes_per_s"].where(native["server_model"] == "dense", 1e6),
+    )
+    table = server_advantage(family(large(pd.concat([native, nfs], ignore_index=True)), "disperse", "jbod"))
+    standard = table[(table["server_model"] == "standard") & (table["operation"] == "write")].set_index("access")
+    assert standard.loc["native", "ratio"] == pytest.approx(83.68 / 46)
+    assert standard.loc["nfs", "ratio"] == pytest.approx((1e6 / 72) / (46e6 / 200), rel=1e-3)
+
+
+def test_standard_servers_are_those_of_that_name() -> None:
+    samples = pools()
+    assert set(standard_servers(samples)["server_model"]) == {"standard"}
+    assert standard_servers(samples[samples["server_model"] == "dense"]).empty
+
+
+@pytest.mark.parametrize("name", ["", "box"])
+def test_a_cluster_that_knows_neither_kind_keeps_all_its_servers(name: str) -> None:
+    samples = pools().assign(server_model=name)
+    assert len(standard_servers(samples)) == len(samples)
+
+
+def test_the_gap_is_of_reads_to_writes_of_the_same_size() -> None:
+    small = pools(
+        {"create": {"replicate": 2.0, "disperse": 3.0}, "read": {"replicate": 8.0, "disperse": 3.0}},
+        tool="smallfile",
+        nominal=32768,
+        scale=20,
+    )
+    table = pd.concat([efficiency(chosen(small, "smallfile"), "files_per_s", NUMBERS), large()], ignore_index=True)
+    gap = read_write_gap(table).set_index(["series", "nominal_file_size_bytes"])
+    assert gap.loc[(SERIES["replicate"], 32768), "ratio"] == pytest.approx(4.0)
+    assert gap.loc[(SERIES["disperse"], 32768), "ratio"] == pytest.approx(1.0)
+    expected = LARGE["read"]["replicate"] / LARGE["write"]["replicate"]
+    assert gap.loc[(SERIES["replicate"], 4 << 30), "ratio"] == pytest.approx(expected)
+    assert gap.loc[(SERIES["disperse"], 32768), "ratio_low"] < 1 < gap.loc[(SERIES["disperse"], 32768), "ratio_high"]
+
+
+def test_what_was_only_read_has_no_gap(make_samples: Make) -> None:
+    rows = select(
+        make_samples({("disperse", "read", 12): [1.0] * 3, ("replicate", "write", 12): [1.0] * 3}), tool="iozone"
+    )
+    assert read_write_gap(efficiency(rows, "throughput_bytes_per_s", NUMBERS)).empty

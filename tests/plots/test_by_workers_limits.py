@@ -1,0 +1,170 @@
+"""Curves by workers beside their limits: what is drawn is what the table says, and every line has its name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from glusterlab.analysis import summarise
+from glusterlab.plots import shares_figure, workers_and_limits_figure
+from glusterlab.plots.style import Provenance
+
+from ..guide_pools import LAYOUTS, SERIES, chosen, pools
+from .test_figures import assert_inside_page, lines_of, words
+
+Make = Callable[..., pd.DataFrame]
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
+MB = {"unit": "MB/s", "factor": 1e-6}
+GEOMETRIES = [str(shape[2]) for shape in LAYOUTS.values()]
+
+
+def curves(spread: tuple[float, ...] = (0.98, 1.0, 1.02), scale: int = 200, workers: tuple[int, ...] = (1, 12, 48)):
+    """Six layouts over workers with a limit that is twice the mean at the most workers."""
+    level = {1: 0.1, 12: 0.95, 48: 1.0}
+    samples = []
+    for count in workers:
+        rows = pools(workers=count, spread=spread, scale=scale)
+        samples.append(rows.assign(throughput_bytes_per_s=rows["throughput_bytes_per_s"] * level[count]))
+    summary = summarise(chosen(pd.concat(samples, ignore_index=True)), "throughput_bytes_per_s")
+    return with_limit(summary, summary.groupby(["series", "operation"])["mean"].transform("max") * 2)
+
+
+def with_limit(summary: pd.DataFrame, limit: pd.Series, source: str = "") -> pd.DataFrame:
+    shares = {
+        name: summary[column] / limit
+        for name, column in (("share", "mean"), ("share_low", "low"), ("share_high", "high"))
+    }
+    return summary.assign(limit=limit, limit_part="disks", limit_source=source, **shares)
+
+
+def panels(figure: Figure) -> dict[str, Axes]:
+    return {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")}
+
+
+def test_each_family_has_its_panels_with_curves_and_limits() -> None:
+    summary = curves()
+    figure = workers_and_limits_figure(summary, TESTBED, title="F5", note="A note.", **MB)
+    assert set(panels(figure)) == {
+        f"{operation}, {family}"
+        for operation in ("write", "read")
+        for family in ("replicate on RAID 6", "disperse on RAID 6", "disperse on JBOD")
+    }
+    axes = panels(figure)["write, disperse on JBOD"]
+    ((x, y),) = lines_of(axes, "disperse 12x(4+2), JBOD")
+    assert x.tolist() == [1, 12, 48]
+    assert y * 200 / 72 == pytest.approx([8.368, 79.496, 83.68])
+    limits = [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
+    tops = sorted(float(np.asarray(line.get_ydata())[-1]) for line in limits)
+    assert tops == pytest.approx(sorted([2 * 83.68 * 72 / 200, 2 * 46 * 144 / 200]))
+    assert all(line.get_linestyle() == "--" for line in limits)
+    assert axes.get_ylim()[1] > max(tops)
+    shown = words(figure)
+    for geometry in GEOMETRIES:
+        assert geometry in shown
+    assert shown.count("limit:\ndisks") == 12
+    assert "A note." in shown
+    assert "as the cluster file states them" in shown
+    assert "× 200: as the full-size" in shown
+    assert_inside_page(figure)
+
+
+def test_names_do_not_lie_over_each_other() -> None:
+    figure = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
+    figure.canvas.draw()
+    for axes in panels(figure).values():
+        boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+        assert len(boxes) == 4
+        assert all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
+
+
+def test_rings_mark_saturation_as_in_other_figures_by_workers() -> None:
+    figure = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
+    rings = [line for line in panels(figure)["read, disperse on JBOD"].get_lines() if line.get_markersize() == 12]
+    assert [np.asarray(ring.get_xdata()).tolist() for ring in rings] == [[12.0], [12.0]]
+
+
+def test_without_limits_only_the_curves_are_drawn() -> None:
+    summary = curves()
+    for bare in (summary.drop(columns="limit"), summary.assign(limit=float("nan"), limit_part="")):
+        figure = workers_and_limits_figure(bare, TESTBED, title="F5", **MB)
+        assert "limit" not in words(figure)
+        assert "Dashed" not in words(figure)
+        assert_inside_page(figure)
+
+
+def test_a_baseline_that_measured_the_limits_is_named() -> None:
+    summary = curves()
+    figure = workers_and_limits_figure(with_limit(summary, summary["limit"], "bare"), TESTBED, title="F5", **MB)
+    assert "measured by the baseline bare" in words(figure)
+
+
+def test_real_hardware_has_no_second_axis() -> None:
+    figure = workers_and_limits_figure(curves(scale=1), REAL, title="F5", **MB)
+    assert "×" not in words(figure)
+    assert "scale model" not in words(figure)
+    assert_inside_page(figure)
+
+
+def test_few_samples_have_no_interval_and_no_ring() -> None:
+    figure = workers_and_limits_figure(curves(spread=(1.0,)), TESTBED, title="F5", **MB)
+    assert "insufficient n" in words(figure)
+    assert "no ring: none seen, or n below 3." in words(figure)
+    assert not [line for axes in figure.axes for line in axes.get_lines() if line.get_markersize() == 12]
+    assert_inside_page(figure)
+
+
+def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
+    samples = pd.concat(
+        [
+            pools(workers=count).assign(access=access, cell_id=f"{access}-{count}-")
+            for access in ("native", "nfs")
+            for count in (1, 12)
+        ]
+    )
+    samples["cell_id"] += samples["layout"] + samples["operation"]
+    summary = summarise(chosen(samples), "throughput_bytes_per_s")
+    figure = workers_and_limits_figure(summary, TESTBED, title="F5", **MB)
+    axes = panels(figure)["write, disperse on JBOD"]
+    faces = {
+        str(line.get_label()): line.get_markerfacecolor()
+        for line in axes.get_lines()
+        if "JBOD" in str(line.get_label())
+    }
+    assert {label: face == "white" for label, face in faces.items()} == {
+        "disperse 12x(4+2), JBOD, native": False,
+        "disperse 12x(4+2), JBOD, nfs": True,
+        "disperse 24x(4+2), JBOD, native": False,
+        "disperse 24x(4+2), JBOD, nfs": True,
+    }
+    assert len(figure.legends[0].get_texts()) == 12
+    assert_inside_page(figure)
+
+
+def test_shares_are_in_the_cells_with_their_interval() -> None:
+    summary = curves()
+    figure = shares_figure(summary, TESTBED, title="Shares")
+    write, read = figure.axes[:2]
+    assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
+    cells = [text.get_text() for text in write.texts]
+    assert len(cells) == 18
+    assert cells[:3] == ["5.0 %\n4.8 to 5.2", "48 %\n45 to 50", "50 %\n48 to 52"]
+    assert [tick.get_text() for tick in write.get_xticklabels()] == ["1", "12", "48"]
+    assert [tick.get_text() for tick in write.get_yticklabels()] == sorted(SERIES.values())
+    assert_inside_page(figure)
+
+
+def test_cells_that_were_not_measured_are_empty_and_few_samples_are_told() -> None:
+    summary = curves(spread=(1.0, 1.0))
+    summary = summary[~((summary["type"] == "replicate") & (summary["workers"] == 12))]
+    figure = shares_figure(summary, REAL, title="Shares")
+    cells = [text.get_text() for text in figure.axes[0].texts]
+    assert sorted(set(cells) - {""}) == ["48 %\nn = 2", "5.0 %\nn = 2", "50 %\nn = 2"]
+    assert sum(cell != "" for cell in cells) == 16
+    assert "insufficient n" in words(figure)

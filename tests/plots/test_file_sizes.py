@@ -1,0 +1,81 @@
+"""The figure of file sizes: the guide's line, what is off it, and what is written beside."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import file_sizes_table
+from glusterlab.analysis.file_sizes import WRITTEN
+from glusterlab.plots import file_sizes_figure
+from glusterlab.plots.style import Provenance
+from glusterlab.published import load_file_sizes
+
+from .test_figures import assert_inside_page, words
+
+GUIDE = Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017"
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
+NAN = float("nan")
+ROWS = [
+    ("iozone", 4 << 30, 10 << 20, 262144.0, 200.0, 0.5, "1 to 96", "1"),
+    ("iozone", 128 << 20, 2560 << 10, 81920.0, 200.0, 4.0, "1 to 24", "1"),
+    ("smallfile", 32 << 10, 32 << 10, NAN, 34.0, 1.0, "1 to 48", "5 to 40"),
+]
+
+
+def table(rows: list[tuple[object, ...]]) -> pd.DataFrame:
+    written = pd.DataFrame.from_records(rows, columns=[*WRITTEN, "workers", "files_per_worker"])
+    return file_sizes_table(load_file_sizes(GUIDE), written)
+
+
+def test_sizes_stand_on_a_logarithmic_line_and_32_kb_off_it() -> None:
+    figure = file_sizes_figure(table(ROWS), TESTBED, title="F4")
+    axes = figure.axes[0]
+    assert axes.get_xscale() == "log"
+    dots = {
+        float(np.asarray(line.get_xdata())[0]): float(np.asarray(line.get_ydata())[0])
+        for line in axes.get_lines()
+        if line.get_marker() == "o"
+    }
+    assert dots == {32 << 10: 0, 4 << 20: 1, 128 << 20: 2, 4 << 30: 3, 128 << 30: 4}
+    (line,) = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
+    x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+    assert np.log2(x) == pytest.approx([17, 37])
+    assert y.tolist() == [0, 4]
+    squares = {float(np.asarray(line.get_xdata())[0]) for line in axes.get_lines() if line.get_marker() == "s"}
+    assert squares == {10 << 20, 2560 << 10, 32 << 10}
+    assert_inside_page(figure)
+
+
+def test_what_is_written_is_told_with_scale_and_length() -> None:
+    shown = words(file_sizes_figure(table(ROWS), TESTBED, title="F4"))
+    assert "iozone: 10 MiB, records of 256 KiB\n1:200, 1/2 of that length, 1 to 96 workers" in shown
+    assert "1:200, 4 times that, 1 to 24 workers" in shown
+    assert "smallfile: 32 KiB, 5 to 40 files per worker\nsize kept, hardware 1:34, 1 to 48 workers" in shown
+    assert shown.count("not in this campaign") == 2
+    assert "JPEG or small document file" in shown
+    assert "scale model 1:34 and 1:200 on one machine" in shown
+
+
+def test_sizes_of_the_campaign_alone_and_two_ways_of_one_size() -> None:
+    rows = [
+        *ROWS,
+        ("iozone", 1 << 30, 1 << 30, NAN, 1.0, 1.0, "1", "1"),
+        ("iozone", 4 << 30, 4 << 30, NAN, 1.0, 1.0, "6", "1"),
+    ]
+    figure = file_sizes_figure(table(rows), REAL, title="F4")
+    shown = words(figure)
+    assert "iozone: 1 GiB\n1 worker" in shown
+    assert "iozone: 4 GiB\n6 workers" in shown
+    assert "scale model" not in shown
+    assert_inside_page(figure)
+
+
+def test_a_campaign_that_writes_none_of_them_still_has_the_guides() -> None:
+    figure = file_sizes_figure(table([]), REAL, title="F4")
+    assert words(figure).count("not in this campaign") == 5
+    assert_inside_page(figure)
