@@ -1,0 +1,251 @@
+"""Claims of a study: the committed ones against the guide and against figures.csv, and what is wrong named by line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from glusterlab import published
+from glusterlab.errors import SpecError, UsageError
+from glusterlab.spec.claims import NEEDS, RELATIONS, Claims, load_claims, published_file
+from glusterlab.spec.formula import read_formula
+from glusterlab.spec.load import MAX_BYTES
+from glusterlab.units import parse_size
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "raw" / "published"
+GUIDE = ROOT.parent / "shared" / "seeds" / "000_783183910eafa86f.txt"
+
+TEXT = """\
+schema_version: 1
+study: a-study
+document: A study
+layouts:
+  copies: {type: replicate, geometry: 3x2, kind: raid6, server_model: standard}
+  fragments: {type: disperse, geometry: 12x(4+2), kind: jbod}
+claims:
+- id: twice
+  section: A chapter / A section
+  figure: [F1, T2]
+  paraphrase: One is twice the other.
+  kind: ratio
+  published: {relation: equals, value: 2.0, words: twice}
+  cells: {tool: iozone, operation: [write, read], size: 4 GiB}
+  of: {layout: copies}
+  to: {layout: fragments}
+  needs: nfs
+- id: sum
+  section: A chapter
+  paraphrase: Two and two are four.
+  kind: arithmetic
+  published: {relation: equals, value: 4, unit: apples, words: four}
+  formula: {add: [2, 2]}
+  contradicts:
+  - claim: twice
+    why: It is not.
+"""
+
+
+@pytest.fixture(scope="module")
+def guide() -> Claims:
+    return load_claims(published_file(FOLDER, "supermicro-2017"))
+
+
+def plain(text: str) -> str:
+    """Text without marks, dashes and case, for a search."""
+    return re.sub(r"\s+", " ", text.lower().replace("–", "-").replace("—", "-").replace("*", ""))
+
+
+def test_the_guide_has_claims_of_every_kind_chapter_and_condition(guide: Claims) -> None:
+    assert len(guide.claims) >= 60
+    assert {claim.kind for claim in guide.claims} == set(RELATIONS)
+    assert {need for claim in guide.claims for need in claim.needs} == set(NEEDS)
+    assert len({claim.chapter for claim in guide.claims}) == 13
+    figures = {figure for claim in guide.claims for figure in claim.figure}
+    without_a_number = {1, 5, 7, 16, 34, 35, 40, 41, 43, 45, 48}
+    assert {f"T{n}" for n in range(1, 5)} <= figures
+    assert {f"F{n}" for n in range(1, 56)} - figures <= {f"F{n}" for n in without_a_number}
+
+
+def test_the_guide_contradicts_itself_in_both_directions(guide: Claims) -> None:
+    pairs = guide.contradictions()
+    assert len(pairs) >= 20
+    assert all(one.id != other.id and why.endswith(".") for one, other, why in pairs)
+    assert len({frozenset((one.id, other.id)) for one, other, _ in pairs}) == len(pairs)
+
+
+@pytest.mark.skipif(not GUIDE.is_file(), reason="the guide's text is not beside the project")
+def test_words_and_headings_stand_in_the_guide_and_sentences_are_not_copied(guide: Claims) -> None:
+    text = GUIDE.read_text()
+    whole, headings = plain(text), {plain(line.strip("# ").strip()) for line in text.splitlines()}
+    words = whole.split()
+    runs = {tuple(words[n : n + 8]) for n in range(len(words) - 7)}
+    for claim in guide.claims:
+        assert plain(claim.published.words) in whole, claim.id
+        assert {plain(part) for part in claim.section.split(" / ")} <= headings, claim.id
+        for sentence in (claim.paraphrase, claim.reading, *(other.why for other in claim.contradicts)):
+            said = plain(sentence).split()
+            assert not {tuple(said[n : n + 8]) for n in range(len(said) - 7)} & runs, claim.id
+
+
+def test_claims_and_figures_csv_state_the_same_numbers(guide: Claims) -> None:
+    table = published.load(FOLDER, "supermicro-2017")
+    stated = set()
+    for claim in guide.claims:
+        if claim.kind != "value" or claim.cells is None or claim.id == "files-4mb-write-raid6":
+            continue  # that one reads a number of a layout that was not tested for another
+        cells, factor = claim.cells, 1e6 if claim.published.unit.startswith("MB") else 1.0
+        assert cells.layout
+        assert cells.operation
+        assert cells.size
+        assert isinstance(claim.published.value, float)
+        layout = guide.layouts[cells.layout[0]]
+        where = (layout.type, layout.geometry or "", layout.kind, cells.operation[0], cells.size[0])
+        stated.add((claim.figure[0][1:], *where, round(claim.published.value * factor, 6)))
+    columns = ["figure", "type", "geometry", "backing", "operation", "nominal_file_size_bytes"]
+    rows = {(*row[:6], round(row[6], 6)) for row in table[[*columns, "value"]].itertuples(index=False, name=None)}
+    assert stated == rows
+    assert (table["access"] == "native").all()
+
+
+def test_claims_and_the_csv_of_table_2_state_the_same_numbers(guide: Claims) -> None:
+    table = pd.read_csv(FOLDER / "supermicro-2017" / "table2.csv")
+    by_id = {claim.id: claim for claim in guide.claims}
+    assert by_id["video-throughput-table"].computed() == [table["throughput_mb_per_s"].max()]
+    latency = table["latency_ms"]
+    assert by_id["video-latency-1000"].published.value == latency.iloc[-1]
+    assert by_id["video-ramp-until-900"].computed() == pytest.approx([latency.iloc[:-1].diff().max()])
+    area = (latency.iloc[1:-1].sum() + (latency.iloc[0] + latency.iloc[-1]) / 2) * 100 / 1000
+    assert by_id["video-response-time-sum"].computed() == pytest.approx([area])
+
+
+def test_a_file_is_read(tmp_path: Path) -> None:
+    (tmp_path / "claims.yaml").write_text(TEXT)
+    claims = load_claims(tmp_path / "claims.yaml")
+    twice, total = claims.claims
+    assert (twice.chapter, twice.figure, twice.needs) == ("A chapter", ("F1", "T2"), ("nfs",))
+    assert twice.cells is not None
+    assert (twice.cells.size, twice.cells.operation) == ((parse_size("4 GiB"),), ("write", "read"))
+    assert total.computed() == [4.0]
+    assert claims.contradictions() == [(total, twice, "It is not.")]
+    assert claims.by_id("sum") is total
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key", "message"),
+    [
+        ("kind: ratio", "kind: ratios", "claims.0.kind", "did you mean 'ratio'?"),
+        ("relation: equals, value: 2.0", "relation: more, value: 2.0", "claims.0.published.relation", "of kind ratio"),
+        ("relation: equals, value: 2.0", "relation: equal, value: 2.0", "claims.0.published.relation", "'equals'"),
+        ("value: 2.0", "value: 0.5", "claims.0.published.value", "turn 'of' and 'to' round"),
+        ("value: 2.0", "value: '2,0'", "claims.0.published.value", "a number, found '2,0'"),
+        ("value: 2.0", "value: true", "claims.0.published.value", "a number or a short text"),
+        ("value: 2.0", "value: .inf", "claims.0.published.value", "a number or a short text"),
+        ("value: 2.0", "value: .nan", "claims.0.published.value", "a number or a short text"),
+        ("value: 2.0, ", "", "claims.0.published", "a number, found nothing"),
+        ("value: 2.0", "value: 2.0, high: 3.0", "claims.0.published.high", "the relation between"),
+        ("equals, value: 2.0", "between, value: 2.0", "claims.0.published", "the relation between"),
+        ("equals, value: 2.0", "between, value: 2.0, high: 1.5", "claims.0.published.high", "more than 2"),
+        ("equals, value: 2.0", "up to, value: 2.0", "claims.0", "quantifier: largest"),
+        ("words: twice", "word: twice", "claims.0.published.word", "did you mean 'words'?"),
+        ("size: 4 GiB", "size: 4 Gib", "claims.0.cells.size", "expected a size in B, kB"),
+        ("size: 4 GiB", "size: '4,0 GiB'", "claims.0.cells.size", "expected something like '20 MiB'"),
+        ("size: 4 GiB", "sizes: 4 GiB", "claims.0.cells.sizes", "did you mean 'size'?"),
+        ("layout: copies", "layout: copis", "claims.0.of.layout", "did you mean 'copies'?"),
+        ("  of: {layout: copies}\n", "", "claims.0", "'of' and 'to' together"),
+        ("figure: [F1, T2]", "figure: [F1, Figure 2]", "claims.0.figure.1", "text of the form"),
+        ("figure: [F1, T2]", "figure: F01", "claims.0.figure", "text of the form"),
+        ("needs: nfs", "needs: nsf", "claims.0.needs", "found 'nsf'"),
+        ("id: sum", "id: twice", "claims.1.id", "found 'twice' twice"),
+        ("id: sum", "id: The Sum", "claims.1.id", "text of the form"),
+        ("claim: twice", "claim: twise", "claims.1.contradicts.0.claim", "did you mean 'twice'?"),
+        ("claim: twice", "claim: sum", "claims.1.contradicts.0.claim", "cannot contradict itself"),
+        ("{add: [2, 2]}", "{sum: [2, 2]}", "claims.1.formula.sum", "unknown operator"),
+        ("{add: [2, 2]}", "{add: [2]}", "claims.1.formula.add", "a list of two or more"),
+        ("{add: [2, 2]}", "{divide: [2, 2, 2]}", "claims.1.formula.divide", "a list of two, found 3"),
+        ("{add: [2, 2]}", "{divide: [2, 0]}", "claims.1.formula", "divides by 0"),
+        ("{add: [2, 2]}", "{add: [2, {add: [2, two]}]}", "claims.1.formula.add.1.add.1", "found 'two'"),
+        ("{add: [2, 2]}", "2 + 2", "claims.1.formula", "found '2 + 2'"),
+        ("{add: [2, 2]}", "[]", "claims.1.formula", "an empty list"),
+        ("  formula: {add: [2, 2]}\n", "", "claims.1", "a formula for a claim of kind arithmetic"),
+        ("kind: arithmetic", "kind: fact", "claims.1.published.relation", "one of is"),
+        ("type: replicate", "type: mirror", "layouts.copies.type", "expected one of distribute"),
+        ("server_model: standard", "server_model: r740", "layouts.copies.server_model", "expected one of standard"),
+        ("schema_version: 1", "schema_version: 2", "schema_version", "install a newer glusterlab"),
+        ("study: a-study\n", "", "study", "this key is required"),
+        ("claims:\n", "claims: none\nmore:\n", "claims", "expected a list of claims, found 'none'"),
+    ],
+)
+def test_what_is_wrong_is_named_by_line_and_key(tmp_path: Path, old: str, new: str, key: str, message: str) -> None:
+    assert old in TEXT
+    path = tmp_path / "claims.yaml"
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(SpecError) as caught:
+        load_claims(path)
+    first = str(caught.value).splitlines()[0]
+    assert message in first
+    assert first.startswith(f"{path}:{caught.value.line}: {key}: ")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [("kind: ratio", "kind: ratios", 12), ("layout: fragments", "layout: fragment", 16), ("[2, 2]", "[2]", 23)],
+)
+def test_the_line_is_that_of_the_slip(tmp_path: Path, old: str, new: str, line: int) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_text(TEXT.replace(old, new, 1))
+    with pytest.raises(SpecError) as caught:
+        load_claims(path)
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "an empty file"),
+        (TEXT[: len(TEXT) // 2].encode() + b"  of: {layo", "this is not YAML"),
+        (b"\x7fELF\0\0\1", "a binary file"),
+        (TEXT.encode("utf-16"), "a binary file"),
+        ("schema_version: 1\nstudy: é\n".encode("latin-1"), "not: save the file as UTF-8"),
+        (b"# x\n" * (MAX_BYTES // 4 + 1), "at most 256 KiB"),
+        (b"[1, 2]", "a mapping of keys"),
+        (b"schema_version: 1\nstudy: s\ndocument: d\nclaims: []\n", "at least 1"),
+        (b"a: &a [1]\nb: " + b"[*a, " * 60 + b"]" * 60, "nested too deeply"),
+    ],
+)
+def test_files_that_are_no_claims_are_told(tmp_path: Path, content: bytes, message: str) -> None:
+    path = tmp_path / "claims.yaml"
+    path.write_bytes(content)
+    with pytest.raises(SpecError, match=re.escape(message)):
+        load_claims(path)
+
+
+def test_a_study_without_claims_names_those_that_have_some(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"found no such file; those of .*supermicro-2017.* are there"):
+        published_file(FOLDER, "unknown")
+    with pytest.raises(UsageError, match="none of any study"):
+        published_file(tmp_path, "unknown")
+
+
+def test_an_unknown_claim_names_the_nearest(guide: Claims) -> None:
+    with pytest.raises(UsageError, match="did you mean 'throughput-write-peak'"):
+        guide.by_id("throughput-write-peek")
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        ({"subtract": [5, 3]}, 2.0),
+        ({"multiply": [2, 3, 4]}, 24.0),
+        ({"percent_more": [13.54, 7.5]}, 80.533333),
+        ({"largest": [1, {"add": [1, 1]}]}, 2.0),
+        ({"smallest": [3, 2, 1]}, 1.0),
+    ],
+)
+def test_formulas(formula: object, value: float) -> None:
+    read = read_formula(formula)
+    assert not isinstance(read, float)
+    assert read.value() == pytest.approx(value)
