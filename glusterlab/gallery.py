@@ -1,8 +1,9 @@
 """The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
 
-Beside pictures and CSV a notebook may leave ``<name>.json`` with ``title``, ``caption`` and ``alt``; without it the
-file name speaks. With a ``reason`` in it, this is a figure or table that the campaign does not measure. The page holds
-no date: the same files give the same bytes.
+A section of the page is a notebook, in the order of their names; its title and question are the first heading and
+paragraph of the executed notebook. Beside pictures and CSV a notebook may leave ``<name>.json`` with ``title``,
+``caption`` and ``alt``; without it the file name speaks. With a ``reason`` in it, this is a figure or table that the
+campaign does not measure. The page holds no date: the same files give the same bytes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Figure:
         Of its files, without suffix.
     label : str
         ``Figure 5``, ``Table 3``; empty where it is the project's own.
+    short : str
+        ``F5``, ``T3``; empty likewise.
     picture : str
         The file shown: SVG, or PNG where there is none; empty for a table.
     files : tuple of str
@@ -45,6 +48,7 @@ class Figure:
 
     name: str
     label: str
+    short: str
     title: str
     caption: str
     alt: str
@@ -62,6 +66,30 @@ class NotMeasured:
     label: str
     title: str
     reason: str
+    notebook: str = ""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What one notebook made.
+
+    Attributes
+    ----------
+    name : str
+        Of the notebook; empty for what no known notebook made.
+    title : str
+    question : str
+        What the notebook asks; may be empty.
+    figures : tuple of Figure
+        Figures and tables.
+    missing : tuple of NotMeasured
+    """
+
+    name: str
+    title: str
+    question: str
+    figures: tuple[Figure, ...]
+    missing: tuple[NotMeasured, ...]
 
 
 _WORDS = {"fig": "Figure", "tab": "Table"}
@@ -89,7 +117,7 @@ def collect(
         caption = _caption(folder / f"{name}.json")
         title = str(caption.get("title") or output.words)
         if caption.get("reason"):
-            missing.append(NotMeasured(label, title, str(caption["reason"])))
+            missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", "")))
             continue
         pictures = [f"{name}.{suffix}" for suffix in PICTURES if (folder / f"{name}.{suffix}").is_file()]
         numbers = folder / f"{name}.csv"
@@ -102,6 +130,7 @@ def collect(
             Figure(
                 name=name,
                 label=label,
+                short=output.label,
                 title=title,
                 caption=str(caption.get("caption") or ""),
                 alt=str(caption.get("alt") or f"{label}: {title}".removeprefix(": ")),
@@ -112,7 +141,69 @@ def collect(
                 earlier=files[0] in earlier,
             )
         )
-    return figures, missing
+    # of the project's own, what is drawn goes before what is told
+    return sorted(figures, key=lambda figure: not figure.label and not figure.picture), missing
+
+
+def chapters(folder: Path, figures: Collection[Figure], missing: Collection[NotMeasured]) -> list[Chapter]:
+    """Figures and what is missing by notebook; what no known notebook made comes last.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+        With the executed notebooks in ``notebooks/``, where they are.
+    figures : collection of Figure
+    missing : collection of NotMeasured
+    """
+    names = {figure.notebook for figure in figures} | {entry.notebook for entry in missing}
+    found = []
+    for name in sorted(names, key=lambda name: (not name, name)):
+        title, question = _opening(folder / "notebooks" / f"{name}.ipynb") if name else ("", "")
+        found.append(
+            Chapter(
+                name=name,
+                title=title or name.lstrip("0123456789-").replace("-", " ").capitalize() or "Other figures",
+                question=question,
+                figures=tuple(figure for figure in figures if figure.notebook == name),
+                missing=tuple(entry for entry in missing if entry.notebook == name),
+            )
+        )
+    return found
+
+
+def _opening(path: Path) -> tuple[str, str]:
+    """The first heading of a notebook and the paragraph after it; empty where there is none."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first = next(cell for cell in cells if cell["cell_type"] == "markdown")
+        heading, *rest = "".join(first["source"]).strip().split("\n\n")
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+        return "", ""
+    if not heading.startswith("# "):
+        return "", ""
+    question = " ".join(rest[0].split()) if rest else ""
+    return heading.removeprefix("# ").strip(), question if question.endswith("?") else ""
+
+
+def _count(figures: Collection[Figure]) -> str:
+    """How much there is, in words.
+
+    Examples
+    --------
+    >>> _count([])
+    'no figures'
+    """
+    kinds = [(figure.label.partition(" ")[0], bool(figure.picture)) for figure in figures]
+    of_study = [word for word, _ in kinds if word]
+    own = [picture for word, picture in kinds if not word]
+    parts = [
+        (of_study.count("Figure"), "figure", " of the study"),
+        (of_study.count("Table"), "table", " of the study"),
+        (own.count(True), "figure", " of the project's own"),
+        (own.count(False), "table", " of the project's own"),
+    ]
+    said = [f"{count} {noun}{'s' * (count > 1)}{whose}" for count, noun, whose in parts if count]
+    return ", ".join(said) or "no figures"
 
 
 def _place(name: str) -> tuple[int, int, str]:
@@ -188,8 +279,8 @@ def write_index(
         imported=campaign.get("origin") == "imported",
         testbed=bool(_specification(raw / "cluster.yaml").get("testbed")),
         digest=digest[:12],
-        figures=figures,
-        missing=missing,
+        chapters=chapters(folder, figures, missing),
+        count=_count(figures),
         notebooks=sorted(set(made_by.values())),
         failed=sorted(failed),
     )

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_ROWS = 40
+MAX_ROWS = 24
 """Rows of a figure's numbers on the page; the CSV file has all."""
 MAX_CHARACTERS = 40
 """Longest value of a column of a figure's numbers: lists of samples are for the CSV file."""
@@ -96,16 +96,17 @@ class Table:
 
     @property
     def html(self) -> str:
-        """An HTML table, its text escaped; numbers stand right."""
-        marks = [' class="number"' if numeric else "" for numeric in self.numeric]
-        head = "".join(
-            f'<th scope="col"{mark}>{escape(name)}</th>' for name, mark in zip(self.header, marks, strict=True)
-        )
+        """An HTML table, its text escaped; the class ``n`` is for columns that stand right.
+
+        Pages hold many of them: end tags that HTML does not ask for are left out.
+        """
+        marks = [" class=n" if numeric else "" for numeric in self.numeric]
+        head = "".join(f"<th scope=col{mark}>{escape(name)}" for name, mark in zip(self.header, marks, strict=True))
         body = "".join(
-            f"<tr>{''.join(f'<td{mark}>{escape(value)}</td>' for value, mark in zip(row, marks, strict=True))}</tr>\n"
+            f"\n<tr>{''.join(f'<td{mark}>{escape(value)}' for value, mark in zip(row, marks, strict=True))}"
             for row in self.rows
         )
-        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>"
+        return f"<table>\n<thead><tr>{head}</thead>\n<tbody>{body}\n</tbody>\n</table>"
 
     @property
     def text(self) -> str:
@@ -171,7 +172,7 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 _STYLE = (
     "<style>.shown-table{max-width:60rem}.shown-table th,.shown-table td{text-align:left;vertical-align:top}"
-    ".shown-table .number{text-align:right;white-space:nowrap}</style>"
+    ".shown-table .n{text-align:right;white-space:nowrap}</style>"
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.gallery import collect, write_index
+from glusterlab.gallery import chapters, collect, write_index
 from glusterlab.showntable import MAX_ROWS, Table
 
 SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
@@ -53,18 +53,75 @@ def test_tables_and_the_projects_own_figures_are_listed(folder: Path, tmp_path: 
     figures, missing = collect(folder, {"tab03-bill-of-materials.csv": "30-price"}, ["extra-claims.csv"])
     assert [(figure.label, figure.title, bool(figure.picture), figure.earlier) for figure in figures[2:]] == [
         ("Table 3", "Parts", False, False),
-        ("", "Claims", False, True),
         ("", "Links", True, False),
+        ("", "Claims", False, True),
     ]
     assert figures[2].notebook == "30-price"
     assert [entry.label for entry in missing] == ["Figure 11", "Table 4"]
     text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
     page = Page(text)
     assert {"tab03-bill-of-materials.csv", "extra-claims.csv", "#extra-claims"} <= set(page.links)
-    assert "&lt;b&gt;" in text
-    assert "<b>" not in text
+    assert "chassis<td>&lt;b&gt;" in text
     assert "Table 4: More parts" in text
     assert "extra-orphan" not in text
+
+
+def notebook(folder: Path, name: str, text: str) -> None:
+    (folder / "notebooks").mkdir(exist_ok=True)
+    cells = [{"cell_type": "markdown", "source": text.splitlines(keepends=True)}]
+    (folder / "notebooks" / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
+
+
+def test_chapters_are_notebooks_in_their_order_and_open_with_their_question(folder: Path, tmp_path: Path) -> None:
+    (folder / "extra-scorecard.svg").write_text(SVG)
+    made_by = {
+        "extra-scorecard.svg": "00-scorecard",
+        "fig05-large-files.svg": "10-large-files",
+        "fig11-not-measured.json": "10-large-files",
+    }
+    notebook(folder, "00-scorecard", "# What holds?\n\nWhich claims\nare reproduced?\n\nMore.\n")
+    notebook(folder, "10-large-files", "# Big files\n\nThis says something.\n")
+    figures, missing = collect(folder, made_by)
+    found = chapters(folder, figures, missing)
+    assert [(chapter.title, chapter.question) for chapter in found] == [
+        ("What holds?", "Which claims are reproduced?"),
+        ("Big files", ""),
+        ("Other figures", ""),
+    ]
+    assert [[figure.name for figure in chapter.figures] for chapter in found] == [
+        ["extra-scorecard"],
+        ["fig05-large-files"],
+        ["fig14-by-file-size"],
+    ]
+    assert [len(chapter.missing) for chapter in found] == [0, 1, 0]
+    text = write_index(tmp_path, folder, digest="", made_by=made_by).read_text()
+    places = [text.index(f'id="{name}"') for name in ("00-scorecard", "extra-scorecard", "10-large-files", "other")]
+    assert places == sorted(places)
+    assert "2 figures of the study, 1 figure of the project&#39;s own" in text
+    page = Page(text)
+    assert {"#00-scorecard", "#extra-scorecard", "#10-large-files-not-measured"} <= set(page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+
+
+@pytest.mark.parametrize("text", ["", "no heading", "## Two\n\nA question?", "{"])
+def test_a_notebook_without_a_heading_speaks_by_its_name(folder: Path, text: str) -> None:
+    notebook(folder, "10-large-files", text)
+    if text == "{":
+        (folder / "notebooks" / "10-large-files.ipynb").write_text(text)
+    figures, missing = collect(folder, {"fig05-large-files.svg": "10-large-files"})
+    assert [chapter.title for chapter in chapters(folder, figures, missing)] == ["Large files", "Other figures"]
+
+
+def test_a_page_of_many_figures_stays_small(folder: Path, tmp_path: Path) -> None:
+    columns = 10
+    header = ",".join(f"column_{n}" for n in range(columns))
+    rows = "".join(",".join(f"{1000.5 * (row + n):.3f}" for n in range(columns)) + "\n" for row in range(500))
+    for number in range(1, 51):
+        (folder / f"fig{number:02d}-many.svg").write_text(SVG)
+        (folder / f"fig{number:02d}-many.csv").write_text(f"{header}\n{rows}")
+    page = write_index(tmp_path, folder, digest="", made_by={})
+    assert page.stat().st_size < 400_000
+    assert page.read_text().count("476 more rows") == 50
 
 
 def test_table_leaves_out_what_does_not_differ_or_fit(folder: Path) -> None:
@@ -84,11 +141,13 @@ class Page(HTMLParser):
         self.links: list[str] = []
         self.alts: list[str | None] = []
         self.tags: list[str] = []
+        self.ids: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = dict(attrs)
         self.tags.append(tag)
+        self.ids += [identity for identity in (values.get("id"),) if identity]
         self.links += [value for name in ("href", "src") if (value := values.get(name))]
         if tag == "img":
             self.alts.append(values.get("alt"))

@@ -159,7 +159,7 @@ def test_a_table_is_saved_and_shown(section: Section) -> None:
     ]
     html = shown._repr_html_()
     assert "T3  Bill of materials" in html
-    assert '<td>chassis &lt;1&gt;</td><td class="number">6</td>' in html
+    assert "<td>chassis &lt;1&gt;<td class=n>6" in html
 
 
 def test_a_long_table_is_cut_and_says_so(section: Section) -> None:
