@@ -100,6 +100,19 @@ class Section:
 
         return self.tables.telemetry_of(metric=sorted(USED_METRICS))
 
+    def telemetry_of(self, samples: pd.DataFrame) -> pd.DataFrame:
+        """Of `telemetry` the rows of these samples' cells; files of others are not opened.
+
+        Parameters
+        ----------
+        samples : pandas.DataFrame
+            Rows of the samples table.
+        """
+        from glusterlab.analysis.saturation import USED_METRICS
+
+        cells = sorted(set(samples["cell_id"].astype(str)))
+        return self.tables.telemetry_of(cell_id=cells, metric=sorted(USED_METRICS))
+
     def show(
         self,
         name: str,

@@ -140,9 +140,10 @@ class Tables:
         import pyarrow.dataset as ds
 
         names = [path.name for path in sorted((self.folder / "telemetry").glob("*.parquet"))]
-        if self.tools is not None:
-            held = set(self._cells)
-            names = [name for name in names if name.split(".sample-")[0] in held]
+        asked = [set(map(str, chosen["cell_id"]))] if "cell_id" in chosen else []
+        for cells in [*asked, *([set(self._cells)] if self.tools is not None else [])]:
+            # a file is of one cell: those of others are not opened
+            names = [name for name in names if name.split(".sample-")[0] in cells]
         paths = [str(self.folder / "telemetry" / name) for name in names]
         schema = arrow_schema("telemetry")
         dataset = ds.dataset(paths, schema=schema, format="parquet")

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy import special
@@ -131,12 +132,21 @@ def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
     data = np.sort(_clean(values))
     n = data.size
     centre = float(np.median(data)) if n else math.nan
-    from scipy import stats  # half a second that only this one needs
-
-    rank = int(stats.binom.ppf((1 - level) / 2, n, 0.5)) if n else 0
+    rank = _order(n, (1 - level) / 2)
     if n < MIN_SAMPLES or rank < 1:
         return Estimate(centre, math.nan, math.nan, n, INSUFFICIENT)
     return Estimate(centre, float(data[rank - 1]), float(data[n - rank]), n, "median, order statistics")
+
+
+@lru_cache(maxsize=1024)
+def _order(n: int, tail: float) -> int:
+    """The quantile `tail` of the binomial distribution of n tosses of a coin; scipy.stats takes a second to import."""
+    ways = 0
+    for heads in range(n + 1):
+        ways += math.comb(n, heads)
+        if ways / 2**n >= tail:
+            return heads
+    return n
 
 
 def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], level: float = LEVEL) -> Estimate:

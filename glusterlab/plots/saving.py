@@ -89,6 +89,8 @@ def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: 
             "csv": to_csv(table).encode(),
         }
         if "svg" in formats:
+            # the places of everything are found: to find them again takes as long as to draw
+            figure.set_layout_engine("none")
             vector = io.BytesIO()
             figure.savefig(vector, format="svg", metadata={"Date": None})
             data["svg"] = vector.getvalue()
