@@ -130,7 +130,9 @@ def links_figure(places: pd.DataFrame, provenance: Provenance, *, title: str, di
 def _link_words(of: pd.DataFrame, share: pd.Series) -> str:
     slowest = of.iloc[int(share.to_numpy().argmin())]
     stated = link_words(float(of["stated_bytes_per_s"].iloc[0]))
-    return f"{len(of)} of {stated}: median {share.median():.1f} %, lowest {share.min():.1f} % ({slowest['place']})"
+    return (
+        f"{len(of)} links of {stated}: median {share.median():.1f} %, lowest {share.min():.1f} % ({slowest['place']})"
+    )
 
 
 def _starts(start: float) -> str:
@@ -187,6 +189,7 @@ def _draw_rows(
         axes.axhline(edge - 0.5, color=PALE, linewidth=0.5, zorder=0)
     axes.grid(axis="x")
     axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
@@ -194,7 +197,6 @@ def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
     labels = [f"{row.label}" + (f", 1:{row.scale:g}" if row.scale != 1 else "") for row in rows.itertuples()]
     axes.set_yticks(range(len(rows)), labels)
     axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.spines["left"].set_visible(False)
 
 
 def _key(places: pd.DataFrame, *, guide: bool) -> list[Line2D]:

@@ -24,7 +24,7 @@ MOST_SHOWN = 12
 _FEW = 6
 _SERVER, _CLIENT, _BAND, _DISK = "#cfdcec", "#ececec", "#1f4e89", "#6f8fb5"
 _MARGIN, _LEFT, _DISK_IN, _LINE_IN = 0.09, 1.05, 0.11, 0.15
-_PAGE_IN = WIDTH_IN - 2 * _MARGIN
+_PAGE_IN = WIDTH_IN - 2 * _MARGIN - 0.06
 _SMALL = 7
 """Points of the text in drawings."""
 
@@ -109,8 +109,8 @@ def pool_figure(
     servers, clients = _roles(hosts)
     scales = list(scales)
     subtitle = [
-        "Servers bring their disks as bricks, a volume joins bricks of all servers, and every client sees all of it.",
-        *_scale_model(provenance, scales),
+        "Servers bring their disks as bricks, volumes join bricks of many servers, and every client sees all of a volume.",
+        *_scale_model(provenance, scales, "real rates"),
     ]
     notes = wrapped(_bricks(servers), _PAGE_IN)
     tall = _Slots.of(servers).height
@@ -154,7 +154,7 @@ def bed_figure(
     scales = list(scales)
     subtitle = [
         "A line is the link of one host, wider where it is faster; its rate holds each way. Squares: data disks.",
-        *_scale_model(provenance, scales),
+        *_scale_model(provenance, scales, "the rates shown"),
     ]
     notes = []
     for role, rows in (("server", servers), ("client", clients)):
@@ -257,12 +257,12 @@ def _roles(hosts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return hosts[hosts["role"] == "server"], hosts[hosts["role"] == "client"]
 
 
-def _scale_model(provenance: Provenance, scales: Iterable[float]) -> list[str]:
+def _scale_model(provenance: Provenance, scales: Iterable[float], rates: str) -> list[str]:
     if not provenance.testbed:
         return []
     ratios = scale_words(scales, "1/{:g}", "or")
-    slowed = f"; disks and links run at {ratios} of the real rates" if ratios else ""
-    return [f"Scale model: all hosts are network namespaces on one machine{slowed}."]
+    slowed = f"; disks and links run at {ratios} of {rates}" if ratios else ""
+    return [f"Scale model: hosts are network namespaces on one machine{slowed}."]
 
 
 def _canvas(title: str, subtitle: Sequence[str], footer: str, height: float) -> tuple[Figure, Axes]:

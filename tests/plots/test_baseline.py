@@ -151,7 +151,7 @@ def test_links_are_drawn_as_shares_of_what_is_stated() -> None:
     assert dots(axes)[0] == pytest.approx([94, 95, 96])
     assert axes.get_xlim()[0] == 90
     assert "(from 90)" in axes.get_xlabel()
-    assert "3 of 50 Mbit/s: median 95.0 %, lowest 94.0 % (s3)" in words(figure)
+    assert "3 links of 50 Mbit/s: median 95.0 %, lowest 94.0 % (s3)" in words(figure)
     assert_tidy(figure)
     slow = links_figure(links([6.0, 0.5]), MODEL, title="Links", digest=DIGEST).axes[0]
     assert slow.get_xlim()[0] == 0

@@ -113,12 +113,12 @@ def test_a_bed_has_the_rates_of_its_links_and_wider_lines_for_faster_ones() -> N
 
 
 def test_a_scale_model_says_so_in_the_figure_and_in_its_footer() -> None:
-    for figure in (
-        pool_figure(hosts(6, 12), MODEL, title="F1", mount="/mnt", scales=[200, 20]),
-        bed_figure(hosts(6, 12), MODEL, title="F6", switch="", scales=[200, 20]),
+    for figure, rates in (
+        (pool_figure(hosts(6, 12), MODEL, title="F1", mount="/mnt", scales=[200, 20]), "real rates"),
+        (bed_figure(hosts(6, 12), MODEL, title="F6", switch="", scales=[200, 20]), "the rates shown"),
     ):
         said = words(figure)
-        assert "network namespaces on one machine; disks and links run at 1/20 or 1/200 of the real rates" in said
+        assert f"network namespaces on one machine; disks and links run at 1/20 or 1/200 of {rates}" in said
         assert "night · manifest 0123456789ab · scale model 1:20 and 1:200 on one machine" in said
         assert_tidy(figure)
     assert "a bridge on this machine, in place of a switch" in said
