@@ -109,7 +109,7 @@ def pool_figure(
     servers, clients = _roles(hosts)
     scales = list(scales)
     subtitle = [
-        "Servers bring their disks as bricks, volumes join bricks of many servers, and every client sees all of a volume.",
+        "Servers bring disks as bricks, volumes join bricks of many servers, and every client sees all of a volume.",
         *_scale_model(provenance, scales, "real rates"),
     ]
     notes = wrapped(_bricks(servers), _PAGE_IN)
