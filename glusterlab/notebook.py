@@ -10,7 +10,7 @@ import json
 import os
 import re
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -40,6 +40,8 @@ class Job:
         Seconds for one cell.
     executed : str or None
         An executed notebook with the same code: its outputs are kept and nothing runs.
+    environment : dict of str to str
+        What the kernel's environment has besides.
     """
 
     source: str
@@ -48,6 +50,7 @@ class Job:
     cwd: str
     cell_timeout: int
     executed: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -238,6 +241,7 @@ def warm_up() -> None:
 def main(path: str) -> None:
     """Run the job in a file and write its result beside it."""
     job = Job(**json.loads(Path(path).read_text()))
+    os.environ.update(job.environment)
     result = run(job)
     partial = Path(job.folder, "result.partial")
     partial.write_text(json.dumps(asdict(result)))

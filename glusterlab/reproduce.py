@@ -19,18 +19,18 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab import scratch
 from glusterlab.chosen import choose_campaigns, choose_notebooks
-from glusterlab.errors import GlusterlabError, ReproduceError
-from glusterlab.figurestate import STATE, State, drop, figures_of, intact, put
-from glusterlab.fingerprint import NotebookSource, Signatures, check_raw, environment_parts, key
+from glusterlab.due import Campaign, Due, Task, Work
+from glusterlab.errors import GlusterlabError
+from glusterlab.figurestate import STATE, State, drop, figures_of, put
+from glusterlab.fingerprint import Signatures, check_raw
 from glusterlab.manifest import file_digest
 from glusterlab.outcome import Failure, Progress, ReproduceSummary
 from glusterlab.outputs import output_files
@@ -47,62 +47,6 @@ Execute = Callable[[scratch.NotebookRun], scratch.Made]
 
 WARM_FROM = 2
 """From so many notebooks on, one process that imports for all of them is faster than each for itself."""
-
-
-@dataclass(frozen=True)
-class _Campaign:
-    """A campaign, and where its figures go.
-
-    Attributes
-    ----------
-    raw : pathlib.Path or Remote
-    figures : pathlib.Path
-        ``figures/<campaign>``, or this machine's mirror of it.
-    tables : pathlib.Path or Remote
-    """
-
-    raw: Path | Remote
-    figures: Path
-    tables: Path | Remote
-
-    @property
-    def name(self) -> str:
-        return self.raw.name
-
-
-@dataclass(frozen=True)
-class _Task:
-    campaign: _Campaign
-    source: NotebookSource
-    key: str
-    retell: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.campaign.name}/{self.source.path.stem}"
-
-
-@dataclass
-class _Work:
-    """What is to be done for one campaign.
-
-    Attributes
-    ----------
-    folder : pathlib.Path
-        Of this machine, with the campaign's small files.
-    changed : bool
-        The state is to be written although no notebook runs.
-    running : list of Future
-        The notebooks' runs.
-    """
-
-    campaign: _Campaign
-    state: State
-    folder: Path
-    digests: RawDigests
-    changed: bool
-    tasks: list[_Task] = field(default_factory=list)
-    running: list[Future[None]] = field(default_factory=list)
 
 
 def reproduce(
@@ -157,8 +101,7 @@ def reproduce(
     target = project / "figures" if output is None else place(output)
     with ExitStack() as opened:
         placed = [
-            _Campaign(raw, *opened.enter_context(figures_of(target / raw.name, own=output is None)))
-            for raw in campaigns
+            Campaign(raw, *opened.enter_context(figures_of(target / raw.name, own=output is None))) for raw in campaigns
         ]
         run.campaigns(placed)
         there = [each for each in placed if isinstance(target, Path) or (each.figures / "index.html").is_file()]
@@ -179,12 +122,10 @@ class _Run:
     ) -> None:
         self.project = project
         self.notebooks = notebooks
+        self.due = Due(project, notebooks, force)
         self.jobs = jobs
-        self.force = force
         self.full = False
         self.scheduler: str | None = None
-        self.environment = environment_parts(project)
-        self.baselines: dict[Path, dict[str, str]] = {}
         self.ran: list[str] = []
         self.retold: list[str] = []
         self.unchanged: list[str] = []
@@ -194,7 +135,7 @@ class _Run:
         self._processes: set[Process] = set()
         self._stopping = False
 
-    def campaigns(self, campaigns: Sequence[_Campaign]) -> None:
+    def campaigns(self, campaigns: Sequence[Campaign]) -> None:
         """Bring ``figures/<campaign>/`` of each up to date."""
         states = [State.read(campaign.figures / STATE) for campaign in campaigns]
         with ExitStack() as opened:
@@ -221,7 +162,7 @@ class _Run:
             opened.callback(warm.close)
         return warm
 
-    def _open(self, campaign: _Campaign, state: State) -> _Work | None:
+    def _open(self, campaign: Campaign, state: State) -> Work | None:
         """Check a campaign's raw files, and see which notebooks are to run; None when the files are at fault."""
         try:
             folder, digest, signatures = self._checked(campaign.raw, state.raw)
@@ -231,11 +172,16 @@ class _Run:
             return None
         changed = signatures != state.raw
         state.raw = signatures
-        work = _Work(campaign, state, folder, digests, changed)
-        work.tasks = self._plan(work)
+        work = Work(campaign, state, folder, digests, changed)
+        unchanged, failed = self.due.plan(work)
+        for name in unchanged:
+            self.unchanged.append(f"{campaign.name}/{name}")
+            self._tell(Progress(campaign.name, name, "unchanged"))
+        for failure in failed:
+            self._fail(failure, 0.0)
         return work
 
-    def _finish(self, work: _Work) -> None:
+    def _finish(self, work: Work) -> None:
         """Wait for a campaign's notebooks, remove what none makes any more, and write the page."""
         for future in work.running:
             future.result()
@@ -244,7 +190,7 @@ class _Run:
             return
         failed = sorted({failure.notebook for failure in self.failed if failure.campaign == campaign.name})
         removed = self.full and self._remove_abandoned(figures, state, keep_figures=bool(failed))
-        noted = {"failed": failed, "earlier": self._earlier(work)}
+        noted = {"failed": failed, "earlier": self.due.earlier(work)}
         index = figures / "index.html"
         stale = not index.is_file() or file_digest(index) != state.index or noted != state.noted
         if work.tasks or stale or removed:
@@ -279,67 +225,7 @@ class _Run:
             path.unlink()
         return bool(gone or abandoned)
 
-    def _earlier(self, work: _Work) -> list[str]:
-        """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
-        current: set[str] = set()
-        for name, entry in work.state.notebooks.items():
-            with suppress(ReproduceError):
-                source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
-                if self._key(work, source) == entry["key"]:
-                    current.update(entry["outputs"])
-        return [path.name for path in output_files(work.campaign.figures) if path.name not in current]
-
-    def _key(self, work: _Work, source: NotebookSource) -> str:
-        parameters = self._parameters(work.campaign)
-        known = {
-            "code": source.code,
-            "parameters": parameters,
-            "files": source.files(self.project, parameters),
-            "raw": work.digests.of(source.reads),
-            **self._baseline(work.campaign),
-        }
-        return key({**self.environment, **known})
-
-    def _baseline(self, campaign: _Campaign) -> dict[str, str]:
-        """What figures take from beside the campaign: the baseline whose rates are their limits."""
-        from glusterlab.baseline import find_baseline
-        from glusterlab.spec.load import load_cluster
-
-        if not isinstance(campaign.raw, Path) or not (campaign.raw / "cluster.yaml").is_file():
-            return {}
-        if campaign.raw not in self.baselines:
-            found = find_baseline(campaign.raw, load_cluster(campaign.raw / "cluster.yaml"))
-            self.baselines[campaign.raw] = {} if found is None else {"baseline": f"{found.name} {found.digest}"}
-        return self.baselines[campaign.raw]
-
-    def _plan(self, work: _Work) -> list[_Task]:
-        campaign, state = work.campaign, work.state
-        tasks = []
-        for path in self.notebooks:
-            try:
-                source = NotebookSource.read(path)
-                source.refuse_unknown(self._parameters(campaign))
-                wanted = self._key(work, source)
-            except ReproduceError as error:
-                self._fail(Failure(campaign.name, path.stem, str(error)), 0.0)
-                continue
-            known = state.notebooks.get(path.stem, {})
-            same = not self.force and known.get("key") == wanted and intact(campaign.figures, known["outputs"])
-            if same and known["text"] == source.text:
-                self.unchanged.append(f"{campaign.name}/{path.stem}")
-                self._tell(Progress(campaign.name, path.stem, "unchanged"))
-            else:
-                tasks.append(_Task(campaign, source, wanted, retell=same))
-        # the longest first, so that none of them is left over at the end
-        return sorted(tasks, key=lambda task: -task.source.weight)
-
-    def _parameters(self, campaign: _Campaign) -> dict[str, str]:
-        raw = campaign.raw
-        inside = isinstance(raw, Path) and raw.is_relative_to(self.project)
-        where = raw.relative_to(self.project).as_posix() if isinstance(raw, Path) and inside else str(raw)
-        return {"campaign": where, "figures": f"figures/{raw.name}"}
-
-    def _run_all(self, works: Sequence[_Work], warm: Warm | None) -> None:
+    def _run_all(self, works: Sequence[Work], warm: Warm | None) -> None:
         """Run the notebooks of all campaigns; those of one begin when its tables are made."""
         count = sum(len(work.tasks) for work in works)
         with self._way(warm) as execute:
@@ -347,9 +233,7 @@ class _Run:
             try:
                 for work in works:
                     if work.tasks and (files := self._prepare(work)) is not None:
-                        work.running = [
-                            pool.submit(self._run_one, task, work.state, files, execute) for task in work.tasks
-                        ]
+                        work.running = [pool.submit(self._run_one, task, work, files, execute) for task in work.tasks]
                 for work in works:
                     for future in work.running:
                         future.result()
@@ -360,7 +244,7 @@ class _Run:
             finally:
                 pool.shutdown()
 
-    def _prepare(self, work: _Work) -> Mapping[str, bytes] | None:
+    def _prepare(self, work: Work) -> Mapping[str, bytes] | None:
         """Make the tables before notebooks ask for them one by one, and gather what else they read.
 
         None when it cannot be done.
@@ -372,16 +256,17 @@ class _Run:
         try:
             files = scratch.shared_files(self.project)
             for task in work.tasks:
-                named = task.source.named_files(self.project, self._parameters(campaign))
+                named = task.source.named_files(self.project, self.due.parameters(campaign))
                 files |= scratch.further_files(self.project, named.values())
             if not all(task.retell for task in work.tasks):
-                self._make_tables(campaign)
+                work.checked = self._make_tables(campaign)
         except GlusterlabError as error:
             self._fail(Failure(campaign.name, "", str(error)), 0.0)
             return None
         return files
 
-    def _make_tables(self, campaign: _Campaign) -> None:
+    def _make_tables(self, campaign: Campaign) -> bool:
+        """Bring the tables up to date; false when that failed."""
         from glusterlab.tables import write
 
         started = time.monotonic()
@@ -394,13 +279,15 @@ class _Run:
             told = True
 
         try:
-            write(campaign.raw, campaign.tables, scheduler=self.scheduler, progress=progress)
+            written = write(campaign.raw, campaign.tables, scheduler=self.scheduler, progress=progress)
         except GlusterlabError:
             if self.scheduler is not None or isinstance(campaign.tables, Remote):
                 raise
             # a notebook that reads them says so, and in which cell; others need none
+            written = None
         if told:
             self._tell(Progress(campaign.name, "tables", "ran", time.monotonic() - started))
+        return written is not None
 
     @contextmanager
     def _way(self, warm: Warm | None) -> Iterator[Execute]:
@@ -421,15 +308,16 @@ class _Run:
 
     def _run_one(
         self,
-        task: _Task,
-        state: State,
+        task: Task,
+        work: Work,
         files: Mapping[str, bytes],
         execute: Execute,
     ) -> None:
         campaign, notebook, figures = task.campaign.name, task.source.path.stem, task.campaign.figures
+        state = work.state
         self._tell(Progress(campaign, notebook, "started"))
         started = time.monotonic()
-        parameters = self._parameters(task.campaign)
+        parameters = self.due.parameters(task.campaign)
         executed = (figures / "notebooks" / task.source.path.name).read_bytes() if task.retell else None
         made = execute(
             scratch.NotebookRun(
@@ -440,6 +328,7 @@ class _Run:
                 tables=task.campaign.tables,
                 files=files,
                 executed=executed,
+                checked=work.checked,
             )
         )
         result = made.result
@@ -467,7 +356,7 @@ class _Run:
         for process in processes:
             scratch.stop(process)
 
-    def _write_index(self, work: _Work) -> None:
+    def _write_index(self, work: Work) -> None:
         from glusterlab.gallery import write_index
 
         state = work.state

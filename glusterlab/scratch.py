@@ -17,6 +17,7 @@ from pathlib import Path
 from glusterlab.errors import ReproduceError
 from glusterlab.notebook import Job, Result, kernel_environment
 from glusterlab.storage import Remote, mirror
+from glusterlab.tablefolder import CHECKED
 from glusterlab.warm import Process, Warm
 
 CELL_TIMEOUT = 600
@@ -76,6 +77,8 @@ class NotebookRun:
         As `shared_files` returned them.
     executed : bytes or None
         The executed notebook, when only its text changed.
+    checked : bool
+        The tables were just brought up to date.
     """
 
     name: str
@@ -85,6 +88,7 @@ class NotebookRun:
     tables: Path | Remote
     files: Mapping[str, bytes]
     executed: bytes | None = None
+    checked: bool = False
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ def execute(run: NotebookRun, watch: Watch = _alone, warm: Warm | None = None) -
             cwd=str(view),
             cell_timeout=CELL_TIMEOUT,
             executed=None if run.executed is None else str(earlier),
+            environment={CHECKED: str(run.tables.resolve())} if run.checked and isinstance(run.tables, Path) else {},
         )
         result = process(job, root / "kernel", watch, None if run.executed is not None else warm)
         if result.error:

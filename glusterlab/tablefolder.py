@@ -19,6 +19,10 @@ MARKER = ".glusterlab-tables"
 INDEX = "key.json"
 SEEN = ".seen.json"
 
+CHECKED = "GLUSTERLAB_CHECKED_TABLES"
+"""Environment variable by which `reproduce` names to its notebooks a folder whose tables it has just brought up to
+date: each of them would else look at every raw file again."""
+
 
 def names_in(folder: Path) -> list[str]:
     """The files below a folder, by their paths from there; none when it is not there."""
