@@ -9,6 +9,7 @@ import pandas as pd
 
 from glusterlab.analysis.claims import CLASSES, Judgement
 from glusterlab.analysis.intervals import Estimate
+from glusterlab.analysis.series import valid_samples
 from glusterlab.analysis.verdicts import VERDICTS, Band, band_of
 from glusterlab.spec.claims import Claim, Claims
 from glusterlab.units import short_number
@@ -209,3 +210,24 @@ def not_measured(table: pd.DataFrame) -> pd.DataFrame:
     rows = table[table["verdict"] == "not measured"]
     grouped = rows.groupby("reason", sort=False)["id"].agg(claims="size", ids=" ".join).reset_index()
     return grouped.sort_values(["claims", "reason"], ascending=[False, True], kind="stable").reset_index(drop=True)
+
+
+def cells_behind(judgements: Sequence[Judgement], samples: pd.DataFrame) -> pd.DataFrame:
+    """The cells that claims were held against, once each.
+
+    Parameters
+    ----------
+    judgements : sequence of Judgement
+    samples : pandas.DataFrame
+        The samples table that they were made of.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of the samples table of each cell's first valid sample, and ``n`` (int, valid samples).
+    """
+    ids = {side.cell_id for each in judgements for comparison in each.comparisons for side in comparison.sides}
+    rows = valid_samples(samples)
+    rows = rows[rows["cell_id"].astype(str).isin(ids)]
+    counts = rows.groupby("cell_id", observed=True)["cell_id"].transform("size")
+    return rows.assign(n=counts.astype("int64")).drop_duplicates("cell_id").reset_index(drop=True)

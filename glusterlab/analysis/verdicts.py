@@ -33,7 +33,7 @@ A published value has the band of its relation around 1, for measured / publishe
 
   1. *contradicted* if h < 1, or if the band begins beyond 1.10 and the interval lies wholly within 1 / 1.10 to 1.10 and
      outside the band: then there is no difference worth a word;
-  2. *insufficient n* if l <= 1: the direction is not shown;
+  2. *insufficient n* if l <= 1: the direction is not shown, even where the size is excluded;
   3. *same direction, different size* if the interval and the band have no point in common;
   4. *reproduced* if the whole interval lies in the band; or if c lies in the band or the published number in the
      interval, and the interval is no wider than a factor of 1.25 to either side;
@@ -207,7 +207,8 @@ def _decide_direction(band: Band, estimate: Estimate, against: Estimate) -> tupl
     if band.low > TOLERANCE and alike.contains(against) and band.apart(against):
         return "contradicted", "there is no difference of more than 10 %"
     if estimate.low <= 1:
-        return "insufficient n", "the interval does not lie above 1: these samples do not show the direction"
+        size = "the published size is excluded, but " if band.apart(estimate) else ""
+        return "insufficient n", f"{size}the interval does not lie above 1: these samples do not show the direction"
     return _decide_size(band, estimate)
 
 

@@ -1,0 +1,115 @@
+"""The scorecard's picture: what is drawn is what the table says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from glusterlab.analysis.claims import judge
+from glusterlab.analysis.scorecard import cells_behind, scorecard
+from glusterlab.analysis.verdicts import VERDICTS
+from glusterlab.plots.scorecard import MARKS, ratio_ticks, scorecard_figure, value_text
+from glusterlab.plots.style import Provenance
+from glusterlab.spec.claims import load_claims
+
+GUIDE = load_claims(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017" / "claims.yaml")
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+
+
+@pytest.fixture
+def table(large_samples: pd.DataFrame) -> pd.DataFrame:
+    scored = scorecard(GUIDE, judge(GUIDE, large_samples))
+    return scored[scored["ratio"].notna()].reset_index(drop=True)
+
+
+@pytest.fixture
+def cells(large_samples: pd.DataFrame) -> pd.DataFrame:
+    return cells_behind(judge(GUIDE, large_samples), large_samples)
+
+
+def labels(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.get_yticklabels()]
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text) if text.get_visible())
+
+
+def assert_inside_page(figure: Figure) -> None:
+    figure.canvas.draw()
+    page = figure.bbox
+    for axes in figure.axes:
+        for child in (axes, *axes.child_axes):
+            for text in child.get_yticklabels():
+                box = text.get_window_extent()
+                if text.get_text() and box.width:
+                    assert page.x0 - 1 <= box.x0 < box.x1 <= page.x1 + 1, text.get_text()
+
+
+def test_a_line_per_claim_by_chapter(table: pd.DataFrame, cells: pd.DataFrame) -> None:
+    figure = scorecard_figure(table, TESTBED, title="Scorecard", cells=cells)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == list(dict.fromkeys(table["chapter"]))
+    assert [name for axes in figure.axes for name in labels(axes)] == table["id"].tolist()
+    right = [text.get_text() for axes in figure.axes for text in axes.child_axes[0].get_yticklabels()]
+    assert right == [value_text(row) for _, row in table.iterrows()]
+    assert TESTBED.footer(cells).split(" · ")[4] in words(figure).replace("\n", " ")
+    assert_inside_page(figure)
+
+
+def test_mark_interval_band_and_diamond_of_a_value(table: pd.DataFrame, cells: pd.DataFrame) -> None:
+    rows = table[table["id"] == "throughput-write-peak"]
+    (axes,) = scorecard_figure(rows, TESTBED, title="Scorecard", cells=cells).axes
+    row = rows.iloc[0]
+    points = {line.get_marker(): line for line in axes.get_lines() if line.get_marker() != "None"}
+    assert np.asarray(points["o"].get_xdata())[0] == pytest.approx(row["ratio"])
+    assert to_hex(str(points["o"].get_markeredgecolor())) == MARKS["reproduced"].colour
+    assert np.asarray(points["D"].get_xdata())[0] == 1.0
+    band, interval = (collection.get_segments()[0][:, 0] for collection in axes.collections)  # type: ignore[attr-defined]
+    assert band == pytest.approx([1 / 1.1, 1.1])
+    assert interval == pytest.approx([row["ratio_low"], row["ratio_high"]])
+    assert value_text(row) == "77.8 for 83.68 MB/s per disk, n = 3"
+
+
+@pytest.mark.parametrize(("ratio", "marker", "at"), [(400.0, ">", 8.0), (0.01, "<", 0.25)])
+def test_what_lies_beyond_the_axis_has_an_arrow(
+    table: pd.DataFrame, cells: pd.DataFrame, ratio: float, marker: str, at: float
+) -> None:
+    rows = table.head(1).assign(ratio=ratio, ratio_low=ratio * 0.9, ratio_high=ratio * 1.1)
+    (axes,) = scorecard_figure(rows, TESTBED, title="Scorecard", cells=cells).axes
+    arrows = [line for line in axes.get_lines() if line.get_marker() == marker]
+    assert [np.asarray(line.get_xdata()).tolist() for line in arrows] == [[at]]
+    assert axes.get_xlim()[marker == ">"] == pytest.approx(at)
+
+
+def test_one_sample_has_a_mark_without_interval(table: pd.DataFrame, cells: pd.DataFrame) -> None:
+    rows = table.head(1).assign(ratio_low=float("nan"), ratio_high=float("nan"), low=float("nan"), n=1)
+    figure = scorecard_figure(rows, TESTBED, title="Scorecard", cells=cells)
+    assert len(figure.axes[0].collections) == 1
+    assert "n = 1" in words(figure)
+    assert "(nan" not in words(figure)
+
+
+def test_verdicts_differ_by_shape_and_are_counted_in_the_key(table: pd.DataFrame, cells: pd.DataFrame) -> None:
+    assert set(MARKS) == set(VERDICTS)
+    assert len({mark.marker for mark in MARKS.values()}) == len(VERDICTS)
+    verdicts = [VERDICTS[n % len(VERDICTS)] for n in range(len(table))]
+    figure = scorecard_figure(table.assign(verdict=verdicts), TESTBED, title="Scorecard", cells=cells)
+    said = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert said[0] == f"reproduced ({verdicts.count('reproduced')})"
+    assert said[-1] == f"measured in part ({verdicts.count('not measured')})"
+
+
+def test_ticks_never_crowd() -> None:
+    for least, most in ((0.25, 8.0), (0.7, 1.6), (0.5, 2.0), (0.9, 1.1)):
+        ticks = ratio_ticks(least, most)
+        gaps = np.diff(np.log(ticks)) / np.log(most / least)
+        assert 1.0 in ticks
+        assert (gaps >= 0.055).all()
