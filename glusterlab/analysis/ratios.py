@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.efficiency import compare_rows
-from glusterlab.analysis.series import DIRECTIONS, same_size
+from glusterlab.analysis.series import DIRECTIONS, operation_rank, same_size
 
 if TYPE_CHECKING:
     from glusterlab.spec.claims import Cells, Claim, Claims
@@ -53,7 +53,7 @@ def _ratio(row: pd.Series, other: pd.Series | None) -> dict[str, object]:
 
 def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd.DataFrame:
     ratios = [_ratio(row, other) for (_, row), other in zip(rows.iterrows(), counterparts, strict=True)]
-    return rows.reset_index(drop=True).join(pd.DataFrame.from_records(ratios, columns=RATIO))
+    return rows.join(pd.DataFrame.from_records(ratios, columns=RATIO))
 
 
 def server_advantage(table: pd.DataFrame, published: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -70,20 +70,22 @@ def server_advantage(table: pd.DataFrame, published: pd.DataFrame | None = None)
     Returns
     -------
     pandas.DataFrame
-        The rows of standard and of dense servers, standard first, with the columns `RATIO` (on rows of standard
-        servers) and ``published_ratio`` (float, NaN where nothing is stated). No rows where no operation was measured
-        on both.
+        The rows of standard and of dense servers, writes and standard servers first, with the columns `RATIO` (on rows
+        of standard servers) and ``published_ratio`` (float, NaN where nothing is stated). No rows where no operation
+        was measured on both.
     """
     models = table["server_model"].astype(str)
     cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
     rows = table[models.isin((STANDARD, DENSE))]
     best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["mean"].idxmax()]
-    best = best.assign(_second=best["server_model"].astype(str) == DENSE).sort_values([*cell, "_second"])
+    best = best.assign(
+        _second=best["server_model"].astype(str) == DENSE, _order=best["operation"].map(operation_rank)
+    ).sort_values(["_order", *cell, "_second"], ignore_index=True)
     dense = {tuple(row[name] for name in cell): row for _, row in best[best["_second"]].iterrows()}
     counterparts = [
         None if row["_second"] else dense.get(tuple(row[name] for name in cell)) for _, row in best.iterrows()
     ]
-    compared = _with_ratios(best, counterparts).drop(columns="_second").reset_index(drop=True)
+    compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order"])
     stated = [math.nan if row["ratio_to"] == "" else _stated_for(row, published) for _, row in compared.iterrows()]
     compared = compared.assign(published_ratio=pd.Series(stated, compared.index, dtype=float))
     return compared if compared["ratio"].notna().any() else compared.iloc[:0]

@@ -246,6 +246,34 @@ def files_per_worker(table: pd.DataFrame) -> str:
     return ", ".join(dict.fromkeys(str(int(count)) for count in ordered))
 
 
+def files_note(rows: pd.DataFrame) -> str:
+    """What a caption says of the files per worker, where their number changes along a curve; else nothing.
+
+    Parameters
+    ----------
+    rows : pandas.DataFrame
+        Samples of one file size with ``series``, ``workers`` and ``files_per_worker``.
+
+    Examples
+    --------
+    >>> curve = {"workers": [1, 12, 1, 12], "files_per_worker": [40, 10, 40, 10], "series": ["a", "a", "b", "b"]}
+    >>> files_note(pd.DataFrame(curve))
+    ' From few workers to many, a worker has 40, 10 files.'
+    >>> files_note(pd.DataFrame(curve | {"files_per_worker": [300, 60, 40, 10]}))
+    ' From few workers to many, a worker has 300, 60 files (a); 40, 10 (b).'
+    """
+    curves: dict[str, list[str]] = {}
+    for series, curve in rows.groupby("series", sort=True, observed=True):
+        curves.setdefault(files_per_worker(curve), []).append(str(series))
+    if not any("," in counts for counts in curves):
+        return ""
+    told = [
+        f"{counts}{'' if number else ' files'}" + (f" ({'; '.join(names)})" if len(curves) > 1 else "")
+        for number, (counts, names) in enumerate(curves.items())
+    ]
+    return f" From few workers to many, a worker has {'; '.join(told)}."
+
+
 def published_sentences(summary: pd.DataFrame, unit: str, factor: float) -> list[str]:
     """Measured values, times the scale on a model, against what the study states for the same layout.
 

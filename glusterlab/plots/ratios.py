@@ -111,7 +111,6 @@ def server_advantage_figure(
     """
     operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
     ratios = table[table["ratio"].notna()]
-    ratios = ratios.loc[sorted(ratios.index, key=lambda at: operation_rank(ratios.at[at, "operation"]))]
     scales = table["scale"].astype(float).unique().tolist()
     bars = [int((table["operation"].astype(str) == operation).sum()) for operation in operations]
     scaled = scales != [1.0]

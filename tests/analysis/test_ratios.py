@@ -41,6 +41,7 @@ def large(samples: pd.DataFrame | None = None) -> pd.DataFrame:
 def test_the_advantage_is_that_of_the_disks(claims: Claims) -> None:
     table = server_advantage(family(large(), "disperse", "jbod"), stated_ratios(claims, "F8"))
     assert table["server_model"].tolist() == ["standard", "dense"] * 2
+    assert table["operation"].tolist() == ["write"] * 2 + ["read"] * 2
     standard = table[table["server_model"] == "standard"].set_index("operation")
     assert standard.loc["write", "ratio"] == pytest.approx(83.68 / 46)
     assert standard.loc["read", "ratio"] == pytest.approx(108 / 64.7)

@@ -206,7 +206,7 @@ def test_servers_are_told_with_their_ratio_and_the_guides() -> None:
         {"type": "disperse", "kind": "jbod", "operation": ["write"], "nominal_file_size_bytes": 4 << 30, "ratio": 1.82}
     )
     table = server_advantage(family(efficiency_of(pools()), "disperse", "jbod"), stated)
-    write, read = advantage_sentences(table)[::-1]
+    write, read = advantage_sentences(table)
     assert write.startswith(
         "write, 4 GiB, a disk of disperse 12x(4+2), JBOD against one of disperse 24x(4+2), JBOD: 1.82 times the "
         "throughput (95 % interval 1.7"
@@ -214,7 +214,7 @@ def test_servers_are_told_with_their_ratio_and_the_guides() -> None:
     assert write.endswith("; n = 3, at 48 and 48 workers); the guide: 1.82.")
     assert read.endswith("workers).")
     few = server_advantage(family(efficiency_of(pools(spread=(1.0,))), "disperse", "jbod"), stated)
-    assert advantage_sentences(few)[1].endswith(": insufficient n (n = 1, at 48 and 48 workers); the guide: 1.82.")
+    assert advantage_sentences(few)[0].endswith(": insufficient n (n = 1, at 48 and 48 workers); the guide: 1.82.")
     assert advantage_sentences(table.iloc[:0]) == []
 
 
