@@ -73,9 +73,9 @@ def _clean(values: Iterable[float]) -> np.ndarray[tuple[int], np.dtype[np.float6
 def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
     """Mean with Student's t interval.
 
-    The repeats of a cell place their files on the same subvolumes, for placement follows the files' names. So the
-    interval is one of repeats on one placement: another placement may shift a point by more than it says, most of all
-    with few workers.
+    A campaign places its files anew in each round, so the interval holds what placement does, too. Campaigns of before
+    (raw/first-light) repeat each cell on one placement: there another one may shift a point by more than the interval
+    says, most of all with few workers.
 
     Parameters
     ----------
