@@ -198,7 +198,7 @@ def advise(
     unknown = sorted(set(published["category"]) - set(purposes))
     if unknown:
         raise DataError(
-            f"expected the categories {', '.join(purposes)}; found {', '.join(unknown)}, for which no rule is"
+            f"expected the categories {', '.join(purposes)}; found {', '.join(unknown)}, for which there is no rule"
         )
     measured = {category: _candidates(samples, purpose, prices, cluster) for category, purpose in purposes.items()}
     rows = []

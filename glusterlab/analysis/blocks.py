@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glusterlab.analysis.capacity import pool_capacity
+from glusterlab.analysis.capacity import brick_count, disks_per_brick, pool_capacity
 from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
 from glusterlab.analysis.limits import volume_bounds
-from glusterlab.analysis.price import disks_per_brick
 from glusterlab.analysis.saturation import Limits
 from glusterlab.analysis.series import summarise
 from glusterlab.spec.cell import LayoutType, parse_geometry
@@ -161,7 +160,6 @@ def _block(
         disk_bytes = float(prices.servers[priced].data_disks.capacity)
     if disk_bytes is None and stated is not None and stated.disk_capacity is not None:
         disk_bytes = float(stated.disk_capacity)
-    numbers = parse_geometry(row["type"], str(row["geometry"]))
     return Block(
         series=str(row["series"]),
         type_=row["type"],
@@ -170,7 +168,7 @@ def _block(
         server=priced or model,
         servers=servers,
         disks=int(row["disks"]),
-        bricks=numbers["subvolumes"] * numbers["replica"] * (numbers["data"] + numbers["redundancy"]),
+        bricks=brick_count(row["type"], str(row["geometry"])),
         mean=float(row["full_size_mean"]),
         low=float(row["full_size_low"]),
         high=float(row["full_size_high"]),

@@ -118,6 +118,29 @@ def pool_capacity(raw: float, *, type_: LayoutType, geometry: str, kind: str, di
     return Capacity(raw, protected / copies, parity, replica + protected * (copies - 1) / copies)
 
 
+def brick_count(type_: str, geometry: str) -> int:
+    """Bricks of a volume.
+
+    Examples
+    --------
+    >>> brick_count("replicate", "3x2"), brick_count("disperse", "24x(4+2)")
+    (6, 144)
+    """
+    numbers = parse_geometry(type_, geometry)  # type: ignore[arg-type]
+    return numbers["subvolumes"] * numbers["replica"] * (numbers["data"] + numbers["redundancy"])
+
+
+def disks_per_brick(type_: str, geometry: str, disks: int) -> int:
+    """Disks under one brick of a layout, from all of its disks.
+
+    Examples
+    --------
+    >>> disks_per_brick("replicate", "3x2", 72), disks_per_brick("disperse", "24x(4+2)", 144)
+    (12, 1)
+    """
+    return max(1, disks // brick_count(type_, geometry))
+
+
 def capacity_table(layouts: pd.DataFrame, *, servers: int, disk_bytes: float) -> pd.DataFrame:
     """Usable, parity and replica capacity of some layouts, on as many servers of each one's own kind.
 
@@ -311,3 +334,44 @@ def stated_capacities() -> pd.DataFrame:
         ),
     ]
     return pd.DataFrame(rows, columns=["statement", "stated", "arithmetic", "result", "follows"])
+
+
+def layouts_of(samples: pd.DataFrame) -> pd.DataFrame:
+    """The layouts of some samples, as `capacity_table` takes them, but those whose disks or servers are not known.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Rows of the samples table, of any status.
+    """
+    known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)].drop_duplicates("layout")
+    rows = []
+    for row in known.to_dict("records"):
+        disks, servers = int(row["disks"]), int(row["servers"])
+        shape = {name: str(row[name]) for name in ("type", "geometry", "kind")}
+        per_brick = disks_per_brick(shape["type"], shape["geometry"], disks)
+        rows.append(shape | {"disks_per_brick": per_brick, "disks_per_server": disks // servers})
+    columns = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
+    found = pd.DataFrame(rows, columns=columns).drop_duplicates()
+    return found.sort_values(["disks_per_server", "type", "geometry"], ascending=[True, False, True], ignore_index=True)
+
+
+def readable_capacity(table: pd.DataFrame) -> pd.DataFrame:
+    """A capacity table in TB, for people.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `capacity_table`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``layout``, ``disks``, ``raw TB``, ``usable TB``, ``replica TB``, ``parity TB``, ``usable share, %``.
+    """
+    parts = {f"{part} TB": (table[f"{part}_bytes"] / 1e12).round(1) for part in ("raw", "usable", "replica", "parity")}
+    return pd.DataFrame(
+        {"layout": table["series"], "disks": table["disks"]}
+        | parts
+        | {"usable share, %": (100 * table["usable_share"]).round(1)}
+    )

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glusterlab.analysis.capacity import pool_capacity
+from glusterlab.analysis.capacity import disks_per_brick, pool_capacity
 from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
 from glusterlab.analysis.intervals import Estimate, ratio_interval
 from glusterlab.analysis.series import operation_rank, split_values, summarise
-from glusterlab.spec.cell import parse_geometry
 
 if TYPE_CHECKING:
     from glusterlab.spec.prices import Group, PriceList
@@ -62,22 +61,25 @@ FACTOR_RANGE = (0.5, 2.0)
 """How far a price is moved: half to double."""
 
 
-def disks_per_brick(type_: str, geometry: str, disks: int) -> int:
-    """Disks under one brick of a layout, from all of its disks.
-
-    Examples
-    --------
-    >>> disks_per_brick("replicate", "3x2", 72), disks_per_brick("disperse", "24x(4+2)", 144)
-    (12, 1)
-    """
-    numbers = parse_geometry(type_, geometry)  # type: ignore[arg-type]
-    bricks = numbers["subvolumes"] * numbers["replica"] * (numbers["data"] + numbers["redundancy"])
-    return max(1, disks // bricks)
-
-
 def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
     """Configurations in the order of the guide: replicate before disperse, standard before dense."""
     return str(row["type"]) != "replicate", float(row["disks"]), str(row["kind"]), str(row["series"])
+
+
+def price_factors(steps: int = 4) -> list[float]:
+    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, 1 among them.
+
+    Parameters
+    ----------
+    steps : int
+        On either side of 1.
+
+    Examples
+    --------
+    >>> price_factors(1)
+    [0.5, 1.0, 2.0]
+    """
+    return [FACTOR_RANGE[1] ** (step / steps) for step in range(-steps, steps + 1)]
 
 
 def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:

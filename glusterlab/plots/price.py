@@ -96,7 +96,7 @@ def per_cost_figure(
     what : str
         What is divided by the cost: ``throughput``.
     notice : str
-        Of the price list.
+        Of the price list, as a sentence.
     equal_capacity : bool
         Whether both factors are told for pools of equal usable capacity.
     """
@@ -106,12 +106,12 @@ def per_cost_figure(
     operations = sorted(drawn["operation"].astype(str).unique(), key=operation_rank)
     bars = [int((drawn["operation"].astype(str) == operation).sum()) for operation in operations]
     others = drawn[drawn["series"] != drawn["reference"]].rename(columns={"low": "_", "relative_low": "low"})
-    intervals = interval_words(others) if len(others) else "no interval, nothing to compare"
+    intervals = interval_words(others).replace("(t)", "of the ratio") if len(others) else "none, nothing to compare"
     pools = "of equal usable capacity" if equal_capacity else "as measured"
     subtitle = [
         f"Ratio to {drawn['reference'].iloc[0]}. Line: {intervals}; a price is exact and adds none.",
         f"Beside a bar: ratio = {what} / cost of pools {pools}, both relative; and the best number of workers.",
-        notice[0].upper() + notice[1:] + ".",
+        notice,
     ]
     ends = drawn[["relative", "relative_high"]].to_numpy(dtype=float)
     with house_style():
@@ -206,7 +206,7 @@ def sensitivity_figure(
     crossings : pandas.DataFrame
         From `glusterlab.analysis.price.crossings`.
     notice : str
-        Of the price list.
+        Of the price list, as a sentence.
     moves : sequence of str
         Prices in the order of the columns; default: as they come.
     """
@@ -215,8 +215,8 @@ def sensitivity_figure(
     first = measured["reference"].iloc[0]
     rings = "Ring: two layouts change places" if len(crossings) else "None change places"
     subtitle = [
-        f"Ratio to {first} at the same prices. {rings}. Bars at 1: {interval_words(measured)}.",
-        notice[0].upper() + notice[1:] + ".",
+        f"Ratio to {first} at the same prices. {rings}. Bars at 1: {interval_words(measured).replace('(t)', 'of it')}.",
+        notice,
     ]
     with house_style():
         figure, grid = new_figure(

@@ -131,7 +131,7 @@ def _money_notes(answer: Answer) -> Iterable[str]:
     if answer.prices is None:
         yield "No price list: no costs. Name one by --prices."
     else:
-        yield answer.prices.notice[0].upper() + answer.prices.notice[1:] + "."
+        yield answer.prices.sentence
         if any(one.block.server_cost is None for one in answer.sized):
             yield f"The price list has no price for some of the servers; it has {', '.join(answer.prices.servers)}."
     disks = sorted({one.block.disk_bytes for one in answer.sized if one.block.disk_bytes is not None})

@@ -289,6 +289,11 @@ class PriceList(SpecModel):
         told = f"prices: {self.name}, {self.currency} of {self.date}"
         return f"{told}; {EXAMPLE_NOTICE}" if self.example else told
 
+    @property
+    def sentence(self) -> str:
+        """The notice as a sentence of its own."""
+        return f"P{self.notice[1:]}."
+
 
 def load_prices(path: str | Path) -> PriceList:
     """The price list in a ``prices.yaml``.

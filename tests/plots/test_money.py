@@ -1,0 +1,127 @@
+"""Figures of capacity and money: what is drawn is what the table says, and nothing leaves the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from glusterlab.analysis.capacity import capacity_table, guide_layouts
+from glusterlab.analysis.price import crossings, price_factors, priced, relative_per_cost, sensitivity
+from glusterlab.plots.capacity import capacity_figure
+from glusterlab.plots.price import per_cost_figure, sensitivity_figure
+from glusterlab.spec.prices import PriceList, load_prices
+
+from ..guide_pools import SERIES, chosen, pools
+from .test_figures import TESTBED, assert_inside_page, words
+
+PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
+
+
+@pytest.fixture(scope="module")
+def prices() -> PriceList:
+    return load_prices(PRICES)
+
+
+@pytest.fixture(scope="module")
+def table(prices: PriceList) -> pd.DataFrame:
+    return relative_per_cost(priced(chosen(pools()), "throughput_bytes_per_s", prices))
+
+
+def bars(axes: Axes) -> list[Rectangle]:
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+
+
+def test_capacity_bars_have_the_lengths_of_their_parts() -> None:
+    rows = capacity_table(guide_layouts(), servers=6, disk_bytes=6e12)
+    figure = capacity_figure(rows, TESTBED, title="F3  capacity", disk="6 TB", stated=108e12)
+    axes = figure.axes[0]
+    assert [round(bar.get_width()) for bar in bars(axes)] == [180, 180, 72, 288, 144]
+    # parts of one bar follow each other up to the raw capacity
+    assert [round(bar.get_x() + bar.get_width()) for bar in bars(axes)] == [180, 360, 432, 288, 432]
+    shown = words(figure)
+    assert "+108 TB usable (guide: +108 TB)" in shown
+    assert "not measured" in shown
+    assert "6 servers × 12 disks of 6 TB" in shown
+    assert "n = " not in shown
+    assert_inside_page(figure)
+
+
+def test_a_layout_that_holds_less_says_so_too() -> None:
+    rows = capacity_table(guide_layouts().iloc[::-1], servers=6, disk_bytes=8e12)
+    figure = capacity_figure(rows, TESTBED, title="capacity", disk="8 TB")
+    assert "-144 TB usable" in words(figure)
+    assert "guide" not in words(figure)
+    assert_inside_page(figure)
+
+
+@pytest.mark.parametrize("equal_capacity", [False, True])
+def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, equal_capacity: bool) -> None:
+    figure = per_cost_figure(
+        table, TESTBED, title="F10  money", what="throughput", notice=prices.sentence, equal_capacity=equal_capacity
+    )
+    write, read = figure.axes
+    assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
+    for axes, operation in ((write, "write"), (read, "read")):
+        rows = table[table["operation"] == operation]
+        assert [bar.get_width() for bar in bars(axes)] == pytest.approx(rows["relative"].tolist())
+        labels = [label.get_text() for label in axes.get_yticklabels()]
+        assert labels == [f"{row['series']} ({row['server']})" for _, row in rows.iterrows()]
+    shown = words(figure)
+    assert "not quotes" in shown
+    assert "1, first configuration, 48 workers" in shown
+    assert ("0.85 = 0.62 / 0.73" if equal_capacity else "0.85 = 1.25 / 1.46") in shown
+    assert ("of equal usable capacity" in shown) == equal_capacity
+    assert_inside_page(figure)
+
+
+def test_too_few_samples_are_drawn_without_interval(prices: PriceList) -> None:
+    few = relative_per_cost(priced(chosen(pools(spread=(1.0,))), "throughput_bytes_per_s", prices))
+    figure = per_cost_figure(few, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    assert "no interval, insufficient n" in words(figure)
+    assert all(not axes.collections for axes in figure.axes)
+
+
+def test_the_first_configuration_alone_can_be_drawn(prices: PriceList) -> None:
+    alone = relative_per_cost(priced(chosen(pools({"write": {"disperse": 80e6}})), "throughput_bytes_per_s", prices))
+    figure = per_cost_figure(alone, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    assert "nothing to compare" in words(figure)
+    assert_inside_page(figure)
+
+
+def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.DataFrame, prices: PriceList) -> None:
+    moved, found = sensitivity(table, prices, price_factors()), crossings(table, prices)
+    figure = sensitivity_figure(moved, TESTBED, title="prices", measured=table, crossings=found, notice=prices.sentence)
+    assert len(figure.axes) == 6
+    rings = [
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
+        for axes in figure.axes
+        for line in axes.get_lines()
+        if line.get_marker() == "o" and line.get_markersize() == 8
+    ]
+    expected = sorted(zip(found["factor"], found["relative"], strict=True))
+    assert [number for ring in sorted(rings) for number in ring] == pytest.approx(
+        [n for pair in expected for n in pair]
+    )
+    first = figure.axes[0]
+    assert first.get_title(loc="left") == "write, price of\ndisks"
+    drawn = [line.get_ydata() for line in first.get_lines() if len(line.get_xdata()) == 9]
+    dense = moved[
+        (moved["move"] == "disks") & (moved["operation"] == "write") & (moved["series"] == SERIES["disperse-dense"])
+    ]
+    assert any(list(values) == pytest.approx(dense["relative"].tolist()) for values in drawn)
+    assert "Ring: two layouts change places" in words(figure)
+    assert_inside_page(figure)
+
+
+def test_without_crossings_no_ring_is_promised(prices: PriceList) -> None:
+    far = {"write": {"replicate": 80e6, "replicate-dense": 10e6}}
+    apart = relative_per_cost(priced(chosen(pools(far)), "throughput_bytes_per_s", prices))
+    found = crossings(apart, prices)
+    assert found.empty
+    moved = sensitivity(apart, prices, price_factors())
+    figure = sensitivity_figure(moved, TESTBED, title="prices", measured=apart, crossings=found, notice=prices.sentence)
+    assert "None change places" in words(figure)
