@@ -1,0 +1,253 @@
+"""What a notebook reads is what it says: its section holds nothing else, and nothing else makes it run again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from glusterlab import fingerprint, scratch
+from glusterlab.errors import UsageError
+from glusterlab.manifest import MANIFEST, Manifest, file_digest
+from glusterlab.notebook import Job, Result
+from glusterlab.reads import RawDigests, cell_tools, known_tools, parse_reads, refuse_unknown
+from glusterlab.reproduce import reproduce
+from glusterlab.section import Section, open_section
+from glusterlab.warm import Warm
+
+from .conftest import add_sample, make_cell, make_store
+
+PROJECT = Path(__file__).parents[2]
+OPERATIONS = ("write", "read")
+CAMPAIGN = """\
+schema_version: 1
+name: small
+study: supermicro-2017
+seed: 1
+repeats: 3
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
+workloads: [{tool: [iozone], operations: [write, read], file_size: 2 MiB, model: large-file}]
+workers: 6
+"""
+
+
+def change(raw: Path, name: str, data: bytes) -> None:
+    """Change a raw file and its line of the manifest: what another measurement would have left."""
+    (raw / name).write_bytes(data)
+    digests = {**Manifest.read(raw).digests, name: hashlib.sha256(data).hexdigest()}
+    (raw / MANIFEST).write_text(Manifest(digests).text)
+
+
+def a_file(raw: Path, tool: str, pattern: str) -> str:
+    """The first file of a tool's cells that fits a pattern below the sample's folder."""
+    return next(iter(sorted(raw.glob(f"cells/{tool}-*/sample-01/{pattern}")))).relative_to(raw).as_posix()
+
+
+def double(raw: Path) -> None:
+    """Let the first smallfile sample have been twice as fast."""
+    name = a_file(raw, "smallfile", "workload/output.json")
+    text = (raw / name).read_text()
+
+    def faster(match: re.Match[str]) -> str:
+        return f"{match[1]}{float(match[2]) * (0.5 if 'elapsed' in match[1] else 2)}"
+
+    change(raw, name, re.sub(r'("(?:elapsed|filesPerSec|IOPS|MiBps)": )([0-9.]+)', faster, text).encode())
+
+
+@pytest.fixture(scope="module")
+def _guides(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign of file sizes that the guide has."""
+    path = tmp_path_factory.mktemp("guides") / "raw" / "small"
+    path.parent.mkdir()
+    store = make_store(path)
+    large = [make_cell(operation).model_copy(update={"nominal_file_size_bytes": 4 << 30}) for operation in OPERATIONS]
+    for cell in (*large, make_cell("create", 2, "smallfile")):
+        for repeat in (1, 2):
+            add_sample(store, cell, repeat)
+    return path
+
+
+@pytest.fixture
+def raw(_guides: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A campaign in a project with this project's notebooks of large and of small files."""
+    campaign = tmp_path / "raw" / "small"
+    shutil.copytree(_guides, campaign)
+    change(campaign, "campaign.yaml", CAMPAIGN.encode())
+    (tmp_path / "notebooks").mkdir()
+    for name in ("10-large-files", "20-small-files"):
+        shutil.copy(PROJECT / "notebooks" / f"{name}.ipynb", tmp_path / "notebooks")
+    shutil.copytree(PROJECT / "raw" / "published", tmp_path / "raw" / "published")
+    shutil.copytree(PROJECT / "runbooks", tmp_path / "runbooks")
+    monkeypatch.chdir(tmp_path)
+    return campaign
+
+
+def section_of(raw: Path, reads: str) -> Section:
+    return open_section(str(raw), str(raw.parents[1] / "figures"), "csv", reads=reads)
+
+
+class TestParsing:
+    @pytest.mark.parametrize(
+        ("text", "tools"),
+        [
+            ("iozone", ("iozone",)),
+            (" smallfile ,iozone,", ("iozone", "smallfile")),
+            ("iozone,iozone", ("iozone",)),
+            ("none", ()),
+            (" * ", None),
+        ],
+    )
+    def test_tools(self, text: str, tools: tuple[str, ...] | None) -> None:
+        assert parse_reads(text) == tools
+
+    @pytest.mark.parametrize("text", ["", " , ", "*, iozone", "none, iozone", "none, *"])
+    def test_what_says_nothing_or_contradicts_itself_is_refused(self, text: str) -> None:
+        with pytest.raises(UsageError, match=r"reads: expected tools separated by commas, '\*' for all or 'none'"):
+            parse_reads(text)
+
+    def test_unknown_tools_are_refused_with_the_known_ones(self) -> None:
+        refuse_unknown(("fio", "iozone-local"), known_tools())
+        with pytest.raises(UsageError, match=r"no tool gluster, iozon; there are dd, fio, iozone, iozone-local, ip"):
+            refuse_unknown(("iozon", "iozone", "gluster"), known_tools())
+
+
+class TestSection:
+    @pytest.mark.parametrize(
+        ("reads", "tools"),
+        [
+            ("*", {"iozone", "smallfile"}),
+            ("iozone", {"iozone"}),
+            ("smallfile, iozone", {"iozone", "smallfile"}),
+            ("none", set()),
+            ("fio", set()),
+        ],
+    )
+    def test_holds_rows_of_the_declared_tools_only(self, raw: Path, reads: str, tools: set[str]) -> None:
+        section = section_of(raw, reads)
+        assert set(section.samples["tool"].astype(str)) == tools
+        assert len(section.samples) == 4 * ("iozone" in tools) + 2 * ("smallfile" in tools)
+        for table in (section.tables.workers, section.telemetry, section.tables.telemetry):
+            assert {str(cell).split("-")[0] for cell in table["cell_id"].unique()} == tools
+        # not even when asked for by name
+        everything = section_of(raw, "*").samples
+        assert {str(cell).split("-")[0] for cell in section.telemetry_of(everything)["cell_id"].unique()} == tools
+
+    def test_telemetry_of_some_samples_is_that_of_their_cells(self, raw: Path) -> None:
+        section = section_of(raw, "*")
+        rows = section.samples[section.samples["operation"].astype(str) == "write"]
+        found = section.telemetry_of(rows)
+        whole = section.telemetry
+        kept = whole[whole["cell_id"].astype(str).isin(set(rows["cell_id"].astype(str)))]
+        assert len(found) == len(kept) > 0
+        assert found["value"].tolist() == kept["value"].tolist()
+
+    def test_says_the_release_although_it_reads_no_sample(self, raw: Path) -> None:
+        assert section_of(raw, "none").provenance.release == "10.3"
+        assert section_of(raw, "fio").provenance.release == "10.3"
+
+    def test_unknown_tool(self, raw: Path) -> None:
+        with pytest.raises(UsageError, match="no tool ior; there are dd, fio, iozone"):
+            section_of(raw, "iozone, ior")
+
+
+class TestDigest:
+    def test_of_all_is_that_of_the_manifest(self, raw: Path) -> None:
+        assert RawDigests(raw).of(None) == file_digest(raw / MANIFEST) == section_of(raw, "*").provenance.digest
+
+    def test_of_a_tool_changes_with_its_files_and_those_of_the_campaign_only(self, raw: Path) -> None:
+        asked = [("iozone",), ("smallfile",), (), ("iozone", "smallfile"), None]
+
+        def digests() -> list[str]:
+            known = RawDigests(raw)
+            return [known.of(tools) for tools in asked]
+
+        def changed(name: str) -> list[bool]:
+            before = digests()
+            change(raw, name, (raw / name).read_bytes() + b" ")
+            return [old != new for old, new in zip(before, digests(), strict=True)]
+
+        assert changed(a_file(raw, "smallfile", "workload/stdout.txt")) == [False, True, False, True, True]
+        assert changed(a_file(raw, "iozone", "gluster/before/health.json")) == [True, False, False, True, True]
+        assert changed("environment.json") == [True] * 5
+
+    def test_is_of_the_files_of_the_manifest(self, raw: Path) -> None:
+        digests = Manifest.read(raw).digests
+        lines = [f"{name} {word}\n" for name, word in sorted(digests.items()) if "cells/iozone-" not in name]
+        assert RawDigests(raw).of(("smallfile",)) == hashlib.sha256("".join(lines).encode()).hexdigest()
+        assert RawDigests(raw).of(("iozone", "smallfile")) == RawDigests(raw).whole
+
+    def test_one_tool_may_have_the_beginning_of_another_one_s_name(self, raw: Path) -> None:
+        cell = next(raw.glob("cells/iozone-write-*"))
+        data = json.loads((cell / "cell.json").read_bytes())
+        data["cell"]["tool"] = "iozone-local"
+        change(raw, f"cells/{cell.name}/cell.json", json.dumps(data).encode())
+        assert cell_tools(raw, Manifest.read(raw))[cell.name] == "iozone-local"
+
+    @pytest.mark.parametrize("data", [b"", b"{truncated", b"[]", b'{"cell": {"tool": 3}}', b"\xff\xfe\x00"])
+    def test_a_cell_of_no_known_tool_counts_for_every_notebook(self, raw: Path, data: bytes) -> None:
+        cell = next(raw.glob("cells/smallfile-*"))
+        change(raw, f"cells/{cell.name}/cell.json", data)
+        before = RawDigests(raw).of(("iozone",))
+        change(raw, f"cells/{cell.name}/sample-01/log.txt", b"other")
+        assert RawDigests(raw).of(("iozone",)) != before
+
+
+def executed(job: Job, kernel: Path, watch: scratch.Watch, warm: Warm | None) -> Result:
+    """Run a notebook's code in this process: what is asked here does not depend on a kernel."""
+    source = nbformat.read(job.source, as_version=4)
+    given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
+    names: dict[str, object] = {}
+    for cell in source.cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, cell.id, "exec"), names)
+            names |= given if "parameters" in cell.metadata.get("tags", []) else {}
+    target = Path(job.folder, f"{job.name}.ipynb")
+    nbformat.write(source, target)
+    target.with_suffix(".html").write_text("executed")
+    return Result()
+
+
+class TestReproduce:
+    @pytest.fixture(autouse=True)
+    def _no_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.setattr(scratch, "process", executed)
+        monkeypatch.setattr(Warm, "begin", lambda _: None)
+        # nothing but what the test changes is to make anything run
+        monkeypatch.setattr(fingerprint, "LIBRARY", tmp_path / "library")
+
+    def test_a_changed_sample_runs_the_notebooks_that_read_it(self, raw: Path) -> None:
+        project = raw.parents[1]
+        figures = project / "figures" / "small"
+
+        def numbers() -> dict[str, bytes]:
+            return {path.name: path.read_bytes() for path in sorted(figures.iterdir()) if path.is_file()}
+
+        first = reproduce(project=project)
+        assert not first.failed, first.failed[0].traceback or first.failed[0]
+        assert sorted(first.ran) == ["small/10-large-files", "small/20-small-files"]
+        assert reproduce(project=project).ran == ()
+        before = numbers()
+        large = [name for name in before if name.endswith((".svg", ".png", ".csv")) and "large" in name]
+        assert large
+
+        double(raw)
+        second = reproduce(project=project)
+        assert (second.ran, second.unchanged) == (("small/20-small-files",), ("small/10-large-files",))
+        changed = {name for name, data in numbers().items() if before.get(name) != data and name.endswith(".csv")}
+        assert changed
+        assert not set(large) & changed
+
+        # and what was left alone would have come out the same, to the byte
+        again = reproduce(project=project, notebooks=["10"], force=True)
+        assert again.ran == ("small/10-large-files",)
+        after = numbers()
+        assert {name: after[name] for name in large} == {name: before[name] for name in large}
+
+        name = a_file(raw, "iozone", "workload/stdout.txt")
+        change(raw, name, (raw / name).read_bytes() + b"\n")
+        assert sorted(reproduce(project=project).ran) == ["small/10-large-files", "small/20-small-files"]
