@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.analysis.capacity import (
@@ -61,6 +61,7 @@ def test_shares_of_known_layouts(
     assert found.usable_share == pytest.approx(usable)
 
 
+@settings(deadline=None)
 @given(
     raw=st.floats(1e3, 1e18),
     subvolumes=st.integers(1, 50),

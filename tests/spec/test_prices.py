@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab import published
@@ -17,6 +17,8 @@ from .conftest import Write
 
 PROJECT = Path(__file__).parents[2]
 SHIPPED = PROJECT / "runbooks" / "supermicro-2017" / "prices.yaml"
+
+DENSE = load_prices(SHIPPED).cost("dense")
 
 PRICES = """\
 schema_version: 1
@@ -59,9 +61,10 @@ def test_cost_is_quantity_times_price_and_what_every_server_has(shop: PriceList)
         shop.cost("large")
 
 
+@settings(deadline=None)
 @given(factor=st.floats(0.01, 100))
 def test_money_scales_linearly(factor: float) -> None:
-    cost = load_prices(SHIPPED).cost("dense")
+    cost = DENSE
     assert cost.with_factors(dict.fromkeys(GROUPS, factor)) == pytest.approx(factor * cost.total)
     one = cost.with_factors({"disks": factor})
     assert one - cost.total == pytest.approx((factor - 1) * cost.groups["disks"], abs=1e-6)
