@@ -73,6 +73,8 @@ def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
         color=row_style(known.iloc[0]).colour,
         linewidth=0.9,
         linestyle=(0, (4, 3)),
+        marker="_" if len(known) == 1 else "",
+        markersize=14,
         alpha=0.75,
         zorder=1.5,
         label=f"limit:\n{known['limit_part'].iloc[-1]}",

@@ -75,6 +75,13 @@ def test_each_family_has_its_panels_with_curves_and_limits() -> None:
     assert_inside_page(figure)
 
 
+def test_one_worker_count_has_a_dash_for_its_limit() -> None:
+    figure = workers_and_limits_figure(curves(workers=(48,)), TESTBED, title="F5", **MB)
+    lines = panels(figure)["read, disperse on JBOD"].get_lines()
+    assert sum(line.get_marker() == "_" for line in lines) == 2
+    assert_inside_page(figure)
+
+
 def test_names_do_not_lie_over_each_other() -> None:
     figure = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
     figure.canvas.draw()
