@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import pytest
 
 from glusterlab import fingerprint, scratch
 from glusterlab.errors import UsageError
+from glusterlab.manifest import Manifest, list_files
 from glusterlab.notebook import Job, Result, retell
 from glusterlab.reproduce import Progress, ReproduceSummary, reproduce
 from glusterlab.warm import Warm
@@ -106,8 +108,12 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         target = Path(job.folder, f"{job.name}.ipynb")
         if job.executed is None:
             cells = nbformat.read(job.source, as_version=4).cells
-            parameters = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
-            exec("\n".join(c.source for c in cells if "draw" in c.metadata.tags), parameters)
+            given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
+            names: dict[str, object] = {}
+            for each in cells:
+                if each.cell_type == "code":
+                    exec(each.source, names)
+                    names |= given if "parameters" in each.metadata.tags else {}
         target.write_text(Path(job.source).read_text())
         target.with_suffix(".html").write_text("executed")
         return Result()
@@ -163,6 +169,25 @@ class TestWhatRuns:
         assert (project.figures / "fig10-tiny.csv").exists()
         assert project.run().unchanged == BOTH
 
+    def test_what_a_notebook_says_and_does_not_hand_on_binds_it_not(self, project: Project) -> None:
+        for name in ("a", "b"):
+            path = project.raw / "cells" / name / "cell.json"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps({"cell": {"tool": "iozone" if name == "a" else "smallfile"}}))
+        (project.raw / "cells/b/x.txt").write_text("1")
+        list_files(project.raw, [project.raw / "cells"])
+        says = f'{PARAMETERS}\nreads: str = "iozone"'
+        project.write("10-first", parameters=says, code=DRAW.format(number=10) + "print(reads)")
+        project.write("20-second", parameters=says)
+        assert len(project.run().ran) == 2
+        digests = Manifest.read(project.raw).digests
+        (project.raw / "cells/b/x.txt").write_text("2")
+        digests["cells/b/x.txt"] = hashlib.sha256(b"2").hexdigest()
+        (project.raw / "MANIFEST.sha256").write_text(Manifest(digests).text)
+        summary = project.run()
+        assert (summary.ran, summary.unchanged) == (BOTH[1:], BOTH[:1])
+        assert "Of an earlier run" not in (project.figures / "index.html").read_text()
+
     def test_changed_raw_file_runs_all(self, project: Project) -> None:
         project.run()
         project.write_raw("6\n")
@@ -176,6 +201,43 @@ class TestWhatRuns:
         path.parent.mkdir(exist_ok=True)
         path.write_text("other")
         assert len(project.run().ran) == 2
+
+    def test_a_file_that_a_parameter_names_counts_by_its_content(self, project: Project) -> None:
+        prices = project.root / "runbooks" / "prices.yaml"
+        prices.parent.mkdir()
+        prices.write_text("server: 1")
+        code = DRAW.format(number=20) + '(folder / "fig20-prices.csv").write_text(Path(prices).read_text())'
+        parameters = f'{PARAMETERS}\nprices: str = "{prices}"  # list of prices'
+        project.write("20-second", code=code, parameters=parameters)
+        assert len(project.run().ran) == 2
+        prices.write_text("server: 2")
+        assert project.run().ran == BOTH[1:]
+        assert (project.figures / "fig20-prices.csv").read_text() == "server: 2"
+        prices.touch()
+        assert project.run().ran == ()
+
+    def test_a_file_of_the_project_that_a_parameter_names_is_there(self, project: Project) -> None:
+        (project.root / "mine").mkdir()
+        (project.root / "mine" / "prices.yaml").write_text("server: 3")
+        # relative to the project, as the campaign is
+        code = 'from pathlib import Path\ntext = Path(figures, "../..", prices).read_text()\n'
+        code += 'Path(figures, "fig20-x.csv").write_text(text)'
+        project.write("20-second", code=code, parameters=f'{PARAMETERS}\nprices: str = "mine/prices.yaml"')
+        assert not project.run().failed
+        assert (project.figures / "fig20-x.csv").read_text() == "server: 3"
+
+    @pytest.mark.parametrize("text", ["x" * 5000, "a\\0b", "*"])
+    def test_a_parameter_that_can_be_no_path_is_none(self, project: Project, text: str) -> None:
+        project.write("20-second", parameters=f'{PARAMETERS}\nwords: str = "{text}"')
+        assert not project.run().failed
+        assert project.run().unchanged == BOTH
+
+    def test_the_notebook_that_takes_longest_begins_first(self, project: Project) -> None:
+        project.write("20-second", code=DRAW.format(number=20) + "# show( show(")
+        project.write("30-third", code=DRAW.format(number=30) + "# telemetry")
+        project.run(jobs=1)
+        started = [event.notebook for event in project.events if event.outcome == "started"]
+        assert started == ["30-third", "20-second", "10-first"]
 
     def test_changed_library_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         library = project.root / "library"
@@ -292,6 +354,37 @@ class TestWhatRuns:
         assert project.run(elsewhere).figures_dirs == (project.root / "figures" / "other",)
         assert (project.root / "figures" / "other" / "fig10-tiny.csv").exists()
 
+    def test_every_campaign_is_reproduced_and_fails_alone(self, project: Project) -> None:
+        other = project.root / "raw" / "other"
+        shutil.copytree(project.raw, other)
+        summary = project.run()
+        assert sorted(summary.ran) == sorted([*BOTH, "other/10-first", "other/20-second"])
+        assert summary.figures_dirs == (project.figures, project.root / "figures" / "other")
+        (other / "value.txt").write_text("8\n")
+        project.write("10-first", code=DRAW.format(number=10) + "# changed")
+        summary = project.run()
+        assert (summary.ran, summary.unchanged) == (BOTH[:1], BOTH[1:])
+        assert [failure.campaign for failure in summary.failed] == ["other"]
+
+    def test_a_baseline_is_no_campaign_of_its_own(self, project: Project) -> None:
+        baseline = project.root / "raw" / "pool-baseline"
+        baseline.mkdir()
+        (baseline / "MANIFEST.sha256").write_text("")
+        (baseline / "campaign.yaml").write_text("schema_version: 1\nname: pool-baseline\norigin: baseline\n")
+        summary = project.run()
+        assert summary.figures_dirs == (project.figures,)
+        assert not summary.failed
+        assert not (project.root / "figures" / "pool-baseline").exists()
+        with pytest.raises(UsageError, match=r"pool-baseline is a baseline, .*: name a campaign that lies beside it"):
+            project.run(baseline)
+        shutil.rmtree(project.raw)
+        with pytest.raises(UsageError, match="no campaign in"):
+            project.run()
+
+    def test_a_campaign_that_only_speaks_of_a_baseline_is_one(self, project: Project) -> None:
+        (project.raw / "campaign.yaml").write_text("name: demo\ndescription: |\n  not origin: baseline\n")
+        assert len(project.run().ran) == 2
+
     def test_published_is_no_campaign(self, project: Project) -> None:
         published = project.root / "raw" / "published"
         published.mkdir()
@@ -324,6 +417,22 @@ class TestWhatIsRefused:
         assert summary.ran == BOTH[1:]
         assert "no parameter figures (it has campaign, folder)" in str(summary.failed[0])
         assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+
+    @pytest.mark.parametrize(
+        ("reads", "message"),
+        [
+            ('reads: str = ""', "reads: expected tools separated by commas, '*' for all or 'none', found ''"),
+            ('reads: str = "iozone, *"', "reads: expected tools separated by commas, '*' for all or 'none', found 'io"),
+            ("reads = None", "reads: expected a text such as 'iozone, smallfile', found something else"),
+            ('reads = "io" + "zone"', "reads: expected a text such as 'iozone, smallfile', found something else"),
+        ],
+    )
+    def test_notebook_that_does_not_say_plainly_what_it_reads(self, project: Project, reads: str, message: str) -> None:
+        code = DRAW.format(number=10) + "print(reads)"
+        project.write("10-first", parameters=f"{PARAMETERS}\n{reads}", code=code)
+        summary = project.run()
+        assert summary.ran == BOTH[1:]
+        assert f"demo/10-first: 10-first.ipynb: {message}" in str(summary.failed[0])
 
     def test_file_that_is_no_notebook(self, project: Project) -> None:
         (project.root / "notebooks" / "10-first.ipynb").write_text("no JSON")
