@@ -72,12 +72,13 @@ def parse_capacity(text: str) -> float:
     """
     peta = _PETA.match(text)
     factor = {"B": 1000, "iB": 1024}[peta[2]] if peta else 1
+    form = f"expected a capacity such as '500 TB' or '1.5 PB' (units B to PB, KiB to PiB), found {text!r}"
     if not re.search("[A-Za-z]", text):
-        raise ValueError(f"expected a capacity such as '500 TB' or '1.5 PB', found {text!r}")
+        raise ValueError(form)
     try:
         size = float(factor * parse_size(f"{peta[1]} T{peta[2]}" if peta else text))
-    except ValueError as error:
-        raise ValueError(f"expected a capacity such as '500 TB' or '1.5 PB': {error}") from None
+    except ValueError:
+        raise ValueError(form) from None
     if size > MAX_BYTES:
         raise ValueError(f"expected at most a million PB, found {text!r}")
     return size

@@ -52,7 +52,7 @@ def _complete_workload(incomplete: str) -> list[str]:
         "glusterlab size --workload large-read --capacity 1PB --json | jq '.layouts[0]'",
     )
     + "\n\nThroughput, capacity and cost are taken to grow in proportion to the servers, and clients with them; that "
-    "is an assumption. On a scale model the measured values are multiplied by it. Exit code 1: no layout can do it."
+    "is an assumption. On a scale model, measured values count times its scale. Exit code 1: no layout can."
 )
 def size(
     workload: Annotated[
