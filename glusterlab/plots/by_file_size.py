@@ -79,7 +79,8 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
             axes.plot([at] * len(points), points, ".", color=style.colour, alpha=0.35, markersize=4, markeredgewidth=0)
         axes.vlines(x, part["low"] * factor, part["high"] * factor, color=style.colour, linewidth=1.1)
         line = access_style(part.iloc[0])
-        axes.plot(x, part["mean"] * factor, color=style.colour, marker=style.marker, label=name, **line)
+        drawn = with_gaps(places, part["mean"] * factor)
+        axes.plot(drawn.index + shift, drawn, color=style.colour, marker=style.marker, label=name, **line)
         guide = part["published"].astype(float) * factor / part["scale"].astype(float)
         axes.plot(
             [at - _GUIDE_SHIFT for at in x],
@@ -148,6 +149,19 @@ def size_axis(axes: Axes, sizes: list[int], measured: set[int]) -> None:
     axes.set_xticklabels([format_size(size) for size in sizes])
     axes.set_xlim(-0.6, len(sizes) - 0.4)
     axes.grid(axis="y")
+
+
+def with_gaps(places: list[int], values: Iterable[float]) -> pd.Series:
+    """Values by place, NaN between them where there is none: no line leads over a size that was not measured.
+
+    Examples
+    --------
+    >>> with_gaps([0, 1, 3], [5.0, 6.0, 7.0]).tolist()
+    [5.0, 6.0, nan, 7.0]
+    """
+    known = pd.Series(list(values), index=places, dtype=float)
+    # sizes that differ by less than the tolerance share a place
+    return known if known.index.has_duplicates else known.reindex(range(min(places), max(places) + 1))
 
 
 def place_of_size(size: float, sizes: list[int]) -> int:

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES
 from glusterlab.analysis.series import operation_rank
-from glusterlab.plots.by_file_size import place_of_size, shift_of_series, size_axis
+from glusterlab.plots.by_file_size import place_of_size, shift_of_series, size_axis, with_gaps
 from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, draw_per_disk, guide_note, right_end, rising_note
 from glusterlab.plots.style import (
     GREY,
@@ -163,10 +163,12 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
         part = rows[rows["series"] == name].sort_values("nominal_file_size_bytes")
         style = row_style(part.iloc[0])
         shift = shift_of_series(number, len(series))
-        x = [place_of_size(size, sizes) + shift for size in part["nominal_file_size_bytes"]]
+        places = [place_of_size(size, sizes) for size in part["nominal_file_size_bytes"]]
+        x = [place + shift for place in places]
+        joined = with_gaps(places, part["ratio"])
         other = access_style(part.iloc[0])
         axes.vlines(x, part["ratio_low"], part["ratio_high"], color=style.colour, linewidth=1.1)
-        axes.plot(x, part["ratio"], color=style.colour, linestyle=other.get("linestyle", "-"), label=name)
+        axes.plot(joined.index + shift, joined, color=style.colour, linestyle=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(x, part["ratio"], part["ratio_low"], strict=True):
             face = "white" if other or math.isnan(low) else style.colour
             axes.plot([at], [value], style.marker, color=style.colour, markerfacecolor=face)
