@@ -10,6 +10,8 @@ import json
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -122,6 +124,23 @@ def kernel_environment(folder: Path, provisioner: str = "") -> dict[str, str]:
     }
 
 
+@contextmanager
+def without_grammar() -> Iterator[None]:
+    """Spare jsonschema, which nbformat imports, the grammar of international addresses: a second at every start.
+
+    No notebook's schema has such an address to be checked.
+    """
+    name = "rfc3987_syntax"
+    if name in sys.modules:
+        yield
+        return
+    sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+
+
 def run(job: Job) -> Result:
     """Execute a notebook and write it with its outputs as ``.ipynb`` and ``.html``.
 
@@ -130,7 +149,8 @@ def run(job: Job) -> Result:
     Result
         Every failure of the notebook or its kernel is a result, not an exception.
     """
-    import nbformat
+    with without_grammar():
+        import nbformat
 
     target = Path(job.folder, f"{job.name}.ipynb")
     if job.executed is not None:
@@ -230,7 +250,8 @@ def render(notebook: NotebookNode, title: str) -> str:
 
 def warm_up() -> None:
     """Do what `run` does only once in a process: it checks a notebook and makes the page of one."""
-    from nbformat import v4, validate
+    with without_grammar():
+        from nbformat import v4, validate
 
     cells = [v4.new_markdown_cell("# A title"), v4.new_code_cell("1 + 1", outputs=[v4.new_output("stream", text="2")])]
     notebook = v4.new_notebook(cells=cells)

@@ -30,7 +30,7 @@ _MODULES = (
     "ipykernel.ipkernel",
     "pyarrow.dataset",
     "pyarrow.parquet",
-    "scipy.stats",
+    "scipy.special",
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
@@ -49,6 +49,11 @@ _END_S = 10
 
 def preload() -> None:
     """Import what notebooks and their pages need; what cannot be imported is left to whoever asks for it."""
+    from glusterlab.notebook import warm_up
+
+    # the first, for it spares what all later imports would do
+    with suppress(Exception):
+        warm_up()
     names = list(_MODULES)
     for name in _PACKAGES:
         with suppress(ImportError):
@@ -58,10 +63,6 @@ def preload() -> None:
         # a module that fails does so again in the notebook that needs it, where it can be told
         with suppress(Exception):
             import_module(name)
-    with suppress(Exception):
-        from glusterlab.notebook import warm_up
-
-        warm_up()
 
 
 def threads() -> int:
