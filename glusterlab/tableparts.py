@@ -6,7 +6,7 @@ and jobs for what is too big to be done at once; nothing is written here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
 from pathlib import Path
@@ -156,8 +156,8 @@ def _sample(job: SampleJob) -> Outcome[Job, Part]:
     with fetched(job.place, wanted) as root:
         row, workers = _rows(job, root / job.folder)
         zones = _zones(job.sample, root / job.folder)
-        small = {root / name: [root / name] for name in telemetry if name not in big}
-        parquet, rows = _parquet(job, small, zones)
+        small = [root / name for name in telemetry if name not in big]
+        parquet, rows = _small_parquet(job, small, zones)
     more = tuple(TelemetryJob(job, name, zone=zones.get(Path(name).name)) for name in big)
     part = Part(
         job.folder,
@@ -279,6 +279,38 @@ def _parquet(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> t
     sink = BytesIO()
     rows = write_parquet(_tables(job, files, zones), sink)
     return sink.getvalue(), rows
+
+
+def _small_parquet(job: SampleJob, paths: Sequence[Path], zones: Mapping[str, str | None]) -> tuple[bytes, int]:
+    """As `_parquet`, of small files: those of a regular form are read together."""
+    from glusterlab.telemetry.arrow import write_parquet
+
+    sink = BytesIO()
+    rows = write_parquet(_small_tables(job, paths, zones), sink)
+    return sink.getvalue(), rows
+
+
+def _small_tables(job: SampleJob, paths: Sequence[Path], zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
+    from glusterlab.telemetry.columns import NotRegular
+    from glusterlab.telemetry.together import batches, read_together
+
+    hosts = {Path(name).name: place for name, place in _hosts(job).items()}
+    constants: dict[str, str | int] = {
+        "campaign": job.sample.campaign,
+        "cell_id": job.sample.cell_id,
+        "sample": job.sample.sample,
+    }
+    for batch in batches(paths):
+        if isinstance(batch, Path):
+            yield from _tables(job, {batch: [batch]}, zones)
+            continue
+        places = [hosts[path.name] for path in batch]
+        try:
+            yield read_together(
+                list(batch.values()), [host for host, _ in places], [role for _, role in places], constants
+            )
+        except NotRegular:
+            yield from _tables(job, {path: [path] for path in batch}, zones)
 
 
 def _tables(job: SampleJob, files: Files, zones: Mapping[str, str | None]) -> Iterator[pa.Table]:

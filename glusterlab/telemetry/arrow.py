@@ -28,15 +28,17 @@ GROUP_ROWS = 1 << 18
 
 
 @dataclass
-class _Names:
+class Codes:
     """Texts of a dictionary column, in the order in which they were met."""
 
     codes: dict[str, int] = field(default_factory=dict)
 
     def code(self, name: str) -> int:
+        """The code of a text."""
         return self.codes.setdefault(name, len(self.codes))
 
     def array(self, codes: NDArray[Any]) -> pa.DictionaryArray:
+        """The column of these codes."""
         import pyarrow as pa
 
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(self.codes) or [""], type=pa.string()))
@@ -56,7 +58,7 @@ class _Batches:
     def __init__(self, constants: Mapping[str, str | int | float], zone: str | None) -> None:
         self.constants = constants
         self.zone = zone
-        self.names = {name: _Names() for name in ("host", "activity", "device", "metric")}
+        self.names = {name: Codes() for name in ("host", "activity", "device", "metric")}
         self.older: set[str | None] = set()
         self.parts: list[_Part] = []
         self.rows = 0

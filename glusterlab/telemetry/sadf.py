@@ -199,7 +199,7 @@ class CsvReader:
                 tool="sadf",
                 host=hosts.categories[0] or None,
                 activity=group.table.activity,
-                device=None if group.table.device is None else _names(columns[f"c{group.table.device}"], group.table),
+                device=None if group.table.device is None else names_of(columns[f"c{group.table.device}"], group.table),
                 time=seconds[times.codes],
                 utc=any(place is not None and place[1] for place in found),
                 dated=True,
@@ -254,7 +254,7 @@ class CsvReader:
             self.damage = ParseError(message, file=self.chunk.path, line=place)
 
 
-def _names(column: Names, table: Header) -> Names:
+def names_of(column: Names, table: Header) -> Names:
     """Names of devices as text; sadf calls the mean of all CPUs -1."""
     assert table.device is not None
     words = [""] * len(table.columns)
