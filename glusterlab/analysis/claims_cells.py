@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -145,6 +145,47 @@ def contrast_interval(
     return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n, "ratio, log t")
 
 
+class _Cells:
+    """Rows that can be asked for those that selectors mean."""
+
+    def __init__(self, rows: pd.DataFrame, layouts: Mapping[str, ClaimLayout]) -> None:
+        self._rows, self._layouts = rows, layouts
+        names = ("type", "geometry", "kind", "server_model", "access", "tool", "operation")
+        # one take at the end: a frame for each selector costs ten times as much
+        self._text = {name: rows[name].astype(str).to_numpy() for name in names}
+        self._masks: dict[tuple[str, Hashable], np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
+
+    def matching(self, cells: Cells) -> pd.DataFrame:
+        """The rows of one value of each selector."""
+        mask = self._mask("access", (cells.access or NATIVE)[0])
+        for name in ("layout", "tool", "operation", "size", "workers"):
+            if (values := getattr(cells, name)) is not None:
+                mask = mask & self._mask(name, values[0])
+        return self._rows[mask]
+
+    def _mask(self, name: str, value: Hashable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        if (name, value) not in self._masks:
+            if name == "layout":
+                mask = self._of_layout(self._layouts[str(value)])
+            elif name == "size":
+                mask = same_size(self._rows["nominal_file_size_bytes"], float(str(value))).to_numpy()
+            elif name == "workers":
+                mask = (self._rows["workers"] == value).to_numpy()
+            else:
+                mask = self._text[name] == value
+            self._masks[name, value] = np.asarray(mask, dtype=np.bool_)
+        return self._masks[name, value]
+
+    def _of_layout(self, layout: ClaimLayout) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        mask = (self._text["type"] == layout.type) & (self._text["kind"] == layout.kind)
+        if layout.geometry is not None:
+            mask = mask & (self._text["geometry"] == layout.geometry)
+        other = {"standard", "dense"} - {layout.server_model}
+        if layout.server_model is not None:
+            mask = mask & ~np.isin(self._text["server_model"], list(other))
+        return np.asarray(mask, dtype=np.bool_)
+
+
 class Campaign:
     """A campaign's samples, ready to be asked for the cells of claims.
 
@@ -157,12 +198,12 @@ class Campaign:
     """
 
     def __init__(self, samples: pd.DataFrame, layouts: Mapping[str, ClaimLayout]) -> None:
-        self._layouts = layouts
-        self._all = samples[~samples["warmup"]]
+        self._all = _Cells(samples[~samples["warmup"]], layouts)
         valid = valid_samples(samples)
         valid = with_series(valid[valid["disks"] > 0].reset_index(drop=True))
         self._points = {
-            name: with_full_size(per_disk(summarise(valid, column))) for name, column in _QUANTITIES.items()
+            name: _Cells(with_full_size(per_disk(summarise(valid, column))), layouts)
+            for name, column in _QUANTITIES.items()
         }
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
@@ -187,7 +228,7 @@ class Campaign:
         label = " / ".join(_words(cells) for _, cells in terms)
         matched = []
         for _, cells in terms:
-            rows = self._matching(self._points[quantity], cells)
+            rows = self._points[quantity].matching(cells)
             if rows.empty:
                 return Comparison(case, label, (), nothing, nothing, nothing, *self._why_missing(cells))
             matched.append(rows)
@@ -205,30 +246,8 @@ class Campaign:
         estimate, corrected, strict = (contrast_interval(above, below, level) for level in levels)
         return Comparison(case, " / ".join(side.label for side in sides), sides, estimate, corrected, strict)
 
-    def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
-        if cells.layout is not None:
-            rows = self._of_layout(rows, self._layouts[cells.layout[0]])
-        rows = rows[rows["access"].astype(str).isin(cells.access or NATIVE)]
-        if cells.tool is not None:
-            rows = rows[rows["tool"].astype(str).isin(cells.tool)]
-        if cells.operation is not None:
-            rows = rows[rows["operation"].astype(str).isin(cells.operation)]
-        if cells.size is not None:
-            rows = rows[same_size(rows["nominal_file_size_bytes"], cells.size[0])]
-        if cells.workers is not None:
-            rows = rows[rows["workers"].isin(cells.workers)]
-        return rows
-
-    @staticmethod
-    def _of_layout(rows: pd.DataFrame, layout: ClaimLayout) -> pd.DataFrame:
-        rows = rows[(rows["type"].astype(str) == layout.type) & (rows["kind"].astype(str) == layout.kind)]
-        if layout.geometry is not None:
-            rows = rows[rows["geometry"].astype(str) == layout.geometry]
-        other = {"standard", "dense"} - {layout.server_model}
-        return rows if layout.server_model is None else rows[~rows["server_model"].astype(str).isin(other)]
-
     def _why_missing(self, cells: Cells) -> tuple[str, str]:
-        rows = self._matching(self._all, cells)
+        rows = self._all.matching(cells)
         words = _words(cells)
         if rows.empty:
             return f"the campaign has no such cells: {words}", "the campaign has no such cells"

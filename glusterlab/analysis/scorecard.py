@@ -154,6 +154,48 @@ def measured_text(row: pd.Series) -> str:
     return text
 
 
+def for_people(table: pd.DataFrame) -> pd.DataFrame:
+    """A scorecard as people read it: the claim in words, both numbers as text, the verdict.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A scorecard, or rows of one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``claim`` (its id), ``says``, ``where``, ``published``, ``measured (95 %)``, ``n``, ``class`` and ``verdict``,
+        all of them text.
+    """
+    where = table["section"].str.split(" / ").str[0] + table["figure"].map(lambda names: f" ({names})" if names else "")
+    return pd.DataFrame(
+        {
+            "claim": table["id"],
+            "says": table["says"],
+            "where": where,
+            "published": table["published"],
+            "measured (95 %)": [measured_text(row) for _, row in table.iterrows()],
+            "n": [str(count) if count else "" for count in table["n"]],
+            "class": table["class"],
+            "verdict": table["verdict"],
+        }
+    )
+
+
+def findings(table: pd.DataFrame) -> pd.DataFrame:
+    """The claims that a campaign contradicts, or reproduces in another size, with the reason.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `for_people`, and ``why``; contradicted ones first.
+    """
+    parts = [table[table["verdict"] == name] for name in ("contradicted", "same direction, different size")]
+    rows = pd.concat(parts, ignore_index=True)
+    return for_people(rows).assign(why=rows["why"])
+
+
 def totals(table: pd.DataFrame) -> pd.DataFrame:
     """How many claims of each class have each verdict.
 

@@ -85,7 +85,7 @@ def _tables(raw: Path) -> Tables:
 
 def _complete_id(incomplete: str) -> Iterator[str]:
     """Ids of the claims that are transcribed in the project that we are in."""
-    for folder in _published_folders(Path("raw", "any")):
+    for folder in dict.fromkeys(place.resolve() for place in _published_folders(Path("raw", "any"))):
         for path in sorted(folder.glob("*/claims.yaml")):
             with path.open(encoding="utf-8", errors="replace") as file:
                 yield from (name for name in _ID.findall(file.read(_LONGEST)) if name.startswith(incomplete))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -17,6 +17,9 @@ from ..errors import UsageError
 from .fields import NAME_FORM, Axis, Name, Size, SpecModel, Text, describe, problem, suggest
 from .formula import Formulas, Operation
 from .load import validate
+
+MAX_COMPARISONS = 1000
+"""Most that one claim makes: its lists multiply."""
 
 FILE = "claims.yaml"
 """Name of the file in ``raw/published/<study>/``."""
@@ -274,32 +277,44 @@ class Claim(SpecModel):
                 "relation",
             )
         self._check_number()
-        if (self.formula is not None) != (kind == "arithmetic"):
-            raise problem("expected a formula for a claim of kind arithmetic, and for no other", "formula")
-        compared = self.of is not None or self.to is not None or self.against is not None
-        if (self.of is None) != (self.to is None) or (self.against is not None and self.of is None):
-            raise problem("expected 'of' and 'to' together, and 'against' only with them", "of")
-        if kind in ("value", "arithmetic", "fact") and compared:
-            raise problem(f"a claim of kind {kind} compares nothing: expected no 'of' and 'to'", "of")
-        if kind in ("arithmetic", "fact") and self.cells is not None:
-            raise problem(f"a claim of kind {kind} has no cells", "cells")
+        self._check_formula()
+        self._check_selectors()
         if kind == "fact" and not self.needs:
             raise problem("expected for a claim of kind fact what it needs: nothing here measures it", "needs")
-        if kind in ("ratio", "ordering", "equality") and not compared and not self.needs:
+        if kind in ("ratio", "ordering", "equality") and self.of is None and not self.needs:
             raise problem(f"expected for a claim of kind {kind} what it compares ('of', 'to') or needs", "of")
         if kind == "value" and self.cells is None and not self.needs:
             raise problem("expected for a claim of kind value its cells, or what it needs", "cells")
-        if published.relation == "up to" and compared and self.quantifier != "largest":
-            raise problem("'up to' speaks of the largest: expected 'quantifier: largest'", "quantifier")
+        return self
+
+    def _check_formula(self) -> None:
+        if (self.formula is not None) != (self.kind == "arithmetic"):
+            raise problem("expected a formula for a claim of kind arithmetic, and for no other", "formula")
         try:
             finite = all(math.isfinite(value) for value in self.computed())
         except (ZeroDivisionError, OverflowError):
             finite = False
         if not finite:
-            raise problem(
-                "expected a formula that comes to a number, found one that divides by 0 or overflows", "formula"
-            )
-        return self
+            raise problem("expected a formula that comes to a number: it divides by 0, or overflows", "formula")
+
+    def _check_selectors(self) -> None:
+        compared = self.of is not None or self.to is not None or self.against is not None
+        if (self.of is None) != (self.to is None) or (self.against is not None and self.of is None):
+            raise problem("expected 'of' and 'to' together, and 'against' only with them", "of")
+        if self.kind in ("value", "arithmetic", "fact") and compared:
+            raise problem(f"a claim of kind {self.kind} compares nothing: expected no 'of' and 'to'", "of")
+        if self.kind in ("arithmetic", "fact") and self.cells is not None:
+            raise problem(f"a claim of kind {self.kind} has no cells", "cells")
+        if self.published.relation == "up to" and compared and self.quantifier != "largest":
+            raise problem("'up to' speaks of the largest: expected 'quantifier: largest'", "quantifier")
+        count = 1
+        for at, cells in self.selectors():
+            lengths = [len(values) for values in cells.model_dump(exclude_none=True).values()]
+            if at[0] == "against" and max(lengths, default=1) > 1:
+                raise problem("expected one value of each here: a list is for 'cells', 'of' and 'to'", *at)
+            count *= math.prod(lengths)
+        if count > MAX_COMPARISONS:
+            raise problem(f"expected at most {MAX_COMPARISONS:,} comparisons, found lists that make {count:,}", "cells")
 
     def _check_number(self) -> None:
         published, kind = self.published, self.kind
@@ -315,6 +330,8 @@ class Claim(SpecModel):
                 "published",
                 "value",
             )
+        if kind == "value" and isinstance(published.value, float) and not published.value > 0:
+            raise problem(f"expected a value above 0, found {describe(published.value)}", "published", "value")
         if kind == "ratio" and isinstance(published.value, float) and not published.value > 1:
             raise problem(
                 "expected a ratio above 1, such as 1.82 for 82 % more: turn 'of' and 'to' round",
@@ -431,8 +448,3 @@ def load_claims(path: str | Path) -> Claims:
         With file, line and key of what is wrong.
     """
     return validate(Claims, path)
-
-
-def expected_keys(claim: Claim) -> dict[str, Any]:
-    """A claim as JSON, without what it leaves out."""
-    return claim.model_dump(mode="json", exclude_none=True, exclude_defaults=True)

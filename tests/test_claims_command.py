@@ -1,0 +1,239 @@
+"""``glusterlab claims``: the scorecard on stdout, one claim with its samples, and clear errors."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from glusterlab import cli, tables
+from glusterlab.analysis.verdicts import VERDICTS
+from glusterlab.commands import study
+from glusterlab.spec.claims import Claims, load_claims
+
+ROOT = Path(__file__).resolve().parents[1]
+CLAIMS = ROOT / "raw" / "published" / "supermicro-2017" / "claims.yaml"
+CAMPAIGN = """\
+schema_version: 1
+name: night
+study: supermicro-2017
+seed: 1
+repeats: 3
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
+workloads: [{tool: iozone, operations: write, file_size: 1 MiB, model: large-file}]
+workers: 2
+"""
+
+
+@pytest.fixture
+def raw(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign beside published numbers, whose tables are synthetic."""
+    folder = tmp_path / "raw" / "night"
+    folder.mkdir(parents=True)
+    (folder / "campaign.yaml").write_text(CAMPAIGN)
+    (folder / "environment.json").write_text('{"schema_version": 1, "hosts": {}}')
+    published = tmp_path / "raw" / "published" / "supermicro-2017"
+    published.mkdir(parents=True)
+    (published / "claims.yaml").write_bytes(CLAIMS.read_bytes())
+    (tmp_path / "notebooks").mkdir()
+
+    class Loaded:
+        samples = large_samples
+
+    monkeypatch.setattr(tables, "write", lambda *_, **__: None)
+    monkeypatch.setattr(tables, "load", lambda *_, **__: Loaded())
+    monkeypatch.delenv(cli.DEBUG, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def guide() -> Claims:
+    return load_claims(CLAIMS)
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli.app, ["claims", *map(str, arguments)], env={"COLUMNS": "80", "TERM": "dumb"})
+
+
+def as_json(*arguments: str | Path) -> dict[str, Any]:
+    result = call(*arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    found = json.loads(result.stdout, parse_constant=refuse)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_help_fits_80_columns_and_tells_the_exit_codes() -> None:
+    result = call("--help")
+    assert result.exit_code == 0
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    assert "Examples" in result.stdout
+    assert "findings, not faults" in " ".join(result.stdout.split())
+
+
+def test_all_claims_are_listed_with_totals(raw: Path, guide: Claims) -> None:
+    result = call("raw/night")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["claim", "section", "published", "measured", "(95", "%)", "n", "class", "verdict"]
+    assert [line.split()[0] for line in lines[1 : len(guide.claims) + 1]] == [claim.id for claim in guide.claims]
+    (peak,) = (line for line in lines if line.startswith("throughput-write-peak "))
+    assert peak.split("  ")[-1] == "reproduced"
+    assert "83.68 MB/s per disk" in peak
+    assert lines[-1] == f"{len(guide.claims)} claims of supermicro-2017, against raw/night"
+    assert "--id CLAIM" in result.stderr
+
+
+def test_a_contradicted_claim_is_no_fault(raw: Path, large_samples: pd.DataFrame) -> None:
+    rows = large_samples["type"] == "disperse"
+    large_samples.loc[rows, "throughput_bytes_per_s"] /= 10
+    result = call("raw/night", "--verdict", "contradicted")
+    assert result.exit_code == 0
+    assert "throughput-write-peak" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("--verdict", "reproduced", "--class", "scale-model"), {"throughput-write-peak", "throughput-read-peak"}),
+        (("--class", "arithmetic", "--verdict", "contradicted"), {"design-dense-from-petabyte"}),
+        (
+            ("--section", "TIERING TESTS", "--class", "ratio"),
+            {"tier-4mb-read", "tier-4mb-write", "tier-32kb-read", "tier-32kb-write"},
+        ),
+        (("--section", "appendix c"), {"release-reads", "release-writes", "release-32kb-writes"}),
+        (("--section", "appendix c", "--verdict", "contradicted"), set()),
+    ],
+)
+def test_filters(raw: Path, arguments: tuple[str, ...], expected: set[str]) -> None:
+    found = as_json("raw/night", *arguments)
+    assert {claim["id"] for claim in found["claims"]} == expected
+    assert found["totals"]["all"]["all"] == len(expected)
+    assert call("raw/night", *arguments).exit_code == 0
+
+
+def test_filters_of_one_kind_add_up_and_of_two_kinds_cut_down(raw: Path) -> None:
+    one = as_json("raw/night", "--verdict", "reproduced")["totals"]["all"]["all"]
+    two = as_json("raw/night", "--verdict", "insufficient-n")["totals"]["all"]["all"]
+    both = as_json("raw/night", "--verdict", "reproduced", "--verdict", "insufficient-n")["totals"]["all"]["all"]
+    assert both == one + two
+    assert as_json("raw/night", "--verdict", "different-size", "--class", "fact")["claims"] == []
+
+
+def test_json_has_everything_and_no_nan(raw: Path, guide: Claims) -> None:
+    found = as_json("raw/night")
+    assert (found["schema_version"], found["study"], found["raw"]) == (1, "supermicro-2017", "raw/night")
+    claims = {claim["id"]: claim for claim in found["claims"]}
+    assert list(claims) == [claim.id for claim in guide.claims]
+    assert found["totals"]["all"]["all"] == len(claims)
+    assert {claim["verdict"] for claim in claims.values()} <= set(VERDICTS)
+    peak = claims["throughput-write-peak"]
+    assert peak["measured"]["n"] == 3
+    assert peak["measured"]["low"] < peak["measured"]["value"] < peak["measured"]["high"]
+    (cell,) = peak["comparisons"][0]["cells"]
+    assert (cell["workers"], cell["samples"], cell["unit"], cell["scale"]) == (48, [1, 2, 3], "MB/s per disk", 200)
+    assert claims["throughput-disperse-read"]["comparisons"][0]["missing"].startswith("the campaign has no such cells")
+    assert claims["tested-saturation-seen"]["allowed"] == {"low": 0.0, "high": 1.1}
+    assert claims["clusters-disperse-large-write"]["allowed"]["high"] is None
+    assert "tested-disk-capacity" in claims["bom-disk-capacity"]["contradicts"]
+    assert claims["design-capacity-advantage"]["measured"] == {"value": 108.0, "low": None, "high": None, "n": 0}
+
+
+def test_one_claim_with_all_that_is_behind_it(raw: Path, guide: Claims) -> None:
+    result = call("raw/night", "--id", "throughput-read-similar")
+    assert result.exit_code == 0
+    claim = guide.by_id("throughput-read-similar")
+    assert claim.paraphrase in result.stdout
+    assert "Designing for throughput / Detailed test results (F11, F12, F13)" in result.stdout
+    assert "iozone-read-4294967296-disperse-12x4+2-jbod-w48, samples 01 02 03" in result.stdout
+    assert "98.0 100 102 MB/s per disk, × 200" in result.stdout
+    assert "the campaign has no such cells: standard-disperse iozone read 128 MiB" in result.stdout
+    assert "contradicts throughput-read-replicate-30-50 (not measured)" in result.stdout
+    assert claim.contradicts[0].why in result.stdout
+    other = call("raw/night", "--id", "throughput-read-replicate-30-50")
+    assert "contradicts throughput-read-similar" in other.stdout
+    assert claim.contradicts[0].why in other.stdout
+
+
+def test_one_claim_as_json(raw: Path) -> None:
+    found = as_json("raw/night", "--id", "throughput-write-peak")
+    assert found["claim"]["id"] == "throughput-write-peak"
+    assert found["claim"]["verdict"] == "reproduced"
+
+
+@pytest.mark.parametrize("claim", [claim.id for claim in load_claims(CLAIMS).claims[::19]])
+def test_any_claim_can_be_shown(raw: Path, claim: str) -> None:
+    result = call("raw/night", "--id", claim)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.startswith(f"claim:     {claim}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("raw/none",), 1, "raw/none"),
+        (("raw/night", "--id", "throughput-write-peek"), 2, "did you mean 'throughput-write-peak'?"),
+        (("raw/night", "--id", "sum", "--class", "fact"), 2, "give one or the other"),
+        (("raw/night", "--study", "azure"), 2, "those of supermicro-2017 are there"),
+        (("raw/night", "--section", "weather"), 2, "its chapters: Red Hat Gluster Storage on Supermicro servers; Test"),
+        (("raw/night", "--verdict", "good"), 2, "contradicted"),
+        (("raw/night", "--class", "good"), 2, "scale-model"),
+        (("s3://lab/raw/night",), 2, "expected a path of this machine"),
+        ((), 2, "Missing argument"),
+    ],
+)
+def test_what_is_wrong_is_told_in_a_sentence(raw: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == code
+    assert said in " ".join(result.stderr.replace("│", " ").split())
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\1\2", CLAIMS.read_bytes()[:5000], b"#\n" * 200_000, b"claims: []\n"])
+def test_a_damaged_file_of_claims_is_named(raw: Path, content: bytes) -> None:
+    path = raw.parent / "published" / "supermicro-2017" / "claims.yaml"
+    path.write_bytes(content)
+    result = call("raw/night")
+    assert result.exit_code == 2
+    assert str(path) in result.stderr
+    assert result.stdout == ""
+
+
+def test_claims_are_found_beside_the_campaign_else_in_the_project(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (raw.parent / "published" / "supermicro-2017" / "claims.yaml").unlink()
+    assert call("raw/night").exit_code == 2
+    monkeypatch.chdir(ROOT)
+    assert as_json(raw)["study"] == "supermicro-2017"
+
+
+def completions(incomplete: str) -> list[str]:
+    found: Iterator[str] = study._complete_id(incomplete)
+    return list(found)
+
+
+def test_ids_and_sections_are_completed(raw: Path, guide: Claims) -> None:
+    assert completions("") == [claim.id for claim in guide.claims]
+    assert completions("throughput-write-p") == ["throughput-write-peak"]
+    (raw.parent / "published" / "supermicro-2017" / "claims.yaml").write_bytes(b"\xff- id: x\n- id: ok-1\n")
+    assert completions("") == ["ok-1"]
+    for name in study._complete_section(""):
+        assert any(name.lower() in claim.section.lower() for claim in guide.claims), name
+
+
+def test_completion_outside_a_project_is_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert all(isinstance(name, str) for name in completions("zzz"))
+    os.chdir(ROOT)
+    assert completions("bom-n") == ["bom-nvme", "bom-network"]
