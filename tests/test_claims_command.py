@@ -157,7 +157,7 @@ def test_one_claim_with_all_that_is_behind_it(raw: Path, guide: Claims) -> None:
     assert claim.paraphrase in result.stdout
     assert "Designing for throughput / Detailed test results (F11, F12, F13)" in result.stdout
     assert "iozone-read-4294967296-disperse-12x4+2-jbod-w48, samples 01 02 03" in result.stdout
-    assert "98.0 100 102 MB/s per disk, × 200" in result.stdout
+    assert "98.0 100 102 MB/s per disk, measured × 200" in result.stdout
     assert "the campaign has no such cells: standard-disperse iozone read 128 MiB" in result.stdout
     assert "contradicts throughput-read-replicate-30-50 (not measured)" in result.stdout
     assert claim.contradicts[0].why in result.stdout

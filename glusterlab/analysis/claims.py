@@ -268,20 +268,20 @@ def _judge_arithmetic(claim: Claim) -> Judgement:
     relation = claim.published.relation
     if relation == "over":
         off = [value for value in values if value <= published]
-        said = f"more than {published:g}"
+        wanted = f"more than {published:g}"
     elif relation == "under":
         off = [value for value in values if value >= published]
-        said = f"less than {published:g}"
+        wanted = f"less than {published:g}"
     else:
         off = [value for value in values if not _is_rounded(value, published, claim.tolerance)]
-        said = f"{published:g}"
+        wanted = f"{published:g}"
     shown = (off or values)[0]
     estimate = Estimate(shown, math.nan, math.nan, 0, "arithmetic")
-    unit = f" {claim.published.unit}".rstrip()
-    count = "" if len(values) == 1 else f", {len(values) - len(off)} of {len(values)} formulas give it"
+    given = f"{shown:.6g} {claim.published.unit}".rstrip()
+    who = "the formula gives" if len(values) == 1 else f"{len(off) or len(values)} of {len(values)} formulas give"
     if off:
-        return Judgement(claim, "contradicted", f"{shown:.6g}{unit}, not {said}{count}", "arithmetic", estimate)
-    return Judgement(claim, "reproduced", f"{shown:.6g}{unit}: {said}{count}", "arithmetic", estimate)
+        return Judgement(claim, "contradicted", f"{who} {given}, not {wanted}", "arithmetic", estimate)
+    return Judgement(claim, "reproduced", f"{who} {given}", "arithmetic", estimate)
 
 
 def _is_rounded(value: float, published: float, tolerance: float | None) -> bool:

@@ -17,6 +17,7 @@ from scipy import special
 
 from glusterlab.analysis.efficiency import per_disk, with_full_size
 from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, ratio_interval
+from glusterlab.analysis.reading import worker_count
 from glusterlab.analysis.series import same_size, split_values, summarise, valid_samples, with_series
 from glusterlab.spec.claims import UNITS, Cells, Claim, ClaimLayout
 from glusterlab.units import format_size
@@ -66,7 +67,8 @@ class Side:
     @property
     def label(self) -> str:
         """The cell in words."""
-        return f"{self.series}, {self.operation} {format_size(self.nominal_file_size_bytes)}, {self.workers} workers"
+        size = format_size(self.nominal_file_size_bytes)
+        return f"{self.series}, {self.operation} {size}, {worker_count(self.workers)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,7 @@ def _words(cells: Cells) -> str:
     parts = [*(cells.layout or ()), *(cells.tool or ()), *(cells.operation or ())]
     parts += [format_size(size) for size in cells.size or ()]
     parts += [access for access in cells.access or () if access != "native"]
-    parts += [f"{count} workers" for count in cells.workers or ()]
+    parts += [worker_count(count) for count in cells.workers or ()]
     return " ".join(parts)
 
 

@@ -222,7 +222,7 @@ def contradictions(claims: Claims, judgements: Sequence[Judgement]) -> pd.DataFr
     Returns
     -------
     pandas.DataFrame
-        ``claim``, ``says``, ``verdict``, ``other``, ``other_says``, ``other_verdict``, ``why`` (all str).
+        ``claim``, ``says``, ``verdict``, ``other claim``, ``other says``, ``other verdict``, ``why`` (all str).
     """
     verdicts = {judgement.claim.id: judgement.verdict for judgement in judgements}
     rows = [
@@ -230,14 +230,14 @@ def contradictions(claims: Claims, judgements: Sequence[Judgement]) -> pd.DataFr
             "claim": one.id,
             "says": one.paraphrase,
             "verdict": verdicts.get(one.id, ""),
-            "other": other.id,
-            "other_says": other.paraphrase,
-            "other_verdict": verdicts.get(other.id, ""),
+            "other claim": other.id,
+            "other says": other.paraphrase,
+            "other verdict": verdicts.get(other.id, ""),
             "why": why,
         }
         for one, other, why in claims.contradictions()
     ]
-    columns = ["claim", "says", "verdict", "other", "other_says", "other_verdict", "why"]
+    columns = ["claim", "says", "verdict", "other claim", "other says", "other verdict", "why"]
     return pd.DataFrame.from_records(rows, columns=columns)
 
 

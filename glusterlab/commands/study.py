@@ -109,7 +109,12 @@ def _complete_section(incomplete: str) -> list[str]:
 def claims(
     raw: RawArgument,
     verdict: Annotated[
-        list[VerdictName] | None, typer.Option("--verdict", help="Only these verdicts; may be given again.")
+        list[VerdictName] | None,
+        typer.Option(
+            "--verdict",
+            metavar="VERDICT",
+            help="Only reproduced, different-size, contradicted, insufficient-n or not-measured; may be given again.",
+        ),
     ] = None,
     section: Annotated[
         str | None,
@@ -121,7 +126,12 @@ def claims(
         ),
     ] = None,
     claim_class: Annotated[
-        list[ClassName] | None, typer.Option("--class", help="Only these classes; may be given again.")
+        list[ClassName] | None,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help="Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.",
+        ),
     ] = None,
     one: Annotated[
         str | None,

@@ -143,7 +143,8 @@ def show_claim(raw: Path, claims: Claims, judged: Sequence[Judgement], wanted: s
         ("says", claim.paraphrase),
         ("read as", claim.reading),
         ("published", f"{published_text(claim)}, in its words: {claim.published.words}"),
-        ("class", f"{judgement.claim_class}, {claim.kind}"),
+        ("allows", _allowed(judgement)),
+        ("class", ", ".join(dict.fromkeys((judgement.claim_class, claim.kind)))),
         ("verdict", f"{judgement.verdict}: {judgement.why}"),
         ("measured", _measured(judgement)),
     ]
@@ -151,7 +152,7 @@ def show_claim(raw: Path, claims: Claims, judged: Sequence[Judgement], wanted: s
         if text:
             typer.echo(f"{name + ':':<11}{text}")
     for comparison in judgement.comparisons:
-        _show_comparison(comparison)
+        _show_comparison(comparison, "of the published number" if claim.kind == "value" else "")
     sentences = {frozenset((one.id, other.id)): why for one, other, why in claims.contradictions()}
     verdicts = {each.claim.id: each.verdict for each in judged}
     for other in others:
@@ -162,27 +163,40 @@ def show_claim(raw: Path, claims: Claims, judged: Sequence[Judgement], wanted: s
 def _measured(judgement: Judgement) -> str:
     if math.isnan(judgement.measured.centre):
         return ""
-    unit = judgement.claim.published.unit if judgement.claim.kind in ("value", "arithmetic") else ""
-    text = f"{_estimate(judgement.measured)} {unit}".rstrip()
+    text = _estimate(judgement.measured, _unit(judgement))
     count = len(judgement.comparisons)
     return f"{text}, of {count} comparisons the one that decides" if count > 1 else text
 
 
-def _estimate(estimate: Estimate) -> str:
-    text = short_number(estimate.centre)
+def _unit(judgement: Judgement) -> str:
+    return judgement.claim.published.unit if judgement.claim.kind in ("value", "arithmetic") else ""
+
+
+def _allowed(judgement: Judgement) -> str:
+    """What counts as the published number, or as its words."""
+    band = judgement.band
+    if band is None:
+        return ""
+    if math.isinf(band.high):
+        return f"{band.low:.3g} and more"
+    return f"{f'{band.low:.3g}' if band.low else 'up'} to {band.high:.3g} {_unit(judgement)}".rstrip()
+
+
+def _estimate(estimate: Estimate, unit: str = "") -> str:
+    text = f"{short_number(estimate.centre)} {unit}".rstrip()
     if estimate.has_interval:
         text += f" (95 % interval {short_number(estimate.low)} to {short_number(estimate.high)})"
     return f"{text}, n = {estimate.n}" if estimate.n else text
 
 
-def _show_comparison(comparison: Comparison) -> None:
+def _show_comparison(comparison: Comparison, unit: str) -> None:
     if comparison.missing:
         typer.echo(f"\n{comparison.label}\n  not measured: {comparison.missing}")
         return
-    typer.echo(f"\n{comparison.label}\n  {_estimate(comparison.estimate)}")
+    typer.echo(f"\n{comparison.label}\n  {_estimate(comparison.estimate, unit)}")
     for side in comparison.sides:
         values = " ".join(short_number(value) for value in side.values)
-        scale = f", × {side.scale:g}" if side.scale != 1 else ""
+        scale = f", measured × {side.scale:g}" if side.scale != 1 else ""
         typer.echo(f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}")
         typer.echo(f"    {values} {side.unit}{scale}")
 
