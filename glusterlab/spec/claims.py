@@ -189,7 +189,7 @@ class Published(SpecModel):
 
 
 class Contradiction(SpecModel):
-    """Another claim of the same study that cannot be true together with this one, and why."""
+    """Another claim of the same study that does not fit together with this one, and why."""
 
     claim: Name
     why: Sentence
