@@ -186,7 +186,7 @@ def decide(
     Examples
     --------
     >>> decide(Band(1.5, 1.84, True, 1.67), Estimate(1.62, 1.55, 1.7, 5, ""))
-    ('reproduced', 'the size is the published one, within the tolerance')
+    ('reproduced', 'the whole interval lies within what is claimed')
     >>> decide(Band(1.0, math.inf, True), Estimate(1.1, 0.8, 1.5, 3, ""))[0]
     'insufficient n'
     """
