@@ -164,7 +164,7 @@ def scorecard_figure(table: pd.DataFrame, provenance: Provenance, *, title: str,
     chapters = list(dict.fromkeys(table["chapter"].astype(str)))
     groups = [table[table["chapter"].astype(str) == chapter] for chapter in chapters]
     subtitle = [
-        "Ratio of what a claim compares; of a value, measured to published. Mark and line: measured, 95 % interval.",
+        "Ratio of what a claim compares; of a value, measured to published. Line: 95 % interval, where n is 3 or more.",
         "Pale bar: what the study's words allow. Hollow diamond: its number, where it states one. Right: the numbers.",
     ]
     height = sum(len(rows) for rows in groups) * ROW_IN + len(groups) * PANEL_IN + 0.5
