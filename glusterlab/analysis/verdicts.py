@@ -93,6 +93,8 @@ RESOLUTION = 1.25
 MAGNITUDE = 2.0
 """Factor beyond which an absolute value is contradicted."""
 
+_NOT_STRICT = "but not at the level that several comparisons or worker counts ask for"
+
 
 @dataclass(frozen=True, slots=True)
 class Band:
@@ -206,6 +208,8 @@ def _decide_direction(band: Band, estimate: Estimate, against: Estimate) -> tupl
         return "contradicted", "the interval lies on the other side of 1"
     if band.low > TOLERANCE and alike.contains(against) and band.apart(against):
         return "contradicted", "there is no difference of more than 10 %"
+    if estimate.high < 1:
+        return "insufficient n", f"the interval lies on the other side of 1, {_NOT_STRICT}"
     if estimate.low <= 1:
         size = "the published size is excluded, but " if band.apart(estimate) else ""
         return "insufficient n", f"{size}the interval does not lie above 1: these samples do not show the direction"
@@ -237,4 +241,6 @@ def _decide_equality(band: Band, estimate: Estimate, against: Estimate) -> tuple
         return "reproduced", "the whole interval lies within the margin"
     if band.apart(against):
         return "contradicted", "the whole interval lies outside the margin"
+    if band.apart(estimate):
+        return "insufficient n", f"the interval lies outside the margin, {_NOT_STRICT}"
     return "insufficient n", "the interval is wider than the margin, or reaches over its edge"

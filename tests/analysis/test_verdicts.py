@@ -146,6 +146,23 @@ def test_each_verdict_by_hand(made: Claim, estimate: Estimate, verdict: str, sai
     assert said in why
 
 
+@pytest.mark.parametrize(
+    ("made", "estimate"),
+    [
+        (claim("ordering", MORE), interval(0.80, 0.90, 0.99)),
+        (claim("equality", "same"), interval(1.12, 1.20, 1.30)),
+    ],
+)
+def test_what_only_the_stricter_level_leaves_open_is_told(made: Claim, estimate: Estimate) -> None:
+    strict = interval(estimate.low / 1.2, estimate.centre, estimate.high * 1.2)
+    if made.kind == "ordering":
+        assert strict.high > 1 > estimate.high
+    verdict, why = decide(band_of(made), estimate, strict)
+    assert verdict == "insufficient n"
+    assert "but not at the level that several comparisons or worker counts ask for" in why
+    assert decide(band_of(made), estimate)[0] == "contradicted"
+
+
 bands = st.one_of(
     st.sampled_from(["more", "slightly more", "notably more", "far more", "no less", "no more"]).map(
         lambda relation: claim("ordering", relation)
