@@ -56,7 +56,7 @@ def cluster(folder: Path) -> Iterator[Path]:
         )
         file = state.state_folder(NAME) / "cluster.yaml"
         text = file.read_text()
-        before, after = text.index("  small-file:"), text.index("testbed:\n")
+        before, after = text.index("  medium-file:"), text.index("testbed:\n")
         file.write_text(text[:before] + text[after:])
         yield file
     finally:
