@@ -75,6 +75,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("project")
     shutil.copytree(PROJECT / "notebooks", folder / "notebooks")
     shutil.copytree(PROJECT / "raw/published", folder / "raw/published")
+    shutil.copytree(PROJECT / "runbooks", folder / "runbooks")
     shutil.copy(PROJECT / "requirements.lock", folder)
     (folder / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
     return folder
