@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessP
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import current_process, get_context, parent_process
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -84,6 +84,24 @@ def run(
         yield from _here(waiting, work)
     else:
         yield from _in_processes(waiting, work, count)
+
+
+def refuse_second_start() -> None:
+    """Refuse work in a process that is only just started by `run`, and runs the script that called it once more.
+
+    Without a guard in that script both would wait for each other for ever.
+
+    Raises
+    ------
+    UsageError
+        With what the script lacks.
+    """
+    # what multiprocessing itself asks in such a case
+    if getattr(current_process(), "_inheriting", False):
+        raise UsageError(
+            "the tables are made by several processes, each of which reads the script that started them: put what it "
+            "does below `if __name__ == '__main__':`"
+        )
 
 
 def _here(waiting: deque[JobT], work: Work[JobT, ResultT]) -> Iterator[ResultT]:

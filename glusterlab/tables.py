@@ -190,6 +190,7 @@ def write(
     UsageError
         When the scheduler cannot be reached.
     """
+    schedule.refuse_second_start()
     campaign = OpenCampaign.open(raw)
     target = folder_of(raw) if folder is None else folder
     if isinstance(target, Path):

@@ -82,6 +82,7 @@ def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: 
     SavedFigure
     """
     with house_style():
+        _settle(figure)
         image = io.BytesIO()
         figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
         data = {
@@ -89,8 +90,6 @@ def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: 
             "csv": to_csv(table).encode(),
         }
         if "svg" in formats:
-            # the places of everything are found: to find them again takes as long as to draw
-            figure.set_layout_engine("none")
             vector = io.BytesIO()
             figure.savefig(vector, format="svg", metadata={"Date": None})
             data["svg"] = vector.getvalue()
@@ -99,6 +98,22 @@ def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: 
     for path in files:
         write_atomically(path, data[path.suffix[1:]], durable=False)
     return SavedFigure(name, files, len(table), data["png"])
+
+
+def _settle(figure: Figure) -> None:
+    """Find the places of everything once, for all pictures: to find them takes as long as to draw.
+
+    They are rounded, by less than can be seen: the solver's last bits hang on addresses in memory, and names in an SVG
+    file are made from them.
+    """
+    figure.set_dpi(PNG_DPI)
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    engine.execute(figure)
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(tuple(round(place, 6) for place in axes.get_position(original=True).bounds))
 
 
 def write_caption(folder: Path, name: str, **text: str) -> None:

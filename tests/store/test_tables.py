@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -287,3 +289,18 @@ def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monk
     assert len(list((made.folder / "telemetry").iterdir())) == 6 * len([*SERVERS, *CLIENTS])
     for name in ("samples", "workers", "telemetry"):
         pd.testing.assert_frame_equal(getattr(made, name), getattr(small, name))
+
+
+def test_a_script_without_a_guard_is_told_what_it_lacks_and_does_not_wait_for_ever(
+    campaign: Path, tmp_path: Path
+) -> None:
+    script = tmp_path / "mine.py"
+    begin = "from pathlib import Path\nfrom glusterlab import tables\ntables.PARALLEL_FROM = 1\n"
+    script.write_text(f"{begin}print(len(tables.load(Path({str(campaign)!r})).samples))\n")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1
+    assert "put what it does below `if __name__ == '__main__':`" in done.stderr
+    guarded = f"{begin}if __name__ == '__main__':\n    print(len(tables.load(Path({str(campaign)!r})).samples))\n"
+    script.write_text(guarded)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "6\n"), done.stderr
