@@ -20,7 +20,9 @@ from typing import Any
 
 import pytest
 
+from glusterlab.fingerprint import NotebookSource
 from glusterlab.outputs import OutputName, output_files
+from glusterlab.reads import known_tools, parse_reads, refuse_unknown
 
 PROJECT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
@@ -205,6 +207,17 @@ def test_committed_figures_are_not_those_of_the_working_tree(tmp_path: Path) -> 
         subprocess.run([*git, *words], check=True)
     figure.write_text("x\n2\n")
     assert committed_figures(tmp_path, "night") == kept
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_say_what_they_read_and_hand_it_on(notebook: Path) -> None:
+    """Else every changed sample would run them."""
+    source = NotebookSource.read(notebook)
+    assert source.parameters.get("reads"), "no line `reads: str = ...` in the parameters"
+    code = "".join("".join(cell["source"]) for cell in json.loads(notebook.read_text())["cells"])
+    assert re.search(r"open_section\(campaign, figures, format, reads=reads\)", code)
+    assert source.reads == parse_reads(str(source.parameters["reads"]))
+    refuse_unknown(source.reads or (), known_tools())
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
