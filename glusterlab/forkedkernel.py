@@ -67,7 +67,7 @@ class WaitingKernel:
         cwd : str
         """
         order = {"arguments": list(arguments), "environment": dict(environment), "cwd": cwd}
-        with open(self._orders, "wb") as pipe:
+        with os.fdopen(self._orders, "wb") as pipe:
             pipe.write(json.dumps(order).encode())
 
     def poll(self) -> int | None:
@@ -102,7 +102,7 @@ def _become_kernel(orders: int) -> None:
     """Wait for orders and be the kernel; ends by SystemExit, so that everything registered for the end is done."""
     # a session of its own, as every kernel has: signals for its group spare those who started it
     os.setsid()
-    with open(orders, "rb") as pipe:
+    with os.fdopen(orders, "rb") as pipe:
         text = pipe.read()
     if not text:
         # nobody needs it, or whoever might is gone
