@@ -131,20 +131,25 @@ class Warm:
         self._ready: bool | None = None
         ours, theirs = socket.socketpair()
         environment = {**kernel_environment(folder, _PROVISIONER), **_ONE_THREAD, **_INLINE}
+        command = [sys.executable, "-m", "glusterlab.warmserver"]
         with (folder / "log.txt").open("wb") as log, theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "glusterlab.warmserver"],
-                stdin=theirs.fileno(),
-                stdout=log,
-                stderr=log,
-                env=environment,
-            )
+            try:
+                self._server = subprocess.Popen(command, stdin=theirs.fileno(), stdout=log, stderr=log, env=environment)
+            except OSError:
+                ours.close()
+                raise
         self._control = ours
 
     @classmethod
     def begin(cls, folder: Path) -> Self | None:
-        """Start a server where it is known to work."""
-        return cls(folder) if sys.platform == "linux" else None
+        """Start a server where it is known to work, and there is room for it."""
+        if sys.platform != "linux":
+            return None
+        try:
+            return cls(folder)
+        except OSError as error:
+            _log.info("no server: %s", error)
+            return None
 
     def start(self, job: Path, log: Path, environment: Mapping[str, str]) -> Forked | None:
         """Fork a process that does a notebook's job.
@@ -191,6 +196,9 @@ class Warm:
 
     def close(self) -> None:
         """End the server and what it has forked."""
+        # a thread may wait for an answer, which closing alone would not wake
+        with suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
         self._control.close()
         try:
             self._server.wait(_END_S)

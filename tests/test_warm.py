@@ -127,6 +127,13 @@ class TestWithoutServer:
         monkeypatch.setattr(warm, "_ONE_THREAD", {"PYTHONPATH": str(project.root / "site")})
         assert sorted(project.run().ran) == list(BOTH)
 
+    def test_a_machine_that_starts_no_process_for_it(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(*_: object, **__: object) -> None:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(subprocess, "Popen", refuse)
+        assert Warm.begin(tmp_path / "server") is None
+
     def test_a_server_that_is_killed_takes_its_notebooks_along(self, project: Project) -> None:
         seen = project.root / "seen"
         wait = f"import os, signal, time\nfrom pathlib import Path\nPath({str(seen)!r}).touch()\ntime.sleep(600)"
