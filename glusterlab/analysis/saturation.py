@@ -152,6 +152,19 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return kept[records >= MIN_RECORDS].reset_index(drop=True)
 
 
+def _with_quantity(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are added up to a quantity, with its name; looked up once for each pair of names that there is."""
+    activity, activities = pd.factorize(rows["activity"])
+    metric, metrics = pd.factorize(rows["metric"])
+    names = sorted(set(_SUMS.values()))
+    table = np.full((len(activities), len(metrics)), -1)
+    for row, column in np.ndindex(table.shape):
+        if (name := _SUMS.get((str(activities[row]), str(metrics[column])))) is not None:
+            table[row, column] = names.index(name)
+    found = table[activity, metric]
+    return rows[found >= 0].assign(quantity=np.array(names, dtype=object)[found[found >= 0]])
+
+
 def _busy(rows: pd.DataFrame) -> pd.DataFrame:
     cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(_NOT_BUSY) & (rows["device"] == "all")]
     busy = 1 - cpu.groupby(_RECORD)["value"].sum()
@@ -213,8 +226,7 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
         ``hosts`` (int; the machine counts as one). A quantity without data is absent.
     """
     rows = steady_part(telemetry, samples)
-    keys = pd.MultiIndex.from_frame(rows[["activity", "metric"]])
-    summed = rows.assign(quantity=keys.map(_SUMS)).dropna(subset=["quantity"])
+    summed = _with_quantity(rows)
     totals = summed.groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
     busy = _busy(rows)
     machine = [_machine_busy(busy)] if testbed else []
