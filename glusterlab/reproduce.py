@@ -65,7 +65,7 @@ def reproduce(
     Parameters
     ----------
     raw_paths : sequence of pathlib.Path or str
-        Campaign folders, or their URLs; empty: every folder of ``raw/`` that has a manifest.
+        Campaign folders, or their URLs; empty: every folder of ``raw/`` that has a manifest and is no baseline.
     project : pathlib.Path
         The folder that holds ``notebooks/``, ``raw/`` and ``figures/``.
     notebooks : sequence of str, optional

@@ -111,7 +111,7 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="[RAW]...",
-            help="Folders of campaigns, or their URLs; default: all below raw/.",
+            help="Folders of campaigns, or their URLs; default: all below raw/ that are no baselines.",
             autocompletion=complete_raw,
         ),
     ] = None,
