@@ -88,25 +88,37 @@ class Forked:
             When it does not come in time.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        # in short waits: another thread may wait for the same process
+        # in short waits: another thread may wait for the same process, and take its answer
         while (code := self._take(0.5 if end is None else min(0.5, max(0.0, end - time.monotonic())))) is None:
             if end is not None and time.monotonic() >= end:
                 raise subprocess.TimeoutExpired("notebook", timeout or 0.0)
         return code
 
     def _take(self, seconds: float) -> int | None:
+        answered = self.returncode is None and self._is_readable(seconds)
+        # the lock is never held while waiting: whoever wants to end the process must not wait for that
         with self._lock:
-            if self.returncode is None and select.select([self._answers], [], [], seconds)[0]:
+            if answered and self.returncode is None:
+                text = b""
                 with suppress(OSError):
                     text = self._answers.recv(64)
                 self.returncode = int(text) if text.strip() else 1
                 self._answers.close()
             return self.returncode
 
+    def _is_readable(self, seconds: float) -> bool:
+        found = select.poll()
+        try:
+            found.register(self._answers, select.POLLIN)
+        except ValueError:
+            # another thread has taken the answer and closed
+            return False
+        return bool(found.poll(seconds * 1000))
+
     def _send(self, number: int) -> None:
-        with self._lock, suppress(OSError):
-            if self.returncode is None:
-                self._answers.sendall(f"{number}\n".encode())
+        # a closed socket is that of a process that has ended
+        with suppress(OSError):
+            self._answers.sendall(f"{number}\n".encode())
 
     def terminate(self) -> None:
         """Ask it to end."""

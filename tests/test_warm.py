@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -173,6 +174,23 @@ class TestEnd:
         # the kernel that waited for it ended, too
         wait_until(lambda: len(children(server)) == 0)
 
+    def test_whoever_ends_a_process_waits_for_nobody_who_waits_for_it(self, server: Warm, tmp_path: Path) -> None:
+        job = tmp_path / "job.json"
+        os.mkfifo(job)
+        forked = server.start(job, tmp_path / "log.txt", {})
+        assert forked is not None
+        codes: list[int] = []
+        waiting = threading.Thread(target=lambda: codes.append(forked.wait(60)))
+        waiting.start()
+        # what a thread holds that has just found an answer
+        with forked._lock:
+            ending = threading.Thread(target=forked.terminate, daemon=True)
+            ending.start()
+            ending.join(60)
+            assert not ending.is_alive()
+        waiting.join(60)
+        assert codes == [-signal.SIGTERM]
+
     def test_the_server_ends_what_it_forked(self, tmp_path: Path) -> None:
         (tmp_path / "server").mkdir()
         server = Warm.begin(tmp_path / "server")
@@ -209,10 +227,14 @@ class TestEnd:
             env={**os.environ, "SEEN": str(seen)},
             stderr=subprocess.DEVNULL,
         )
-        wait_until(lambda: all(Path(f"{seen}{name}").exists() for name in ("10-first", "20-second")))
-        assert len(processes_with(f"SEEN={seen}")) >= 5
-        run.send_signal(number)
-        run.wait(60)
+        try:
+            wait_until(lambda: all(Path(f"{seen}{name}").exists() for name in ("10-first", "20-second")))
+            assert len(processes_with(f"SEEN={seen}")) >= 5
+            run.send_signal(number)
+            run.wait(60)
+        finally:
+            run.kill()
+            run.wait()
         wait_until(lambda: not processes_with(f"SEEN={seen}"))
         assert [path for path in project.figures.rglob("*") if path.is_file()] == []
 
