@@ -86,7 +86,7 @@ def test_all_claims_are_listed_with_totals(raw: Path, guide: Claims) -> None:
     result = call("raw/night")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0].split() == ["claim", "section", "published", "measured", "(95", "%)", "n", "class", "verdict"]
+    assert lines[0].split() == ["claim", "figure", "published", "measured", "(95", "%)", "n", "class", "verdict"]
     assert [line.split()[0] for line in lines[1 : len(guide.claims) + 1]] == [claim.id for claim in guide.claims]
     (peak,) = (line for line in lines if line.startswith("throughput-write-peak "))
     assert peak.split("  ")[-1] == "reproduced"

@@ -87,7 +87,7 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
     rows = [
         (
             row["id"],
-            _short_section(str(row["section"])),
+            row["figure"],
             row["published"],
             measured_text(row),
             row["n"] or "",
@@ -97,8 +97,8 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
         for _, row in table.iterrows()
     ]
     if rows:
-        columns = ("claim", "section", "published", "measured (95 %)", "n", "class", "verdict")
-        show_table(columns, rows, right=("n",), fold="section")
+        columns = ("claim", "figure", "published", "measured (95 %)", "n", "class", "verdict")
+        show_table(columns, rows, right=("n",), fold="published")
         typer.echo("")
     _show_totals(table)
     counted = f"{count_of(len(listed), 'claim')} of {claims.study}"
@@ -107,11 +107,6 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
         talk("no claim is of this choice")
     elif not chosen.given:
         talk("one claim with its cells and samples: --id CLAIM")
-
-
-def _short_section(section: str) -> str:
-    """A section without what its chapter's heading says after the colon: it is there to find the claim."""
-    return " / ".join(part.partition(":")[0] for part in section.split(" / "))
 
 
 def _show_totals(table: Any) -> None:
