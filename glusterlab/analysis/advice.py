@@ -30,8 +30,7 @@ import pandas as pd
 
 from glusterlab.analysis.blocks import Block, blocks
 from glusterlab.analysis.capacity import DENSE_DISKS, DENSE_RAW_BYTES
-from glusterlab.analysis.claims_cells import contrast_interval
-from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate
+from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, contrast_interval
 from glusterlab.analysis.price import priced
 from glusterlab.analysis.series import BACKING_LABELS, select, split_values
 from glusterlab.analysis.sizing import Request, Sizing, size_block

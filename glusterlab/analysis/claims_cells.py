@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from glusterlab.analysis.efficiency import per_disk, with_full_size
-from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, ratio_interval
+from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, contrast_interval
 from glusterlab.analysis.reading import worker_count
 from glusterlab.analysis.series import same_size, split_values, summarise, valid_samples, with_series
 from glusterlab.spec.claims import UNITS, Cells, Claim, ClaimLayout
@@ -103,48 +102,6 @@ class Comparison:
     strict: Estimate
     missing: str = ""
     lacks: str = ""
-
-
-def contrast_interval(
-    above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
-) -> Estimate:
-    """Product of some groups over the product of others, with Welch's t interval on the logarithms.
-
-    With one group on either side it is `glusterlab.analysis.intervals.ratio_interval`. The degrees of freedom are those
-    of Welch and Satterthwaite (Satterthwaite, Biometrics Bulletin 2 (1946) 110), for any number of groups.
-
-    Parameters
-    ----------
-    above, below : sequence of iterable of float
-        One positive value per sample.
-    level : float
-        Confidence level.
-
-    Examples
-    --------
-    >>> ratio = contrast_interval([[19.0, 20.0, 21.0], [10.0, 10.0, 10.0]], [[9.5, 10.0, 10.5], [10.0, 10.0, 10.0]])
-    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
-    (2.0, 1.79, 2.24)
-    """
-    if len(above) == 1 and len(below) == 1:
-        return ratio_interval(above[0], below[0], level)
-    groups = [np.asarray(list(group), dtype=np.float64) for group in (*above, *below)]
-    groups = [group[np.isfinite(group)] for group in groups]
-    n = min((group.size for group in groups), default=0)
-    if n == 0 or any((group <= 0).any() for group in groups):
-        return Estimate(math.nan, math.nan, math.nan, n, INSUFFICIENT)
-    logs = [np.log(group) for group in groups]
-    signs = [1] * len(above) + [-1] * len(below)
-    centre = sum(sign * float(group.mean()) for sign, group in zip(signs, logs, strict=True))
-    if n < MIN_SAMPLES:
-        return Estimate(math.exp(centre), math.nan, math.nan, n, INSUFFICIENT)
-    errors = [float(group.var(ddof=1)) / group.size for group in logs]
-    total = sum(errors)
-    if total == 0:
-        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), n, "ratio, log t")
-    freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
-    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
-    return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n, "ratio, log t")
 
 
 class _Cells:

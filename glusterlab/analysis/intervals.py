@@ -20,7 +20,7 @@ of Computer Systems Performance Analysis (1991), section 13.2.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -149,6 +149,50 @@ def _order(n: int, tail: float) -> int:
     return n
 
 
+def contrast_interval(
+    above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
+) -> Estimate:
+    """Product of some groups of samples over the product of others, with Welch's t interval on the logarithms.
+
+    The degrees of freedom are those of Welch and Satterthwaite (Satterthwaite, Biometrics Bulletin 2 (1946) 110), for
+    any number of groups. With one group on either side it is `ratio_interval`.
+
+    Parameters
+    ----------
+    above, below : sequence of iterable of float
+        One positive value per sample; NaN is left out.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    Estimate
+        Its n is that of the smallest group.
+
+    Examples
+    --------
+    >>> ratio = contrast_interval([[19.0, 20.0, 21.0], [10.0, 10.0, 10.0]], [[9.5, 10.0, 10.5], [10.0, 10.0, 10.0]])
+    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
+    (2.0, 1.79, 2.24)
+    """
+    groups = [_clean(group) for group in (*above, *below)]
+    n = min((group.size for group in groups), default=0)
+    if n == 0 or any((group <= 0).any() for group in groups):
+        return Estimate(math.nan, math.nan, math.nan, n, INSUFFICIENT)
+    logs = [np.log(group) for group in groups]
+    signs = [1] * len(above) + [-1] * len(below)
+    centre = sum(sign * float(group.mean()) for sign, group in zip(signs, logs, strict=True))
+    if n < MIN_SAMPLES:
+        return Estimate(math.exp(centre), math.nan, math.nan, n, INSUFFICIENT)
+    errors = [float(group.var(ddof=1)) / group.size for group in logs]
+    total = sum(errors)
+    if total == 0:
+        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), n, "ratio, log t")
+    freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
+    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
+    return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n, "ratio, log t")
+
+
 def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], level: float = LEVEL) -> Estimate:
     """Ratio of two groups of samples, with Welch's t interval on the logarithms.
 
@@ -173,18 +217,4 @@ def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], lev
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
     (2.0, 1.79, 2.24)
     """
-    top, bottom = _clean(numerator), _clean(denominator)
-    n = min(top.size, bottom.size)
-    if n == 0 or (top <= 0).any() or (bottom <= 0).any():
-        return Estimate(math.nan, math.nan, math.nan, n, INSUFFICIENT)
-    logs = np.log(top), np.log(bottom)
-    centre = float(logs[0].mean() - logs[1].mean())
-    if n < MIN_SAMPLES:
-        return Estimate(math.exp(centre), math.nan, math.nan, n, INSUFFICIENT)
-    errors = [float(group.var(ddof=1)) / group.size for group in logs]
-    total = sum(errors)
-    if total == 0:
-        return Estimate(math.exp(centre), math.exp(centre), math.exp(centre), n, "ratio, log t")
-    freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
-    half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
-    return Estimate(math.exp(centre), math.exp(centre - half), math.exp(centre + half), n, "ratio, log t")
+    return contrast_interval([numerator], [denominator], level)

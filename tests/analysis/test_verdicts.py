@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.analysis.claims import combine
-from glusterlab.analysis.claims_cells import Comparison, contrast_interval
-from glusterlab.analysis.intervals import LEVEL, Estimate, ratio_interval
+from glusterlab.analysis.claims_cells import Comparison
+from glusterlab.analysis.intervals import LEVEL, Estimate, contrast_interval
 from glusterlab.analysis.verdicts import VERDICTS, Band, band_of, decide
 from glusterlab.spec.claims import Claim
 
@@ -222,12 +222,6 @@ def test_a_verdict_and_a_reason_for_every_interval(made: Claim, centre: float, h
     verdict, why = decide(band_of(made), interval(centre / half, centre, centre * half, n), value=made.kind == "value")
     assert verdict in VERDICTS
     assert why
-
-
-@given(samples, samples)
-@settings(deadline=None)
-def test_a_contrast_of_two_groups_is_the_ratio(above: list[float], below: list[float]) -> None:
-    assert contrast_interval([above], [below], 0.9) == ratio_interval(above, below, 0.9)
 
 
 def test_a_contrast_of_four_groups_by_hand() -> None:
