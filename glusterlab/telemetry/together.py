@@ -106,7 +106,7 @@ def read_together(
     Raises
     ------
     NotRegular
-        When a text is not regular after all.
+        When a text is not regular after all, or none of them has a row.
     """
     import numpy as np
     import pyarrow as pa
@@ -114,6 +114,8 @@ def read_together(
     names = {name: Codes() for name in ("activity", "device", "metric")}
     columns: dict[str, list[NDArray[Any]]] = {name: [] for name in ("file", "time_s", "value", *names)}
     groups = _groups(texts)
+    if not groups:
+        raise NotRegular
     memory = [file for group in groups for file in set(group.files) if group.table.activity == "memory"]
     if len(memory) != len(set(memory)):
         # what one table says of a host's sysstat holds for the others, too

@@ -198,6 +198,13 @@ def test_a_table_that_is_not_regular_is_refused_as_a_whole(text: str) -> None:
         read_together([good, text.encode()], ["s2", "s1"], ["server", "server"], CONSTANTS)
 
 
+def test_texts_that_have_headers_only_are_refused() -> None:
+    header = f"# hostname;interval;timestamp;{LOAD}\n"
+    for texts in ([header.encode()], [header.encode(), (header + header).encode()]):
+        with pytest.raises(NotRegular):
+            read_together(texts, ["s1", "s2"][: len(texts)], ["server"] * len(texts), CONSTANTS)
+
+
 def test_batches_keep_the_order_and_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     regular = report("s1").encode()
     monkeypatch.setattr(together, "BATCH_BYTES", 2 * len(regular))
