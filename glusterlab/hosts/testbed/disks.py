@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from glusterlab.hosts.testbed.local import run, write_value
 from glusterlab.hosts.testbed.options import ARRAY_DISKS, TestbedOptions
 
 Kind = Literal["disk", "array"]
+_BLOCK = Path("/sys/block")
 _DETACH_DEADLINE_S = 60.0
 
 
@@ -85,7 +87,18 @@ def _flush_for_nothing(device: str) -> None:
 
     Else each would flush this machine's own disk, which all devices share: at the speed of that, not of the model.
     """
-    write_value(Path("/sys/block", Path(device).name, "queue", "write_cache"), "write through")
+    _set_write_cache(device, "write through")
+
+
+def _flush_again(device: str) -> None:
+    """Undo `_flush_for_nothing`: whoever gets the loop device next counts on its flushes."""
+    # a kernel that does not take it must not keep the device from being detached
+    with suppress(TestbedError):
+        _set_write_cache(device, "write back")
+
+
+def _set_write_cache(device: str, value: str) -> None:
+    write_value(_BLOCK / Path(device).name / "queue" / "write_cache", value)
 
 
 def device_number(device: str) -> str:
@@ -112,6 +125,7 @@ def remove(folder: Path) -> None:
     deadline = time.monotonic() + _DETACH_DEADLINE_S
     while left := attached(folder):
         for device in left:
+            _flush_again(device)
             run(["losetup", "--detach", device], check=False)
         if not attached(folder):
             return
