@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,11 @@ def test_json_has_everything_and_no_nan(raw: Path, guide: Claims) -> None:
     (cell,) = peak["comparisons"][0]["cells"]
     assert (cell["workers"], cell["samples"], cell["unit"], cell["scale"]) == (48, [1, 2, 3], "MB/s per disk", 200)
     assert claims["throughput-disperse-read"]["comparisons"][0]["missing"].startswith("the campaign has no such cells")
-    assert claims["tested-saturation-seen"]["allowed"] == {"low": 0.0, "high": 1.1}
+    assert (cell["campaign"], cell["length"], cell["files_per_worker"]) == ("synthetic", pytest.approx(1.0), 1)
+    assert cell["cell_id"] == "iozone-write-4294967296-disperse-12x4+2-jbod-w48"
+    assert claims["throughput-read-even"]["allowed"] == {"low": pytest.approx(1 / 1.1), "high": 1.1}
+    assert claims["throughput-write-peak"]["level"] == 0.95
+    assert claims["clusters-disperse-large-write"]["level"] == pytest.approx(1 - 0.05 / 3)
     assert claims["clusters-disperse-large-write"]["allowed"]["high"] is None
     assert "tested-disk-capacity" in claims["bom-disk-capacity"]["contradicts"]
     assert claims["design-capacity-advantage"]["measured"] == {"value": 108.0, "low": None, "high": None, "n": 0}
@@ -164,6 +169,85 @@ def test_one_claim_with_all_that_is_behind_it(raw: Path, guide: Claims) -> None:
     other = call("raw/night", "--id", "throughput-read-replicate-30-50")
     assert "contradicts throughput-read-similar" in other.stdout
     assert claim.contradicts[0].why in other.stdout
+
+
+def test_words_of_the_table_are_those_of_the_filters(raw: Path, large_samples: pd.DataFrame) -> None:
+    large_samples.loc[large_samples["operation"] == "write", "throughput_bytes_per_s"] *= 1.5
+    lines = call("raw/night").stdout.splitlines()
+    words = {word for line in lines for word in line.split()[-2:]}
+    verdicts, classes = {name.value for name in study.VerdictName}, {name.value for name in study.ClassName}
+    for claim in as_json("raw/night")["claims"]:
+        (line,) = (line for line in lines if line.split()[:1] == [claim["id"]])
+        assert line.split()[-1] in verdicts
+        assert line.split()[-2] in classes
+    assert {"different-size", "scale-model", "not-measured"} <= words
+    assert {name.verdict for name in study.VerdictName} == set(VERDICTS)
+
+
+def test_what_sides_differ_in_is_told(raw: Path, large_samples: pd.DataFrame) -> None:
+    disperse = large_samples["type"] == "disperse"
+    large_samples.loc[disperse, "file_size_bytes"] //= 2
+    large_samples.loc[disperse, "files_per_worker"] = 5
+    shown = call("raw/night", "--id", "throughput-read-similar").stdout
+    assert "98.0 100 102 MB/s per disk, measured × 200, files 1/2 as long as the scale asks, 5 files per worker" in shown
+    assert "MB/s per disk, measured × 200, 1 file per worker" in shown
+    peak = call("raw/night", "--id", "throughput-read-peak").stdout
+    assert "files 1/2 as long as the scale asks" in peak
+    assert "per worker" not in peak
+
+
+def test_the_level_of_the_largest_is_told(raw: Path) -> None:
+    assert "\n* of the largest of k ratios, at 1 - 0.05 / k\n" in call("raw/night").stdout
+    shown = call("raw/night", "--id", "clusters-disperse-large-write").stdout
+    assert "(98.3 % interval " in shown
+    assert "of 3 comparisons the largest" in shown
+    assert "* of the largest" not in call("raw/night", "--class", "scale-model").stdout
+
+
+@pytest.fixture
+def two(raw: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two campaigns with cells of the same names: one with the replicated, one with the dispersed volume."""
+    shutil.copytree(raw, raw.parent / "day")
+
+    class Loaded:
+        def __init__(self, path: Path) -> None:
+            kind = "replicate" if path.name == "day" else "disperse"
+            rows = large_samples[large_samples["type"] == kind]
+            cell = rows["operation"] + rows["workers"].astype(str)
+            self.samples = rows.assign(campaign=path.name, cell_id=cell).reset_index(drop=True)
+
+    monkeypatch.setattr(tables, "load", lambda path, **_: Loaded(path))
+
+
+@pytest.mark.usefixtures("two")
+def test_several_campaigns_are_held_together() -> None:
+    assert as_json("raw/night", "--id", "throughput-read-less-affected")["claim"]["verdict"] == "not measured"
+    found = as_json("raw/night", "raw/day", "--id", "throughput-read-less-affected")
+    assert found["raw"] == "raw/night, raw/day"
+    assert found["claim"]["verdict"] == "reproduced"
+    (comparison,) = found["claim"]["comparisons"]
+    assert [(cell["campaign"], cell["cell_id"]) for cell in comparison["cells"]] == [
+        ("night", "write48"),
+        ("day", "write48"),
+        ("night", "read48"),
+        ("day", "read48"),
+    ]
+    shown = call("raw/night", "raw/day", "--id", "throughput-read-less-affected").stdout
+    assert "across the campaigns night and day" in shown
+    assert "÷ day/write48, samples 01 02 03" in shown
+    assert call("raw/night", "raw/day").stdout.splitlines()[-1].endswith("against raw/night, raw/day")
+
+
+@pytest.mark.usefixtures("two")
+def test_campaigns_that_cannot_be_held_together_are_refused(raw: Path) -> None:
+    twice = call("raw/night", "raw/night")
+    assert (twice.exit_code, twice.stdout) == (2, "")
+    assert "different names, found night twice" in " ".join(twice.stderr.split())
+    (raw.parent / "day" / "campaign.yaml").write_text(CAMPAIGN.replace("study: supermicro-2017", "study: azure"))
+    other = call("raw/night", "raw/day")
+    assert other.exit_code == 2
+    assert "campaigns of one study, found supermicro-2017, azure" in " ".join(other.stderr.split())
+    assert call("raw/night", "raw/day", "--study", "supermicro-2017").exit_code == 0
 
 
 def test_one_claim_as_json(raw: Path) -> None:

@@ -16,14 +16,17 @@ from typing import Literal, get_args
 import pandas as pd
 
 from glusterlab.analysis.claims_cells import Campaign, Comparison
-from glusterlab.analysis.intervals import INSUFFICIENT, Estimate
+from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, Estimate
 from glusterlab.analysis.verdicts import VERDICTS, Band, Verdict, band_of, decide
 from glusterlab.spec.claims import NEEDS, Claim, Claims
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
 CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
-"""What is compared: ratios (and equality), orders, absolute values at scale 1, absolute values times the scale, the
-study's own arithmetic, and facts that no benchmark measures."""
+"""What is compared: ratios (and equality), orders, absolute values at scale 1, absolute values times the scale (and
+ratios of cells of two scales, which are values times their scales too), the study's own arithmetic, and facts that no
+benchmark measures."""
+
+_LOWER_BOUND = "still rising at the most workers: a lower bound"
 
 _ROUNDING = 1e-9
 
@@ -50,6 +53,8 @@ class Judgement:
     comparisons : tuple of Comparison
     decisive : int or None
         The comparison that `measured` is of; None where it is of none.
+    level : float
+        Confidence level of the interval of `measured`: higher for the largest of several ratios.
     """
 
     claim: Claim
@@ -61,6 +66,7 @@ class Judgement:
     comparisons: tuple[Comparison, ...] = ()
     decisive: int | None = None
     reason: str = ""
+    level: float = LEVEL
 
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")
@@ -91,15 +97,7 @@ def conditions_met(samples: pd.DataFrame) -> frozenset[str]:
 
     The others cannot be seen in a table of samples, and count as not met.
     """
-    met = set()
-    if len(samples) and bool((samples["scale"].astype(float) == 1).all()):
-        met.add("full scale")
-    if samples["access"].astype(str).str.startswith("nfs").any():
-        met.add("nfs")
-    releases = samples["gluster_version"].astype(str)
-    if len(samples) and bool(releases.str.startswith("3.").all()):
-        met.add("release 3.x")
-    return frozenset(met)
+    return frozenset({"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else ())
 
 
 def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
@@ -123,13 +121,18 @@ def _judge(claim: Claim, campaign: Campaign, met: frozenset[str], scaled: bool) 
     band, found = band_of(claim), tuple(campaign.comparisons(claim))
     scales = {side.scale for comparison in found for side in comparison.sides}
     claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
+    if not all(comparison.at_one_scale for comparison in found):
+        claim_class = "absolute on a scale model"
     verdict, why = combine(claim, found)
-    decisive, estimate = _decisive(claim, band, found)
+    decisive, estimate, level = _decisive(claim, band, found, verdict)
+    reason = ""
+    if verdict == "not measured":
+        reason = next((comparison.lacks for comparison in found if comparison.lacks), _LOWER_BOUND)
+    elif decisive is not None:
+        why = "; ".join((why, *found[decisive].notes))
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
-    lacks = [comparison.lacks for comparison in found if comparison.lacks] if verdict == "not measured" else []
-    reason = lacks[0] if lacks else ""
     measured, allowed = _times(estimate, unit), _band_times(band, unit)
-    return Judgement(claim, verdict, why, claim_class, measured, allowed, found, decisive, reason)
+    return Judgement(claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level)
 
 
 def _times(estimate: Estimate, unit: float) -> Estimate:
@@ -143,7 +146,12 @@ def _band_times(band: Band, unit: float) -> Band:
 def _decide(claim: Claim, band: Band, comparison: Comparison) -> tuple[Verdict, str]:
     if comparison.missing:
         return "not measured", comparison.missing
-    return decide(band, comparison.estimate, comparison.strict, value=claim.kind == "value")
+    value = claim.kind == "value"
+    verdict, why = decide(band, comparison.estimate, comparison.strict, comparison.selected, value=value)
+    below = comparison.estimate.high < band.low
+    if value and below and any(side.rising for side in comparison.sides) and verdict != "insufficient n":
+        return "not measured", f"it is smaller than the published value, but {_LOWER_BOUND}"
+    return verdict, why
 
 
 def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
@@ -159,9 +167,7 @@ def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
     band = band_of(claim)
     missing = [comparison.missing for comparison in found if comparison.missing]
     if claim.quantifier == "largest":
-        if missing:
-            return "not measured", _missing_words(missing, found)
-        return decide(band, _largest([one.corrected for one in found]), _largest([one.strict for one in found]))
+        return _combine_largest(band, missing, found)
     decided = [_decide(claim, band, comparison) for comparison in found]
     if claim.quantifier == "all":
         return _all(decided, missing, found)
@@ -170,6 +176,19 @@ def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
         for case in sorted({comparison.case for comparison in found})
     ]
     return _most(cases, missing, found)
+
+
+def _combine_largest(band: Band, missing: Sequence[str], found: Sequence[Comparison]) -> tuple[Verdict, str]:
+    known = [comparison for comparison in found if comparison.strict.has_interval]
+    if known and len(known) < len(found) and math.isinf(band.high):
+        # those that are missing can only make the largest larger
+        low = max(comparison.strict.low for comparison in known)
+        if low >= band.low and (low > 1 or not band.directed):
+            return "reproduced", f"{len(known)} of {len(found)} comparisons decide it: the interval lies within the claim"
+    if missing:
+        return "not measured", _missing_words(missing, found)
+    strict = _largest([one.strict for one in found])
+    return decide(band, _largest([one.corrected for one in found]), strict, strict)
 
 
 def _missing_words(missing: Sequence[str], found: Sequence[Comparison]) -> str:
@@ -229,36 +248,49 @@ def _largest(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(centre, low, high, n, "largest ratio, log t")
 
 
-def _decisive(claim: Claim, band: Band, found: Sequence[Comparison]) -> tuple[int | None, Estimate]:
-    """The comparison that a claim stands or falls with, and its ratio.
+def _decisive(
+    claim: Claim, band: Band, found: Sequence[Comparison], verdict: Verdict
+) -> tuple[int | None, Estimate, float]:
+    """The comparison that a claim stands or falls with, its ratio, and the level of that interval.
 
-    Of "all" it is one with the worst verdict, the farthest from what is claimed; of "most" the one in the middle.
+    Of "all" it is one with the worst verdict, the farthest from what is claimed; of "most" the one in the middle of
+    the cases, each of which has such a worst one.
     """
     measured = [n for n, comparison in enumerate(found) if not math.isnan(comparison.estimate.centre)]
     if not measured:
-        return None, _NOTHING
-    if claim.quantifier == "all":
-        verdicts = {n: _decide(claim, band, found[n])[0] for n in measured}
-        worst = min(verdicts.values(), key=_WORST_FIRST.index)
-        measured = [n for n in measured if verdicts[n] == worst]
+        return None, _NOTHING, LEVEL
 
     def centre(n: int) -> float:
         return found[n].estimate.centre
 
     if claim.quantifier == "largest":
-        largest = max(measured, key=centre)
-        whole = len(measured) == len(found)
-        return largest, _largest([one.corrected for one in found]) if whole else found[largest].estimate
-    ordered = sorted(measured, key=centre)
+        if verdict == "reproduced":
+            measured = [n for n in measured if found[n].corrected.has_interval]
+        chosen = max(measured, key=centre)
+        if verdict == "not measured":
+            return chosen, found[chosen].estimate, LEVEL
+        return chosen, _largest([found[n].corrected for n in measured]), 1 - (1 - LEVEL) / len(found)
     if claim.quantifier == "most":
+        cases: dict[int, list[int]] = {}
+        for n in measured:
+            cases.setdefault(found[n].case, []).append(n)
+        ordered = sorted((_worst(claim, band, found, members) for members in cases.values()), key=centre)
         chosen = ordered[(len(ordered) - 1) // 2]
-    elif band.directed or math.isinf(band.high):
-        chosen = ordered[0]
-    elif band.low == 0:
-        chosen = ordered[-1]
     else:
-        chosen = max(measured, key=lambda n: abs(math.log(centre(n))))
-    return chosen, found[chosen].estimate
+        chosen = _worst(claim, band, found, measured)
+    return chosen, found[chosen].estimate, LEVEL
+
+
+def _worst(claim: Claim, band: Band, found: Sequence[Comparison], members: Sequence[int]) -> int:
+    """Of some comparisons one with the worst verdict, the farthest from what is claimed."""
+    verdicts = {n: _decide(claim, band, found[n])[0] for n in members}
+    least = min(verdicts.values(), key=_WORST_FIRST.index)
+    ordered = sorted((n for n in members if verdicts[n] == least), key=lambda n: found[n].estimate.centre)
+    if band.directed or math.isinf(band.high):
+        return ordered[0]
+    if band.low == 0:
+        return ordered[-1]
+    return max(ordered, key=lambda n: abs(math.log(found[n].estimate.centre)))
 
 
 def _judge_arithmetic(claim: Claim) -> Judgement:

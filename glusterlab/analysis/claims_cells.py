@@ -1,23 +1,35 @@
 """Which measured cells a claim compares, and the ratio of them with its 95 % interval.
 
 Every value is per disk and times the scale: what a pool of full size would yield for each of its disks, as the studies
-state it. A ratio of two cells of one scale is the same with and without that factor.
+state it. A ratio of two cells of one scale is the same with and without that factor. Which cells of several stand for a
+side is said by `glusterlab.analysis.verdicts`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.claims_sides import (
+    Side,
+    aligned,
+    at_common_workers,
+    best_side,
+    joined,
+    leading,
+    lengths,
+    other_lengths,
+)
 from glusterlab.analysis.efficiency import per_disk, with_full_size
-from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, contrast_interval
+from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, Estimate, contrast_interval
 from glusterlab.analysis.reading import worker_count
-from glusterlab.analysis.series import same_size, split_values, summarise, valid_samples, with_series
+from glusterlab.analysis.series import same_size, summarise, valid_samples, with_series
+from glusterlab.errors import UsageError
 from glusterlab.spec.claims import UNITS, Cells, Claim, ClaimLayout
 from glusterlab.units import format_size
 
@@ -26,48 +38,6 @@ NATIVE = ("native",)
 
 _AXES = ("layout", "access", "tool", "operation", "size", "workers")
 _QUANTITIES = {"files": "files_per_s", "throughput": "throughput_bytes_per_s"}
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """The cell that stands for one side of a comparison.
-
-    Attributes
-    ----------
-    above : bool
-        Whether it multiplies the ratio; else it divides it.
-    cell_id, series : str
-    workers : int
-    contenders : int
-        Worker counts that may be the best by their samples, this one among them: those with a sample that is no lower
-        than the lowest of this one.
-    scale : float
-    unit : str
-        Of `values`.
-    values : tuple of float
-        One per sample, per disk and times the scale.
-    samples : str
-        Their numbers in the cell, joined by ``;``.
-    """
-
-    above: bool
-    cell_id: str
-    series: str
-    operation: str
-    nominal_file_size_bytes: int
-    access: str
-    workers: int
-    contenders: int
-    scale: float
-    unit: str
-    values: tuple[float, ...]
-    samples: str
-
-    @property
-    def label(self) -> str:
-        """The cell in words."""
-        size = format_size(self.nominal_file_size_bytes)
-        return f"{self.series}, {self.operation} {size}, {worker_count(self.workers)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +56,16 @@ class Comparison:
         The ratio with its 95 % interval; of a value, measured / published.
     corrected : Estimate
         The same at 1 - 0.05 / k for a claim of k comparisons (Bonferroni).
+    selected : Estimate
+        The same at 1 - 0.05 / m, where m worker counts may be the best ones of a side.
     strict : Estimate
-        The same at 1 - 0.05 / (k x m), where m worker counts may be the best ones of a side.
+        The same at 1 - 0.05 / (k x m).
     missing : str
         Why there is no ratio, with the cells; empty where there is one.
     lacks : str
         The same in a few words.
+    notes : tuple of str
+        What a reader has to know of the cells that were compared.
     """
 
     case: int
@@ -99,9 +73,60 @@ class Comparison:
     sides: tuple[Side, ...]
     estimate: Estimate
     corrected: Estimate
+    selected: Estimate
     strict: Estimate
     missing: str = ""
     lacks: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> list[tuple[Side, ...]]:
+        """The sides of each ratio; of a value one side alone."""
+        return _pairs(self.sides)
+
+    @property
+    def at_one_scale(self) -> bool:
+        """Whether each ratio is of cells of one scale, so that the scale divides out."""
+        return all(len({side.scale for side in pair}) == 1 for pair in self.pairs)
+
+
+def _pairs(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
+    return [tuple(sides[first : first + 2]) for first in range(0, len(sides), 2)]
+
+
+class _NotThereError(Exception):
+    """There is nothing to compare."""
+
+    def __init__(self, why: str, lacks: str) -> None:
+        super().__init__(why)
+        self.why, self.lacks = why, lacks
+
+
+def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Samples of several campaigns as of one: cells are told apart by their campaign and their id.
+
+    Parameters
+    ----------
+    tables : sequence of pandas.DataFrame
+        The samples table of each campaign; at least one.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One table alone as it is; of several ``cell_id`` is ``campaign/cell_id``.
+
+    Raises
+    ------
+    UsageError
+        When two campaigns have one name.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    names = [name for table in tables for name in sorted(set(table["campaign"].astype(str)))]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"expected campaigns of different names, found {', '.join(twice)} twice")
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.assign(cell_id=whole["campaign"].astype(str) + "/" + whole["cell_id"].astype(str))
 
 
 class _Cells:
@@ -160,10 +185,12 @@ class Campaign:
         self._all = _Cells(samples[~samples["warmup"]], layouts)
         valid = valid_samples(samples)
         valid = with_series(valid[valid["disks"] > 0].reset_index(drop=True))
-        self._points = {
-            name: _Cells(with_full_size(per_disk(summarise(valid, column))), layouts)
-            for name, column in _QUANTITIES.items()
-        }
+        names = dict(zip(valid["cell_id"].astype(str), valid["campaign"].astype(str), strict=True))
+        self._points = {}
+        for name, column in _QUANTITIES.items():
+            points = with_full_size(per_disk(summarise(valid, column)))
+            points = points.assign(campaign=points["cell_id"].astype(str).map(names), length=lengths(points))
+            self._points[name] = _Cells(points, layouts)
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
         """All comparisons of a claim, of cases in the order of its lists."""
@@ -182,28 +209,51 @@ class Campaign:
         return [self._compare(claim, case, terms, len(found)) for case, terms in found]
 
     def _compare(self, claim: Claim, case: int, terms: list[tuple[bool, Cells]], count: int) -> Comparison:
+        try:
+            sides, notes = self._sides(claim, terms)
+        except _NotThereError as missing:
+            nothing = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
+            return Comparison(case, _label(terms), (), nothing, nothing, nothing, nothing, missing.why, missing.lacks)
+        contenders = max(math.prod(side.contenders for side in sides if side.above == above) for above in (True, False))
+        above, below = ([side.values for side in sides if side.above == up] for up in (True, False))
+        if claim.kind == "value" and isinstance(claim.published.value, float):
+            factor = UNITS[sides[0].unit] / UNITS[claim.published.unit] / claim.published.value
+            above = [tuple(value * factor for value in sides[0].values)]
+        levels = [1 - (1 - LEVEL) / by for by in (1, count, contenders, count * contenders)]
+        by_level = {level: contrast_interval(above, below, level) for level in set(levels)}
+        label = " / ".join(side.label for side in sides)
+        return Comparison(case, label, sides, *(by_level[level] for level in levels), notes=notes)
+
+    def _sides(self, claim: Claim, terms: list[tuple[bool, Cells]]) -> tuple[tuple[Side, ...], tuple[str, ...]]:
+        """The cells that stand for the terms, and what is to be known of them."""
         quantity = claim.quantity or ("files" if "smallfile" in (terms[0][1].tool or ()) else "throughput")
-        nothing = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
-        label = " / ".join(_words(cells) for _, cells in terms)
+        unit = "files/s per disk" if quantity == "files" else "MB/s per disk"
         matched = []
         for _, cells in terms:
             rows = self._points[quantity].matching(cells)
             if rows.empty:
-                return Comparison(case, label, (), nothing, nothing, nothing, *self._why_missing(cells))
+                raise _NotThereError(*self._why_missing(cells))
             matched.append(rows)
-        chosen = [_best(rows) for rows in _at_one_scale(matched)]
-        unit = "files/s per disk" if quantity == "files" else "MB/s per disk"
-        sides = tuple(_side(*row, above, unit) for (above, _), row in zip(terms, chosen, strict=True))
-        contenders = max(math.prod(side.contenders for side in sides if side.above == above) for above in (True, False))
-        levels = [1 - (1 - LEVEL) / by for by in (1, count, count * contenders)]
-        if claim.kind == "value" and isinstance(claim.published.value, float):
-            factor = UNITS[unit] / UNITS[claim.published.unit] / claim.published.value
-            above, below = [tuple(value * factor for value in sides[0].values)], []
-        else:
-            above = [side.values for side in sides if side.above]
-            below = [side.values for side in sides if not side.above]
-        estimate, corrected, strict = (contrast_interval(above, below, level) for level in levels)
-        return Comparison(case, " / ".join(side.label for side in sides), sides, estimate, corrected, strict)
+        for column in ("scale", "campaign"):
+            pairs = [matched[first : first + 2] for first in range(0, len(matched), 2)]
+            matched = [rows for pair in pairs for rows in aligned(pair, column)]
+        notes = []
+        if _need_common_workers([cells for _, cells in terms]):
+            before = [set(rows["workers"]) for rows in matched]
+            matched = at_common_workers(matched)
+            if not matched:
+                had = "; ".join(joined(sorted(counts)) for counts in before)
+                why = f"the sides have no worker count in common: {had} ({_label(terms)})"
+                raise _NotThereError(why, "the sides have no worker count in common")
+            common = set(matched[0]["workers"])
+            if any(counts != common for counts in before):
+                notes.append(f"compared at {joined(sorted(common))} workers only, which all sides have")
+        sides = tuple(best_side(rows, unit, above=above) for (above, _), rows in zip(terms, matched, strict=True))
+        if why := other_lengths(sides):
+            raise _NotThereError(why, "files were shortened or lengthened by different factors")
+        if claim.against is not None and claim.against.either_way:
+            sides = leading(sides)
+        return sides, (*notes, *_notes(sides))
 
     def _why_missing(self, cells: Cells) -> tuple[str, str]:
         rows = self._all.matching(cells)
@@ -237,46 +287,22 @@ def _words(cells: Cells) -> str:
     return " ".join(parts)
 
 
-def _at_one_scale(matched: list[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Only cells of one scale on all sides where there is such a scale: the one with the most samples."""
-    scales = [set(rows["scale"].astype(float)) for rows in matched]
-    common = set.intersection(*scales)
-    if not common:
-        return matched
-
-    def weight(scale: float) -> tuple[int, float]:
-        return min(int(rows[rows["scale"] == scale]["n"].max()) for rows in matched), -scale
-
-    best = max(common, key=weight)
-    return [rows[rows["scale"] == best] for rows in matched]
+def _need_common_workers(sides: Sequence[Cells]) -> bool:
+    """Whether the sides may have been measured with different worker counts: those of one size and tool are not."""
+    if any(cells.workers for cells in sides):
+        return False
+    return any(len({getattr(cells, name) for cells in sides}) > 1 for name in ("size", "operation", "tool"))
 
 
-def _best(rows: pd.DataFrame) -> tuple[pd.Series, int]:
-    """The row with the highest mean, and how many contend; rows with enough samples for an interval go first."""
-    enough = rows[rows["n"] >= MIN_SAMPLES]
-    candidates = rows if enough.empty else enough
-    best = candidates.iloc[int(candidates["full_size_mean"].astype(float).to_numpy().argmax())]
-    lowest = min(split_values(str(best["values"]))) * float(best["scale"])
-    highest = [
-        max(split_values(str(values))) * float(scale)
-        for values, scale in zip(candidates["values"], candidates["scale"], strict=True)
-    ]
-    return best, sum(value >= lowest for value in highest)
+def _label(terms: Sequence[tuple[bool, Cells]]) -> str:
+    return " / ".join(_words(cells) for _, cells in terms)
 
 
-def _side(row: pd.Series, contenders: int, above: bool, unit: str) -> Side:
-    scale = float(row["scale"])
-    return Side(
-        above=above,
-        cell_id=str(row["cell_id"]),
-        series=str(row["series"]),
-        operation=str(row["operation"]),
-        nominal_file_size_bytes=int(row["nominal_file_size_bytes"]),
-        access=str(row["access"]),
-        workers=int(row["workers"]),
-        contenders=contenders,
-        scale=scale,
-        unit=unit,
-        values=tuple(value * scale / UNITS[unit] for value in split_values(str(row["values"]))),
-        samples=str(row["samples"]),
-    )
+def _notes(sides: Sequence[Side]) -> Iterator[str]:
+    for pair in _pairs(sides):
+        if len({side.campaign for side in pair}) > 1:
+            yield f"across the campaigns {' and '.join(side.campaign for side in pair)}"
+        if len({side.scale for side in pair}) > 1:
+            yield f"at the scales {' and '.join(f'1:{side.scale:g}' for side in pair)}, each value times its own"
+    if rising := [side.label for side in sides if side.rising]:
+        yield f"a lower bound, still rising at the most workers: {' and '.join(rising)}"

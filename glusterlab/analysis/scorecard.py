@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from glusterlab.analysis.claims import CLASSES, Judgement
-from glusterlab.analysis.intervals import Estimate
+from glusterlab.analysis.intervals import LEVEL, Estimate
 from glusterlab.analysis.series import valid_samples
 from glusterlab.analysis.verdicts import VERDICTS, Band, band_of
 from glusterlab.spec.claims import Claim, Claims
@@ -25,16 +25,17 @@ COLUMNS = {
     "published": ("str", "what the study states, in numbers"),
     "words": ("str", "the study's own words for the size"),
     "measured": ("float64", "in `unit`; NaN where nothing was compared"),
-    "low": ("float64", "lower end of its 95 % interval; NaN where there is none"),
+    "low": ("float64", "lower end of its interval; NaN where there is none"),
     "high": ("float64", "upper end"),
+    "level": ("float64", "confidence level of the interval: 0.95, and more for the largest of several ratios"),
     "unit": ("str", "of the three; empty for a ratio"),
     "n": ("int64", "samples on the side with fewest of them; 0 where nothing was compared"),
     "comparisons": ("int64", "how many the claim makes"),
-    "verdict": ("str", "`glusterlab.analysis.claims.VERDICTS`"),
+    "verdict": ("str", "`glusterlab.analysis.verdicts.VERDICTS`"),
     "why": ("str", "of the verdict"),
     "reason": ("str", "of 'not measured' in words that many claims share; else empty"),
     "ratio": ("float64", "measured; of a value, measured / published"),
-    "ratio_low": ("float64", "lower end of its 95 % interval"),
+    "ratio_low": ("float64", "lower end of its interval, of that level"),
     "ratio_high": ("float64", "upper end"),
     "ratio_published": ("float64", "NaN where only an order is stated"),
     "band_low": ("float64", "lower end of what the claim allows, as a ratio"),
@@ -95,6 +96,7 @@ def _row(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, object]:
         "measured": measured.centre,
         "low": measured.low,
         "high": measured.high,
+        "level": judgement.level,
         "unit": unit,
         "n": measured.n,
         "comparisons": len(judgement.comparisons),
@@ -145,12 +147,16 @@ def published_text(claim: Claim) -> str:
 
 
 def measured_text(row: pd.Series) -> str:
-    """What was measured, with its interval: text of a row of the scorecard."""
+    """What was measured, with its interval: text of a row of the scorecard.
+
+    An asterisk is at an interval of another level than 95 %: that of the largest of several ratios.
+    """
     if math.isnan(row["measured"]):
         return ""
     text = short_number(row["measured"])
     if not math.isnan(row["low"]):
         text += f" ({short_number(row['low'])} to {short_number(row['high'])})"
+        text += "*" if row["level"] > LEVEL else ""
     return text
 
 
@@ -189,11 +195,41 @@ def findings(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        As `for_people`, and ``why``; contradicted ones first.
+        As `for_people`, and ``why``; contradicted ones first. The study's arithmetic is in `slips`.
     """
-    parts = [table[table["verdict"] == name] for name in ("contradicted", "same direction, different size")]
+    compared = table[table["class"] != "arithmetic"]
+    parts = [compared[compared["verdict"] == name] for name in ("contradicted", "same direction, different size")]
     rows = pd.concat(parts, ignore_index=True)
     return for_people(rows).assign(why=rows["why"])
+
+
+def slips(table: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of the study that do not follow from its own others, whatever a campaign measures.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``claim``, ``says``, ``where``, ``published`` and ``why``, all of them text.
+    """
+    rows = table[(table["class"] == "arithmetic") & (table["verdict"] == "contradicted")].reset_index(drop=True)
+    return for_people(rows)[["claim", "says", "where", "published"]].assign(why=rows["why"])
+
+
+def by_chance(table: pd.DataFrame) -> str:
+    """How many contradictions are to be expected of claims that are all true, in a sentence.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        A scorecard.
+    """
+    held = table[(table["verdict"] != "not measured") & table["ratio_low"].notna()]
+    contradicted = int((held["verdict"] == "contradicted").sum())
+    return (
+        f"Claims held against cells with an interval: {len(held)}; contradicted: {contradicted}. Were all of them true, "
+        f"{(1 - LEVEL) * len(held):.1f} at most would be contradicted by chance, each in fewer than one campaign of 20. "
+        "Claims share cells, so such contradictions come together."
+    )
 
 
 def totals(table: pd.DataFrame) -> pd.DataFrame:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from glusterlab.arguments import JsonOption, RawArgument, examples
+from glusterlab.arguments import JsonOption, complete_raw, examples, local_path
 from glusterlab.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class VerdictName(StrEnum):
     @property
     def verdict(self) -> str:
         """As `glusterlab.analysis.verdicts` calls it."""
-        return "same direction, different size" if self is VerdictName.different_size else self.value.replace("-", " ")
+        from glusterlab.analysis.verdicts import VERDICTS
+
+        return _name(self, VERDICTS)
 
 
 class ClassName(StrEnum):
@@ -51,7 +53,16 @@ class ClassName(StrEnum):
     @property
     def claim_class(self) -> str:
         """As `glusterlab.analysis.claims` calls it."""
-        return "absolute on a scale model" if self is ClassName.scale_model else self.value
+        from glusterlab.analysis.claims import CLASSES
+
+        return _name(self, CLASSES)
+
+
+def _name(given: str, names: Iterable[str]) -> str:
+    """Of some names that which is typed so."""
+    from glusterlab.report.claims import typed
+
+    return next(name for name in names if typed(name) == given)
 
 
 def _published_folders(raw: Path) -> Iterator[Path]:
@@ -65,10 +76,16 @@ def _published_folders(raw: Path) -> Iterator[Path]:
         return
 
 
-def _load(raw: Path, study: str) -> Claims:
+def _load(raws: Sequence[Path], study: str | None) -> Claims:
+    """The claims of a study, by default of the one that all campaigns are of."""
     from glusterlab.spec.claims import FILE, load_claims, published_file
+    from glusterlab.spec.load import load_campaign
 
-    places = list(_published_folders(raw))
+    if study is None:
+        study, *others = dict.fromkeys(load_campaign(raw / "campaign.yaml").study for raw in raws)
+        if others:
+            raise UsageError(f"expected campaigns of one study, found {', '.join((study, *others))}: name one by --study")
+    places = [place for raw in raws for place in _published_folders(raw)]
     found = next((place for place in places if (place / study / FILE).is_file()), places[-1])
     return load_claims(published_file(found, study))
 
@@ -102,12 +119,21 @@ def _complete_section(incomplete: str) -> list[str]:
         "glusterlab claims raw/reference --verdict contradicted --verdict different-size",
         "glusterlab claims raw/reference --section throughput --class ratio",
         "glusterlab claims raw/reference --id throughput-write-up-to",
+        "glusterlab claims raw/standard-raid6 raw/standard-jbod raw/dense",
         "glusterlab claims raw/reference --json | jq '.claims[] | select(.verdict == \"contradicted\") | .id'",
     )
     + "\n\nExit code 0 also with contradicted claims: they are findings, not faults. 1: the campaign cannot be read."
 )
 def claims(
-    raw: RawArgument,
+    raw: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RAW...",
+            parser=local_path,
+            help="Folder of a campaign below raw/; several are held together.",
+            autocompletion=complete_raw,
+        ),
+    ],
     verdict: Annotated[
         list[VerdictName] | None,
         typer.Option(
@@ -148,11 +174,14 @@ def claims(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict."""
+    """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict.
+
+    Where standard and dense servers, or RAID 6 and JBOD, were measured in campaigns of their own, name all of them.
+    """
     from glusterlab.analysis.claims import judge
+    from glusterlab.analysis.claims_cells import join_campaigns
     from glusterlab.raw import RawStore
     from glusterlab.report.claims import Filter, show_claim, show_claims
-    from glusterlab.spec.load import load_campaign
 
     chosen = Filter(
         verdicts=tuple(name.verdict for name in verdict or ()),
@@ -161,12 +190,12 @@ def claims(
     )
     if one is not None and chosen.given:
         raise UsageError("--id names one claim, the filters choose among all: give one or the other")
-    store = RawStore.open(raw)
-    stated = _load(raw, study or load_campaign(store.path / "campaign.yaml").study)
+    raws = [RawStore.open(one_raw).path for one_raw in raw]
+    stated = _load(raws, study)
     if one is not None:
         stated.by_id(one)
     chosen.check(stated)
-    judged = judge(stated, _tables(raw).samples)
+    judged = judge(stated, join_campaigns([_tables(path).samples for path in raws]))
     if one is not None:
         show_claim(raw, stated, judged, one, as_json=json)
     else:

@@ -11,15 +11,27 @@ from typing import Any
 import typer
 
 from glusterlab.analysis.claims import Judgement
-from glusterlab.analysis.claims_cells import Comparison, Side
-from glusterlab.analysis.intervals import Estimate
+from glusterlab.analysis.claims_cells import Comparison
+from glusterlab.analysis.claims_sides import Side, length_text
+from glusterlab.analysis.intervals import LEVEL, Estimate
 from glusterlab.analysis.scorecard import contradictions_of, measured_text, published_text, scorecard, totals
 from glusterlab.errors import UsageError
 from glusterlab.report.terminal import SCHEMA_VERSION, count_of, emit_json, show_table, talk
 from glusterlab.spec.claims import Claims
 from glusterlab.units import short_number
 
-_SHORT = {"same direction, different size": "different size", "absolute on a scale model": "absolute × scale"}
+_SHORT = {"same direction, different size": "different size", "absolute on a scale model": "scale model"}
+
+
+def typed(name: str) -> str:
+    """A verdict or a class as a table shows it and as a filter wants it.
+
+    Examples
+    --------
+    >>> typed("same direction, different size"), typed("not measured"), typed("ratio")
+    ('different-size', 'not-measured', 'ratio')
+    """
+    return _SHORT.get(name, name).replace(" ", "-")
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,13 @@ class Filter:
         )
 
 
-def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: Filter, *, as_json: bool) -> None:
+def _joined(raws: Sequence[Path]) -> str:
+    return ", ".join(map(str, raws))
+
+
+def show_claims(
+    raws: Sequence[Path], claims: Claims, judged: Sequence[Judgement], chosen: Filter, *, as_json: bool
+) -> None:
     """The scorecard, and its totals."""
     listed = [judgement for judgement in judged if chosen.lets(judgement)]
     table = scorecard(claims, listed)
@@ -77,7 +95,7 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
         emit_json(
             {
                 "schema_version": SCHEMA_VERSION,
-                "raw": str(raw),
+                "raw": _joined(raws),
                 "study": claims.study,
                 "totals": {row.pop("class"): row for row in totals(table).to_dict("records")},
                 "claims": [_as_json(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
@@ -91,8 +109,8 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
             row["published"],
             measured_text(row),
             row["n"] or "",
-            _SHORT.get(row["class"], row["class"]),
-            _SHORT.get(row["verdict"], row["verdict"]),
+            typed(row["class"]),
+            typed(row["verdict"]),
         )
         for _, row in table.iterrows()
     ]
@@ -101,8 +119,10 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
         show_table(columns, rows, right=("n",), fold="published")
         typer.echo("")
     _show_totals(table)
+    if (table["level"] > LEVEL).any():
+        typer.echo("\n* of the largest of k ratios, at 1 - 0.05 / k")
     counted = f"{count_of(len(listed), 'claim')} of {claims.study}"
-    typer.echo(f"\n{counted}{f', of {len(judged)}' if chosen.given else ''}, against {raw}")
+    typer.echo(f"\n{counted}{f', of {len(judged)}' if chosen.given else ''}, against {_joined(raws)}")
     if not listed:
         talk("no claim is of this choice")
     elif not chosen.given:
@@ -112,11 +132,11 @@ def show_claims(raw: Path, claims: Claims, judged: Sequence[Judgement], chosen: 
 def _show_totals(table: Any) -> None:
     counts = totals(table)
     columns = [str(name) for name in counts.columns]
-    rows = [[_SHORT.get(str(row[0]), str(row[0])), *row[1:]] for row in counts.itertuples(index=False)]
-    show_table([_SHORT.get(name, name) for name in columns], rows, right=[_SHORT.get(n, n) for n in columns[1:]])
+    rows = [[typed(str(row[0])), *row[1:]] for row in counts.itertuples(index=False)]
+    show_table([typed(name) for name in columns], rows, right=[typed(name) for name in columns[1:]])
 
 
-def show_claim(raw: Path, claims: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool) -> None:
+def show_claim(raws: Sequence[Path], claims: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool) -> None:
     """One claim: what it says, how it is read, the cells and samples behind its verdict, and what contradicts it."""
     judgement = next(each for each in judged if each.claim.id == wanted)
     claim = judgement.claim
@@ -125,7 +145,7 @@ def show_claim(raw: Path, claims: Claims, judged: Sequence[Judgement], wanted: s
         emit_json(
             {
                 "schema_version": SCHEMA_VERSION,
-                "raw": str(raw),
+                "raw": _joined(raws),
                 "study": claims.study,
                 "claim": _as_json(judgement, others),
             }
@@ -158,9 +178,10 @@ def show_claim(raw: Path, claims: Claims, judged: Sequence[Judgement], wanted: s
 def _measured(judgement: Judgement) -> str:
     if math.isnan(judgement.measured.centre):
         return ""
-    text = _estimate(judgement.measured, _unit(judgement))
+    text = _estimate(judgement.measured, _unit(judgement), judgement.level)
     count = len(judgement.comparisons)
-    return f"{text}, of {count} comparisons the one that decides" if count > 1 else text
+    which = "largest" if judgement.claim.quantifier == "largest" else "one that decides"
+    return f"{text}, of {count} comparisons the {which}" if count > 1 else text
 
 
 def _unit(judgement: Judgement) -> str:
@@ -177,10 +198,10 @@ def _allowed(judgement: Judgement) -> str:
     return f"{f'{band.low:.3g}' if band.low else 'up'} to {band.high:.3g} {_unit(judgement)}".rstrip()
 
 
-def _estimate(estimate: Estimate, unit: str = "") -> str:
+def _estimate(estimate: Estimate, unit: str = "", level: float = LEVEL) -> str:
     text = f"{short_number(estimate.centre)} {unit}".rstrip()
     if estimate.has_interval:
-        text += f" (95 % interval {short_number(estimate.low)} to {short_number(estimate.high)})"
+        text += f" ({100 * level:.3g} % interval {short_number(estimate.low)} to {short_number(estimate.high)})"
     return f"{text}, n = {estimate.n}" if estimate.n else text
 
 
@@ -189,11 +210,20 @@ def _show_comparison(comparison: Comparison, unit: str) -> None:
         typer.echo(f"\n{comparison.label}\n  not measured: {comparison.missing}")
         return
     typer.echo(f"\n{comparison.label}\n  {_estimate(comparison.estimate, unit)}")
+    for note in comparison.notes:
+        typer.echo(f"  {note}")
+    other_files = len({side.files_per_worker for side in comparison.sides}) > 1
     for side in comparison.sides:
         values = " ".join(short_number(value) for value in side.values)
-        scale = f", measured × {side.scale:g}" if side.scale != 1 else ""
+        told = [f"{values} {side.unit}"]
+        if side.scale != 1:
+            told.append(f"measured × {side.scale:g}")
+        if side.other_length:
+            told.append(f"files {length_text(side.length)} as the scale asks")
+        if other_files:
+            told.append(count_of(side.files_per_worker, "file") + " per worker")
         typer.echo(f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}")
-        typer.echo(f"    {values} {side.unit}{scale}")
+        typer.echo(f"    {', '.join(told)}")
 
 
 def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]:
@@ -206,12 +236,14 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
         if judgement.band is None
         else {"low": _number(judgement.band.low), "high": _number(judgement.band.high)},
         "measured": _estimate_json(judgement.measured),
+        "level": judgement.level,
         "verdict": judgement.verdict,
         "why": judgement.why,
         "comparisons": [
             {
                 "label": comparison.label,
                 "missing": comparison.missing or None,
+                "notes": list(comparison.notes),
                 "ratio": _estimate_json(comparison.estimate),
                 "cells": [_side_json(side) for side in comparison.sides],
             }
@@ -223,10 +255,13 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
 
 def _side_json(side: Side) -> dict[str, Any]:
     return {
-        "cell_id": side.cell_id,
+        "campaign": side.campaign,
+        "cell_id": side.cell_id.removeprefix(f"{side.campaign}/"),
         "divides": not side.above,
         "workers": side.workers,
         "scale": side.scale,
+        "length": side.length,
+        "files_per_worker": side.files_per_worker,
         "unit": side.unit,
         "samples": [int(number) for number in side.samples.split(";")],
         "values": list(side.values),

@@ -1,7 +1,7 @@
 """What a study states: every number, ratio and order of it as data (``claims.yaml``), each with its place in the study.
 
 A claim says what it compares by selectors on cells of the matrix, what it published, and what it needs to be tested.
-It does not say how a verdict is reached: `glusterlab.analysis.claims` does.
+It does not say how a verdict is reached: `glusterlab.analysis.verdicts` does.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ RELATIONS: Mapping[Kind, tuple[str, ...]] = {
     "arithmetic": ("equals", "over", "under"),
     "fact": ("is",),
 }
-"""The words that each kind of claim knows; `glusterlab.analysis.claims.band_of` says what they are in numbers."""
+"""The words that each kind of claim knows; `glusterlab.analysis.verdicts.band_of` says what they are in numbers."""
 
 Relation = Literal[
     "equals",
@@ -58,16 +58,14 @@ Relation = Literal[
 ]
 
 NEEDS: Mapping[str, str] = {
-    "full scale": "needs hardware at full scale; a scale model shows what it was set to",
     "nfs": "needs access over NFS",
-    "release 3.x": "needs a release 3.x of Red Hat Gluster Storage",
     "two releases": "needs the same cells on release 3.1.3 and on 3.2",
     "tiering": "needs volume tiering, which GlusterFS has had until release 5 only",
     "spec sfs": "needs the SPEC SFS 2014 VDA benchmark",
     "cache": "needs a cache below the bricks, on NVMe or in the RAID controller",
     "prices": "needs prices, and the study states none",
-    "telemetry": "needs the load of the subsystems while volumes are saturated, which the samples do not tell",
-    "baseline": "is a baseline of bare hardware: from these numbers a scale model is made, so it cannot confirm them",
+    "telemetry": "told by the telemetry, which the scorecard does not read yet: see 70-saturation",
+    "baseline": "a baseline tells it, not a campaign's samples; on a scale model it would be circular",
     "pool size": "speaks of pools of another size",
     "failure": "needs disks that fail",
     "product": "is a property of a product",
@@ -77,9 +75,7 @@ NEEDS: Mapping[str, str] = {
 """Conditions of a test, and why a claim with one cannot be tested where it is not met."""
 
 Need = Literal[
-    "full scale",
     "nfs",
-    "release 3.x",
     "two releases",
     "tiering",
     "spec sfs",
@@ -146,7 +142,7 @@ class Cells(SpecModel):
     size : tuple of int
         What the files stand for, in bytes.
     workers : tuple of int
-        Left out: for each layout the worker count with the highest mean.
+        Left out: the best one of each side, as `glusterlab.analysis.verdicts` says.
     """
 
     layout: Axis[Name] | None = None
@@ -158,10 +154,19 @@ class Cells(SpecModel):
 
 
 class Pair(SpecModel):
-    """Two groups of cells, of which the first is divided by the second."""
+    """Two groups of cells, of which the first is divided by the second.
+
+    Attributes
+    ----------
+    of, to : Cells
+    either_way : bool
+        Whether this ratio and that of the claim are each taken the way round in which they are 1 or more: the claim is
+        about how far apart two things are, whichever of them leads.
+    """
 
     of: Cells
     to: Cells
+    either_way: Annotated[bool, Field(strict=True)] = False
 
 
 class Published(SpecModel):

@@ -12,9 +12,22 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis.claims import CLASSES, Judgement, conditions_met, judge
-from glusterlab.analysis.intervals import ratio_interval
-from glusterlab.analysis.scorecard import COLUMNS, contradictions, not_measured, published_text, scorecard, totals
+from glusterlab.analysis.claims_cells import join_campaigns
+from glusterlab.analysis.intervals import LEVEL, ratio_interval
+from glusterlab.analysis.scorecard import (
+    COLUMNS,
+    by_chance,
+    contradictions,
+    findings,
+    measured_text,
+    not_measured,
+    published_text,
+    scorecard,
+    slips,
+    totals,
+)
 from glusterlab.analysis.verdicts import VERDICTS
+from glusterlab.errors import UsageError
 from glusterlab.spec.claims import NEEDS, Claims, load_claims
 
 Make = Callable[..., pd.DataFrame]
@@ -154,7 +167,168 @@ def test_sizes_and_tools_of_other_scales_are_compared_at_full_size(make_samples:
     )
     found = verdict(claims, pd.concat([large, small], ignore_index=True))
     assert found.measured.centre == pytest.approx(36e6 * 200 / (100 * 32 * KIB * 20), rel=1e-6)
+    assert (found.verdict, found.claim_class) == ("reproduced", "absolute on a scale model")
+    assert "at the scales 1:200 and 1:20" in found.why
+    same = verdict(claims, pd.concat([large.assign(scale=20), small], ignore_index=True))
+    assert (same.claim_class, "scales" in same.why) == ("ordering", False)
+
+
+def sizes(make: Make, levels: dict[int, Sequence[tuple[int, float]]], **changed: Any) -> pd.DataFrame:
+    """Writes of fragments: (workers, value) by file size."""
+    parts = [
+        make({("disperse", "write", workers): near(value) for workers, value in points}, nominal=nominal, **changed)
+        for nominal, points in levels.items()
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+LARGER = {
+    "cells": {"layout": "fragments", "tool": "iozone", "operation": "write"},
+    "of": {"size": "4 GiB"},
+    "to": {"size": "128 MiB"},
+}
+
+
+def test_a_size_with_fewer_worker_counts_is_not_slower_for_it(make_samples: Make) -> None:
+    # both sizes are equally fast at each count, of which one has fewer
+    points = [(1, 1e6), (12, 12e6), (24, 20e6), (48, 30e6)]
+    found = verdict(more(**LARGER), sizes(make_samples, {4 * GIB: points, 128 * MIB: points[:3]}))
+    assert [side.workers for side in found.comparisons[0].sides] == [24, 24]
+    assert found.measured.centre == pytest.approx(1.0)
+    assert found.verdict == "insufficient n"
+    assert "compared at 1, 12 and 24 workers only, which all sides have" in found.why
+    whole = verdict(more(**LARGER), sizes(make_samples, {4 * GIB: points, 128 * MIB: points}))
+    assert [side.workers for side in whole.comparisons[0].sides] == [48, 48]
+    assert "only" not in whole.why
+
+
+def test_counts_with_three_samples_on_all_sides_go_first_and_named_ones_stay(make_samples: Make) -> None:
+    samples = sizes(make_samples, {4 * GIB: [(12, 10e6), (48, 30e6)], 128 * MIB: [(12, 10e6), (48, 30e6)]})
+    few = (samples["workers"] == 48) & (samples["nominal_file_size_bytes"] == 128 * MIB) & (samples["sample"] == 3)
+    found = verdict(more(**LARGER), samples[~few])
+    assert [side.workers for side in found.comparisons[0].sides] == [12, 12]
+    named = LARGER | {"of": {"size": "4 GiB", "workers": 48}, "to": {"size": "128 MiB", "workers": 12}}
+    sides = verdict(more(**named), samples).comparisons[0].sides
+    assert [side.workers for side in sides] == [48, 12]
+
+
+def test_sizes_without_a_common_worker_count_are_not_compared(make_samples: Make) -> None:
+    found = verdict(more(**LARGER), sizes(make_samples, {4 * GIB: [(12, 10e6), (24, 9e6)], 128 * MIB: [(48, 1e6)]}))
+    assert (found.verdict, found.reason) == ("not measured", "the sides have no worker count in common")
+    assert "12 and 24; 48 (fragments iozone write 4 GiB / fragments iozone write 128 MiB)" in found.why
+
+
+@pytest.mark.parametrize(
+    ("lengths", "compared"),
+    [((1.0, 1.0), True), ((0.5, 1.0), True), ((0.49, 1.0), True), ((0.5, 1 / 32), False), ((0.5, 4.0), False)],
+)
+def test_sizes_are_compared_where_files_were_shortened_alike(
+    make_samples: Make, lengths: tuple[float, float], compared: bool
+) -> None:
+    parts = [
+        sizes(make_samples, {nominal: [(48, value)]}, file_size_bytes=int(nominal * length / 200))
+        for nominal, value, length in ((4 * GIB, 30e6, lengths[0]), (128 * MIB, 10e6, lengths[1]))
+    ]
+    found = verdict(more(**LARGER), pd.concat(parts, ignore_index=True))
+    if compared:
+        assert found.verdict == "reproduced"
+        assert [side.length for side in found.comparisons[0].sides] == pytest.approx(lengths, rel=1e-4)
+    else:
+        assert (found.verdict, found.reason) == ("not measured", "files were shortened or lengthened by different factors")
+        assert "4 GiB files were 1/2 as long, 128 MiB files were " in found.why
+
+
+def test_files_that_a_model_keeps_have_their_length(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 48): near(48.0)}, tool="smallfile", nominal=4 * MIB, scale=20)
+    cells = {"layout": "fragments", "tool": "smallfile", "operation": "write", "size": "4 MiB"}
+    published = {"relation": "equals", "value": 13.54, "unit": "files/s per disk"}
+    (side,) = verdict(one({"kind": "value", "published": published, "cells": cells}), samples).comparisons[0].sides
+    assert (side.length, side.other_length) == (1.0, False)
+
+
+@pytest.mark.parametrize(
+    ("last", "expected", "said"),
+    [
+        (20e6, "not measured", "smaller than the published value, but still rising at the most workers"),
+        (8e6, "not measured", "smaller than the published value, but still rising at the most workers"),
+        (30e6, "reproduced", "a lower bound, still rising at the most workers"),
+        (45e6, SAME, "larger"),
+        (80e6, "contradicted", "off by more than a factor of 2"),
+    ],
+)
+def test_a_value_that_still_rises_is_a_lower_bound(make_samples: Make, last: float, expected: str, said: str) -> None:
+    cells = {"layout": "fragments", "tool": "iozone", "operation": "write", "size": "4 GiB"}
+    published = {"relation": "equals", "value": 83.68, "unit": "MB/s per disk"}
+    claims = one({"kind": "value", "published": published, "cells": cells})
+    rising = sizes(make_samples, {4 * GIB: [(12, last / 3), (24, last / 1.2), (48, last)]})
+    found = verdict(claims, rising)
+    assert (found.verdict, said in found.why) == (expected, True), found.why
+    assert found.reason == ("still rising at the most workers: a lower bound" if expected == "not measured" else "")
+    flat = verdict(claims, sizes(make_samples, {4 * GIB: [(12, last / 3), (24, last / 1.05), (48, last)]}))
+    assert flat.verdict == {20e6: SAME, 8e6: "contradicted"}.get(last, expected)
+    assert "rising" not in flat.why
+
+
+def test_a_ratio_says_which_side_still_rises(make_samples: Make) -> None:
+    samples = campaign(
+        make_samples,
+        ("disperse", "write", 12, near(10e6)),
+        ("disperse", "write", 48, near(30e6)),
+        ("replicate", "write", 12, near(20e6)),
+        ("replicate", "write", 48, near(20.5e6)),
+    )
+    found = verdict(more(), samples)
     assert found.verdict == "reproduced"
+    series = "disperse 12x(4+2), JBOD, write 4 GiB, 48 workers"
+    assert found.why.endswith(f"a lower bound, still rising at the most workers: {series}")
+
+
+APART = {
+    "cells": {"tool": "iozone", "size": "4 GiB"},
+    "of": {"layout": "fragments", "operation": "write"},
+    "to": {"layout": "copies", "operation": "write"},
+    "against": {
+        "of": {"layout": "fragments", "operation": "read"},
+        "to": {"layout": "copies", "operation": "read"},
+        "either_way": True,
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("write", "read", "centre", "expected"),
+    [
+        (1.5, 1.1, 1.5 / 1.1, "reproduced"),
+        (1.5, 1 / 1.1, 1.5 / 1.1, "reproduced"),
+        (1 / 1.5, 1.1, 1.5 / 1.1, "reproduced"),
+        (1.2, 1 / 1.5, 1.2 / 1.5, "contradicted"),
+        (1 / 1.2, 1 / 1.5, 1.2 / 1.5, "contradicted"),
+    ],
+)
+def test_how_far_apart_whichever_leads(
+    make_samples: Make, write: float, read: float, centre: float, expected: str
+) -> None:
+    found = verdict(more(**APART), both(make_samples, write, read))
+    assert (found.verdict, found.measured.centre) == (expected, pytest.approx(centre))
+
+
+def test_each_ratio_of_two_is_of_one_scale(make_samples: Make) -> None:
+    parts = [
+        make_samples({("disperse", operation, 48): near(value)}, tool="smallfile", nominal=nominal, scale=scale)
+        for nominal, scale, values in ((32 * KIB, 34, (100.0, 400.0)), (4 * MIB, 60, (10.0, 20.0)))
+        for operation, value in zip(("create", "read"), values, strict=True)
+    ]
+    other = parts[0].assign(scale=60, cell_id="other", layout="other", files_per_s=1e6)
+    claims = more(
+        cells={"layout": "fragments", "tool": "smallfile"},
+        of={"operation": "read", "size": "32 KiB"},
+        to={"operation": "create", "size": "32 KiB"},
+        against={"of": {"operation": "read", "size": "4 MiB"}, "to": {"operation": "create", "size": "4 MiB"}},
+    )
+    found = verdict(claims, pd.concat([*parts, other], ignore_index=True))
+    assert [side.scale for side in found.comparisons[0].sides] == [34, 34, 60, 60]
+    assert found.measured.centre == pytest.approx(2.0)
+    assert (found.verdict, found.claim_class) == ("reproduced", "ordering")
 
 
 def test_small_files_are_counted_in_files(make_samples: Make) -> None:
@@ -248,6 +422,30 @@ def test_the_comparison_that_decides_is_told(make_samples: Make) -> None:
     assert largest.measured.low < ratio_interval(near(30e6), near(20e6)).low
 
 
+def test_of_most_the_middle_case_decides_by_its_worst(make_samples: Make) -> None:
+    # three sizes; against copies 1.5, 1.3, 1.4 and against itself, in another layout, 1.05, 1.2, 1.1
+    parts = []
+    for nominal, ratio, other in ((GIB, 1.5, 1.05), (2 * GIB, 1.3, 1.2), (4 * GIB, 1.4, 1.1)):
+        parts += [
+            make_samples({("disperse", "write", 48): near(20e6)}, nominal=nominal),
+            make_samples({("replicate", "write", 48): near(20e6 / ratio)}, nominal=nominal),
+            make_samples({("disperse", "append", 48): near(20e6 / other)}, nominal=nominal),
+        ]
+    claims = more(
+        cells={"tool": "iozone", "size": ["1 GiB", "2 GiB", "4 GiB"]},
+        of={"layout": "fragments", "operation": "write"},
+        to={"layout": ["copies", "fragments"], "operation": ["write", "append"]},
+        quantifier="most",
+    )
+    found = verdict(claims, pd.concat(parts, ignore_index=True))
+    assert len(found.comparisons) == 12
+    # a write against itself is the worst of each case
+    assert found.measured.centre == pytest.approx(1.0)
+    data = claims.claims[0].model_dump(exclude_defaults=True)
+    data |= {"to": {"layout": ["fragments"], "operation": ["append"]}}
+    assert verdict(one(data), pd.concat(parts, ignore_index=True)).measured.centre == pytest.approx(1.1)
+
+
 def test_many_comparisons_need_more_to_contradict(make_samples: Make) -> None:
     rng = np.random.default_rng(7)
     spread = np.exp(rng.normal(0, 0.05, 3))
@@ -261,7 +459,13 @@ def test_many_comparisons_need_more_to_contradict(make_samples: Make) -> None:
 
 @pytest.mark.parametrize(
     ("quantifier", "write", "expected"),
-    [("all", 1.5, "not measured"), ("all", 0.7, "contradicted"), ("largest", 1.5, "not measured")],
+    [
+        ("all", 1.5, "not measured"),
+        ("all", 0.7, "contradicted"),
+        ("largest", 1.5, "reproduced"),
+        ("largest", 0.7, "not measured"),
+        ("largest", 1.0, "not measured"),
+    ],
 )
 def test_a_missing_case_leaves_open_what_is_not_decided(
     make_samples: Make, quantifier: str, write: float, expected: str
@@ -275,7 +479,22 @@ def test_a_missing_case_leaves_open_what_is_not_decided(
             "1 of 2 comparisons are missing: the campaign has no such cells: copies iozone read"
         )
         assert found.reason == "the campaign has no such cells"
-        assert found.measured.centre == pytest.approx(1.5)
+        assert found.measured.centre == pytest.approx(write)
+
+
+def test_the_largest_of_some_is_not_told_where_what_is_claimed_has_an_upper_end(make_samples: Make) -> None:
+    samples = both(make_samples, 1.5, 1.0)
+    samples = samples[samples["operation"] == "write"]
+    changed = {"kind": "ratio", "published": {"relation": "up to", "value": 1.5}, "quantifier": "largest"}
+    assert verdict(more(cells=CASES, **changed), samples).verdict == "not measured"
+    over = {"kind": "ratio", "published": {"relation": "over", "value": 1.3}, "quantifier": "largest"}
+    found = verdict(more(cells=CASES, **over), samples)
+    assert (found.verdict, found.why) == (
+        "reproduced",
+        "1 of 2 comparisons decide it: the interval lies within the claim",
+    )
+    known = found.comparisons[0].corrected
+    assert (found.measured.low, found.measured.high) == (known.low, known.high)
 
 
 def test_most_of_the_cases_decide_without_the_others(make_samples: Make) -> None:
@@ -342,11 +561,48 @@ def test_a_server_model_tells_layouts_apart_where_it_has_the_studys_names(
     assert (found.verdict == "reproduced") == matches
 
 
+def campaigns(make: Make, second: str = "b", **changed: Any) -> list[pd.DataFrame]:
+    """Fragments and copies at the same cells, each in a campaign of its own."""
+    cells = {"cell_id": "same"}
+    return [
+        make({("disperse", "write", 48): near(30e6)}, campaign="a", **cells),
+        make({("replicate", "write", 48): near(20e6)}, campaign=second, **(cells | changed)),
+    ]
+
+
+def test_several_campaigns_are_held_together(make_samples: Make) -> None:
+    found = verdict(more(), join_campaigns(campaigns(make_samples)))
+    assert found.measured.centre == pytest.approx(1.5)
+    assert [(side.campaign, side.cell_id) for side in found.comparisons[0].sides] == [("a", "a/same"), ("b", "b/same")]
+    assert found.verdict == "reproduced"
+    assert found.why.endswith("across the campaigns a and b")
+
+
+def test_sides_of_one_campaign_go_before_those_of_two(make_samples: Make) -> None:
+    first, second = campaigns(make_samples)
+    better = make_samples({("disperse", "write", 48): near(60e6)}, campaign="b", cell_id="more")
+    found = verdict(more(), join_campaigns([first, pd.concat([second, better], ignore_index=True)]))
+    assert {side.campaign for side in found.comparisons[0].sides} == {"b"}
+    assert found.measured.centre == pytest.approx(3.0)
+    assert "across" not in found.why
+
+
+def test_campaigns_of_other_lengths_are_not_compared(make_samples: Make) -> None:
+    tables = campaigns(make_samples, file_size_bytes=4 * GIB // 200 // 8)
+    assert verdict(more(), join_campaigns(tables)).reason == "files were shortened or lengthened by different factors"
+
+
+def test_one_campaign_is_as_it_is_and_two_need_two_names(make_samples: Make) -> None:
+    tables = campaigns(make_samples)
+    assert join_campaigns(tables[:1]) is tables[0]
+    with pytest.raises(UsageError, match="different names, found a twice"):
+        join_campaigns(campaigns(make_samples, second="a"))
+
+
 def test_conditions_of_a_campaign(make_samples: Make) -> None:
     samples = both(make_samples, 1.5, 1.4)
     assert conditions_met(samples) == frozenset()
-    full = samples.assign(scale=1.0, gluster_version="3.8.4", access="nfs")
-    assert conditions_met(full) == {"full scale", "nfs", "release 3.x"}
+    assert conditions_met(samples.assign(access="nfs")) == {"nfs"}
     assert conditions_met(samples.iloc[:0]) == frozenset()
 
 
@@ -462,6 +718,36 @@ def test_the_scorecard_has_a_row_per_claim_and_totals_add_up(large_samples: pd.D
     assert (counts[list(VERDICTS)].sum(axis=1) == counts["all"]).all()
 
 
+def test_the_interval_of_the_largest_is_marked(make_samples: Make) -> None:
+    claims = more(cells=CASES, quantifier="largest")
+    table = scorecard(claims, judge(claims, both(make_samples, 1.5, 1.4)))
+    assert table["level"].tolist() == [pytest.approx(1 - (1 - LEVEL) / 2)]
+    assert measured_text(table.iloc[0]).endswith(")*")
+    every = more(cells=CASES)
+    table = scorecard(every, judge(every, both(make_samples, 1.5, 1.4)))
+    assert (table["level"].tolist(), measured_text(table.iloc[0])[-1]) == ([LEVEL], ")")
+
+
+def test_findings_are_of_the_campaign_and_slips_of_the_study(large_samples: pd.DataFrame) -> None:
+    large_samples.loc[large_samples["type"] == "disperse", "throughput_bytes_per_s"] /= 10
+    table = scorecard(GUIDE, judge(GUIDE, large_samples))
+    assert "throughput-write-peak" in set(findings(table)["claim"])
+    assert "arithmetic" not in set(findings(table)["class"])
+    assert slips(table)["claim"].tolist() == ["design-dense-from-petabyte"]
+    assert slips(table)["why"].str.contains("864").all()
+
+
+def test_contradictions_by_chance_are_counted(make_samples: Make) -> None:
+    claims = more()
+    told = by_chance(scorecard(claims, judge(claims, both(make_samples, 0.7, 1.0))))
+    assert told.startswith("Claims held against cells with an interval: 1; contradicted: 1. ")
+    none = by_chance(scorecard(claims, judge(claims, both(make_samples, 0.7, 1.0, (0.99, 1.01)))))
+    assert none.startswith("Claims held against cells with an interval: 0; contradicted: 0. ")
+    assert "true, 0.0 at most" in none
+    many = scorecard(claims, judge(claims, both(make_samples, 0.7, 1.0)) * 30)
+    assert "true, 1.5 at most" in by_chance(many)
+
+
 def test_totals_of_nothing_are_zero(large_samples: pd.DataFrame) -> None:
     counts = totals(scorecard(GUIDE, []))
     assert counts["class"].tolist() == ["all"]
@@ -498,7 +784,9 @@ def test_contradictions_have_both_sentences_and_verdicts(large_samples: pd.DataF
         ("throughput-standard-by-far", "far more (≥ 1.50)"),
         ("clusters-disperse-large-write", "more (> 1)"),
         ("throughput-read-even", "same (0.91 to 1.10)"),
-        ("tested-saturation-seen", "no more (≤ 1.10)"),
+        ("nfs-replicate-read-high", "no more (≤ 1.10)"),
+        ("tested-saturation-seen", "12, 24, 48, 96 and more workers"),
+        ("video-ramp-until-900", "under 5 ms per row (this project's bound)"),
         ("design-capacity-advantage", "108 TB"),
         ("design-fault-domain-share", "under 17 % of the pool"),
         ("bom-disk-capacity", "8 TB"),

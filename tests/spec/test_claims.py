@@ -163,6 +163,12 @@ def test_a_file_is_read(tmp_path: Path) -> None:
             "expected one value of each",
         ),
         (
+            "  to: {layout: fragments}",
+            "  to: {layout: fragments}\n  against: {of: {workers: 1}, to: {workers: 2}, either_way: yes please}",
+            "claims.0.against.either_way",
+            "true or false",
+        ),
+        (
             "size: 4 GiB}",
             "size: 4 GiB, workers: [" + ", ".join(str(n) for n in range(1, 600)) + "]}",
             "claims.0.cells",
