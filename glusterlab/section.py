@@ -152,8 +152,9 @@ class Section:
         if table.empty:
             return self._not_measured(name, output, title, missing)
         if any(panel.limit for panel in settings.get("panels", ())):
-            sources = sorted({limit.source for limit in settings.get("limits", {}).values() if limit.source})
-            caption += f" Limits as measured by the baseline {', '.join(sources)}." if sources else ""
+            from glusterlab.analysis.saturation import limits_source
+
+            caption = f"{caption} {limits_source(settings.get('limits', {}).values())}".rstrip()
         figure = draw(table, self.provenance, title=output.titled(title), **settings)
         write_caption(
             self.folder, name, title=title, caption=caption, alt=f"{output.titled(title, between=': ')}. {caption}"

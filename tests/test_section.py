@@ -15,7 +15,7 @@ from glusterlab import tables
 from glusterlab.analysis import select, summarise
 from glusterlab.baseline import Baseline
 from glusterlab.errors import DataError, UsageError
-from glusterlab.plots import SavedFigure, by_workers_figure
+from glusterlab.plots import SavedFigure, workers_and_limits_figure
 from glusterlab.section import NotMeasured, Section, open_section
 from glusterlab.showntable import MAX_TABLE_ROWS, SavedTable
 
@@ -106,7 +106,7 @@ def section(project: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
 
 def test_a_figure_is_saved_with_its_caption(section: Section) -> None:
     table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
-    shown = section.show("fig05-by-workers", table, by_workers_figure, **F5)
+    shown = section.show("fig05-by-workers", table, workers_and_limits_figure, **F5)
     assert isinstance(shown, SavedFigure)
     assert sorted(path.suffix for path in section.folder.iterdir()) == [".csv", ".json", ".png", ".svg"]
     caption = json.loads((section.folder / "fig05-by-workers.json").read_text())
@@ -115,8 +115,8 @@ def test_a_figure_is_saved_with_its_caption(section: Section) -> None:
 
 def test_what_is_not_measured_is_said_and_leaves_no_old_figure(section: Section) -> None:
     table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
-    section.show("fig05-by-workers", table, by_workers_figure, **F5)
-    shown = section.show("fig05-by-workers", table.iloc[:0], by_workers_figure, **F5)
+    section.show("fig05-by-workers", table, workers_and_limits_figure, **F5)
+    shown = section.show("fig05-by-workers", table.iloc[:0], workers_and_limits_figure, **F5)
     assert isinstance(shown, NotMeasured)
     assert repr(shown) == "F5, 4 GB files: not measured. No such cells."
     assert [path.name for path in section.folder.iterdir()] == ["fig05-by-workers.json"]
@@ -125,16 +125,16 @@ def test_what_is_not_measured_is_said_and_leaves_no_old_figure(section: Section)
 
 def test_a_figure_of_the_projects_own_has_no_number(section: Section) -> None:
     table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
-    section.show("extra-by-workers", table, by_workers_figure, **F5)
+    section.show("extra-by-workers", table, workers_and_limits_figure, **F5)
     assert json.loads((section.folder / "extra-by-workers.json").read_text())["alt"] == "4 GB files. By workers."
-    shown = section.show("extra-by-workers", table.iloc[:0], by_workers_figure, **F5)
+    shown = section.show("extra-by-workers", table.iloc[:0], workers_and_limits_figure, **F5)
     assert repr(shown) == "4 GB files: not measured. No such cells."
 
 
 @pytest.mark.parametrize("name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x"])
 def test_other_names_of_figures_are_refused(section: Section, name: str) -> None:
     with pytest.raises(UsageError, match=r"figNN-<slug> or extra-<slug>"):
-        section.show(name, section.samples, by_workers_figure, **F5)
+        section.show(name, section.samples, workers_and_limits_figure, **F5)
     with pytest.raises(UsageError, match=r"tabNN-<slug> or extra-<slug>, in small letters, found 'fig05-x'"):
         section.show_table("fig05-x", section.samples, title="", caption="")
 

@@ -11,17 +11,20 @@ from glusterlab.analysis.efficiency import (
     saturation_points,
     with_full_size,
     with_published,
+    with_published_totals,
 )
 from glusterlab.analysis.file_sizes import file_sizes_table, written_sizes
 from glusterlab.analysis.intervals import Estimate, mean_interval, median_interval, ratio_interval
-from glusterlab.analysis.limits import pool_limits, volume_bounds, with_limits
+from glusterlab.analysis.limits import limit_curves, pool_limits, volume_bounds, with_limits
 from glusterlab.analysis.ratios import family, read_write_gap, server_advantage, standard_servers, stated_ratios
 from glusterlab.analysis.saturation import Limits, saturation, telemetry_by_sample, use_of_limits
 from glusterlab.analysis.series import (
+    guide_layouts,
     layout_label,
     nearest_size,
     select,
     select_nearest,
+    size_note,
     summarise,
     valid_samples,
     with_series,
@@ -36,7 +39,9 @@ __all__ = [
     "efficiency",
     "family",
     "file_sizes_table",
+    "guide_layouts",
     "layout_label",
+    "limit_curves",
     "mean_interval",
     "median_interval",
     "nearest_size",
@@ -49,6 +54,7 @@ __all__ = [
     "select",
     "select_nearest",
     "server_advantage",
+    "size_note",
     "standard_servers",
     "stated_ratios",
     "summarise",
@@ -59,6 +65,7 @@ __all__ = [
     "with_full_size",
     "with_limits",
     "with_published",
+    "with_published_totals",
     "with_series",
     "written_sizes",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, ratio_interval
-from glusterlab.analysis.series import same_size, select, split_values, summarise
+from glusterlab.analysis.series import DENSE, same_size, select, split_values, summarise
 
 SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
@@ -143,7 +143,8 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
     pandas.DataFrame
         With ``published`` (float, NaN where the study states nothing; same unit as ``full_size_mean``),
         ``published_source`` (str), and ``published_any`` (float): a number that the study states for this operation
-        and file size without a geometry that it tested.
+        and file size without a geometry that it tested. Dense servers have none of these: the guide's figures by
+        layout are of standard ones, and it states another number for them.
     """
     values: list[float] = []
     anywhere: list[float] = []
@@ -154,7 +155,7 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
         match = published[same_size(published["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
         for name in ("quantity", "access", "operation"):
             match = match[match[name].astype(str) == str(row[name])]
-        unplaced = match[match["geometry"].astype(str) == ""]
+        unplaced = match[match["geometry"].astype(str) == ""] if row["server_model"] != DENSE else match.iloc[:0]
         for name, own in names.items():
             match = match[match[name].astype(str) == str(row[own])]
         values.append(float(match["value"].iloc[0]) if len(match) else math.nan)
@@ -162,6 +163,29 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
         anywhere.append(float(unplaced["value"].iloc[0]) if len(unplaced) else math.nan)
     columns = {"published": np.array(values, dtype=float), "published_any": np.array(anywhere, dtype=float)}
     return summary.assign(**columns, published_source=sources)
+
+
+def with_published_totals(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
+    """A summary of all workers together with what the study states per disk, times the disks.
+
+    What a study states for a layout is its best over the worker counts ("topped out", "peak"): a level that the curve
+    reaches, and no point of it.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `glusterlab.analysis.series.summarise`.
+    published : pandas.DataFrame
+        As `with_published` takes it.
+
+    Returns
+    -------
+    pandas.DataFrame
+        With ``published`` (float, of a full-size pool in the unit of ``mean``, NaN where nothing is stated).
+    """
+    per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published)
+    disks = summary["disks"].astype(float)
+    return summary.assign(published=per["published"] * disks.where(disks > 0))
 
 
 def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
@@ -180,10 +204,10 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
     -------
     pandas.DataFrame
         With ``still_rising`` (bool): the curve over workers still rises at its right end, so the value is a lower bound
-        of the layout's best.
+        of the layout's best; and ``points`` (int): the worker counts that were measured.
     """
     summary = summarise(samples[samples["disks"] > 0], quantity)
-    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
+    rising = saturation_points(summary)[[*GROUP, "still_rising", "points"]]
     best = best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
     return with_published(with_full_size(per_disk(best)), published)
 

@@ -10,9 +10,12 @@ As the performance brief of Red Hat Gluster Storage 3.1 derives its 800, 600 and
   redundancy in reads, too (800 MB/s). GlusterFS does not fetch it (``disperse.read-policy``: reads "happen only on
   'k' number of bricks"). The telemetry of raw/first-light says the same: per byte of a file 1.02 bytes on the wire in
   reads of 4+2 and 1.53 in writes, 1.00 and 2.01 of two replicas.
-- A file lies in one subvolume, and is read from the same bricks (``gfid-hash``, the default since release 5; the round
-  robin of older ones reaches more disks with few files). So few files reach few bricks, and few workers use few
-  clients' links.
+- A file lies in one subvolume, and is read from the same bricks (``gfid-hash``, the default from release 5 on at the
+  latest). Where ``disperse.read-policy`` is ``round-robin``, as it was by default before, or replicas are chosen by
+  their load (``cluster.read-hash-mode`` 3 to 5), reads of one file reach all bricks of its subvolume.
+- So few files reach few bricks, and few workers use few clients' links. A worker has one file at a time; only what it
+  creates without a flush may wait for the disks while it goes on with the next.
+- A server gives no more than the rate of its bricks that are reached, and no more than all of its bricks at once.
 
 A bound is what no volume of this shape can pass on this hardware; nothing in it is fitted to results. It knows no
 latency, no CPU, no seeks and no operations per second, so small files stay far below it. Caches may pass the bound of
@@ -21,17 +24,23 @@ the disks for as long as they take what the disks have not yet.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.saturation import Limits
 from glusterlab.analysis.series import DIRECTIONS
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cell import Layout, LayoutType
+    from glusterlab.spec.campaign import Campaign
+    from glusterlab.spec.cell import Cell, Layout, LayoutType
     from glusterlab.spec.cluster import Cluster
 
 Part = Literal["client links", "server links", "disks"]
@@ -39,8 +48,17 @@ Part = Literal["client links", "server links", "disks"]
 CLIENT_SIDE = ("native", "gfapi")
 """Accesses whose client itself talks to all bricks: only their traffic is known here."""
 
-POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "full_size_bound_bytes_per_s", "binds", "source"]
+POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "binds", "source"]
 """Columns that `pool_limits` adds to those that describe a cell."""
+
+CURVE = [*GROUP, "scale", "workers", "limit", "limit_part", "limit_source"]
+"""Columns of `limit_curves`."""
+
+GFID_HASH_SINCE = 5
+"""First release that surely reads a file of a dispersed volume from the same bricks, where no option says otherwise."""
+
+MOST_COUNTS = 2000
+"""A curve has every whole number of workers up to so many; beyond they are spread evenly on a logarithmic axis."""
 
 _CELL = ["type", "geometry", "backing", "access", "operation", "workers", "files_per_worker", "scale"]
 
@@ -58,7 +76,8 @@ def volume_bounds(
     clients: int,
     bricks_per_server: int,
     workers: int | None = None,
-    files_per_worker: int = 1,
+    files_at_once: int = 1,
+    all_bricks: bool = False,
 ) -> dict[Part, float]:
     """What each part of a pool allows one volume, bytes of files per second, all workers together.
 
@@ -73,10 +92,13 @@ def volume_bounds(
     servers, clients : int
         Of the pool.
     bricks_per_server : int
-        That share ``host.server_disks_write`` and ``host.server_disks_read``.
+        That share ``host.server_disks_write`` and ``host.server_disks_read``, where the rate of one brick is not known.
     workers : int, optional
         Over all clients; by default as many as it takes.
-    files_per_worker : int
+    files_at_once : int
+        Files of one worker that may be on their way to or from disks at a time.
+    all_bricks : bool
+        Reads of one file reach all bricks of its subvolume, and not one replica or *k* bricks alone.
 
     Returns
     -------
@@ -106,23 +128,27 @@ def volume_bounds(
     direction = DIRECTIONS.get(operation)
     if direction is None:
         raise ValueError(f"expected an operation among {', '.join(DIRECTIONS)}, found {operation!r}")
-    files = layout.bricks if workers is None else workers * files_per_worker
+    files = layout.bricks if workers is None else workers * files_at_once
     used_clients = clients if workers is None else min(workers, clients)
     if direction == "write":
-        copies = layout.stored_per_byte
-        bricks = min(files, layout.subvolumes) * layout.subvolume_size
-        brick = host.server_disks_write / bricks_per_server
+        copies, whole, brick = layout.stored_per_byte, host.server_disks_write, host.brick_write
     else:
-        copies = 1.0
+        copies, whole, brick = 1.0, host.server_disks_read, host.brick_read
+    if direction == "write" or all_bricks:
+        bricks = min(files, layout.subvolumes) * layout.subvolume_size
+    else:
         bricks = min(files * layout.data, layout.bricks)
-        brick = host.server_disks_read / bricks_per_server
+    if brick is None:
+        brick = whole / bricks_per_server
+    used_servers = min(servers, bricks)
     return {
         "client links": used_clients * host.client_link / copies,
-        "server links": min(servers, bricks) * host.server_link / copies,
-        "disks": bricks * brick / copies,
+        "server links": used_servers * host.server_link / copies,
+        "disks": min(bricks * brick, used_servers * whole) / copies,
     }
 
 
+@lru_cache(maxsize=256)
 def _layout(type_: str, geometry: str) -> Layout:
     from glusterlab.spec.cell import Layout, parse_geometry
 
@@ -130,7 +156,9 @@ def _layout(type_: str, geometry: str) -> Layout:
     return Layout(name="volume", type=kind, backing="any", **cast("Any", parse_geometry(kind, geometry)))
 
 
-def pool_limits(cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str, Limits]) -> pd.DataFrame:
+def pool_limits(
+    cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str, Limits], campaign: Campaign | None = None
+) -> pd.DataFrame:
     """The bounds of each cell, part by part.
 
     Parameters
@@ -141,48 +169,158 @@ def pool_limits(cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str
         As it was measured.
     hosts : mapping of str to Limits
         By ``cell_id``, on the scale that was measured: `glusterlab.section.Section.limits`.
+    campaign : Campaign, optional
+        For the options of volumes and of tools. What it does not tell is taken so that the bound stays one.
 
     Returns
     -------
     pandas.DataFrame
         A row per cell and part: what describes the cell; ``part`` (client links, server links or disks);
-        ``bound_bytes_per_s``, of all workers together on the scale that was measured, and
-        ``full_size_bound_bytes_per_s``, that times the scale; ``binds`` (bool, True for the least of a cell's bounds,
-        and for any that equals it); ``source`` (str, the baseline that measured the hardware, empty where the cluster
-        file states it). No rows of cells whose hardware, layout, access or operation is not known here.
+        ``bound_bytes_per_s``, of all workers together on the scale that was measured; ``binds`` (bool, True for the
+        least of a cell's bounds, and for any that equals it); ``source`` (str, the baseline that measured the hardware,
+        empty where the cluster file states it). No rows of cells whose hardware, layout, access or operation is not
+        known here, and of volumes that shard their files.
     """
+    asked = _asked(campaign, cluster)
     records: list[dict[str, object]] = []
     for row in cells.drop_duplicates("cell_id").to_dict("records"):
-        host = hosts.get(str(row["cell_id"]))
-        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
-        known = str(row["access"]) in CLIENT_SIDE and str(row["operation"]) in DIRECTIONS and row["type"] != "other"
-        if cluster is None or host is None or backing is None or not known:
-            continue
-        bounds = volume_bounds(
-            str(row["type"]),
-            str(row["geometry"]),
-            str(row["operation"]),
-            host,
-            servers=len(cluster.servers),
-            clients=len(cluster.clients),
-            bricks_per_server=len(backing.bricks),
-            workers=int(row["workers"]),
-            files_per_worker=int(row["files_per_worker"]),
-        )
-        least = min(bounds.values()) * (1 + 1e-9)
+        cell_id = str(row["cell_id"])
+        bounds = _bounds(row, int(row["workers"]), cluster, hosts.get(cell_id), asked.get(cell_id))
+        least = min(bounds.values(), default=math.nan) * (1 + 1e-9)
         records += [
             {name: row[name] for name in _CELL}
             | {
-                "cell_id": str(row["cell_id"]),
+                "cell_id": cell_id,
                 "part": part,
                 "bound_bytes_per_s": bound,
-                "full_size_bound_bytes_per_s": bound * float(row["scale"]),
                 "binds": bound <= least,
-                "source": host.source,
+                "source": hosts[cell_id].source,
             }
             for part, bound in bounds.items()
         ]
     return pd.DataFrame.from_records(records, columns=[*_CELL, *POOL_LIMITS])
+
+
+def limit_curves(
+    samples: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str, Limits], campaign: Campaign | None = None
+) -> pd.DataFrame:
+    """The bound of each curve at every number of workers between its ends, for a figure: it has steps and bends there.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Samples or a summary of them, with ``series``.
+    cluster, hosts, campaign
+        As `pool_limits` takes them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `CURVE`: the binding limit in bytes per second of all workers together, on the scale that was measured.
+        No rows of curves without one.
+    """
+    asked = _asked(campaign, cluster)
+    records: list[dict[str, object]] = []
+    for names, rows in samples.groupby(GROUP, observed=True, sort=False):
+        # where cells of a curve differ in their files per worker, the most hold for all of it
+        row = rows.sort_values("files_per_worker", ascending=False, kind="stable").iloc[0].to_dict()
+        cell_id = str(row["cell_id"])
+        for workers in _counts(int(rows["workers"].min()), int(rows["workers"].max())):
+            bounds = _bounds(row, workers, cluster, hosts.get(cell_id), asked.get(cell_id))
+            if bounds:
+                least = min(bounds.values())
+                parts = [str(part) for part, bound in bounds.items() if bound <= least * (1 + 1e-9)]
+                found = (float(row["scale"]), workers, least, _together(parts), hosts[cell_id].source)
+                records.append(dict(zip(CURVE, (*names, *found), strict=True)))
+    return pd.DataFrame.from_records(records, columns=CURVE)
+
+
+def _counts(least: int, most: int) -> list[int]:
+    """Numbers of workers from `least` to `most`.
+
+    Examples
+    --------
+    >>> _counts(1, 4), len(_counts(1, 10**6)) <= MOST_COUNTS, _counts(1, 10**6)[-1]
+    ([1, 2, 3, 4], True, 1000000)
+    """
+    if most - least < MOST_COUNTS:
+        return list(range(least, most + 1))
+    return sorted({round(count) for count in np.geomspace(least, most, MOST_COUNTS)})
+
+
+def _asked(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
+    """The cells of a campaign by their ids."""
+    from glusterlab.spec.matrix import expand
+
+    return {} if campaign is None else {cell.id: cell for cell, _, _ in expand(campaign, cluster)}
+
+
+def _bounds(
+    row: Mapping[Any, Any], workers: int, cluster: Cluster | None, host: Limits | None, asked: Cell | None
+) -> dict[Part, float]:
+    """The bounds of a cell at some number of workers; nothing where they are not known."""
+    backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+    operation = str(row["operation"])
+    options = {} if asked is None else dict(asked.layout.options)
+    known = str(row["access"]) in CLIENT_SIDE and operation in DIRECTIONS and row["type"] != "other"
+    sharded = options.get("features.shard", "off").lower() in _ON
+    if cluster is None or host is None or backing is None or sharded or not known:
+        return {}
+    one_at_a_time = DIRECTIONS[operation] == "read" or (asked is not None and flushes(asked.options))
+    return volume_bounds(
+        str(row["type"]),
+        str(row["geometry"]),
+        operation,
+        host,
+        servers=len(cluster.servers),
+        clients=len(cluster.clients),
+        bricks_per_server=len(backing.bricks),
+        workers=workers,
+        files_at_once=1 if one_at_a_time else int(row["files_per_worker"]),
+        all_bricks=reads_all_bricks(str(row["type"]), options, str(row.get("gluster_version", ""))),
+    )
+
+
+_ON = ("on", "yes", "true", "enable", "1", "y", "t")
+
+
+def flushes(options: Sequence[str]) -> bool:
+    """Whether options of smallfile make it flush each file before it goes on to the next.
+
+    Examples
+    --------
+    >>> flushes(("--fsync", "Y")), flushes(("--fsync=n",)), flushes(())
+    (True, False, False)
+    """
+    words = " ".join(options).replace("=", " ").split()
+    return any(name == "--fsync" and value.lower() in _ON for name, value in itertools.pairwise(words))
+
+
+def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> bool:
+    """Whether reads of one file reach all bricks of its subvolume.
+
+    Parameters
+    ----------
+    type_ : str
+    options : mapping of str to str
+        Of the volume.
+    releases : str
+        GlusterFS of the servers, several separated by ``, ``; empty where it is not known.
+
+    Examples
+    --------
+    >>> reads_all_bricks("disperse", {}, "10.3"), reads_all_bricks("disperse", {}, "3.8.4")
+    (False, True)
+    >>> reads_all_bricks("disperse", {"disperse.read-policy": "round-robin"}, "10.3")
+    True
+    """
+    if type_ == "replicate":
+        return options.get("cluster.read-hash-mode", "1") in ("3", "4", "5")
+    if type_ != "disperse":
+        return False
+    majors = [int(found) for found in re.findall(r"(?:^|, )(\d+)", releases)]
+    default = "gfid-hash" if majors and min(majors) >= GFID_HASH_SINCE else "round-robin"
+    return options.get("disperse.read-policy", default) != "gfid-hash"
 
 
 def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
@@ -203,11 +341,12 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
         (1 = at the bound). NaN where no bound is known.
     """
     binding: dict[str, dict[str, Any]] = {}
-    for row in bounds[bounds["binds"].astype(bool)].to_dict("records"):
-        cell, part = str(row["cell_id"]), str(row["part"])
-        if cell in binding:
-            part = _both(binding[cell]["part"], part)
-        binding[cell] = {"bound": float(row["bound_bytes_per_s"]), "part": part, "source": str(row["source"])}
+    for cell, found in bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False):
+        binding[str(cell)] = {
+            "bound": float(found["bound_bytes_per_s"].iloc[0]),
+            "part": _together([str(part) for part in found["part"]]),
+            "source": str(found["source"].iloc[0]),
+        }
     rows = [binding.get(str(cell), {}) for cell in summary["cell_id"]]
     limit = pd.Series([row.get("bound", math.nan) for row in rows], summary.index, dtype=float)
     quantity = summary["quantity"].astype(str)
@@ -223,6 +362,14 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _both(one: str, other: str) -> str:
-    """Two parts that bind alike: the links of both sides are one thing."""
-    return "links" if one.endswith("links") and other.endswith("links") else f"{one} and {other}"
+def _together(parts: list[str]) -> str:
+    """Parts that bind alike: the links of both sides are one thing.
+
+    Examples
+    --------
+    >>> _together(["disks"]), _together(["client links", "server links"]), _together(["client links", "disks"])
+    ('disks', 'links', 'client links and disks')
+    """
+    links = [part for part in parts if part.endswith("links")]
+    rest = [part for part in parts if not part.endswith("links")]
+    return " and ".join([*(["links"] if len(links) > 1 else links), *rest])

@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.efficiency import compare_rows
-from glusterlab.analysis.series import DIRECTIONS, operation_rank, same_size
+from glusterlab.analysis.series import DENSE, DIRECTIONS, STANDARD, operation_rank, same_size
 
 if TYPE_CHECKING:
     from glusterlab.spec.claims import Cells, Claim, Claims
-
-STANDARD, DENSE = "standard", "dense"
-"""Names in ``server_models`` of a cluster by which the guide's two kinds of server are known."""
 
 RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers"]
 """Columns that tell a ratio: of the row to the series ``ratio_to`` at ``ratio_to_workers`` workers; ``ratio_n`` is the
@@ -101,7 +98,7 @@ def _stated_for(row: pd.Series, published: pd.DataFrame | None) -> float:
     return float(found["ratio"].iloc[0]) if len(found) else math.nan
 
 
-STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio", "words"]
+STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio"]
 """Columns of `stated_ratios`."""
 
 
@@ -135,7 +132,6 @@ def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
                 "operation": operation,
                 "nominal_file_size_bytes": size,
                 "ratio": claim.published.value,
-                "words": claim.published.words,
             }
             for operation in _of_both(claim, "operation")
             for size in _of_both(claim, "size")
@@ -163,12 +159,22 @@ def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The rows that read and have a counterpart that writes (series, tool, file size and scale alike), with the
-        columns `RATIO`.
+        columns `RATIO` and ``published_ratio`` (float): what follows from the numbers that the study states for the
+        two, NaN where it does not state both. For writes that may be one that it states for any layout.
     """
     cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
     direction = table["operation"].astype(str).map(DIRECTIONS)
     writes = {tuple(row[name] for name in cell): row for _, row in table[direction == "write"].iterrows()}
     reads = table[direction == "read"].reset_index(drop=True)
     counterparts = [writes.get(tuple(row[name] for name in cell)) for _, row in reads.iterrows()]
-    compared = _with_ratios(reads, counterparts)
+    stated = [math.nan if row is None else _stated_number(row) for row in counterparts]
+    compared = _with_ratios(reads, counterparts).assign(
+        published_ratio=reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
+    )
     return compared[compared["ratio"].notna()].reset_index(drop=True)
+
+
+def _stated_number(row: pd.Series) -> float:
+    """What the study states for a row of `efficiency`: for its layout, or else for any."""
+    own = float(row["published"])
+    return float(row["published_any"]) if math.isnan(own) else own

@@ -26,6 +26,27 @@ def worker_count(count: float) -> str:
     return f"{count:.0f} worker{'' if count == 1 else 's'}"
 
 
+def best_count(table: pd.DataFrame) -> str:
+    """At how many workers the values of a figure were measured, for its subtitle and caption.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.efficiency.efficiency`, with ``points``.
+
+    Examples
+    --------
+    >>> best_count(pd.DataFrame({"points": [6, 3]})), best_count(pd.DataFrame({"points": [1]}))
+    ("at each layout's best worker count", 'at the only worker count that was measured')
+    >>> best_count(pd.DataFrame({"points": [6, 1]}))
+    "at each layout's best worker count, or the only one that was measured"
+    """
+    single = table["points"] == 1
+    if len(single) and single.all():
+        return "at the only worker count that was measured"
+    return "at each layout's best worker count" + ", or the only one that was measured" * bool(single.any())
+
+
 def interval_text(low: float, high: float) -> str:
     """An interval for a table cell.
 
@@ -133,8 +154,9 @@ def workers_table(summary: pd.DataFrame, factor: float) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Indexed by operation, file size and layout; the columns are worker counts. Empty where nothing was measured.
-        Cells of fewer than `MIN_SAMPLES` samples say how many they have.
+        Indexed by operation, file size and layout, and by scale where there are several: values of different scales do
+        not compare. The columns are worker counts. Empty where nothing was measured. Cells of fewer than `MIN_SAMPLES`
+        samples say how many they have.
     """
     cells = []
     for row in summary.to_dict("records"):
@@ -148,12 +170,13 @@ def workers_table(summary: pd.DataFrame, factor: float) -> pd.DataFrame:
         {
             "operation": summary["operation"].astype(str),
             "file size": [format_size(int(size)) for size in summary["nominal_file_size_bytes"]],
+            "scale": [f"1:{scale:g}" for scale in summary["scale"].astype(float)],
             "layout": summary["series"].astype(str),
             "workers": summary["workers"].astype(int),
             "cell": cells,
         }
     )
-    curves = ["operation", "file size", "layout"]
+    curves = ["operation", "file size", *(["scale"] if table["scale"].nunique() > 1 else []), "layout"]
     order = table[curves].drop_duplicates()
     wide = table.pivot(index=curves, columns="workers", values="cell").fillna("")
     return wide.reindex(pd.MultiIndex.from_frame(order))
@@ -341,9 +364,11 @@ def gap_sentences(table: pd.DataFrame) -> list[str]:
         for _, row in rows.sort_values("nominal_file_size_bytes").iterrows():
             size = format_size(int(row["nominal_file_size_bytes"]))
             if math.isnan(row["ratio_low"]):
-                parts.append(f"{size} {INSUFFICIENT} (n = {row['ratio_n']:.0f})")
+                told = f"{size} {INSUFFICIENT} (n = {row['ratio_n']:.0f})"
             else:
-                parts.append(f"{size} {row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})")
+                told = f"{size} {row['ratio']:.2f} ({row['ratio_low']:.2f} to {row['ratio_high']:.2f})"
+            stated = float(row["published_ratio"])
+            parts.append(told if math.isnan(stated) else f"{told}, by the guide's numbers {stated:.2f}")
         sentences.append(f"{series}, read / write with its 95 % interval: {'; '.join(parts)}.")
     return sentences
 

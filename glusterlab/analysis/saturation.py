@@ -11,6 +11,7 @@ bytes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,10 @@ class Limits:
     server_disks_write, server_disks_read : float
         All disks of a server together, as its backing uses them.
     source : str
-        Name of the baseline that measured them; empty where they are what the cluster file states.
+        Name of the baseline that measured them; empty where they are what the cluster file states. Links are then at
+        least what that states.
+    brick_write, brick_read : float or None
+        One brick of a server alone; None where it was not measured.
     """
 
     server_link: float
@@ -76,6 +80,24 @@ class Limits:
     server_disks_write: float
     server_disks_read: float
     source: str = ""
+    brick_write: float | None = None
+    brick_read: float | None = None
+
+
+def limits_source(limits: Iterable[Limits]) -> str:
+    """Where limits come from, as a sentence, where a baseline measured them; else nothing.
+
+    Examples
+    --------
+    >>> limits_source([Limits(1.0, 1.0, 1.0, 1.0, "pool-baseline"), Limits(1.0, 1.0, 1.0, 1.0)])
+    'Limits as measured by the baseline pool-baseline, links at least as cluster.yaml states them.'
+    """
+    names = sorted({limit.source for limit in limits} - {""})
+    return f"Limits as measured by the baseline {', '.join(names)}, {STATED_LINKS}." if names else ""
+
+
+STATED_LINKS = "links at least as cluster.yaml states them"
+"""What figures say of limits that a baseline measured: one TCP stream does not fill every link."""
 
 
 def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -19,6 +19,12 @@ from glusterlab.units import format_size
 
 SIZE_TOLERANCE = 0.1
 """Relative difference up to which two file sizes count as one: the guide's "4GB" may be 4 GB or 4 GiB."""
+
+STANDARD, DENSE = "standard", "dense"
+"""Names in ``server_models`` of a cluster by which the guide's two kinds of server are known."""
+
+LEAST_COUNTS = 3
+"""Worker counts that a curve has at least."""
 
 BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
 
@@ -154,10 +160,11 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
         "backing",
         "layout",
         "access",
+        # before the sizes, which follow from it
+        "scale",
         "record_size_bytes",
         "files_per_worker",
         "file_size_bytes",
-        "scale",
         "cell_id",
     ):
         if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
@@ -190,6 +197,36 @@ def select(
     return with_series(rows.reset_index(drop=True))
 
 
+def guide_layouts(samples: pd.DataFrame, shapes: Sequence[tuple[str, str, str]], most: int = 2) -> list[str]:
+    """Names of the layouts that have the shapes of a study's figure; where there is none, of a few that there are.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        The samples table.
+    shapes : sequence of (str, str, str)
+        Type, geometry and kind of backing.
+    most : int
+        Of other layouts so many at most, so that a figure stays readable, and of different types if there are.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"type": ["replicate", "disperse"], "geometry": ["3x2", "1x(4+2)"], "kind": "raid6"})
+    >>> rows = rows.assign(layout=["mirror", "ec"])
+    >>> guide_layouts(rows, [("replicate", "3x2", "raid6")]), guide_layouts(rows, [("replicate", "6x2", "raid6")])
+    (['mirror'], ['ec', 'mirror'])
+    """
+    columns = ["type", "geometry", "kind"]
+    table = samples[["layout", *columns]].astype(str).drop_duplicates("layout").sort_values("layout", kind="stable")
+    of_shape: dict[tuple[str, ...], str] = {}
+    for name, *shape in table.itertuples(index=False, name=None):
+        of_shape.setdefault(tuple(shape), str(name))
+    if known := [of_shape[shape] for shape in shapes if shape in of_shape]:
+        return known
+    other = table.assign(_again=table.duplicated("type")).sort_values("_again", kind="stable")["layout"]
+    return sorted(str(name) for name in other[:most])
+
+
 def select_nearest(
     samples: pd.DataFrame, *, tool: str, nominal_file_size_bytes: float, layouts: Collection[str] = ()
 ) -> pd.DataFrame:
@@ -201,7 +238,8 @@ def select_nearest(
         The samples table.
     tool : str
     nominal_file_size_bytes : float
-        Wanted; the nearest by ratio is taken.
+        Wanted; the nearest by ratio is taken of the sizes with a curve of `LEAST_COUNTS` worker counts or more, or of
+        all where no size has one.
     layouts : collection of str
         Names of layouts; empty: all.
 
@@ -222,11 +260,42 @@ def select_nearest(
     rows = select(samples, tool=tool)
     if layouts:
         rows = rows[rows["layout"].astype(str).isin(layouts)]
-    size = nearest_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)
+    curves = rows.groupby(["nominal_file_size_bytes", "series", "operation"], observed=True)["workers"].nunique()
+    long = curves[curves >= LEAST_COUNTS].index.get_level_values("nominal_file_size_bytes")
+    measured = rows["nominal_file_size_bytes"]
+    size = nearest_size(long.to_series() if len(long) else measured, nominal_file_size_bytes)
     if size is None:
         return rows
     chosen = rows[rows["nominal_file_size_bytes"] == size]
     return with_series(chosen.reset_index(drop=True))
+
+
+def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_bytes: float) -> str:
+    """Which file size a figure of curves shows, and why it is not the one that was asked for.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        The samples table.
+    drawn : pandas.DataFrame
+        From `select_nearest`; at least one row.
+    nominal_file_size_bytes : float
+        That was asked for.
+    """
+    said = f"Drawn here: files of {format_size(int(drawn['nominal_file_size_bytes'].iloc[0]))}"
+    if same_size(drawn["nominal_file_size_bytes"], nominal_file_size_bytes).all():
+        return f"{said}."
+    asked = format_size(round(nominal_file_size_bytes))
+    rows = valid_samples(samples)
+    rows = rows[rows["layout"].isin(set(drawn["layout"])) & rows["tool"].isin(set(drawn["tool"]))]
+    counts = sorted(
+        {int(n) for n in rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]["workers"]}
+    )
+    if not counts:
+        return f"{said}, the nearest to {asked} that was measured."
+    at = f"at {' and '.join(str(n) for n in counts)} worker{'s' * (counts != [1])} only"
+    few = at if len(counts) < LEAST_COUNTS else "at too few worker counts"
+    return f"{said}, the nearest to {asked} that has a curve: {asked} was measured {few}."
 
 
 def _joined(rows: pd.DataFrame, quantity: str) -> tuple[str, str]:

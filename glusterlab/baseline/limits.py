@@ -15,7 +15,7 @@ from glusterlab.spec.load import load_campaign, load_cluster
 
 if TYPE_CHECKING:
     from glusterlab.analysis.saturation import Limits
-    from glusterlab.spec.cluster import Cluster
+    from glusterlab.spec.cluster import Cluster, Hardware
 
 _MARK = "origin: baseline"
 _STATED = ("disk_write", "disk_read", "array_write", "array_read", "server_link", "client_link", "notes")
@@ -29,9 +29,12 @@ class Baseline:
     Attributes
     ----------
     path : pathlib.Path
+    hardware : Hardware or None
+        As the cluster file of the campaign states it that the baseline is for; None where there is none.
     """
 
     path: Path
+    hardware: Hardware | None = None
 
     @property
     def name(self) -> str:
@@ -65,9 +68,10 @@ class Baseline:
 
         Notes
         -----
-        All bricks of a server at once, the median over the servers. The link of a server is the median of the links
-        between servers (of those to clients where there is one server), that of a client the median of the links that
-        end at one: what a TCP stream carries, a few per cent less than what telemetry counts on the wire.
+        All bricks of a server at once, the median over the servers; one alone, the median over the bricks. The link of
+        a server is the median of the links between servers (of those to clients where there is one server), that of a
+        client the median of the links that end at one, and neither less than what is stated: one TCP stream carries
+        its payload alone, and over a bond of two links it takes one of them.
         """
         from glusterlab.analysis.saturation import Limits
 
@@ -81,7 +85,18 @@ class Baseline:
         server = rates.get(("link", "server", "send"), client)
         if write is None or read is None or client is None or server is None:
             return None
-        return Limits(server, client, write, read, source=self.name)
+        if self.hardware is not None:
+            server = max(server, self.hardware.server_link / scale)
+            client = max(client, self.hardware.client_link / scale)
+        return Limits(
+            server_link=server,
+            client_link=client,
+            server_disks_write=write,
+            server_disks_read=read,
+            source=self.name,
+            brick_write=rates.get(("brick", backing, "write")),
+            brick_read=rates.get(("brick", backing, "read")),
+        )
 
 
 def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
@@ -120,7 +135,7 @@ def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
             continue
         if ends:
             found.append((max(ends), file.parent))
-    return Baseline(max(found)[1]) if found else None
+    return Baseline(max(found)[1], cluster.hardware) if found else None
 
 
 def _is_baseline(file: Path) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from glusterlab.plots.by_file_size import by_file_size_figure
-from glusterlab.plots.by_workers import by_workers_figure
 from glusterlab.plots.by_workers_limits import workers_and_limits_figure
 from glusterlab.plots.file_sizes import file_sizes_figure
 from glusterlab.plots.per_disk import per_disk_figure
@@ -26,7 +25,6 @@ __all__ = [
     "Provenance",
     "SavedFigure",
     "by_file_size_figure",
-    "by_workers_figure",
     "cpu_panels",
     "file_sizes_figure",
     "gap_figure",

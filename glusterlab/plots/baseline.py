@@ -236,4 +236,4 @@ def _footer(places: pd.DataFrame, provenance: Provenance, digest: str) -> str:
     samples = sorted({int(count) for count in places["samples"]})
     n = f"n = {samples[0]}" if len(samples) == 1 else f"n = {samples[0]} to {samples[-1]}"
     own = replace(provenance, campaign=f"{places['baseline'].iloc[0]} · {n}", digest=digest)
-    return own.place(places["scale"].astype(float))
+    return own.place(places["scale"].astype(float), model=True)

@@ -9,7 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
+from glusterlab.analysis.reading import best_count
 from glusterlab.analysis.series import SIZE_TOLERANCE, split_values
+from glusterlab.plots.per_disk import ANY_LAYOUT
+from glusterlab.plots.scales import comparable, scale_axis
 from glusterlab.plots.style import (
     GREY,
     INK,
@@ -20,8 +23,6 @@ from glusterlab.plots.style import (
     layout_key,
     new_figure,
     row_style,
-    scale_axis,
-    scale_words,
     top_of,
 )
 from glusterlab.units import format_size
@@ -31,25 +32,10 @@ _SPREAD = 0.24
 _GROUP = 0.8
 """Share of the step between two sizes that all series of a size may take."""
 _GUIDE_SHIFT = 0.05
+_DOT_SHIFT = 0.04
+"""Samples stand so far to the right of their mean, so that its mark does not hide them."""
 _SMALL = 0.04
 """Share of the axis below which a mean has its number beside it."""
-
-
-def full_size(table: pd.DataFrame) -> pd.DataFrame:
-    """A table whose values are those of a full-size pool: each times the scale of its own model, which is then 1.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `glusterlab.analysis.efficiency.efficiency`.
-    """
-    scale = table["scale"].astype(float)
-    scaled = {name: table[name].astype(float) * scale for name in ("mean", "low", "high")}
-    values = [
-        ";".join(f"{value * by:.9g}" for value in split_values(str(joined)))
-        for joined, by in zip(table["values"], scale, strict=True)
-    ]
-    return table.assign(**scaled, values=values, scale=1.0)
 
 
 def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: float) -> None:
@@ -76,7 +62,8 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
         x = [place + shift for place in places]
         for at, values in zip(x, part["values"], strict=True):
             points = [value * factor for value in split_values(str(values))]
-            axes.plot([at] * len(points), points, ".", color=style.colour, alpha=0.35, markersize=4, markeredgewidth=0)
+            beside = [at + _DOT_SHIFT] * len(points)
+            axes.plot(beside, points, ".", color=style.colour, alpha=0.45, markersize=4, markeredgewidth=0)
         axes.vlines(x, part["low"] * factor, part["high"] * factor, color=style.colour, linewidth=1.1)
         line = access_style(part.iloc[0])
         drawn = with_gaps(places, part["mean"] * factor)
@@ -102,7 +89,27 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
                     va="center",
                     fontsize=7,
                 )
+    _draw_guide_lines(axes, rows, sizes, factor)
     size_axis(axes, sizes, measured)
+
+
+def _draw_guide_lines(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: float) -> None:
+    """Numbers that the guide states for no layout of its list: a line over all series of that size."""
+    values = rows["published_any"].astype(float) * factor / rows["scale"].astype(float)
+    found = zip(rows["nominal_file_size_bytes"], values, strict=True)
+    for size, value in sorted({(float(size), value) for size, value in found if value == value}):
+        place = place_of_size(size, sizes)
+        axes.hlines(value, place - _GROUP / 2, place + _GROUP / 2, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
+        axes.annotate(
+            ANY_LAYOUT,
+            (place, value),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            color=INK,
+        )
 
 
 def _label_small(axes: Axes, factor: float, rows: pd.DataFrame, sizes: list[int]) -> None:
@@ -201,18 +208,15 @@ def by_file_size_figure(
         if not any(abs(size / known - 1) <= SIZE_TOLERANCE for known in wanted):
             wanted.append(int(size))
     wanted.sort()
-    scales = summary["scale"].astype(float).unique().tolist()
+    shown = comparable(summary)
+    drawn = shown.table
     subtitle = [
-        f"Over all disks, at each layout's best worker count. Mean and samples; line: {interval_words(summary)}."
+        f"Over all disks of the pool, {best_count(summary)}.",
+        f"Mark: mean; line: {interval_words(summary)}; dots beside it: the samples.",
+        *shown.note,
     ]
-    mixed = len(scales) > 1
-    drawn = full_size(summary) if mixed else summary
-    if mixed:
-        subtitle.append(
-            f"Each size has its own scale model, {scale_words(scales)}: values are times that, as a full-size pool."
-        )
     if summary["published"].notna().any():
-        side = "" if mixed or scales == [1.0] else ", on the right axis"
+        side = ", on the right axis" if shown.two_axes else ""
         subtitle.append(f"Hollow diamond: the guide's number for that layout{side}.")
     with house_style():
         figure, grid = new_figure(
@@ -224,10 +228,11 @@ def by_file_size_figure(
         )
         axes = grid[0][0]
         draw_by_file_size(axes, drawn, wanted, factor)
-        guide = (drawn["published"].astype(float) / drawn["scale"].astype(float)).max()
+        stated = drawn[["published", "published_any"]].astype(float).max(axis=1)
+        guide = (stated / drawn["scale"].astype(float)).max()
         axes.set_ylim(0, max(top_of(drawn, factor), 0 if guide != guide else guide * factor * 1.1))
         _label_small(axes, factor, drawn, wanted)
         axes.set_xlabel("file size")
-        axes.set_ylabel(f"{unit} per disk, {'× scale' if mixed else 'measured'}", color=INK)
-        scale_axis(axes, scales, "y", f"{unit} per disk")
+        axes.set_ylabel(f"{unit} per disk, {shown.words}", color=INK)
+        scale_axis(axes, shown.scales, "y", f"{unit} per disk")
     return figure

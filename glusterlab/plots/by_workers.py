@@ -1,33 +1,17 @@
-"""Figures over the number of workers: where does a volume saturate (F5, F40)."""
+"""Curves over the number of workers, for the figures that draw them (F5, F40 to F44)."""
 
 from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import saturation_points
-from glusterlab.analysis.intervals import MIN_SAMPLES
-from glusterlab.analysis.series import operation_rank, split_values
-from glusterlab.plots.style import (
-    Provenance,
-    access_style,
-    house_style,
-    interval_words,
-    layout_key,
-    new_figure,
-    row_style,
-    scale_axis,
-    top_of,
-    workers_axis,
-)
+from glusterlab.analysis.series import split_values
+from glusterlab.plots.style import row_style
 
-PANEL_HEIGHT_IN = 2.9
-LABEL_HEIGHT_IN = 0.46
 DOT_SHIFT = 1.07
 """Samples stand this much to the right of their interval, so that neither hides the other."""
 
@@ -85,18 +69,6 @@ def draw_line(
     return line
 
 
-def _label_ends(axes: Axes, lines: list[Line2D], top: float) -> None:
-    """Names the lines to the right of their ends, as far apart as the names are high."""
-    step = top * LABEL_HEIGHT_IN / PANEL_HEIGHT_IN
-    ends = sorted(lines, key=lambda line: float(np.asarray(line.get_ydata())[-1]))
-    wanted = [float(np.asarray(line.get_ydata())[-1]) for line in ends]
-    for line, height in zip(ends, spread(wanted, step, step / 2, top - step / 2), strict=True):
-        name = str(line.get_label()).replace(", ", ",\n").replace(" ", "\n", 1)
-        right = float(np.asarray(line.get_xdata())[-1]) * 1.16
-        axes.text(right, height, name, va="center", color=line.get_color(), fontsize=7.5, linespacing=1.05)
-    axes.set_xlim(right=axes.get_xlim()[1] * 2.6)
-
-
 def spread(wanted: list[float], step: float, lowest: float, highest: float) -> list[float]:
     """Heights in ascending order, near to the wanted ones, `step` apart, between `lowest` and `highest`.
 
@@ -130,66 +102,3 @@ def draw_ring(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
         markeredgecolor=row_style(row).colour,
         markeredgewidth=0.9,
     )
-
-
-def draw_by_workers(axes: Axes, rows: pd.DataFrame, factor: float, *, rings: bool = True) -> list[Line2D]:
-    """All series of one operation over workers, with their saturation points."""
-    lines = []
-    for _, series in rows.groupby("series", sort=True, observed=True):
-        lines.append(draw_line(axes, series, factor, hollow=bool(access_style(series.iloc[0]))))
-        if rings:
-            draw_ring(axes, series, factor)
-    workers_axis(axes, rows["workers"])
-    axes.grid(axis="y")
-    axes.set_xlabel("workers in total")
-    return lines
-
-
-def by_workers_figure(
-    summary: pd.DataFrame, provenance: Provenance, *, title: str, unit: str, factor: float, note: str = ""
-) -> Figure:
-    """Aggregate throughput by workers, one panel per operation, one line per layout.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `glusterlab.analysis.series.summarise`; at least one row.
-    provenance : Provenance
-    title : str
-    unit : str
-        Of the axis, such as ``MB/s``.
-    factor : float
-        From the summary's SI unit to it.
-    note : str
-        One more line below the subtitle.
-    """
-    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
-    few = summary["series"].nunique() <= 3
-    top = top_of(summary, factor)
-    scales = summary["scale"].astype(float).unique()
-    lacking = f", or n below {MIN_SAMPLES}" if (summary["n"] < MIN_SAMPLES).any() else ""
-    subtitle = [
-        f"Mean of n samples; line: {interval_words(summary)}; dots beside it: the samples.",
-        f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
-        *([note] if note else []),
-    ]
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            provenance.footer(summary),
-            panels_height=PANEL_HEIGHT_IN,
-            columns=len(operations),
-            share_y=True,
-            key=None if few else layout_key(summary),
-        )
-        for axes, operation in zip(grid[0], operations, strict=True):
-            rows = summary[summary["operation"].astype(str) == operation]
-            lines = draw_by_workers(axes, rows, factor)
-            axes.set_title(operation)
-            if few:
-                _label_ends(axes, lines, top)
-        grid[0][0].set_ylim(0, top)
-        grid[0][0].set_ylabel(f"all workers together, {unit}")
-        scale_axis(grid[0][-1], scales, "y", unit)
-    return figure

@@ -13,8 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from glusterlab.analysis.intervals import MIN_SAMPLES
-from glusterlab.analysis.series import BACKING_LABELS, operation_rank
+from glusterlab.analysis.saturation import STATED_LINKS
+from glusterlab.analysis.series import BACKING_LABELS, layout_label, operation_rank
 from glusterlab.plots.by_workers import draw_line, draw_ring, spread
+from glusterlab.plots.scales import comparable, scale_axis
 from glusterlab.plots.style import (
     Provenance,
     access_style,
@@ -23,7 +25,6 @@ from glusterlab.plots.style import (
     layout_key,
     new_figure,
     row_style,
-    scale_axis,
     top_of,
     workers_axis,
 )
@@ -31,7 +32,7 @@ from glusterlab.plots.style import (
 ROW_HEIGHT_IN = 1.75
 _LINE_IN = 0.115
 _MOST_LABELS = 6
-_ROOM = 5.2
+_ROOM = 6.5
 """The worker axis goes on to this many times its right end: there the names of the lines stand."""
 
 
@@ -47,13 +48,12 @@ def family_label(row: pd.Series) -> str:
 
 
 def _short_name(row: pd.Series) -> str:
-    """A series within its family: geometry, what else tells it apart, and the server."""
-    common = f"{row['type']} {row['geometry']}, {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}"
-    rest = str(row["series"]).removeprefix(common).removeprefix(", ")
-    return "\n".join(part for part in (str(row["geometry"]), str(row["server_model"]), rest) if part)
+    """A series within its family: geometry, and what else tells it apart."""
+    common = layout_label(str(row["type"]), str(row["geometry"]), str(row["kind"]))
+    return str(row["geometry"]) + str(row["series"]).removeprefix(common)
 
 
-def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
+def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFrame | None = None) -> Line2D | None:
     """The bound of one series over workers, as a light dashed line; None where none is known.
 
     Parameters
@@ -63,35 +63,69 @@ def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
         Rows of one series and operation with the columns of `glusterlab.analysis.limits.with_limits`.
     factor : float
         From the SI unit of the rows to that of the axis.
+    curve : pandas.DataFrame, optional
+        The same series' rows of `glusterlab.analysis.limits.limit_curves`. Without it the measured worker counts have a
+        dash each: between them the bound has steps that are not known here.
     """
     known = rows[rows["limit"].notna()].sort_values("workers") if "limit" in rows else rows.iloc[:0]
     if known.empty:
         return None
+    joined = curve is not None and len(curve) > 1
+    drawn = curve.sort_values("workers") if curve is not None and joined else known
     (line,) = axes.plot(
-        known["workers"].astype(float),
-        known["limit"].astype(float) * factor,
+        drawn["workers"].astype(float),
+        drawn["limit"].astype(float) * factor,
         color=row_style(known.iloc[0]).colour,
         linewidth=0.9,
-        linestyle=(0, (4, 3)),
-        marker="_" if len(known) == 1 else "",
+        linestyle=(0, (4, 3)) if joined else "none",
+        marker="" if joined else "_",
         markersize=14,
         alpha=0.75,
         zorder=1.5,
-        label=f"limit:\n{known['limit_part'].iloc[-1]}",
+        label=f"limit {_short_name(known.iloc[0])}:\n{known['limit_part'].iloc[-1]}",
     )
     return line
 
 
-def _draw_panel(axes: Axes, rows: pd.DataFrame, factor: float) -> list[tuple[Line2D, str]]:
+def draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
+    """The level that the study states for one series, as a dotted line over its workers; None where there is none.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : pandas.DataFrame
+        Rows of one series and operation with the columns of `glusterlab.analysis.efficiency.with_published_totals`.
+    factor : float
+        From the SI unit of the rows to that of the axis.
+    """
+    stated = rows["published"].dropna() if "published" in rows else pd.Series(dtype=float)
+    if stated.empty:
+        return None
+    full = float(stated.iloc[0]) * factor
+    level = full / float(rows["scale"].iloc[0])
+    (line,) = axes.plot(
+        [float(rows["workers"].min()) / 1.2, float(rows["workers"].max()) * 1.2],
+        [level, level],
+        color=row_style(rows.iloc[0]).colour,
+        linewidth=1.3,
+        linestyle=(0, (1, 1.8)),
+        zorder=1.4,
+        label=f"guide {_short_name(rows.iloc[0])}:\n{full:,.0f}",
+    )
+    return line
+
+
+def _draw_panel(axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame | None) -> list[tuple[Line2D, str]]:
     """Lines of one family and operation, each with the text that names it."""
     named = []
-    for _, series in rows.groupby("series", sort=True, observed=True):
-        limit = draw_limit(axes, series, factor)
+    for name, series in rows.groupby("series", sort=True, observed=True):
+        curve = None if curves is None else curves[curves["series"].astype(str) == str(name)]
+        beside = [draw_published(axes, series, factor), draw_limit(axes, series, factor, curve)]
         line = draw_line(axes, series, factor, hollow=bool(access_style(series.iloc[0])))
         draw_ring(axes, series, factor)
-        named.append((line, _short_name(series.iloc[0])))
-        if limit is not None:
-            named.append((limit, str(limit.get_label())))
+        first = series.iloc[0]
+        named.append((line, "\n".join(part for part in (_short_name(first), str(first["server_model"])) if part)))
+        named += [(other, str(other.get_label())) for other in beside if other is not None]
     return named
 
 
@@ -107,7 +141,14 @@ def _label(axes: Axes, named: list[tuple[Line2D, str]], top: float) -> None:
 
 
 def workers_and_limits_figure(
-    summary: pd.DataFrame, provenance: Provenance, *, title: str, unit: str, factor: float, note: str = ""
+    summary: pd.DataFrame,
+    provenance: Provenance,
+    *,
+    title: str,
+    unit: str,
+    factor: float,
+    note: str = "",
+    curves: pd.DataFrame | None = None,
 ) -> Figure:
     """Aggregate throughput by workers with the limit of each layout: a row per family, a column per operation.
 
@@ -115,7 +156,8 @@ def workers_and_limits_figure(
     ----------
     summary : pandas.DataFrame
         From `glusterlab.analysis.series.summarise`, with the columns of `glusterlab.analysis.limits.with_limits` where
-        limits are to be drawn; at least one row.
+        limits are to be drawn, and of `glusterlab.analysis.efficiency.with_published_totals` where the study's numbers
+        are; at least one row.
     provenance : Provenance
     title : str
     unit : str
@@ -123,20 +165,27 @@ def workers_and_limits_figure(
     factor : float
         From the summary's SI unit to it.
     note : str
-        One more line below the subtitle.
+        More lines below the subtitle.
+    curves : pandas.DataFrame, optional
+        From `glusterlab.analysis.limits.limit_curves`: the limits between the worker counts that were measured.
     """
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
-    table = summary.assign(_family=[family_label(row) for _, row in summary.iterrows()])
+    shown = comparable(summary)
+    if curves is not None and not shown.two_axes:
+        curves = curves.assign(limit=curves["limit"] * curves["scale"])
+    table = shown.table.assign(_family=[family_label(row) for _, row in summary.iterrows()])
     families = sorted(table["_family"].unique(), reverse=True)
-    scales = summary["scale"].astype(float).unique().tolist()
     panels = table.groupby(["_family", "operation"], observed=True)["series"].nunique()
+    stated = table["published"].astype(float) if "published" in table else pd.Series(dtype=float)
     labelled = int(panels.max()) * 2 <= _MOST_LABELS
     lacking = f", or n below {MIN_SAMPLES}" if (summary["n"] < MIN_SAMPLES).any() else ""
     subtitle = [
         f"Mean of n samples; line: {interval_words(summary)}; dots beside it: the samples.",
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *_limit_words(summary),
-        *([note] if note else []),
+        *_published_words(stated, right=shown.two_axes),
+        *shown.note,
+        *note.splitlines(),
     ]
     with house_style():
         figure, grid = new_figure(
@@ -155,15 +204,19 @@ def workers_and_limits_figure(
             top = top_of(rows, factor)
             if "limit" in rows and rows["limit"].notna().any():
                 top = max(top, float(rows["limit"].max()) * factor * 1.1)
+            if stated.notna().any():
+                levels = (stated[rows.index] / rows["scale"].astype(float)).fillna(0.0)
+                top = max(top, float(levels.max()) * factor * 1.1)
             line[0].set_ylim(0, top)
             for axes, operation in zip(line, operations, strict=True):
-                named = _draw_panel(axes, rows[rows["operation"].astype(str) == operation], factor)
+                of = None if curves is None else curves[curves["operation"].astype(str) == operation]
+                named = _draw_panel(axes, rows[rows["operation"].astype(str) == operation], factor, of)
                 axes.set_title(f"{operation}, {name}")
                 axes.grid(axis="y")
                 if labelled:
                     _label(axes, named, top)
-            line[0].set_ylabel(unit)
-            scale_axis(line[-1], scales, "y", unit)
+            line[0].set_ylabel(unit if shown.words == "measured" else f"{unit}, {shown.words}")
+            scale_axis(line[-1], shown.scales, "y", unit)
             if number != len(families) // 2:
                 for second in line[-1].child_axes:
                     second.set_ylabel("")
@@ -180,5 +233,14 @@ def _limit_words(summary: pd.DataFrame) -> list[str]:
     if "limit" not in summary or summary["limit"].isna().all():
         return []
     sources = sorted({str(source) for source in summary["limit_source"]} - {""})
-    of = f"measured by the baseline {', '.join(sources)}" if sources else "as the cluster file states them"
-    return [f"Dashed: what links and disks allow with the traffic of copies, {of}, and which part of them binds."]
+    hardware = "Links and disks are as the cluster file states them."
+    if sources:
+        hardware = f"Disks are as the baseline {', '.join(sources)} measured them, {STATED_LINKS}."
+    return ["Dashed: what links and disks allow with the traffic of copies; at its end which of them binds.", hardware]
+
+
+def _published_words(stated: pd.Series, *, right: bool) -> list[str]:
+    if stated.isna().all():
+        return []
+    axis = ", on the right axis" if right else ""
+    return [f"Dotted: the most that the guide states for that layout: its number per disk times the disks{axis}."]

@@ -41,9 +41,8 @@ def written_words(row: pd.Series) -> str:
         scaled = row["file_size_bytes"] != row["nominal_file_size_bytes"]
         model.append(scale_words([row["scale"]]) if scaled else f"size kept, hardware {scale_words([row['scale']])}")
     if row["length"] != 1:
-        model.append(
-            f"{_share(row['length'])} of that length" if row["length"] < 1 else f"{row['length']:g} times that"
-        )
+        times = f"{_share(row['length'])} of" if row["length"] < 1 else f"{row['length']:g} times"
+        model.append(f"{times} that length")
     workers = f"{row['workers']} worker{'' if row['workers'] == '1' else 's'}"
     return f"{size}\n{', '.join([*model, workers])}"
 
@@ -154,7 +153,7 @@ def file_sizes_figure(table: pd.DataFrame, provenance: Provenance, *, title: str
         figure, grid = new_figure(
             title,
             ["As campaign.yaml asks for them; a dotted line joins what is written to what it stands for."],
-            provenance.place(sorted(scales)),
+            provenance.place(sorted(scales), model=True),
             panels_height=ROW_IN * sum(heights) + 0.55,
             key=key,
         )

@@ -7,9 +7,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from glusterlab.analysis.reading import worker_count
+from glusterlab.analysis.reading import best_count, worker_count
 from glusterlab.analysis.series import operation_rank, split_values
-from glusterlab.plots.style import GREY, INK, Provenance, house_style, interval_words, new_figure, row_style, scale_axis
+from glusterlab.plots.scales import comparable, scale_axis
+from glusterlab.plots.style import GREY, INK, Provenance, house_style, interval_words, new_figure, row_style
 from glusterlab.units import short_number
 
 BAR_IN = 0.38
@@ -65,7 +66,11 @@ def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str
     names : list of str, optional
         Of the bars, in the order of the rows; by default they are sorted by series and named by it.
     """
-    ordered = rows.sort_values("series").reset_index(drop=True) if names is None else rows.reset_index(drop=True)
+    ordered = (
+        rows.sort_values("series", kind="stable").reset_index(drop=True)
+        if names is None
+        else rows.reset_index(drop=True)
+    )
     for place, row in ordered.iterrows():
         style = row_style(row)
         position = float(str(place))
@@ -113,20 +118,35 @@ def right_end(summary: pd.DataFrame, factor: float) -> float:
     return float(np.nanmax(ends)) * factor * 1.75
 
 
-def _draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
-    """A number that the guide states for no layout of its list: a line over all bars."""
-    for value in sorted(set((rows["published_any"].astype(float) / rows["scale"].astype(float)).dropna() * factor)):
-        axes.axvline(value, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.5)
+ANY_LAYOUT = "guide, for any layout"
+
+
+def draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+    """A number that the guide states for no layout of its list: a line over the bars of all that it may be of.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    rows : pandas.DataFrame
+        Those that were drawn, in their order from the top.
+    factor : float
+        From the SI unit of the rows to that of the axis.
+    """
+    values = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
+    for value in sorted(set(values[~np.isnan(values)])):
+        places = np.flatnonzero(values == value)
+        top = -0.62 if places[0] == 0 else places[0] - 0.45
+        axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.5)
         axes.annotate(
-            "guide, for any layout",
-            (value, 1),
-            xycoords=("data", "axes fraction"),
+            ANY_LAYOUT,
+            (value, top),
             xytext=(3, 0),
             textcoords="offset points",
             ha="left",
             va="bottom",
             fontsize=7,
             color=INK,
+            annotation_clip=False,
         )
 
 
@@ -145,14 +165,16 @@ def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str
         From the summary's SI unit to it.
     """
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
-    scales = summary["scale"].astype(float).unique()
+    shown = comparable(summary)
+    table = shown.table.sort_values("series", kind="stable")
     subtitle = [
-        "Over all disks of the pool, at each layout's best worker count. Bar: mean; small circles: the n samples.",
-        f"Line: {interval_words(summary)}." + guide_note(summary, scales.tolist()),
+        *bars_note(summary),
+        f"Line: {interval_words(summary)}." + guide_note(summary, lower=shown.two_axes),
         *rising_note(summary),
+        *shown.note,
     ]
     bars = [int((summary["operation"].astype(str) == operation).sum()) for operation in operations]
-    height = sum(bars) * BAR_IN + len(operations) * PANEL_IN + 0.6 + 0.5 * (scales.tolist() != [1.0])
+    height = sum(bars) * BAR_IN + len(operations) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
     with house_style():
         figure, grid = new_figure(
             title,
@@ -164,16 +186,22 @@ def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str
             heights=bars,
         )
         for axes, operation in zip(grid[:, 0], operations, strict=True):
-            rows = summary[summary["operation"].astype(str) == operation]
+            rows = table[table["operation"].astype(str) == operation]
             draw_per_disk(axes, rows, factor)
-            _draw_guide_line(axes, rows, factor)
+            draw_guide_line(axes, rows, factor)
             axes.set_title(operation)
-        grid[-1][0].set_xlim(0, right_end(summary, factor))
-        grid[-1][0].set_xlabel(f"{unit} per disk, measured")
-        scale_axis(grid[-1][0], scales.tolist(), "x", f"{unit} per disk")
+        grid[-1][0].set_xlim(0, right_end(table, factor))
+        grid[-1][0].set_xlabel(f"{unit} per disk, {shown.words}")
+        scale_axis(grid[-1][0], shown.scales, "x", f"{unit} per disk")
         for axes in grid[:, 0]:
             axes.tick_params(axis="x", color=GREY)
     return figure
+
+
+def bars_note(summary: pd.DataFrame) -> list[str]:
+    """What bars and circles are; in two lines where one is too long."""
+    first, second = f"Over all disks of the pool, {best_count(summary)}.", "Bar: mean; small circles: the n samples."
+    return [f"{first} {second}"] if len(first) + len(second) < 110 else [first, second]
 
 
 def rising_note(summary: pd.DataFrame) -> list[str]:
@@ -183,8 +211,15 @@ def rising_note(summary: pd.DataFrame) -> list[str]:
     return [f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound."]
 
 
-def guide_note(summary: pd.DataFrame, scales: list[float]) -> str:
-    """What the diamond is, where there is one."""
+def guide_note(summary: pd.DataFrame, *, lower: bool) -> str:
+    """What the diamond is, where there is one.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+    lower : bool
+        It is read from the second axis below.
+    """
     if summary["published"].isna().all():
         return ""
-    return " Hollow diamond: the guide's number" + (", on the lower axis." if scales != [1.0] else ".")
+    return " Hollow diamond: the guide's number" + (", on the lower axis." if lower else ".")

@@ -10,9 +10,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES
+from glusterlab.analysis.reading import best_count
 from glusterlab.analysis.series import operation_rank
 from glusterlab.plots.by_file_size import place_of_size, shift_of_series, size_axis, with_gaps
-from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, draw_per_disk, guide_note, right_end, rising_note
+from glusterlab.plots.per_disk import (
+    BAR_IN,
+    PANEL_IN,
+    bars_note,
+    draw_guide_line,
+    draw_per_disk,
+    guide_note,
+    right_end,
+    rising_note,
+)
+from glusterlab.plots.scales import comparable, scale_axis
 from glusterlab.plots.style import (
     GREY,
     INK,
@@ -23,19 +34,27 @@ from glusterlab.plots.style import (
     layout_key,
     new_figure,
     row_style,
-    scale_axis,
 )
 
 RATIO_IN = 0.30
+_GUIDE_SHIFT = 0.05
 GAP_HEIGHT_IN = 2.9
 
 
-def _server_names(rows: pd.DataFrame) -> list[str]:
-    """Names of bars: the server and the geometry, and the access where there are several."""
-    several = rows["access"].nunique() > 1
+def _apart(rows: pd.DataFrame) -> list[list[str]]:
+    """What tells rows of one operation and kind of server apart: access and scale, where there are several."""
+    access, scale = rows["access"].nunique() > 1, rows["scale"].nunique() > 1
     return [
-        ", ".join([str(row["server_model"]), str(row["geometry"]), *([str(row["access"])] if several else [])])
+        [*([str(row["access"])] if access else []), *([f"1:{row['scale']:g}"] if scale else [])]
         for row in rows.to_dict("records")
+    ]
+
+
+def _server_names(rows: pd.DataFrame) -> list[str]:
+    """Names of bars: the server, the geometry, and what tells them apart."""
+    return [
+        ", ".join([str(row["server_model"]), str(row["geometry"]), *more])
+        for row, more in zip(rows.to_dict("records"), _apart(rows), strict=True)
     ]
 
 
@@ -55,8 +74,7 @@ def draw_advantage(axes: Axes, rows: pd.DataFrame) -> None:
     rows : pandas.DataFrame
         Rows of `glusterlab.analysis.ratios.server_advantage` that have a ratio.
     """
-    several = rows["access"].nunique() > 1
-    names = [f"{row['operation']}{', ' + str(row['access']) if several else ''}" for row in rows.to_dict("records")]
+    names = [", ".join([str(name), *more]) for name, more in zip(rows["operation"], _apart(rows), strict=True)]
     for position, (_, row) in enumerate(rows.iterrows()):
         if not math.isnan(float(row["ratio_low"])):
             axes.hlines(position, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
@@ -111,14 +129,14 @@ def server_advantage_figure(
     """
     operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
     ratios = table[table["ratio"].notna()]
-    scales = table["scale"].astype(float).unique().tolist()
+    shown = comparable(table)
     bars = [int((table["operation"].astype(str) == operation).sum()) for operation in operations]
-    scaled = scales != [1.0]
     heights = [*(count * BAR_IN for count in bars), len(ratios) * RATIO_IN + 0.16]
     subtitle = [
-        "Over all disks of the pool, at each layout's best worker count. Bar: mean; small circles: the n samples.",
-        f"Line: {interval_words(table)}." + guide_note(table, scales),
+        *bars_note(table),
+        f"Line: {interval_words(table)}." + guide_note(table, lower=shown.two_axes),
         *rising_note(table),
+        *shown.note,
         "Bottom: how many times as much a disk yields in a standard server; a ratio needs no scale."
         + (" Hollow diamond: the guide's." if ratios["published_ratio"].notna().any() else ""),
     ]
@@ -127,19 +145,20 @@ def server_advantage_figure(
             title,
             subtitle,
             provenance.footer(table),
-            panels_height=sum(heights) + (len(bars) + 1) * PANEL_IN + 0.95 + 0.45 * scaled,
+            panels_height=sum(heights) + (len(bars) + 1) * PANEL_IN + 0.95 + 0.45 * shown.two_axes,
             rows=len(operations) + 1,
             heights=heights,
         )
         for axes, operation in zip(grid[:, 0], operations, strict=False):
-            rows = table[table["operation"].astype(str) == operation]
-            draw_per_disk(axes, rows, factor, _server_names(rows))
+            rows = shown.table[table["operation"].astype(str) == operation]
+            draw_per_disk(axes, rows, factor, _server_names(table.loc[rows.index]))
+            draw_guide_line(axes, rows, factor)
             axes.set_title(operation)
-            axes.set_xlim(0, right_end(table, factor))
+            axes.set_xlim(0, right_end(shown.table, factor))
             axes.tick_params(axis="x", color=GREY, labelbottom=operation == operations[-1])
         last = grid[len(operations) - 1][0]
-        last.set_xlabel(f"{unit} per disk, measured")
-        scale_axis(last, scales, "x", f"{unit} per disk")
+        last.set_xlabel(f"{unit} per disk, {shown.words}")
+        scale_axis(last, shown.scales, "x", f"{unit} per disk")
         draw_advantage(grid[-1][0], ratios)
         grid[-1][0].set_title("standard / dense")
         grid[-1][0].set_xlabel("ratio, per disk")
@@ -167,6 +186,9 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
         x = [place + shift for place in places]
         joined = with_gaps(places, part["ratio"])
         other = access_style(part.iloc[0])
+        for at, stated in zip(x, part["published_ratio"].astype(float), strict=True):
+            if not math.isnan(stated):
+                _draw_guide(axes, at - _GUIDE_SHIFT, stated, style.colour)
         axes.vlines(x, part["ratio_low"], part["ratio_high"], color=style.colour, linewidth=1.1)
         axes.plot(joined.index + shift, joined, color=style.colour, linestyle=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(x, part["ratio"], part["ratio_low"], strict=True):
@@ -186,9 +208,25 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
     size_axis(axes, sizes, {place_of_size(size, sizes) for size in rows["nominal_file_size_bytes"]})
 
 
+def _draw_guide(axes: Axes, at: float, value: float, colour: str) -> None:
+    axes.plot([at], [value], "D", markersize=6.5, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.1)
+    axes.annotate(
+        f"guide {value:.2f}",
+        (at, value),
+        xytext=(-6, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        fontsize=7,
+        color=colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
+    )
+
+
 def _ratio_axis(axes: Axes, rows: pd.DataFrame) -> None:
     """A logarithmic axis with ticks at 1, 1.5, 2, 3, 5 and 7 of each decade."""
-    ends = [*rows["ratio"], *rows["ratio_low"].dropna(), *rows["ratio_high"].dropna(), 0.8, 1.25]
+    drawn = [rows[name].dropna() for name in ("ratio", "ratio_low", "ratio_high", "published_ratio")]
+    ends = [*pd.concat(drawn), 0.8, 1.25]
     low, high = min(ends) / 1.15, max(ends) * 1.15
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     axes.set_yscale("log")
@@ -215,9 +253,14 @@ def gap_figure(table: pd.DataFrame, provenance: Provenance, sizes: list[int], *,
     few = (table["ratio_n"] < MIN_SAMPLES).any()
     shown = table.assign(low=table["ratio_low"])
     subtitle = [
-        "Reads over writes, each at the layout's best worker count. Above 1 reads are faster; the axis is logarithmic.",
-        f"Line: {interval_words(shown)}." + (f" Hollow mark: {INSUFFICIENT}." if few else ""),
+        f"Reads over writes, {best_count(table)}.",
+        f"Above 1 reads are faster; the axis is logarithmic. Line: {interval_words(shown, 'of the ratio')}."
+        + (f" Hollow mark: {INSUFFICIENT}." if few else ""),
     ]
+    if table["published_ratio"].notna().any():
+        subtitle.append(
+            "Hollow diamond: from two numbers that the guide states; of 4 MB writes it states one for any layout."
+        )
     with house_style():
         figure, grid = new_figure(
             title,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -9,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from glusterlab.analysis.saturation import PEAK_S, Limits
-from glusterlab.analysis.series import operation_rank
-from glusterlab.plots.by_workers import draw_line
+from glusterlab.analysis.saturation import PEAK_S, Limits, limits_source
+from glusterlab.analysis.series import BACKING_LABELS, operation_rank
+from glusterlab.plots.by_workers import draw_line, spread
 from glusterlab.plots.style import (
     GREY,
     INK,
@@ -26,6 +27,8 @@ from glusterlab.plots.style import (
 )
 
 ROW_HEIGHT_IN = 1.45
+_LABEL = 0.11
+"""Height of a limit's name as a share of the axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +150,10 @@ def saturation_figure(
     provenance : Provenance
     panels : tuple of Panel
     limits : dict of str to Limits
-        By cell id; drawn as a dashed line where one limit holds for all cells of a panel.
+        By cell id; each that a panel's cells have is a dashed line, in ink where it holds for several layouts.
     title : str
     note : str
-        One more line below the subtitle.
+        More lines below the subtitle.
     """
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
@@ -160,10 +163,9 @@ def saturation_figure(
         subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
     if _MACHINE in shown:
         subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
-    sources = sorted({limit.source for limit in limits.values() if limit.source})
-    if sources and any(panel.limit for panel in shown):
-        subtitle.append(f"Limits as measured by the baseline {', '.join(sources)}.")
-    subtitle += [note] if note else []
+    if any(panel.limit for panel in shown) and (source := limits_source(limits.values())):
+        subtitle.append(source)
+    subtitle += note.splitlines()
     key = layout_key(summary)
     if two:
         key += [
@@ -187,12 +189,17 @@ def saturation_figure(
             top = top_of(rows, panel.factor)
             if panel.peaks:
                 top = max(top, float(rows["peak"].max()) * panel.factor * 1.12)
+            known: list[dict[float, tuple[str, str]]] = []
             for axes, operation in zip(line, operations, strict=True):
                 part = rows[rows["operation"].astype(str) == operation]
                 draw_panel(axes, part, panel)
-                top = max(top, _draw_limits(axes, part, panel, limits, operation))
-            line[0].set_ylim(0, top or 1)
+                known.append(_known_limits(part, panel, limits, operation))
+            # room for the name of the highest one
+            top = max([top, *(value * 1.22 for found in known for value in found)]) or 1.0
+            line[0].set_ylim(0, top)
             line[0].set_ylabel(panel.label)
+            for axes, found in zip(line, known, strict=True):
+                _draw_limits(axes, found, top)
         for axes, operation in zip(grid[0], operations, strict=True):
             axes.set_title(operation)
         for axes in grid[-1]:
@@ -202,20 +209,53 @@ def saturation_figure(
     return figure
 
 
-def _draw_limits(axes: Axes, rows: pd.DataFrame, panel: Panel, limits: dict[str, Limits], operation: str) -> float:
-    """Dashed lines at the limits of the panel's series, in their colours where they differ; returns the room needed."""
-    known: dict[float, list[str]] = {}
-    for _, series in rows.groupby("series", sort=True, observed=True):
-        for limit in {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]} - {None}:
-            known.setdefault(float(str(limit)) * panel.factor, []).append(row_style(series.iloc[0]).colour)
+def _known_limits(
+    rows: pd.DataFrame, panel: Panel, limits: dict[str, Limits], operation: str
+) -> dict[float, tuple[str, str]]:
+    """Limits of a panel's series in the unit of its axis, ascending, with the colour and the name of each."""
     if panel.full:
-        known = {panel.full: [INK]}
-    for value, colours in known.items():
-        colour = colours[0] if len(known) > 1 else INK
+        return {panel.full: (INK, _limit_name(panel.full))}
+    of: dict[float, list[pd.Series]] = {}
+    for _, series in rows.groupby("series", sort=True, observed=True):
+        found = {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]}
+        for limit in found - {None}:
+            of.setdefault(float(str(limit)) * panel.factor, []).append(series.iloc[0])
+    kinds, scales = rows["kind"].nunique() > 1, rows["scale"].nunique() > 1
+    named: dict[float, tuple[str, str]] = {}
+    for value in sorted(of):
+        apart = {
+            ", ".join(
+                [
+                    *([BACKING_LABELS.get(str(row["kind"]), str(row["kind"]))] if kinds else []),
+                    *([f"1:{row['scale']:g}"] if scales else []),
+                ]
+            )
+            for row in of[value]
+        }
+        colour = row_style(of[value][0]).colour if len(of) > 1 and len(of[value]) == 1 else INK
+        named[value] = (colour, _limit_name(value, sorted(apart) if len(of) > 1 else []))
+    return named
+
+
+def _limit_name(value: float, apart: Sequence[str] = ()) -> str:
+    """What stands beside the line of a limit: its value, and whose it is where there are several.
+
+    Examples
+    --------
+    >>> _limit_name(12.24, ["RAID 6"]), _limit_name(100.0)
+    ('limit 12.2, RAID 6', 'limit 100')
+    """
+    return ", ".join([f"limit {value:.3g}", *(word for word in apart if word)])
+
+
+def _draw_limits(axes: Axes, known: dict[float, tuple[str, str]], top: float) -> None:
+    """Dashed lines at limits, their names above them and clear of each other."""
+    heights = spread(sorted(known), top * _LABEL, 0.0, top * (1 - _LABEL))
+    for (value, (colour, name)), height in zip(known.items(), heights, strict=True):
         axes.axhline(value, color=colour, linewidth=0.9, linestyle=(0, (4, 3)))
         axes.annotate(
-            f"limit {value:.3g}",
-            (0, value),
+            name,
+            (0, height),
             xycoords=("axes fraction", "data"),
             xytext=(4, 2),
             textcoords="offset points",
@@ -223,4 +263,3 @@ def _draw_limits(axes: Axes, rows: pd.DataFrame, panel: Panel, limits: dict[str,
             fontsize=7,
             color=colour,
         )
-    return max(known, default=0.0) * 1.22

@@ -1,8 +1,8 @@
 """House style of every figure: colours of layouts, title, footer.
 
 A layout keeps its colour, marker and hatching in every figure of every campaign: they follow from its type, geometry
-and backing alone. Replicated volumes are blue and dark, dispersed ones orange and light, so that they differ in
-grey, too.
+and backing alone. Replicated volumes are blue, dispersed ones orange to yellow. In grey the layouts of the studies
+differ, too: replicated ones are darker than dispersed ones, and no two of a type are alike.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -84,18 +83,18 @@ class LayoutStyle:
 
 _KNOWN = {
     ("replicate", "3x2", "raid6"): LayoutStyle("#1f4e89", "s", ""),
-    ("replicate", "6x2", "raid6"): LayoutStyle("#4a7fb8", "D", "///"),
+    ("replicate", "6x2", "raid6"): LayoutStyle("#356aa3", "D", "///"),
     ("disperse", "12x(4+2)", "jbod"): LayoutStyle("#e07b39", "o", "///"),
-    ("disperse", "24x(4+2)", "jbod"): LayoutStyle("#a8481a", "h", "..."),
+    ("disperse", "24x(4+2)", "jbod"): LayoutStyle("#bf5b22", "h", "..."),
     ("disperse", "1x(4+2)", "raid6"): LayoutStyle("#e3b23c", "^", "xxx"),
-    ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#b8901f", "v", "|||"),
-    ("disperse", "24x(4+2)", "raid0"): LayoutStyle("#c0669b", "p", "---"),
+    ("disperse", "2x(4+2)", "raid6"): LayoutStyle("#9d811d", "v", "|||"),
+    ("disperse", "24x(4+2)", "raid0"): LayoutStyle("#cf82ae", "p", "---"),
 }
 """The layouts of the studies."""
 
 _FAMILIES = {
-    "replicate": ("#1f4e89", "#4a7fb8", "#86afd6", "#0f2f57"),
-    "disperse": ("#e07b39", "#a8481a", "#e3b23c", "#b8901f"),
+    "replicate": ("#1f4e89", "#356aa3", "#86afd6", "#0f2f57"),
+    "disperse": ("#e07b39", "#bf5b22", "#e3b23c", "#9d811d"),
     "distribute": ("#2a7f62", "#66a98f", "#145240", "#9ccbb7"),
 }
 _OTHERS = ("#6f5a8f", "#a190bd", "#4b3a68", "#c4b8d6")
@@ -198,13 +197,15 @@ class Provenance:
                 parts.append("disk operations/s assumed")
         return " · ".join(parts)
 
-    def place(self, scales: Iterable[float] = ()) -> str:
+    def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
         """The footer of a figure that holds no samples: the campaign whose files it is drawn from.
 
         Parameters
         ----------
         scales : iterable of float
             Of the scale models that it speaks of.
+        model : bool
+            It speaks of the scale model, also without a scale.
 
         Examples
         --------
@@ -214,8 +215,9 @@ class Provenance:
         parts = [self.campaign, f"manifest {self.digest[:12]}"]
         if self.imported:
             parts.append(IMPORTED)
-        if self.testbed:
-            parts.append(f"scale model {scale_words(scales)} on one machine".replace("  ", " "))
+        words = scale_words(scales)
+        if self.testbed and (words or model):
+            parts.append(f"scale model {words} on one machine".replace("  ", " "))
         return " · ".join(parts)
 
 
@@ -360,18 +362,27 @@ def access_style(row: pd.Series) -> dict[str, Any]:
     return {} if native else {"linestyle": "--", "markerfacecolor": "white"}
 
 
-def interval_words(summary: pd.DataFrame) -> str:
+def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
     """What the lines at the means of a summary are, for the subtitle.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        With ``low``.
+    of : str
+        How, or of what.
 
     Examples
     --------
     >>> interval_words(pd.DataFrame({"low": [1.0, float("nan")]}))
     '95 % interval (t) where n is 3 or more'
+    >>> interval_words(pd.DataFrame({"low": [1.0]}), "of the ratio")
+    '95 % interval of the ratio'
     """
     lacking = summary["low"].isna()
     if lacking.all():
         return "no interval, insufficient n"
-    return f"95 % interval (t){f' where n is {MIN_SAMPLES} or more' if lacking.any() else ''}"
+    return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if lacking.any() else ''}"
 
 
 def workers_axis(axes: Axes, workers: Iterable[int]) -> None:
@@ -383,26 +394,6 @@ def workers_axis(axes: Axes, workers: Iterable[int]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
     if counts:
         axes.set_xlim(counts[0] / 1.35, counts[-1] * 1.35)
-
-
-def scale_axis(axes: Axes, scales: Iterable[float], which: Literal["x", "y"], unit: str) -> None:
-    """A second axis with the values times the scale, on a scale model: labelled as what a full-size pool would show."""
-    factors = sorted({float(scale) for scale in scales})
-    if len(factors) != 1 or factors[0] == 1:
-        return
-    scale = factors[0]
-    functions = (lambda value: value * scale, lambda value: value / scale)
-    if which == "y":
-        second = axes.secondary_yaxis("right", functions=functions)
-        second.set_ylabel(f"× {scale:g}: as the full-size\npool would show, {unit}")
-        second.spines["right"].set_visible(True)
-        axis: Axis = second.yaxis
-    else:
-        second = axes.secondary_xaxis("bottom", functions=functions)
-        second.spines["bottom"].set_position(("outward", 38))
-        second.set_xlabel(f"{unit}, × {scale:g}: as the full-size pool would show")
-        axis = second.xaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:

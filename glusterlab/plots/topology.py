@@ -116,7 +116,7 @@ def pool_figure(
     tall = _Slots.of(servers).height
     height = 0.30 + 0.34 + 0.42 + 0.34 + tall + _LINE_IN * len(notes) + 0.30
     with house_style():
-        figure, axes = _canvas(title, subtitle, provenance.place(scales), height)
+        figure, axes = _canvas(title, subtitle, provenance.place(scales, model=True), height)
         y = height - 0.05 - 0.30
         tops = _row(axes, clients, y, "client")
         band = y - 0.34 - 0.42
@@ -171,7 +171,7 @@ def bed_figure(
     tall = _Slots.of(servers).height
     height = 0.30 + 0.44 + 0.28 + 0.44 + tall + _LINE_IN * len(notes) + 0.30
     with house_style():
-        figure, axes = _canvas(title, subtitle, provenance.place(scales), height)
+        figure, axes = _canvas(title, subtitle, provenance.place(scales, model=True), height)
         y = height - 0.05 - 0.30
         tops = _row(axes, clients, y, "client")
         bar = y - 0.44 - 0.28
@@ -224,7 +224,7 @@ def server_models_figure(models: pd.DataFrame, provenance: Provenance, *, title:
         else ["As cluster.yaml describes them."]
     )
     with house_style():
-        figure, axes = _canvas(title, subtitle, provenance.place(), height)
+        figure, axes = _canvas(title, subtitle, provenance.place(model=True), height)
         y = height - 0.05
         for n, column in enumerate(columns):
             x = _MARGIN + label_in + n * width

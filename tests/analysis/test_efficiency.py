@@ -20,6 +20,7 @@ from glusterlab.analysis import (
     select,
     summarise,
     with_published,
+    with_published_totals,
 )
 
 Make = Callable[..., pd.DataFrame]
@@ -141,6 +142,36 @@ def test_a_number_without_a_layout_stands_beside_all_layouts(make_samples: Make)
     assert table.xs("create", level="operation")["published"].isna().all()
     assert table.xs("read", level="operation")["published"].to_dict() == {"replicate": 13.54, "disperse": 7.5}
     assert table.xs("read", level="operation")["published_any"].isna().all()
+
+
+def test_a_number_for_any_layout_is_not_of_dense_servers(make_samples: Make) -> None:
+    # the guide states 1.53 for them
+    rows = make_samples({("replicate", "create", 48): [40.0] * 3}, tool="smallfile", nominal=4 << 20, scale=120)
+    dense = rows.assign(server_model="dense", geometry="6x2", disks=144)
+    table = efficiency(select(dense, tool="smallfile"), "files_per_s", published.load(PUBLISHED, "supermicro-2017"))
+    assert table["published"].tolist() == [1.53]
+    assert table["published_any"].isna().all()
+
+
+def test_numbers_per_disk_are_levels_of_all_disks_together(large_samples: pd.DataFrame) -> None:
+    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
+    table = with_published_totals(summary, published.load(PUBLISHED, "supermicro-2017"))
+    assert table["quantity"].tolist() == summary["quantity"].tolist()
+    stated = table[table["type"] == "disperse"].groupby("operation")["published"].unique()
+    assert stated["write"].tolist() == pytest.approx([83.68e6 * 72])
+    assert stated["read"].tolist() == pytest.approx([108.07e6 * 72])
+    assert table[table["type"] == "replicate"]["published"].isna().all()
+    # how many disks an import had may not be known
+    lost = with_published_totals(summary.assign(disks=0), published.load(PUBLISHED, "supermicro-2017"))
+    assert len(lost) == len(summary)
+
+
+def test_how_many_worker_counts_were_measured_is_in_the_table(large_samples: pd.DataFrame, make_samples: Make) -> None:
+    numbers = published.load(PUBLISHED, "supermicro-2017")
+    one = make_samples({("disperse", "write", 48): [1.0]})
+    for samples, points in ((large_samples, 3), (one, 1)):
+        table = efficiency(select(samples, tool="iozone"), "throughput_bytes_per_s", numbers)
+        assert set(table["points"]) == {points}
 
 
 def test_small_files_are_bytes_among_all_sizes(make_samples: Make, large_samples: pd.DataFrame) -> None:

@@ -52,7 +52,7 @@ CLUSTER = {
     "clients": [{"name": "c1"}],
     "hardware": {"disks_per_server": 12, "disk_write": "205 MB/s", "disk_read": "212 MB/s"}
     | {"server_link": "20 Gbit/s", "client_link": "10 Gbit/s"},
-    "backings": {"raid6": {"kind": "raid6", "bricks": ["/bricks/a1"]}},
+    "backings": {"raid6": {"kind": "raid6", "bricks": ["/bricks/a1"], "disks_per_brick": 12}},
     "scale_models": {"large-file": {"scale": 200}, "small-file": {"scale": 34, "operations": True}},
     "testbed": {"name": "default", "state": "/var/lib/testbed"},
 }

@@ -10,8 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glusterlab.analysis import Limits, per_disk, pool_limits, select, summarise, volume_bounds, with_limits
+from glusterlab.analysis import (
+    Limits,
+    limit_curves,
+    per_disk,
+    pool_limits,
+    select,
+    summarise,
+    volume_bounds,
+    with_limits,
+)
+from glusterlab.analysis.limits import CURVE, MOST_COUNTS
+from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.cluster import Cluster
+from glusterlab.spec.matrix import expand
 
 Make = Callable[..., pd.DataFrame]
 
@@ -85,11 +97,28 @@ def test_a_layout_on_some_of_the_bricks_counts_only_their_disks() -> None:
 
 def test_files_of_one_worker_reach_more_bricks_but_no_more_clients() -> None:
     one = volume_bounds("replicate", "3x2", "write", ARRAY, bricks_per_server=1, workers=1, **GUIDE)
-    many = volume_bounds(
-        "replicate", "3x2", "write", ARRAY, bricks_per_server=1, workers=1, files_per_worker=100, **GUIDE
-    )
+    many = volume_bounds("replicate", "3x2", "write", ARRAY, bricks_per_server=1, workers=1, files_at_once=100, **GUIDE)
     assert many["disks"] == 3 * one["disks"]
     assert many["client links"] == one["client links"]
+
+
+def test_few_bricks_of_a_server_may_pass_their_share_of_all_at_once() -> None:
+    # twelve disks of a server share a controller of 1,200 MB/s; one alone writes 205 MB/s
+    shared = Limits(1e12, 1e12, 1200e6, 1200e6, brick_write=205e6, brick_read=212e6)
+    pool = {"bricks_per_server": 12, **GUIDE}
+    one = volume_bounds("disperse", "12x(4+2)", "write", shared, workers=1, **pool)
+    assert one["disks"] == pytest.approx(6 * 205e6 / 1.5)
+    assert volume_bounds("disperse", "12x(4+2)", "read", shared, workers=1, **pool)["disks"] == pytest.approx(4 * 212e6)
+    every = volume_bounds("disperse", "12x(4+2)", "write", shared, **pool)
+    assert every["disks"] == pytest.approx(6 * 1200e6 / 1.5)
+
+
+def test_reads_that_go_round_reach_all_bricks_of_a_subvolume() -> None:
+    pool = {"bricks_per_server": 12, "all_bricks": True, **GUIDE}
+    assert volume_bounds("disperse", "12x(4+2)", "read", JBOD, workers=1, **pool)["disks"] == pytest.approx(6 * 212e6)
+    assert volume_bounds("disperse", "12x(4+2)", "read", JBOD, workers=12, **pool)["disks"] == pytest.approx(72 * 212e6)
+    both = volume_bounds("replicate", "3x2", "read", ARRAY, workers=1, bricks_per_server=1, all_bricks=True, **GUIDE)
+    assert both["disks"] == pytest.approx(2 * 1107e6)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +206,6 @@ def test_the_table_has_every_part_on_both_scales_and_names_what_binds(large_samp
     write = table[(table["type"] == "replicate") & (table["operation"] == "write") & (table["workers"] == 48)]
     disks = write[write["binds"]].iloc[0]
     assert (disks["part"], disks["source"]) == ("disks", "baseline")
-    assert disks["full_size_bound_bytes_per_s"] == pytest.approx(3672e6)
     assert disks["bound_bytes_per_s"] == pytest.approx(3672e6 / 200)
     assert set(write["part"]) == {"client links", "server links", "disks"}
     one = table[(table["workers"] == 1) & (table["type"] == "replicate") & (table["operation"] == "write")]
@@ -247,3 +275,107 @@ def test_too_few_samples_have_a_share_without_an_interval(make_samples: Make) ->
     assert row["share"] == pytest.approx(9e6 * 200 / 3672e6)
     assert math.isnan(row["share_low"])
     assert math.isnan(row["share_high"])
+
+
+def asked(make: Make, *, release: str = "10.3", options: dict[str, str] | None = None, **workload: object):
+    """A campaign of one cell of 12x(4+2) on JBOD, and its samples with the limits of its hosts."""
+    campaign = Campaign.model_validate(
+        {
+            "schema_version": 1,
+            "name": "night",
+            "study": "supermicro-2017",
+            "seed": 1,
+            "repeats": 3,
+            "layouts": [
+                {"name": "ec", "type": "disperse", "geometry": "12x(4+2)", "backing": "jbod", "options": options or {}}
+            ],
+            "workers": [1],
+            "workloads": [{"tool": "smallfile", "operations": "read", "file_size": "4 MiB"} | workload],
+        }
+    )
+    ((cell, _, _),) = expand(campaign, CLUSTER)
+    rows = make(
+        {("disperse", cell.operation, 1): [1.0, 2.0, 3.0]},
+        tool="smallfile",
+        nominal=4 << 20,
+        scale=1,
+        cell_id=cell.id,
+        files_per_worker=cell.files_per_worker,
+        gluster_version=release,
+    )
+    return select(rows, tool="smallfile"), campaign
+
+
+def disks_bound(rows: pd.DataFrame, campaign: Campaign | None) -> float:
+    table = pool_limits(rows, CLUSTER, hosts_of(rows), campaign)
+    return float(table[table["part"] == "disks"]["bound_bytes_per_s"].item())
+
+
+def test_a_worker_reads_one_file_at_a_time_however_many_it_has(make_samples: Make) -> None:
+    rows, campaign = asked(make_samples, files_per_worker=40)
+    assert disks_bound(rows, campaign) == pytest.approx(4 * 212e6)
+
+
+def test_creates_that_are_flushed_wait_for_the_disks_one_by_one(make_samples: Make) -> None:
+    create = {"operations": "create", "files_per_worker": 40}
+    rows, campaign = asked(make_samples, **create)
+    # not flushed, twelve subvolumes may be at work for one worker
+    assert disks_bound(rows, campaign) == pytest.approx(72 * 205e6 / 1.5)
+    flushed = campaign.model_copy(
+        update={"workloads": (campaign.workloads[0].model_copy(update={"options": ("--fsync", "Y")}),)}
+    )
+    ((cell, _, _),) = expand(flushed, CLUSTER)
+    assert disks_bound(rows.assign(cell_id=cell.id), flushed) == pytest.approx(6 * 205e6 / 1.5)
+    # what is not known of a cell must not lower its bound
+    assert disks_bound(rows.assign(cell_id=cell.id), None) == pytest.approx(72 * 205e6 / 1.5)
+
+
+@pytest.mark.parametrize(
+    ("release", "options", "bricks"),
+    [
+        ("10.3", {}, 4),
+        ("10.3", {"disperse.read-policy": "round-robin"}, 6),
+        ("3.8.4", {}, 6),
+        ("3.8.4", {"disperse.read-policy": "gfid-hash"}, 4),
+        ("10.3, 4.1.10", {}, 6),
+        ("", {}, 6),
+    ],
+)
+def test_one_read_reaches_the_bricks_that_the_volume_reads_from(
+    release: str, options: dict[str, str], bricks: int, make_samples: Make
+) -> None:
+    rows, campaign = asked(make_samples, release=release, options=options)
+    assert disks_bound(rows, campaign) == pytest.approx(bricks * 212e6)
+
+
+def test_where_shards_lie_is_not_known(make_samples: Make) -> None:
+    rows, campaign = asked(make_samples, options={"features.shard": "on"})
+    assert pool_limits(rows, CLUSTER, hosts_of(rows), campaign).empty
+    assert limit_curves(rows, CLUSTER, hosts_of(rows), campaign).empty
+
+
+def test_curves_have_the_bound_at_every_worker_count(large_samples: pd.DataFrame) -> None:
+    rows = select(large_samples, tool="iozone")
+    hosts = hosts_of(rows)
+    curves = limit_curves(rows, CLUSTER, hosts)
+    assert list(curves.columns) == CURVE
+    assert curves.groupby(["series", "operation"])["workers"].apply(list).tolist() == [list(range(1, 49))] * 4
+    # the same as the table of cells has where it was measured
+    table = with_limits(summarise(rows, "throughput_bytes_per_s"), pool_limits(rows, CLUSTER, hosts))
+    both = table.merge(curves, on=["series", "operation", "workers"], suffixes=("", "_curve"))
+    assert len(both) == len(table)
+    assert both["limit_curve"].tolist() == pytest.approx(both["limit"].tolist())
+    assert both["limit_part_curve"].tolist() == both["limit_part"].tolist()
+    write = curves[(curves["series"].str.startswith("replicate")) & (curves["operation"] == "write")]
+    by_workers = write.set_index("workers")["limit"] * 200 / 1e6
+    # two files fill two clients' links, three reach all six arrays: no straight line from 1 to 12
+    assert by_workers.loc[[1, 2, 5, 6, 12]].tolist() == pytest.approx([625, 1250, 3125, 3672, 3672])
+    assert limit_curves(rows, None, {}).empty
+
+
+def test_a_curve_over_very_many_workers_is_as_fine_as_can_be_drawn(make_samples: Make) -> None:
+    rows = select(make_samples({("disperse", "write", 1): [1.0], ("disperse", "write", 50_000): [1.0]}), tool="iozone")
+    workers = limit_curves(rows, CLUSTER, hosts_of(rows))["workers"]
+    assert len(workers) <= MOST_COUNTS
+    assert (workers.iloc[0], workers.iloc[-1]) == (1, 50_000)
+    assert set(range(1, 100)) <= set(workers)

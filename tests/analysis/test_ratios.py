@@ -140,3 +140,20 @@ def test_what_was_only_read_has_no_gap(make_samples: Make) -> None:
         make_samples({("disperse", "read", 12): [1.0] * 3, ("replicate", "write", 12): [1.0] * 3}), tool="iozone"
     )
     assert read_write_gap(efficiency(rows, "throughput_bytes_per_s", NUMBERS)).empty
+
+
+def test_the_gap_that_follows_from_the_guides_numbers_is_told() -> None:
+    files = pools(
+        {"create": {"replicate": 5.0, "disperse": 5.0}, "read": {"replicate": 13.0, "disperse": 8.0}},
+        tool="smallfile",
+        nominal=4 << 20,
+        scale=120,
+    )
+    gap = read_write_gap(
+        pd.concat([efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS), large()], ignore_index=True)
+    ).set_index(["series", "nominal_file_size_bytes"])["published_ratio"]
+    # writes of 4 MB: 5.44 for any layout
+    assert gap[SERIES["replicate"], 4 << 20] == pytest.approx(13.54 / 5.44)
+    assert gap[SERIES["disperse"], 4 << 20] == pytest.approx(7.5 / 5.44)
+    assert gap[SERIES["disperse"], 4 << 30] == pytest.approx(108.07 / 83.68)
+    assert gap.notna().sum() == 3

@@ -193,6 +193,23 @@ def test_the_nearest_point_to_the_bound_is_told_where_it_is_not_the_last(make_sa
     )
 
 
+def test_curves_of_several_scales_say_which(make_samples: Make) -> None:
+    samples = pd.concat(
+        [
+            make_samples({("disperse", "create", 12): [9.0] * 3}, tool="smallfile", nominal=size, scale=scale)
+            for size, scale in ((32768, 34), (4 << 20, 120))
+        ]
+    )
+    wide = workers_table(summarise(select(samples, tool="smallfile"), "files_per_s"), 1.0)
+    assert wide.index.get_level_values("scale").tolist() == ["1:34", "1:120"]
+    one = samples[samples["scale"] == 34]
+    assert workers_table(summarise(select(one, tool="smallfile"), "files_per_s"), 1.0).index.names == [
+        "operation",
+        "file size",
+        "layout",
+    ]
+
+
 def test_workers_that_one_curve_lacks_are_empty(make_samples: Make) -> None:
     samples = make_samples({("replicate", "write", 12): [9.0] * 3, ("disperse", "read", 24): [8.0] * 3})
     wide = workers_table(summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), 1.0)
@@ -229,6 +246,25 @@ def test_the_gap_is_told_size_by_size() -> None:
         )
     )
     assert sentence.endswith("4 GiB insufficient n (n = 2).")
+
+
+def test_the_gap_of_the_guides_numbers_stands_beside_the_measured_one() -> None:
+    (sentence,) = gap_sentences(
+        read_write_gap(efficiency_of(pools({"write": {"disperse": 80e6}, "read": {"disperse": 100e6}})))
+    )
+    assert sentence.endswith("4 GiB 1.25 (1.19 to 1.31), by the guide's numbers 1.29.")
+
+
+def test_dense_servers_are_held_against_their_own_number_alone() -> None:
+    values = {"create": {"replicate": 5.0, "replicate-dense": 2.0, "disperse-dense": 2.0}}
+    samples = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
+    sentences = published_sentences(efficiency_of(samples, "files_per_s"), "files/s per disk", 1.0)
+    assert len(sentences) == 2
+    assert (
+        "replicate 3x2, RAID 6: measured times 120 5.00 files/s per disk, the guide, for any layout, 5.44"
+        in sentences[0]
+    )
+    assert "replicate 6x2, RAID 6: measured times 120 2.00 files/s per disk, the guide 1.53" in sentences[1]
 
 
 def test_a_number_for_any_layout_is_told_so(make_samples: Make) -> None:

@@ -93,7 +93,7 @@ def test_a_figure_with_limits_says_which_they_are(
     said = [
         json.loads((section.folder / f"{name}.json").read_text())["caption"] for name in ("fig44-disks", "fig43-memory")
     ]
-    sentence = "Limits as measured by the baseline pool-baseline."
+    sentence = "Limits as measured by the baseline pool-baseline, links at least as cluster.yaml states them."
     assert said == ([f"C. {sentence}", "C."] if source else ["C.", "C."])
     assert [sentence in texts(figure) for figure in drawn] == [bool(source), False]
 

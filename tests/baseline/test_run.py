@@ -149,8 +149,10 @@ def test_the_limits_of_a_campaign_are_those_of_the_newest_baseline_of_its_cluste
     assert found.name == "second"
     limits = found.limits("jbod", 200.0, operations_limited=False)
     assert limits is not None
-    assert (limits.server_link, limits.client_link) == (12e6, 6e6)
+    # a TCP stream carries less than the 20 and 10 Gbit/s that are stated, divided by 200
+    assert (limits.server_link, limits.client_link) == (12.5e6, 6.25e6)
     assert (limits.server_disks_write, limits.source) == (2 * 900 * KB, "second")
+    assert (limits.brick_write, limits.brick_read) == (900 * KB, 900 * KB)
     assert found.limits("jbod", 100.0, operations_limited=False) is None
     assert found.limits("jbod", 200.0, operations_limited=True) is None
     assert found.limits("nvme", 200.0, operations_limited=False) is None
@@ -158,6 +160,26 @@ def test_the_limits_of_a_campaign_are_those_of_the_newest_baseline_of_its_cluste
     other = find_baseline(bench.root / "second", bench.cluster)
     assert other is not None
     assert other.name == baseline_name(bench.cluster)
+
+
+def test_a_link_is_as_fast_as_it_is_stated_or_was_measured_to_be(bench: BaselineBench) -> None:
+    # one stream over a bond of two links takes one of them; the clients' links are faster than stated
+    bench.link_rate = lambda client, server: 6.2e6 if {client, server} == {"s1", "s2"} else 7e6
+    bench.run()
+    found = find_baseline(bench.root / "night", bench.cluster)
+    assert found is not None
+    limits = found.limits("jbod", 200.0, operations_limited=False)
+    assert limits is not None
+    assert (limits.server_link, limits.client_link) == (12.5e6, 7e6)
+
+
+def test_disks_that_share_something_are_known_alone_and_together(bench: BaselineBench) -> None:
+    bench.run()
+    found = find_baseline(bench.root / "night", bench.cluster)
+    assert found is not None
+    limits = found.limits("raid6", 200.0, operations_limited=False)
+    assert limits is not None
+    assert limits.brick_write == limits.server_disks_write
 
 
 def test_a_campaign_that_is_seen_through_a_link_has_its_baseline(bench: BaselineBench, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from glusterlab.analysis import summarise
+from glusterlab import published
+from glusterlab.analysis import summarise, with_published_totals
 from glusterlab.plots import shares_figure, workers_and_limits_figure
 from glusterlab.plots.style import Provenance
 
@@ -22,6 +24,7 @@ Make = Callable[..., pd.DataFrame]
 TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
 MB = {"unit": "MB/s", "factor": 1e-6}
+NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
 GEOMETRIES = [str(shape[2]) for shape in LAYOUTS.values()]
 
 
@@ -63,12 +66,14 @@ def test_each_family_has_its_panels_with_curves_and_limits() -> None:
     limits = [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
     tops = sorted(float(np.asarray(line.get_ydata())[-1]) for line in limits)
     assert tops == pytest.approx(sorted([2 * 83.68 * 72 / 200, 2 * 46 * 144 / 200]))
-    assert all(line.get_linestyle() == "--" for line in limits)
+    # between the measured counts the bound is not known here: a dash for each
+    assert all((line.get_linestyle(), line.get_marker()) == ("None", "_") for line in limits)
     assert axes.get_ylim()[1] > max(tops)
     shown = words(figure)
     for geometry in GEOMETRIES:
         assert geometry in shown
-    assert shown.count("limit:\ndisks") == 12
+    for geometry in GEOMETRIES:
+        assert shown.count(f"limit {geometry}:\ndisks") == 2
     assert "A note." in shown
     assert "as the cluster file states them" in shown
     assert "× 200: as the full-size" in shown
@@ -80,6 +85,54 @@ def test_one_worker_count_has_a_dash_for_its_limit() -> None:
     lines = panels(figure)["read, disperse on JBOD"].get_lines()
     assert sum(line.get_marker() == "_" for line in lines) == 2
     assert_inside_page(figure)
+
+
+def test_limits_are_drawn_at_every_worker_count_where_they_are_known() -> None:
+    summary = curves()
+    one = summary[(summary["series"] == SERIES["disperse"]) & (summary["operation"] == "write")]
+    counts = range(1, 49)
+    bounds = pd.DataFrame(
+        {"series": SERIES["disperse"], "operation": "write", "scale": 200.0, "workers": counts}
+    ).assign(limit=lambda rows: rows["workers"].clip(upper=6) * 1e6)
+    figure = workers_and_limits_figure(one, TESTBED, title="F5", curves=bounds, **MB)
+    (line,) = [line for line in figure.axes[0].get_lines() if str(line.get_label()).startswith("limit")]
+    assert np.asarray(line.get_xdata()).tolist() == list(counts)
+    assert np.asarray(line.get_ydata()).tolist() == [min(count, 6) for count in counts]
+    assert (line.get_linestyle(), line.get_marker()) == ("--", "")
+
+
+def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
+    figure = workers_and_limits_figure(with_published_totals(curves(), NUMBERS), TESTBED, title="F5", **MB)
+    for operation, total in (("write", 83.68 * 72), ("read", 108.07 * 72)):
+        axes = panels(figure)[f"{operation}, disperse on JBOD"]
+        (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("guide")]
+        assert np.asarray(level.get_ydata()) * 200 == pytest.approx([total, total])
+        assert level.get_label() == f"guide 12x(4+2):\n{total:,.0f}"
+        assert axes.get_ylim()[1] * 200 > total
+    assert words(figure).count("guide 12x(4+2)") == 2
+    assert "its number per disk times the disks, on the right axis" in words(figure)
+    assert_inside_page(figure)
+    bare = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
+    assert "guide" not in words(bare)
+
+
+def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
+    samples = pd.concat(
+        [
+            pools(scale=scale).assign(cell_id=lambda rows, scale=scale: rows["cell_id"] + f"-{scale}")
+            for scale in (200, 400)
+        ]
+    )
+    summary = summarise(chosen(samples), "throughput_bytes_per_s")
+    summary = with_limit(summary, summary["mean"] * 2)
+    figure = workers_and_limits_figure(summary, TESTBED, title="F5", **MB)
+    axes = panels(figure)["write, disperse on JBOD"]
+    for scale in (200, 400):
+        ((_, y),) = lines_of(axes, f"disperse 12x(4+2), JBOD, 1:{scale}")
+        assert y == pytest.approx([83.68 * 72])
+    assert axes.get_ylabel() == "MB/s, × scale"
+    assert not any(axes.child_axes for axes in figure.axes)
+    assert "From scale models of 1:200 and 1:400" in words(figure)
 
 
 def test_names_do_not_lie_over_each_other() -> None:
@@ -109,7 +162,7 @@ def test_without_limits_only_the_curves_are_drawn() -> None:
 def test_a_baseline_that_measured_the_limits_is_named() -> None:
     summary = curves()
     figure = workers_and_limits_figure(with_limit(summary, summary["limit"], "bare"), TESTBED, title="F5", **MB)
-    assert "measured by the baseline bare" in words(figure)
+    assert "as the baseline bare measured them, links at least as cluster.yaml states them" in words(figure)
 
 
 def test_real_hardware_has_no_second_axis() -> None:

@@ -19,14 +19,15 @@ from glusterlab.plots import (
     NETWORK,
     Provenance,
     by_file_size_figure,
-    by_workers_figure,
     cpu_panels,
     memory_panels,
     panel_rows,
     per_disk_figure,
     saturation_figure,
+    workers_and_limits_figure,
 )
 from glusterlab.plots.saturation import Panel
+from glusterlab.plots.style import INK, layout_style
 
 Make = Callable[..., pd.DataFrame]
 TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
@@ -66,48 +67,6 @@ def per_disk(large_samples: pd.DataFrame) -> pd.DataFrame:
     return efficiency(select(large_samples, tool="iozone"), "throughput_bytes_per_s", NUMBERS)
 
 
-def test_by_workers_draws_means_in_the_units_of_the_axis(large_samples: pd.DataFrame) -> None:
-    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
-    figure = by_workers_figure(summary, TESTBED, title="F5", note="A note.", **MB)
-    write = figure.axes[0]
-    assert [axes.get_title(loc="left") for axes in figure.axes[:2]] == ["write", "read"]
-    ((x, y),) = lines_of(write, "disperse 12x(4+2), JBOD")
-    assert x.tolist() == [1, 12, 48]
-    assert y == pytest.approx([2.8, 26.6, 28.0])
-    assert [tick.get_text() for tick in write.get_xticklabels()] == ["1", "12", "48"]
-    assert "MB/s" in write.get_ylabel()
-    assert "A note." in words(figure)
-    assert TESTBED.footer(summary) in words(figure)
-    assert "× 200: as the full-size" in words(figure)
-    assert_inside_page(figure)
-
-
-def test_by_workers_rings_the_saturation_point(large_samples: pd.DataFrame) -> None:
-    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
-    figure = by_workers_figure(summary, TESTBED, title="F5", **MB)
-    rings = [line for line in figure.axes[0].get_lines() if line.get_markersize() == 12]
-    assert [np.asarray(ring.get_xdata()).tolist() for ring in rings] == [[12.0], [12.0]]
-
-
-def test_by_workers_rings_nothing_below_three_samples(large_samples: pd.DataFrame) -> None:
-    rows = select(large_samples[large_samples["sample"] < 3], tool="iozone")
-    figure = by_workers_figure(summarise(rows, "throughput_bytes_per_s"), TESTBED, title="F5", **MB)
-    assert not [line for line in figure.axes[0].get_lines() if line.get_markersize() == 12]
-    assert "no ring: none seen, or n below 3." in words(figure)
-    assert_inside_page(figure)
-
-
-def test_by_workers_names_many_series_in_a_key(make_samples: Make) -> None:
-    parts = [
-        make_samples({("disperse", "write", 12): [value]}, geometry=geometry, layout=geometry, cell_id=geometry)
-        for geometry, value in (("1x(4+2)", 1e6), ("2x(4+2)", 2e6), ("12x(4+2)", 3e6), ("24x(4+2)", 4e6))
-    ]
-    summary = summarise(select(pd.concat(parts), tool="iozone"), "throughput_bytes_per_s")
-    figure = by_workers_figure(summary, TESTBED, title="F5", **MB)
-    assert len(figure.legends[0].get_texts()) == 4
-    assert_inside_page(figure)
-
-
 def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataFrame) -> None:
     figure = per_disk_figure(per_disk, TESTBED, title="F12", **MB)
     write = figure.axes[0]
@@ -135,7 +94,7 @@ def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
     for figure in (
         per_disk_figure(table, TESTBED, title="F12", **MB),
         by_file_size_figure(table, TESTBED, [4 << 30], title="F14", **MB),
-        by_workers_figure(
+        workers_and_limits_figure(
             summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), TESTBED, title="F5", **MB
         ),
     ):
@@ -149,6 +108,18 @@ def test_by_file_size_marks_what_was_not_measured(per_disk: pd.DataFrame) -> Non
     assert words(figure).count("not measured") == 2
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB", "128 GiB"]
     assert_inside_page(figure)
+
+
+def test_by_file_size_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -> None:
+    figure = by_file_size_figure(per_disk[per_disk["operation"] == "write"], TESTBED, [4 << 30], title="F14", **MB)
+    lines = figure.axes[0].get_lines()
+    dots = [line for line in lines if line.get_marker() == "."]
+    means = [line for line in lines if "JBOD" in str(line.get_label()) or "RAID" in str(line.get_label())]
+    assert len(dots) == len(means) == 2
+    for dot, mean in zip(dots, means, strict=True):
+        assert len(np.asarray(dot.get_xdata())) == 3
+        assert float(np.asarray(dot.get_xdata())[0]) - float(np.asarray(mean.get_xdata())[0]) > 0.03
+    assert "dots beside it: the samples" in words(figure)
 
 
 def test_by_file_size_adds_sizes_that_the_study_does_not_have(per_disk: pd.DataFrame) -> None:
@@ -202,3 +173,46 @@ def test_panels_without_data_are_left_out(large_samples: pd.DataFrame, make_tele
     summary = panel_rows(summary[summary["quantity"] != "load_1min"], panels)
     figure = saturation_figure(summary, TESTBED, panels, {}, title="F42")
     assert len(figure.axes) == 4
+
+
+def limits_of(rows: pd.DataFrame, jbod: float, raid6: float) -> dict[str, Limits]:
+    """One link for all, and disks by backing, bytes/s."""
+    disks = {"jbod": jbod, "raid6": raid6}
+    return {
+        str(row["cell_id"]): Limits(12.5e6, 6.25e6, disks[row["kind"]], disks[row["kind"]])
+        for row in rows.to_dict("records")
+    }
+
+
+def limit_names(axes: Axes) -> dict[str, Text]:
+    return {text.get_text(): text for text in axes.texts if text.get_text().startswith("limit")}
+
+
+def test_limits_that_differ_name_their_backing_and_a_shared_one_has_no_layouts_colour(
+    large_samples: pd.DataFrame, make_telemetry: Make
+) -> None:
+    rows = select(large_samples, tool="iozone")
+    table = saturation(make_telemetry(rows), rows)
+    limits = limits_of(rows, jbod=24.6e6, raid6=12.24e6)
+    figure = saturation_figure(panel_rows(table, DISKS), TESTBED, DISKS, limits, title="F44")
+    names = limit_names(figure.axes[0])
+    assert set(names) == {"limit 12.2, RAID 6", "limit 24.6, JBOD"}
+    assert names["limit 24.6, JBOD"].get_color() == layout_style("disperse", "12x(4+2)", "jbod").colour
+    assert names["limit 12.2, RAID 6"].get_color() == layout_style("replicate", "3x2", "raid6").colour
+    figure = saturation_figure(panel_rows(table, NETWORK), TESTBED, NETWORK, limits, title="F41")
+    (name,) = limit_names(figure.axes[0]).values()
+    assert (name.get_text(), name.get_color()) == ("limit 12.5", INK)
+    assert_inside_page(figure)
+
+
+def test_names_of_limits_that_are_near_each_other_are_apart(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
+    rows = select(large_samples, tool="iozone")
+    table = panel_rows(saturation(make_telemetry(rows), rows), DISKS)
+    figure = saturation_figure(table, TESTBED, DISKS, limits_of(rows, 12.3e6, 12.24e6), title="F44", note="One.\nTwo.")
+    figure.canvas.draw()
+    lower, upper = sorted(
+        (text.get_window_extent() for text in limit_names(figure.axes[0]).values()), key=lambda b: b.y0
+    )
+    assert lower.y1 <= upper.y0 + 1
+    assert {"One.", "Two."} <= set(words(figure).splitlines())
+    assert_inside_page(figure)

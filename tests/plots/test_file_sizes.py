@@ -54,7 +54,7 @@ def test_sizes_stand_on_a_logarithmic_line_and_32_kb_off_it() -> None:
 def test_what_is_written_is_told_with_scale_and_length() -> None:
     shown = words(file_sizes_figure(table(ROWS), TESTBED, title="F4"))
     assert "iozone: 10 MiB, records of 256 KiB\n1:200, 1/2 of that length, 1 to 96 workers" in shown
-    assert "1:200, 4 times that, 1 to 24 workers" in shown
+    assert "1:200, 4 times that length, 1 to 24 workers" in shown
     assert "smallfile: 32 KiB, 5 to 40 files per worker\nsize kept, hardware 1:34, 1 to 48 workers" in shown
     assert shown.count("not in this campaign") == 2
     assert "JPEG or small document file" in shown

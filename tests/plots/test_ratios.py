@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.collections import LineCollection
 
 from glusterlab import published
 from glusterlab.analysis import all_sizes, efficiency, family, read_write_gap, server_advantage
@@ -107,7 +108,7 @@ def test_the_gap_is_drawn_as_a_ratio_on_a_logarithmic_axis() -> None:
     assert (3, round(LARGE["read"]["disperse"] / LARGE["write"]["disperse"], 2)) in points
     assert words(figure).count("not measured") == 3
     assert "as fast as writes" in words(figure)
-    assert "Hollow" not in words(figure)
+    assert "Hollow mark" not in words(figure)
     assert_inside_page(figure)
 
 
@@ -132,7 +133,7 @@ def test_sizes_of_several_models_are_drawn_times_their_scale() -> None:
     guide = [np.asarray(line.get_ydata()) for line in axes.get_lines() if line.get_marker() == "D"]
     assert 83.68 in np.round(np.concatenate(guide), 2)
     assert "0.066" in words(figure)
-    assert "Each size has its own scale model, 1:20 and 1:200" in words(figure)
+    assert "From scale models of 1:20 and 1:200: each value is times its own scale" in words(figure)
     assert_inside_page(figure)
 
 
@@ -149,9 +150,12 @@ def test_a_number_for_any_layout_is_a_line_over_all_bars() -> None:
     table = efficiency(chosen(samples, "smallfile"), "files_per_s", NUMBERS)
     figure = per_disk_figure(table, TESTBED, title="F24", unit="files/s", factor=1.0)
     create, read = figure.axes[:2]
-    lines = [line for line in create.get_lines() if line.get_linestyle() == "--"]
-    assert [np.asarray(line.get_xdata())[0] * 120 for line in lines] == pytest.approx([5.44])
-    assert not [line for line in read.get_lines() if line.get_linestyle() == "--"]
+    (lines,) = [lines for lines in create.collections if dashed(lines)]
+    ((top, bottom),) = lines.get_segments()
+    assert (top[0] * 120, bottom[0] * 120) == pytest.approx((5.44, 5.44))
+    assert top[1] < 0
+    assert bottom[1] > 1
+    assert not [lines for lines in read.collections if dashed(lines)]
     assert words(figure).count("guide, for any layout") == 1
     assert_inside_page(figure)
 
@@ -165,3 +169,107 @@ def test_a_curve_that_still_rises_has_an_arrow(make_samples: Make) -> None:
     flat = make_samples({("disperse", "write", 12): [9e6] * 3, ("disperse", "write", 48): [9e6] * 3})
     figure = per_disk_figure(efficiency(chosen(flat), "throughput_bytes_per_s", NUMBERS), TESTBED, title="F12", **MB)
     assert "↑" not in words(figure)
+
+
+def test_a_number_for_any_layout_is_a_line_over_all_series_of_its_size() -> None:
+    values = {"create": {"replicate": 5.0, "disperse": 4.0}, "read": {"replicate": 12.0, "disperse": 7.0}}
+    files = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
+    table = all_sizes(pd.concat([pools(), files]), NUMBERS)
+    figure = by_file_size_figure(table[table["operation"] == "write"], TESTBED, SIZES, title="F27", **MB)
+    axes = figure.axes[0]
+    (segments,) = [lines.get_segments() for lines in axes.collections if dashed(lines)]
+    ((start, end),) = segments
+    assert (start[1], end[1]) == pytest.approx((5.44 * (4 << 20) / 1e6,) * 2)
+    assert start[0] < 1 < end[0]
+    assert words(figure).count("guide, for any layout") == 1
+    read = by_file_size_figure(table[table["operation"] == "read"], TESTBED, SIZES, title="F26", **MB)
+    assert "for any layout" not in words(read)
+
+
+def dashed(lines: LineCollection) -> bool:
+    return any(pattern is not None for _, pattern in lines.get_linestyle())
+
+
+def test_dense_servers_have_their_own_number_and_not_that_of_any_layout() -> None:
+    values = {"create": {"replicate": 5.0, "replicate-dense": 2.0}, "read": {"replicate": 12.0, "replicate-dense": 9.0}}
+    files = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
+    table = server_advantage(
+        family(efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS), "replicate", "raid6")
+    )
+    figure = server_advantage_figure(table, TESTBED, title="F19", unit="files/s", factor=1.0)
+    create = figure.axes[0]
+    (lines,) = [lines for lines in create.collections if dashed(lines)]
+    ((top, bottom),) = lines.get_segments()
+    assert (top[0] * 120, bottom[0] * 120) == pytest.approx((5.44, 5.44))
+    # over the bar of standard servers alone, which is the first
+    assert top[1] < 0 < bottom[1] < 0.5
+    (diamond,) = [line for line in create.get_lines() if line.get_marker() == "D"]
+    assert float(np.asarray(diamond.get_xdata())[0]) * 120 == pytest.approx(1.53)
+    assert float(np.asarray(diamond.get_ydata())[0]) == 1
+    assert words(figure).count("guide, for any layout") == 1
+    assert_inside_page(figure)
+
+
+def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
+    gap = read_write_gap(all_sizes(pools(), NUMBERS))
+    figure = gap_figure(gap, TESTBED, SIZES, title="F21")
+    (diamond,) = [
+        line for line in figure.axes[0].get_lines() if line.get_marker() == "D" and line.get_markersize() == 6.5
+    ]
+    assert float(np.asarray(diamond.get_ydata())[0]) == pytest.approx(108.07 / 83.68)
+    assert "guide 1.29" in words(figure)
+    assert "from two numbers that the guide states" in words(figure)
+    assert "95 % interval of the ratio" in words(figure)
+    low, high = figure.axes[0].get_ylim()
+    assert low < 1.29 < high
+    none = gap_figure(gap.assign(published_ratio=float("nan")), TESTBED, SIZES, title="F21")
+    assert "guide" not in words(none)
+
+
+def two_scales() -> pd.DataFrame:
+    parts = [pools(scale=scale) for scale in (200, 400)]
+    return pd.concat([rows.assign(cell_id=rows["cell_id"] + f"-{rows['scale'].iloc[0]}") for rows in parts])
+
+
+def test_two_scales_of_one_size_stand_on_one_axis_at_full_size() -> None:
+    table = efficiency(chosen(two_scales()), "throughput_bytes_per_s", NUMBERS)
+    figure = per_disk_figure(table[table["series"].str.startswith("disperse 12x")], TESTBED, title="F12", **MB)
+    write, read = figure.axes[:2]
+    assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68, 83.68])
+    assert [tick.get_text() for tick in write.get_yticklabels()] == [
+        "disperse 12x(4+2), JBOD, 1:200",
+        "disperse 12x(4+2), JBOD, 1:400",
+    ]
+    diamonds = [float(np.asarray(line.get_xdata())[0]) for line in write.get_lines() if line.get_marker() == "D"]
+    assert diamonds == pytest.approx([83.68, 83.68])
+    assert read.get_xlabel() == "MB/s per disk, × scale"
+    assert not any(axes.child_axes for axes in figure.axes)
+    shown = words(figure)
+    assert "lower axis" not in shown
+    assert "From scale models of 1:200 and 1:400" in shown
+    assert_inside_page(figure)
+
+
+def test_servers_of_two_scales_are_compared_each_with_its_own_and_named() -> None:
+    table = efficiency(chosen(two_scales()), "throughput_bytes_per_s", NUMBERS)
+    figure = server_advantage_figure(server_advantage(family(table, "disperse", "jbod")), TESTBED, title="F8", **MB)
+    write, _, ratio = figure.axes[:3]
+    assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68, 46, 83.68, 46])
+    assert [tick.get_text() for tick in write.get_yticklabels()][:2] == [
+        "standard, 12x(4+2), 1:200",
+        "dense, 24x(4+2), 1:200",
+    ]
+    names = [tick.get_text() for tick in ratio.get_yticklabels()]
+    assert names == ["write, 1:200", "write, 1:400", "read, 1:200", "read, 1:400"]
+    assert_inside_page(figure)
+
+
+def test_one_worker_count_is_no_best_one(make_samples: Make) -> None:
+    rows = make_samples({("disperse", "write", 48): [1e6] * 3, ("replicate", "write", 48): [1e6] * 3})
+    only = efficiency(chosen(rows), "throughput_bytes_per_s", NUMBERS)
+    more = pd.concat([rows, make_samples({("disperse", "write", 12): [1e6] * 3})])
+    some = efficiency(chosen(more), "throughput_bytes_per_s", NUMBERS)
+    for draw in (per_disk_figure, lambda *args, **more: by_file_size_figure(*args, [4 << 30], **more)):
+        assert "at the only worker count that was measured" in words(draw(only, TESTBED, title="F", **MB))
+        shown = words(draw(some, TESTBED, title="F", **MB))
+        assert "at each layout's best worker count, or the only one that was measured" in shown

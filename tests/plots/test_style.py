@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from matplotlib.colors import to_rgb
 
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import UsageError
-from glusterlab.plots import Provenance, by_workers_figure, layout_style, save
+from glusterlab.plots import Provenance, layout_style, save, workers_and_limits_figure
 from glusterlab.plots.saving import parse_formats, write_caption
 from glusterlab.plots.style import _KNOWN, house_style
 
@@ -35,6 +36,15 @@ def test_the_two_layouts_of_the_first_campaign_differ_in_grey() -> None:
     replicate, disperse = layout_style("replicate", "3x2", "raid6"), layout_style("disperse", "12x(4+2)", "jbod")
     assert grey(disperse.colour) - grey(replicate.colour) > 0.2
     assert replicate.hatch != disperse.hatch
+
+
+def test_in_grey_replicated_layouts_are_darker_and_no_two_layouts_are_alike() -> None:
+    by_type: dict[str, list[float]] = {}
+    for (type_, _, _), style in _KNOWN.items():
+        by_type.setdefault(type_, []).append(grey(style.colour))
+    assert max(by_type["replicate"]) < min(by_type["disperse"])
+    shades = sorted(grey(style.colour) for style in _KNOWN.values())
+    assert all(lighter - darker > 0.03 for darker, lighter in itertools.pairwise(shades))
 
 
 def test_an_unknown_layout_keeps_its_looks() -> None:
@@ -64,6 +74,15 @@ def test_footer_of_a_testbed_says_so() -> None:
     assert TESTBED.footer(limited).endswith("20 MiB stands for 4 GiB · disk operations/s assumed")
 
 
+def test_a_figure_that_is_no_model_does_not_say_that_it_is() -> None:
+    assert TESTBED.place() == "synthetic · manifest 0123456789ab"
+    assert TESTBED.place(model=True).endswith(" · scale model on one machine")
+    assert TESTBED.place([200.0]).endswith(" · scale model 1:200 on one machine")
+    assert Provenance("night", "11.1", "f" * 64, testbed=False).place([200.0], model=True) == (
+        "night · manifest ffffffffffff"
+    )
+
+
 @pytest.mark.parametrize("formats", ["pdf", "svg,gif", "", ","])
 def test_unknown_formats_are_refused(formats: str) -> None:
     with pytest.raises(UsageError, match="among svg, png, csv"):
@@ -73,7 +92,7 @@ def test_unknown_formats_are_refused(formats: str) -> None:
 def test_files_repeat_byte_by_byte(large_samples: pd.DataFrame, tmp_path: Path) -> None:
     summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
     for folder in ("one", "two"):
-        figure = by_workers_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
+        figure = workers_and_limits_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
         saved = save(figure, tmp_path / folder, "fig05-x", summary)
         assert [path.suffix for path in saved.files] == [".svg", ".png", ".csv"]
     for suffix in ("svg", "png", "csv"):
@@ -87,7 +106,7 @@ def test_files_repeat_byte_by_byte(large_samples: pd.DataFrame, tmp_path: Path) 
 def test_a_saved_figure_shows_its_png_and_names_itself(large_samples: pd.DataFrame, tmp_path: Path) -> None:
     summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
     saved = save(
-        by_workers_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6),
+        workers_and_limits_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6),
         tmp_path,
         "fig05-x",
         summary,
@@ -100,7 +119,7 @@ def test_a_saved_figure_shows_its_png_and_names_itself(large_samples: pd.DataFra
 
 def test_csv_holds_what_is_drawn(large_samples: pd.DataFrame, tmp_path: Path) -> None:
     summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
-    figure = by_workers_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
+    figure = workers_and_limits_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
     save(figure, tmp_path, "fig05-x", summary)
     read = pd.read_csv(tmp_path / "fig05-x.csv", dtype={"samples": str})
     pd.testing.assert_frame_equal(
