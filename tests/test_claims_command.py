@@ -189,7 +189,9 @@ def test_what_sides_differ_in_is_told(raw: Path, large_samples: pd.DataFrame) ->
     large_samples.loc[disperse, "file_size_bytes"] //= 2
     large_samples.loc[disperse, "files_per_worker"] = 5
     shown = call("raw/night", "--id", "throughput-read-similar").stdout
-    assert "98.0 100 102 MB/s per disk, measured × 200, files 1/2 as long as the scale asks, 5 files per worker" in shown
+    assert (
+        "98.0 100 102 MB/s per disk, measured × 200, files 1/2 as long as the scale asks, 5 files per worker" in shown
+    )
     assert "MB/s per disk, measured × 200, 1 file per worker" in shown
     peak = call("raw/night", "--id", "throughput-read-peak").stdout
     assert "files 1/2 as long as the scale asks" in peak

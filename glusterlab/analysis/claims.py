@@ -184,7 +184,7 @@ def _combine_largest(band: Band, missing: Sequence[str], found: Sequence[Compari
         # those that are missing can only make the largest larger
         low = max(comparison.strict.low for comparison in known)
         if low >= band.low and (low > 1 or not band.directed):
-            return "reproduced", f"{len(known)} of {len(found)} comparisons decide it: the interval lies within the claim"
+            return "reproduced", f"{len(known)} of {len(found)} comparisons decide it: they lie within what is claimed"
     if missing:
         return "not measured", _missing_words(missing, found)
     strict = _largest([one.strict for one in found])

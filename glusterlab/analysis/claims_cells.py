@@ -305,4 +305,4 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
         if len({side.scale for side in pair}) > 1:
             yield f"at the scales {' and '.join(f'1:{side.scale:g}' for side in pair)}, each value times its own"
     if rising := [side.label for side in sides if side.rising]:
-        yield f"a lower bound, still rising at the most workers: {' and '.join(rising)}"
+        yield f"a lower bound, still rising at the most workers: {' / '.join(rising)}"

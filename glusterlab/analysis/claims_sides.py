@@ -86,9 +86,10 @@ def lengths(rows: pd.DataFrame) -> pd.Series:
 
 
 def aligned(pair: Sequence[pd.DataFrame], column: str) -> list[pd.DataFrame]:
-    """Only cells with one value of a column on both sides of a ratio, where there is one: that with the most samples."""
-    common = set.intersection(*(set(rows[column]) for rows in pair))
-    if not common:
+    """Only cells with one value of a column on both sides of a ratio, where there is one: the one of most samples."""
+    values = [set(rows[column]) for rows in pair]
+    common = set.intersection(*values)
+    if not common or all(len(each) == 1 for each in values):
         return list(pair)
 
     def samples(value: Hashable) -> int:
@@ -99,8 +100,13 @@ def aligned(pair: Sequence[pd.DataFrame], column: str) -> list[pd.DataFrame]:
 
 
 def at_common_workers(matched: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
-    """Only rows of worker counts that all sides have, with samples enough for an interval where there are such; none
-    where no count is common."""
+    """Only rows of worker counts that all sides have, with samples enough for an interval where there are such.
+
+    Returns
+    -------
+    list of pandas.DataFrame
+        Empty where no count is common.
+    """
     for least in (MIN_SAMPLES, 1):
         kept = [rows[rows["n"] >= least] for rows in matched]
         if common := set.intersection(*(set(rows["workers"]) for rows in kept)):
@@ -141,7 +147,7 @@ def other_lengths(sides: Sequence[Side]) -> str:
     if max(found) <= LENGTH_FACTOR * (1 + SIZE_TOLERANCE) * min(found):
         return ""
     told = [f"{format_size(side.nominal_file_size_bytes)} files were {length_text(side.length)}" for side in sides]
-    return f"{', '.join(dict.fromkeys(told))} as the scale asks: they differ otherwise than what they stand for"
+    return f"{', '.join(dict.fromkeys(told))} as the scale asks, so they do not show what their sizes do"
 
 
 def leading(sides: Sequence[Side]) -> tuple[Side, ...]:

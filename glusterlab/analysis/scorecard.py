@@ -226,9 +226,9 @@ def by_chance(table: pd.DataFrame) -> str:
     held = table[(table["verdict"] != "not measured") & table["ratio_low"].notna()]
     contradicted = int((held["verdict"] == "contradicted").sum())
     return (
-        f"Claims held against cells with an interval: {len(held)}; contradicted: {contradicted}. Were all of them true, "
-        f"{(1 - LEVEL) * len(held):.1f} at most would be contradicted by chance, each in fewer than one campaign of 20. "
-        "Claims share cells, so such contradictions come together."
+        f"Claims held against cells with an interval: {len(held)}; contradicted: {contradicted}. Were all of them "
+        f"true, {(1 - LEVEL) * len(held):.1f} at most would be contradicted by chance: each in fewer than one campaign "
+        "of 20. Claims share cells, so such contradictions come together."
     )
 
 

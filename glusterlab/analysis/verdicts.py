@@ -62,9 +62,9 @@ contender on each side this is 95 %.
 intersection-union test: Berger, Technometrics 24 (1982) 295); *contradicted* if one is at 1 - 0.05 / (k x m), so that
 many comparisons do not make a contradiction by chance. "Most": more than half of the cases, each of which may have
 several comparisons that all have to hold. "Up to", "for some": the largest ratio; its interval goes from the largest
-lower end to the largest upper end, at 1 - 0.05 / k, and its direction is asked at 1 - 0.05 / (k x m). A comparison whose
-cells are missing leaves the claim *not measured*, unless the others have decided it: the largest ratio can only be
-larger, which decides a claim whose band has no upper end.
+lower end to the largest upper end, at 1 - 0.05 / k, and its direction is asked at 1 - 0.05 / (k x m). A comparison
+whose cells are missing leaves the claim *not measured*, unless the others have decided it: the largest ratio can only
+be larger, which decides a claim whose band has no upper end.
 
 **How far apart, whichever leads.** Two ratios of which the study says that one is the larger difference are each taken
 the way round in which they are 1 or more, by their centre.

@@ -84,7 +84,9 @@ def _load(raws: Sequence[Path], study: str | None) -> Claims:
     if study is None:
         study, *others = dict.fromkeys(load_campaign(raw / "campaign.yaml").study for raw in raws)
         if others:
-            raise UsageError(f"expected campaigns of one study, found {', '.join((study, *others))}: name one by --study")
+            raise UsageError(
+                f"expected campaigns of one study, found {', '.join((study, *others))}: name one by --study"
+            )
     places = [place for raw in raws for place in _published_folders(raw)]
     found = next((place for place in places if (place / study / FILE).is_file()), places[-1])
     return load_claims(published_file(found, study))

@@ -136,7 +136,9 @@ def _show_totals(table: Any) -> None:
     show_table([typed(name) for name in columns], rows, right=[typed(name) for name in columns[1:]])
 
 
-def show_claim(raws: Sequence[Path], claims: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool) -> None:
+def show_claim(
+    raws: Sequence[Path], claims: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool
+) -> None:
     """One claim: what it says, how it is read, the cells and samples behind its verdict, and what contradicts it."""
     judgement = next(each for each in judged if each.claim.id == wanted)
     claim = judgement.claim

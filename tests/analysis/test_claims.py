@@ -234,7 +234,10 @@ def test_sizes_are_compared_where_files_were_shortened_alike(
         assert found.verdict == "reproduced"
         assert [side.length for side in found.comparisons[0].sides] == pytest.approx(lengths, rel=1e-4)
     else:
-        assert (found.verdict, found.reason) == ("not measured", "files were shortened or lengthened by different factors")
+        assert (found.verdict, found.reason) == (
+            "not measured",
+            "files were shortened or lengthened by different factors",
+        )
         assert "4 GiB files were 1/2 as long, 128 MiB files were " in found.why
 
 
@@ -491,7 +494,7 @@ def test_the_largest_of_some_is_not_told_where_what_is_claimed_has_an_upper_end(
     found = verdict(more(cells=CASES, **over), samples)
     assert (found.verdict, found.why) == (
         "reproduced",
-        "1 of 2 comparisons decide it: the interval lies within the claim",
+        "1 of 2 comparisons decide it: they lie within what is claimed",
     )
     known = found.comparisons[0].corrected
     assert (found.measured.low, found.measured.high) == (known.low, known.high)

@@ -369,7 +369,7 @@ def test_choosing_the_best_workers_of_one_side_alone_biases_little() -> None:
 def test_choosing_the_best_workers_seldom_reproduces_what_is_not_so(
     made: Claim, truth: float, n: int, scatter: float, counts: tuple[int, int]
 ) -> None:
-    # the side that gains by the choice is the one that is claimed to be more: up to 9 % without a correction, 3 % with it
+    # the side that gains by the choice is the one that is claimed to be more: 9 % without a correction, 3 % with it
     found = simulate(made, [truth], n=n, scatter=scatter, counts=counts, campaigns=400, verdict="reproduced")
     assert found <= 0.05
 
