@@ -222,7 +222,8 @@ class Campaign:
         levels = [1 - (1 - LEVEL) / by for by in (1, count, contenders, count * contenders)]
         by_level = {level: contrast_interval(above, below, level) for level in set(levels)}
         label = " / ".join(side.label for side in sides)
-        return Comparison(case, label, sides, *(by_level[level] for level in levels), notes=notes)
+        estimate, corrected, selected, strict = (by_level[level] for level in levels)
+        return Comparison(case, label, sides, estimate, corrected, selected, strict, notes=notes)
 
     def _sides(self, claim: Claim, terms: list[tuple[bool, Cells]]) -> tuple[tuple[Side, ...], tuple[str, ...]]:
         """The cells that stand for the terms, and what is to be known of them."""

@@ -314,8 +314,8 @@ def simulate(
             under = [] if made.kind == "value" else [below]
             m = max(contenders, others)
             divisors = (1, len(truths), m, len(truths) * m)
-            estimates = [contrast_interval([above], under, 1 - (1 - LEVEL) / by) for by in divisors]
-            found.append(Comparison(case, "", (), *estimates))
+            one, k, selected, both = (contrast_interval([above], under, 1 - (1 - LEVEL) / by) for by in divisors)
+            found.append(Comparison(case, "", (), one, k, selected, both))
         given += combine(made, found)[0] == verdict
     return given / campaigns
 
