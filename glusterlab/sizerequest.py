@@ -1,4 +1,4 @@
-"""Reads what a person asks of a pool into a `glusterlab.analysis.sizing.Request`, and refuses what makes no sense."""
+"""Reads what a person asks of a pool, refuses what makes no sense, and sizes it by what a campaign has measured."""
 
 from __future__ import annotations
 
@@ -7,15 +7,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from glusterlab.analysis.blocks import blocks, native_only, of_unknown_size
 from glusterlab.analysis.capacity import MAX_FAULT_DOMAIN
-from glusterlab.analysis.series import same_size, valid_samples
-from glusterlab.analysis.sizing import FILL_LIMIT, By, Request
+from glusterlab.analysis.series import same_size, select, valid_samples
+from glusterlab.analysis.sizing import FILL_LIMIT, By, Request, Sizing
+from glusterlab.analysis.sizing import size as size_all
 from glusterlab.errors import DataError, UsageError
 from glusterlab.spec.fields import suggest
-from glusterlab.units import format_size, parse_rate, parse_size
+from glusterlab.units import format_size, parse_capacity, parse_rate, parse_size
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from glusterlab.spec.cluster import Cluster
+    from glusterlab.spec.prices import PriceList
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -43,7 +48,6 @@ MAX_BYTES = 10.0**21
 _SHARE = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*$")
 _GROWTH = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*(?:/\s*(?:y|yr|year)|a year|per year)?\s*$")
 _FILES = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*files?\s*/\s*s\s*$")
-_PETA = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*P(i?B)\s*$")
 _DECIMAL_COMMA = re.compile(r"[0-9],[0-9]")
 
 
@@ -57,8 +61,8 @@ def _read(option: str, text: str, parse: Callable[[str], T]) -> T:
         raise UsageError(f"{option}: {error}{hint}") from None
 
 
-def parse_capacity(text: str) -> float:
-    """Bytes in a capacity: as a size, and in PB or PiB as well.
+def parse_wanted_capacity(text: str) -> float:
+    """Bytes in a capacity, which says its unit.
 
     Raises
     ------
@@ -67,21 +71,21 @@ def parse_capacity(text: str) -> float:
 
     Examples
     --------
-    >>> parse_capacity("500TB"), parse_capacity("1.5 PB"), parse_capacity("2PiB") == 2**51
-    (500000000000000.0, 1500000000000000.0, True)
+    >>> parse_wanted_capacity("33.3TB"), parse_wanted_capacity("1.5 PB")
+    (33300000000000.0, 1500000000000000.0)
     """
-    peta = _PETA.match(text)
-    factor = {"B": 1000, "iB": 1024}[peta[2]] if peta else 1
     form = f"expected a capacity such as '500 TB' or '1.5 PB' (units B to PB, KiB to PiB), found {text!r}"
     if not re.search("[A-Za-z]", text):
         raise ValueError(form)
     try:
-        size = float(factor * parse_size(f"{peta[1]} T{peta[2]}" if peta else text))
+        found = parse_capacity(text)
     except ValueError:
         raise ValueError(form) from None
-    if size > MAX_BYTES:
+    if not found > 0:
+        raise ValueError(f"expected a capacity above 0, found {text!r}")
+    if found > MAX_BYTES:
         raise ValueError(f"expected at most a million PB, found {text!r}")
-    return size
+    return found
 
 
 def parse_share(text: str) -> float:
@@ -119,7 +123,7 @@ def parse_growth(text: str) -> float:
     """
     match = _GROWTH.match(text)
     if match is None:
-        raise ValueError(f"expected a yearly growth such as '20%/y', found {text!r}")
+        raise ValueError(f"expected a yearly growth of at least 0, such as '20%/y', found {text!r}")
     growth = float(match[1]) / 100
     if growth > MAX_GROWTH:
         raise ValueError(f"expected a yearly growth of at most {MAX_GROWTH:.0%}, found {text!r}")
@@ -261,12 +265,12 @@ def parse_wishes(wishes: Wishes) -> Demand:
         size=size,
         operation=operation,
         rate=_option("--throughput", wishes.throughput, parse_wanted_rate, None),
-        capacity=_option("--capacity", wishes.capacity, parse_capacity, None),
+        capacity=_option("--capacity", wishes.capacity, parse_wanted_capacity, None),
         growth=_option("--growth", wishes.growth, parse_growth, 0.0),
         years=years,
         fill_limit=_option("--fill-limit", wishes.fill_limit, parse_share, FILL_LIMIT),
         max_fault_domain=_option("--max-fault-domain", wishes.max_fault_domain, parse_share, MAX_FAULT_DOMAIN),
-        disk_bytes=_option("--disk-size", wishes.disk_size, parse_capacity, None),
+        disk_bytes=_option("--disk-size", wishes.disk_size, parse_wanted_capacity, None),
         by=wishes.by,
     )
 
@@ -276,7 +280,7 @@ def _option(option: str, text: str | None, parse: Callable[[str], T], default: D
 
 
 def build_request(demand: Demand, samples: pd.DataFrame) -> Request:
-    """A demand on what a campaign has measured.
+    """A demand on what a campaign has measured with the native client.
 
     Parameters
     ----------
@@ -291,7 +295,7 @@ def build_request(demand: Demand, samples: pd.DataFrame) -> Request:
     DataError
         When the campaign has no valid sample of that workload.
     """
-    tool, operation, size = _measured(samples, demand.size, demand.operation)
+    tool, operation, size = _measured(native_only(samples), demand.size, demand.operation)
     files = tool == "smallfile"
     return Request(
         tool=tool,
@@ -308,6 +312,61 @@ def build_request(demand: Demand, samples: pd.DataFrame) -> Request:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a demand came to.
+
+    Attributes
+    ----------
+    request : Request
+    sized : tuple of Sizing
+    left_out : tuple of str
+        Layouts that were measured, and cannot be sized because an import does not know their servers or disks.
+    prices : PriceList or None
+        By which costs were counted.
+    disk_bytes : float or None
+        Of a data disk, where the demand names it.
+    """
+
+    request: Request
+    sized: tuple[Sizing, ...]
+    left_out: tuple[str, ...]
+    prices: PriceList | None
+    disk_bytes: float | None
+
+
+def answer_demand(
+    demand: Demand, samples: pd.DataFrame, *, prices: PriceList | None = None, cluster: Cluster | None = None
+) -> Answer:
+    """Every layout of a campaign on the servers that a demand needs, by what the native client did.
+
+    Parameters
+    ----------
+    demand : Demand
+    samples : pandas.DataFrame
+        The samples table of a campaign.
+    prices : PriceList, optional
+    cluster : Cluster, optional
+
+    Raises
+    ------
+    UsageError
+        When files per second are asked for and bytes were measured.
+    DataError
+        When the campaign has no valid sample of that workload.
+    """
+    request = build_request(demand, samples)
+    rows = select(
+        native_only(samples),
+        tool=request.tool,
+        nominal_file_size_bytes=request.nominal_file_size_bytes,
+        operations=(request.operation,),
+    )
+    measured = blocks(rows, request.quantity, prices=prices, cluster=cluster, disk_bytes=demand.disk_bytes)
+    sized = size_all(measured, request, None if cluster is None else cluster.hardware)
+    return Answer(request, tuple(sized), tuple(of_unknown_size(rows)), prices, demand.disk_bytes)
+
+
 def _measured(samples: pd.DataFrame, size: int, operation: str) -> tuple[str, str, int]:
     """Tool, operation and nominal size as the campaign has them; the nearest size, where several are near."""
     rows = valid_samples(samples)
@@ -317,8 +376,9 @@ def _measured(samples: pd.DataFrame, size: int, operation: str) -> tuple[str, st
         sizes = sorted({int(each) for each in rows["nominal_file_size_bytes"]})
         has = ", ".join(format_size(each) for each in sizes) or "none at all"
         raise DataError(
-            f"expected valid samples of {operation} with files of {format_size(size)}; the campaign has these sizes: "
-            f"{has}. Sizes between are not guessed: measure that size, or ask for one that was measured"
+            f"expected valid samples of {operation} with files of {format_size(size)} by the native client; the "
+            f"campaign has these sizes: {has}. Sizes between are not guessed: measure that size, or ask for one that "
+            "was measured"
         )
     near = (found["nominal_file_size_bytes"].astype(float) / size - 1).abs()
     first = found.assign(_near=near).sort_values(["_near", "tool", "operation"]).iloc[0]

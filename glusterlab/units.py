@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 
 IOZONE_KB = 1024
 """Bytes in what IOzone prints as kB or KB, in sizes and in rates."""
@@ -21,11 +22,14 @@ MEGABYTE = 10**6
 _SIZE_FACTORS = {
     "": 1,
     "B": 1,
-    **{f"{p}B": 1000**n for n, p in enumerate(("k", "M", "G", "T"), start=1)},
+    **{f"{p}B": 1000**n for n, p in enumerate(("k", "M", "G", "T", "P"), start=1)},
     "KB": 1000,
-    **{f"{p}iB": 1024**n for n, p in enumerate(("K", "M", "G", "T"), start=1)},
+    **{f"{p}iB": 1024**n for n, p in enumerate(("K", "M", "G", "T", "P"), start=1)},
     "kiB": 1024,
 }
+_SIZE_END = 10**18
+"""Bytes that no file or disk has."""
+
 _BIT_FACTORS = {"bit/s": 1, "kbit/s": 1000, "Mbit/s": 1000**2, "Gbit/s": 1000**3}
 _TIME_FACTORS = {"ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*$")
@@ -42,13 +46,24 @@ def _split(text: str | int | float, example: str) -> tuple[float, str]:
     return float(match.group(1)), match.group(2)
 
 
+def _exact_size(text: str | int | float, example: str) -> Decimal:
+    """Bytes as the digits say: 33.3 TB are a whole number of them, which 33.3 times 1e12 in binary floats is not."""
+    number, unit = _split(text, example)
+    if unit not in _SIZE_FACTORS:
+        raise ValueError(f"expected a size in B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB or PiB, found {text!r}")
+    if not math.isfinite(number):
+        raise OverflowError(f"expected a size, found {text!r}")
+    match = _NUMBER.match(text) if isinstance(text, str) else None
+    return Decimal(text if match is None else match.group(1)) * _SIZE_FACTORS[unit]
+
+
 def parse_size(text: str | int) -> int:
     """Bytes in a size such as ``4 GiB``.
 
     Parameters
     ----------
     text : str or int
-        A number with B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024).
+        A number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024).
         A bare number is bytes.
 
     Returns
@@ -60,19 +75,41 @@ def parse_size(text: str | int) -> int:
     ------
     ValueError
         When the text is no size, the unit is unknown, or the size is not a whole positive number of bytes.
+    OverflowError
+        When it is larger than any file or disk.
 
     Examples
     --------
-    >>> parse_size("4 GiB"), parse_size("512KiB"), parse_size(4096), parse_size("1.5 kB")
-    (4294967296, 524288, 4096, 1500)
+    >>> parse_size("4 GiB"), parse_size("512KiB"), parse_size(4096), parse_size("33.3 TB")
+    (4294967296, 524288, 4096, 33300000000000)
     """
-    number, unit = _split(text, "20 MiB")
-    if unit not in _SIZE_FACTORS:
-        raise ValueError(f"expected a size in B, kB, MB, GB, TB, KiB, MiB, GiB or TiB, found {text!r}")
-    size = number * _SIZE_FACTORS[unit]
-    if size < 1 or size != int(size):
+    size = _exact_size(text, "20 MiB")
+    if size >= _SIZE_END:
+        raise OverflowError(f"expected a size below 1,000 PB, found {text!r}")
+    if size < 1 or size % 1:
         raise ValueError(f"expected a whole number of bytes of at least 1, found {text!r}")
     return int(size)
+
+
+def parse_capacity(text: str | int) -> float:
+    """Bytes in what a pool or a disk holds, such as ``1.37 PiB``: they need not be a whole number.
+
+    Raises
+    ------
+    ValueError
+        When the text is no size, or the unit is unknown.
+    OverflowError
+        When a float cannot hold it.
+
+    Examples
+    --------
+    >>> parse_capacity("33.3 TB"), parse_capacity("0.1 PiB"), parse_capacity("0 TB")
+    (33300000000000.0, 112589990684262.4, 0.0)
+    """
+    size = float(_exact_size(text, "500 TB"))
+    if math.isinf(size):
+        raise OverflowError(f"expected a smaller size, found {text!r}")
+    return size
 
 
 def parse_rate(text: str | int | float) -> float:

@@ -116,6 +116,12 @@ def test_schema_is_a_schema_that_the_examples_fit(folder: Path, kind: str) -> No
     jsonschema.validate(spec.load_yaml(folder / f"{kind}.yaml")[0], schema)
 
 
+def test_schema_knows_price_lists() -> None:
+    result = call("schema", "prices")
+    assert result.exit_code == 0
+    assert "data_disks" in result.stdout
+
+
 def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:
     result = call("plan", "campaign.yaml")
     assert result.exit_code == 0

@@ -1,22 +1,6 @@
 """Which pool for which purpose: table 1 of the guide, derived from measured results by rules that are stated here.
 
-The guide names its categories and pool sizes, not how it chose. These rules are this project's:
-
-1. A pool size is usable capacity. A layout takes part where a legal pool holds it: the fewest servers that the
-   capacity, the geometry, the guide's fault domain (one server below 17 %) and its recommended minimum (4 servers for
-   replicated, 6 for dispersed volumes) ask for, and no more than 128. Dense servers take part where the capacity needs
-   more than 1 PB of raw disks, as the guide says.
-2. *Small-file Performance*: the most files of 32 KB per second and cost, creates and reads weighing alike (their
-   geometric mean), each at its best number of workers.
-3. *Large-file Performance*: the same for writes and reads of 4 GB files, in bytes per second and cost.
-4. *Large-file Archive (write mostly)*: the lowest cost of the whole pool, and of equal ones the most usable capacity,
-   among the layouts whose writes of 4 GB files per cost reach at least half of the best's: an archive is bought for its
-   capacity, and must still take its writes.
-
-A cell *agrees* where the best layout is the published one, and *differs* where another is better and the 95 % interval
-of their ratio leaves 1 out. Where it holds 1 the two are *not told apart*. Fewer than three samples of any layout that
-takes part are *insufficient n*. Hot tiers are not compared: they were not measured, and GlusterFS has none since
-release 6.
+The guide names its categories and pool sizes, not how it chose. `RULES` are this project's, and what a notebook shows.
 """
 
 from __future__ import annotations
@@ -24,15 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
-from glusterlab.analysis.blocks import Block, blocks
-from glusterlab.analysis.capacity import DENSE_DISKS, DENSE_RAW_BYTES
+from glusterlab.analysis.blocks import Block, blocks, native_only
+from glusterlab.analysis.capacity import LARGEST_POOL, MAX_FAULT_DOMAIN, RECOMMENDED_POOL, dense_rule
 from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, contrast_interval
-from glusterlab.analysis.price import priced
-from glusterlab.analysis.series import BACKING_LABELS, select, split_values
+from glusterlab.analysis.series import BACKING_LABELS, select
 from glusterlab.analysis.sizing import Request, Sizing, size_block
 from glusterlab.errors import DataError
 
@@ -44,6 +27,39 @@ WRITE_FLOOR = 0.5
 """Share of the best writes per cost that an archive's layout must reach."""
 
 VOLUME_WORDS = {"replicate": "replicated", "disperse": "dispersed"}
+
+RULES: Mapping[str, str] = {
+    "pool": (
+        "A pool size is usable capacity. A layout takes part where a legal pool holds it: the fewest servers that the "
+        f"capacity, the geometry, the guide's fault domain (one server below {100 * MAX_FAULT_DOMAIN:g} %, asked of "
+        "all servers here, though the guide's sentence speaks of dense ones) and its recommended minimum "
+        f"({RECOMMENDED_POOL['replicate']} servers for replicated, {RECOMMENDED_POOL['disperse']} for dispersed "
+        f"volumes) ask for, and no more than {LARGEST_POOL}. Dense servers take part where the capacity needs more "
+        "than 1 PB of raw disks, as the guide says."
+    ),
+    "Small-file Performance": (
+        "The most files of 32 KB per second and cost, creates and reads weighing alike (their geometric mean), each at "
+        "its best number of workers."
+    ),
+    "Large-file Performance": "The same for writes and reads of 4 GB files, in bytes per second and cost.",
+    "Large-file Archive (write mostly)": (
+        "The lowest cost of the whole pool, and of equal ones the most usable capacity, among the layouts whose writes "
+        f"of 4 GB files per cost reach at least {WRITE_FLOOR:g} of the best's: an archive is bought for its capacity, "
+        "and must still take its writes."
+    ),
+    "verdict": (
+        "A cell agrees where the published layout is the best and the 95 % interval of its ratio to every other leaves "
+        "1 out. It differs where another is better and the interval of their ratio leaves 1 out, or where the "
+        "published layout makes no legal pool. Where an interval holds 1 the two are not told apart. Of an archive the "
+        "cost is exact and only the floor rests on samples: not told apart is a cell whose answer hangs on a layout of "
+        f"which the interval holds {WRITE_FLOOR:g}. Fewer than {MIN_SAMPLES} samples of any layout that takes part are "
+        "insufficient n."
+    ),
+    "not compared": "Hot tiers: they were not measured, and GlusterFS has none since release 6.",
+}
+"""What decides, by what it is for: the categories of table 1 have theirs, the others are of all cells."""
+
+NO_POOL = "the published layout makes no legal pool of this size"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +104,10 @@ class _Candidate:
 
     block: Block
     groups: tuple[tuple[float, ...], ...]
-    n: int
+
+    @property
+    def n(self) -> int:
+        return min(len(group) for group in self.groups)
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -97,6 +116,11 @@ class _Candidate:
     @property
     def words(self) -> str:
         return layout_words(*self.key)
+
+
+def rules_table() -> pd.DataFrame:
+    """`RULES` as a table: what they are of, and what they say."""
+    return pd.DataFrame({"of": list(RULES), "rule": list(RULES.values())})
 
 
 def layout_words(server: str, type_: str, kind: str) -> str:
@@ -113,31 +137,26 @@ def layout_words(server: str, type_: str, kind: str) -> str:
 def _candidates(
     samples: pd.DataFrame, purpose: Purpose, prices: PriceList, cluster: Cluster | None
 ) -> list[_Candidate]:
-    """Layouts that were measured with every operation, natively, on servers that have a price."""
-    native = samples[samples["access"].astype(str) == "native"]
-    rows = {
-        operation: select(native, tool=purpose.tool, nominal_file_size_bytes=purpose.size, operations=(operation,))
-        for operation in purpose.operations
-    }
-    tables = [_by_series(priced(found, purpose.quantity, prices)) for found in rows.values()]
-    first = purpose.operations[0]
-    found = []
-    for block in blocks(rows[first], purpose.quantity, prices=prices, cluster=cluster):
-        if any(block.series not in table for table in tables):
-            continue
-        each = [table[block.series] for table in tables]
-        groups = tuple(_per_cost(row) for row in each)
-        found.append(_Candidate(block, groups, min(int(row["n"]) for row in each)))
-    return found
+    """Layouts that were measured with every operation, by the native client, on servers that have a price."""
+    native = native_only(samples)
+    tables = []
+    for operation in purpose.operations:
+        rows = select(native, tool=purpose.tool, nominal_file_size_bytes=purpose.size, operations=(operation,))
+        found = blocks(rows, purpose.quantity, prices=prices, cluster=cluster)
+        tables.append({block.series: block for block in found if block.server_cost is not None})
+    first, *others = tables
+    return [
+        _Candidate(block, tuple(_per_cost(table[series]) for table in tables))
+        for series, block in first.items()
+        if all(series in table for table in others)
+    ]
 
 
-def _by_series(table: pd.DataFrame) -> dict[str, dict[Any, Any]]:
-    return {str(row["series"]): row for row in table.to_dict("records")}
-
-
-def _per_cost(row: Mapping[Any, Any]) -> tuple[float, ...]:
-    factor = float(row["scale"]) / float(row["pool_cost"])
-    return tuple(value * factor for value in split_values(str(row["values"])))
+def _per_cost(block: Block) -> tuple[float, ...]:
+    """The samples of the measured pool over its cost."""
+    assert block.server_cost is not None
+    cost = block.servers * block.server_cost
+    return tuple(value / cost for value in block.values)
 
 
 def _ratio(one: _Candidate, other: _Candidate) -> Estimate:
@@ -148,15 +167,13 @@ def _ratio(one: _Candidate, other: _Candidate) -> Estimate:
 
 
 def _pool(candidate: _Candidate, capacity: float) -> Sizing | None:
-    """The candidate's pool of that usable capacity, by rule 1; None where it takes no part."""
+    """The candidate's pool of that usable capacity, by the rule on pools; None where it takes no part."""
     block = candidate.block
-    if block.disk_bytes is None:
+    if block.capacity_problem:
         return None
-    request = Request("", "", 0, "", capacity=capacity, fill_limit=1.0)
-    sized = size_block(block, request)
-    needed = capacity * block.raw(1) / block.usable(1)
-    dense = block.disks_per_server >= DENSE_DISKS and needed <= DENSE_RAW_BYTES
-    return None if dense or not sized.possible else sized
+    sized = size_block(block, Request("", "", 0, "", capacity=capacity, fill_limit=1.0))
+    dense = dense_rule(block.disks_per_server, block.raw_for(capacity))
+    return sized if sized.possible and (dense is None or dense.ok) else None
 
 
 def _best(candidates: Sequence[_Candidate]) -> _Candidate:
@@ -239,23 +256,19 @@ def _derive(
 def _fastest(
     taking_part: Sequence[_Candidate], pools: Mapping[str, Sizing], wanted: tuple[str, str, str]
 ) -> dict[str, Any]:
-    """Rules 2 and 3."""
+    """The rule of small-file and of large-file performance."""
     best = _best(taking_part)
-    others = [one for one in taking_part if one is not best]
-    servers = pools[best.block.series].servers
-    pool = f"{servers} servers"
-    if best.key == wanted:
-        if not others:
-            return _told(best, "agree", f"{pool}; no other layout takes part")
-        second = _best(others)
-        return _told(best, "agree", f"{pool}; {_times(_ratio(best, second), second)}")
-    rivals = [one for one in taking_part if one.key == wanted]
+    pool = f"{pools[best.block.series].servers} servers"
+    verdict = "agree" if best.key == wanted else "differ"
+    # where the best is the published kind, every other kind must be worse; where it is not, the published one
+    rivals = [one for one in taking_part if (one.key == wanted) != (best.key == wanted)]
     if not rivals:
-        return _told(best, "differ", f"{pool}; the published layout makes no legal pool of this size")
+        return _told(best, verdict, f"{pool}; {'no other kind takes part' if verdict == 'agree' else NO_POOL}")
     rival = _best(rivals)
-    ratio = _ratio(best, rival)
-    verdict = "differ" if ratio.low > 1 else "not told apart"
-    return _told(best, verdict, f"{pool}; {_times(ratio, rival)}")
+    like = [one for one in rivals if not _ratio(best, one).low > 1]
+    others = [one.block.series for one in like if one is not rival]
+    why = f"{pool}; {_times(_ratio(best, rival), rival)}" + f"; not apart from {', '.join(others)}" * bool(others)
+    return _told(best, "not told apart" if like else verdict, why)
 
 
 def _times(ratio: Estimate, other: _Candidate) -> str:
@@ -269,22 +282,36 @@ def _times(ratio: Estimate, other: _Candidate) -> str:
 def _cheapest(
     taking_part: Sequence[_Candidate], pools: Mapping[str, Sizing], wanted: tuple[str, str, str]
 ) -> dict[str, Any]:
-    """Rule 4. A cost is exact; only the floor rests on samples."""
+    """The rule of an archive. A cost is exact; only the floor rests on samples."""
     writer = _best(taking_part)
-    enough = [one for one in taking_part if one is writer or _ratio(one, writer).centre >= WRITE_FLOOR]
-    order = sorted(enough, key=lambda one: _price_of(pools[one.block.series]))
-    best, chosen = order[0], pools[order[0].block.series]
-    verdict = "agree" if best.key == wanted else "differ"
+    ratios = {one.block.series: _ratio(one, writer) for one in taking_part if one is not writer}
+
+    def reaches(candidate: _Candidate, end: Literal["low", "centre", "high"]) -> bool:
+        return candidate is writer or getattr(ratios[candidate.block.series], end) >= WRITE_FLOOR
+
+    order = sorted(taking_part, key=lambda one: _price_of(pools[one.block.series]))
+    enough = [one for one in order if reaches(one, "centre")]
+    best, chosen = enough[0], pools[enough[0].block.series]
+    # any layout that may reach the floor may be the answer, down to the first that surely does
+    may = [one for one in order if reaches(one, "high")]
+    surely = next(n for n, one in enumerate(may) if reaches(one, "low"))
+    unsettled = len({one.key == wanted for one in may[: surely + 1]}) > 1
+    verdict = "not told apart" if unsettled else "agree" if best.key == wanted else "differ"
     why = f"{chosen.servers} servers"
-    rest = [one for one in order[1:] if one.key == wanted] if verdict == "differ" else order[1:]
-    if rest:
-        other = pools[rest[0].block.series]
+    next_best = [one for one in enough[1:] if best.key == wanted or one.key == wanted]
+    if next_best:
+        other = pools[next_best[0].block.series]
         costs = f"{_price_of(other)[0] / _price_of(chosen)[0]:.2f} times as much"
         holds = f"{other.usable / chosen.usable:.2f} times the usable capacity"
-        why += f"; {rest[0].block.series} costs {costs} and holds {holds}, {other.servers} servers"
+        why += f"; {next_best[0].block.series} costs {costs} and holds {holds}, {other.servers} servers"
+    if not any(one.key == wanted for one in taking_part):
+        why += f"; {NO_POOL}"
     left = [one.block.series for one in taking_part if one not in enough]
     if left:
         why += f"; below the floor of writes: {', '.join(left)}"
+    unsure = [one.block.series for one in may if not reaches(one, "low")]
+    if unsure:
+        why += f"; the interval holds the floor: {', '.join(unsure)}"
     return _told(best, verdict, why)
 
 

@@ -1,28 +1,39 @@
-"""What a sized pool is built of: one layout as it was measured, per server, and what rules say that it would do."""
+"""What a pool is built of that is sized or priced: one layout as it was measured, and what rules say it would do."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glusterlab.analysis.capacity import brick_count, disks_per_brick, pool_capacity
+from glusterlab.analysis.capacity import disks_per_brick, layout_of, pool_capacity, unknown_capacity
 from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
 from glusterlab.analysis.limits import volume_bounds
 from glusterlab.analysis.saturation import Limits
-from glusterlab.analysis.series import summarise
-from glusterlab.spec.cell import LayoutType, parse_geometry
+from glusterlab.analysis.series import split_values, summarise
+from glusterlab.spec.cell import Layout, LayoutType
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster, Hardware
     from glusterlab.spec.prices import PriceList
 
+ACCESS = "native"
+"""The client whose results are priced, sized and advised on: the one that the guide's price figures are of."""
+
 WRITE_SHARE, READ_SHARE = 0.7, 0.6
 """The summit's rules of thumb for large files: writes = slowest of NIC and disk / replicas x 0.7, reads = slowest of
 NIC and disk x 0.6 (summit-2017, Scoping for large file workloads)."""
+
+RULE_OF_THUMB = (
+    f"writes = slowest of network and disks / replicas x {WRITE_SHARE:g}, reads = slowest x {READ_SHARE:g} (Red Hat "
+    "Summit 2017). The summit counts one network card of 1,200 MB and says not of what. This project reads it as one "
+    "server: its whole link, both ports of a bond, and the sum of its disks or arrays; and for dispersed volumes "
+    "(k+m)/k stands for the replicas"
+)
+"""The rules in words, with all that is this project's reading and not the summit's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +47,29 @@ class Block:
     type_, geometry, kind : str
     server : str
         The server's name in the price list, or its model in the cluster; empty where neither is known.
-    servers, disks, bricks : int
+    guessed : bool
+        Whether the server was found on the price list by its number of disks alone, as the cluster names no model.
+    servers, disks : int
         Of the measured pool.
     mean, low, high : float
         Of the pool at full size, with the 95 % interval; NaN below `MIN_SAMPLES` samples.
-    n, workers : int
-        Samples, and the number of workers that did best.
+    values : tuple of float
+        The samples, of the pool at full size.
+    workers : int
+        That did best.
+    measured_workers : tuple of int
+        All numbers of workers that were measured.
     still_rising : bool
         More workers might do more.
     scale : float
         The measured values were multiplied by this.
+    operations_limited : bool
+        The disks' operations per second were scaled, too: they are an assumption.
     disk_bytes : float or None
         Of the disks that would be bought.
     server_cost : float or None
+    cost_problem : str
+        Why there is no cost though there is a price list; empty where there is one, or no list.
     """
 
     series: str
@@ -56,18 +77,36 @@ class Block:
     geometry: str
     kind: str
     server: str
+    guessed: bool
     servers: int
     disks: int
-    bricks: int
     mean: float
     low: float
     high: float
-    n: int
+    values: tuple[float, ...]
     workers: int
+    measured_workers: tuple[int, ...]
     still_rising: bool
     scale: float
+    operations_limited: bool
     disk_bytes: float | None
     server_cost: float | None
+    cost_problem: str
+
+    @property
+    def n(self) -> int:
+        """Samples."""
+        return len(self.values)
+
+    @property
+    def layout(self) -> Layout:
+        """The volume's shape."""
+        return layout_of(self.type_, self.geometry)
+
+    @property
+    def bricks(self) -> int:
+        """Bricks of the measured volume."""
+        return self.layout.bricks
 
     @property
     def disks_per_server(self) -> float:
@@ -75,27 +114,29 @@ class Block:
         return self.disks / self.servers
 
     @property
-    def subvolume(self) -> int:
-        """Bricks of one subvolume, each on a server of its own."""
-        numbers = parse_geometry(self.type_, self.geometry)
-        return numbers["replica"] * (numbers["data"] + numbers["redundancy"])
-
-    @property
-    def stored_per_byte(self) -> float:
-        """Bytes on bricks for each byte of a file."""
-        return self.subvolume / parse_geometry(self.type_, self.geometry)["data"]
+    def capacity_problem(self) -> str:
+        """Why what its servers hold is not known; empty where it is."""
+        if self.disk_bytes is None:
+            return "the size of its disks is not known: name it by --disk-size, a price list or server_models"
+        reason = unknown_capacity(self.type_, self.kind, disks_per_brick(self.type_, self.geometry, self.disks))
+        return f"its capacity is not known: {reason}" if reason else ""
 
     def raw(self, servers: int) -> float:
         """Bytes of all data disks of so many servers."""
         return math.nan if self.disk_bytes is None else servers * self.disks_per_server * self.disk_bytes
 
     def usable(self, servers: int) -> float:
-        """Bytes that files can fill on so many servers; NaN where the size of the disks is not known."""
-        if self.disk_bytes is None:
+        """Bytes that files can fill on so many servers; NaN where that is not known."""
+        if self.capacity_problem:
             return math.nan
         per_brick = disks_per_brick(self.type_, self.geometry, self.disks)
-        shape = {"type_": self.type_, "geometry": self.geometry, "kind": self.kind}
-        return pool_capacity(self.raw(servers), **shape, disks_per_brick=per_brick).usable  # type: ignore[arg-type]
+        return pool_capacity(
+            self.raw(servers), type_=self.type_, geometry=self.geometry, kind=self.kind, disks_per_brick=per_brick
+        ).usable
+
+    def raw_for(self, usable: float) -> float:
+        """Bytes of data disks that so many usable bytes need, before servers are counted; NaN where not known."""
+        return usable * self.raw(1) / self.usable(1)
 
     def fits(self, servers: int) -> bool:
         """Whether so many servers hold whole subvolumes, each brick of a subvolume on a server of its own.
@@ -104,12 +145,13 @@ class Block:
         with at least as many servers as a subvolume has bricks, bricks that follow each other lie on distinct servers.
         Replicated servers come in whole sets, so that a set can be added or taken away.
         """
+        subvolume = self.layout.subvolume_size
         if self.bricks % self.servers:
             return servers % self.servers == 0
         bricks = servers * self.bricks // self.servers
-        if servers < self.subvolume or bricks % self.subvolume:
+        if servers < subvolume or bricks % subvolume:
             return False
-        return self.type_ != "replicate" or servers % self.subvolume == 0
+        return self.type_ != "replicate" or servers % subvolume == 0
 
     def next_size(self, servers: int) -> int:
         """The fewest servers, at least so many, that the geometry allows."""
@@ -117,6 +159,58 @@ class Block:
         while not self.fits(count):
             count += 1
         return count
+
+
+def native_only(samples: pd.DataFrame) -> pd.DataFrame:
+    """The samples that prices, advice and sizing speak of: those of the native client.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Rows of the samples table.
+    """
+    return samples[samples["access"].astype(str) == ACCESS]
+
+
+def of_unknown_size(samples: pd.DataFrame) -> list[str]:
+    """The series of some samples whose disks or servers an import does not know: nothing can be built of them.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        From `glusterlab.analysis.series.select`.
+    """
+    unknown = samples[(samples["disks"] <= 0) | (samples["servers"] <= 0)]
+    return sorted({str(name) for name in unknown["series"]})
+
+
+def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Each layout at its best worker count, at full size: what blocks are made of.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        From `glusterlab.analysis.series.select`. Those that `of_unknown_size` names are left out.
+    quantity : str
+        ``throughput_bytes_per_s`` or ``files_per_s``, of the whole pool.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns of `summarise` and `with_full_size`; ``servers`` (int), ``still_rising`` (bool), ``measured_workers``
+        (str, the numbers of workers that were measured, joined by ``;``).
+    """
+    known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
+    summary = summarise(known, quantity)
+    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
+    best = with_full_size(best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one"))
+    servers = known.drop_duplicates("cell_id").set_index("cell_id")["servers"]
+    curves = {curve: sorted(counts) for curve, counts in summary.groupby(GROUP, observed=True)["workers"]}
+    measured = [curves[curve] for curve in best[GROUP].itertuples(index=False, name=None)]
+    return best.assign(
+        servers=[int(servers[cell]) for cell in best["cell_id"]],
+        measured_workers=[";".join(f"{count:d}" for count in counts) for counts in measured],
+    )
 
 
 def blocks(
@@ -132,53 +226,115 @@ def blocks(
     Parameters
     ----------
     samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`, of one operation and file size. Those whose disks or servers an import
-        does not know are left out.
+        From `glusterlab.analysis.series.select`, of one operation and file size.
     quantity : str
+        ``throughput_bytes_per_s`` or ``files_per_s``.
     prices : PriceList, optional
         For costs, and for the disks that would be bought.
     cluster : Cluster, optional
         Whose server models say how large the measured disks are.
     disk_bytes : float, optional
-        Of the disks that would be bought; goes before the price list's, and that before the cluster's.
+        Of the disks that would be bought; goes before the price list's, and that before the cluster's. A list has no
+        price for a server with disks of another size than its own.
     """
-    known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
-    summary = summarise(known, quantity)
-    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
-    best = with_full_size(best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one"))
-    servers = known.drop_duplicates("cell_id").set_index("cell_id")["servers"]
-    return [_block(row, int(servers[row["cell_id"]]), prices, cluster, disk_bytes) for row in best.to_dict("records")]
+    rows = best_rows(samples, quantity).to_dict("records")
+    return [block_of(row, prices=prices, cluster=cluster, disk_bytes=disk_bytes) for row in rows]
 
 
-def _block(
-    row: Mapping[Any, Any], servers: int, prices: PriceList | None, cluster: Cluster | None, disk_bytes: float | None
+def block_of(
+    row: Mapping[Any, Any],
+    *,
+    prices: PriceList | None = None,
+    cluster: Cluster | None = None,
+    disk_bytes: float | None = None,
 ) -> Block:
-    model = str(row["server_model"])
+    """The block of one row of `best_rows`; the other parameters are those of `blocks`."""
+    model, servers = str(row["server_model"]), int(row["servers"])
     priced = None if prices is None else prices.server_name(model, float(row["disks"]) / servers)
     stated = None if cluster is None or model not in cluster.server_models else cluster.server_models[model]
-    if disk_bytes is None and prices is not None and priced is not None:
-        disk_bytes = float(prices.servers[priced].data_disks.capacity)
+    cost, problem = None, ""
+    if prices is not None and priced is None:
+        asked = f"server {model!r}" if model else f"single server with {float(row['disks']) / servers:g} disks"
+        problem = f"the list has no {asked} ({', '.join(prices.servers)})"
+    elif prices is not None and priced is not None:
+        listed = float(prices.servers[priced].data_disks.capacity)
+        if disk_bytes is None:
+            disk_bytes = listed
+        if disk_bytes == listed:
+            cost = prices.cost(priced).total
+        else:
+            problem = (
+                f"the list has {priced!r} with disks of {listed / 1e12:.4g} TB, not of {disk_bytes / 1e12:.4g} TB; put "
+                "such a server into a list of your own"
+            )
     if disk_bytes is None and stated is not None and stated.disk_capacity is not None:
         disk_bytes = float(stated.disk_capacity)
+    scale = float(row["scale"])
     return Block(
         series=str(row["series"]),
         type_=row["type"],
         geometry=str(row["geometry"]),
         kind=str(row["kind"]),
         server=priced or model,
+        guessed=priced is not None and not model,
         servers=servers,
         disks=int(row["disks"]),
-        bricks=brick_count(row["type"], str(row["geometry"])),
         mean=float(row["full_size_mean"]),
         low=float(row["full_size_low"]),
         high=float(row["full_size_high"]),
-        n=int(row["n"]),
+        values=tuple(value * scale for value in split_values(str(row["values"]))),
         workers=int(row["workers"]),
+        measured_workers=worker_counts(str(row["measured_workers"])),
         still_rising=bool(row["still_rising"]),
-        scale=float(row["scale"]),
+        scale=scale,
+        operations_limited=bool(row["operations_limited"]),
         disk_bytes=disk_bytes,
-        server_cost=None if prices is None or priced is None else prices.cost(priced).total,
+        server_cost=cost,
+        cost_problem=problem,
     )
+
+
+def guess_sentence(block: Block) -> str:
+    """What must be said of a block whose server was guessed."""
+    return (
+        f"{block.series}: matched by number of disks: the cluster names no server model, and {block.server!r} is the "
+        f"only server of the price list with {block.disks_per_server:g} disks."
+    )
+
+
+def worker_counts(joined: str) -> tuple[int, ...]:
+    """The numbers of a ``measured_workers`` cell of `best_rows`.
+
+    Examples
+    --------
+    >>> worker_counts("1;12;48")
+    (1, 12, 48)
+    """
+    return tuple(int(count) for count in joined.split(";"))
+
+
+def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
+    """At how many workers the values of some layouts are, and which numbers were tried.
+
+    Parameters
+    ----------
+    measured : iterable of tuple of int
+        Of each curve; at least one.
+
+    Examples
+    --------
+    >>> counts_words([(1, 12, 48), (1, 12, 48)])
+    "each layout's best number of workers of 1, 12, 48"
+    >>> counts_words([(48,)])
+    'one number of workers only, 48'
+    >>> counts_words([(1, 12), (48,)])
+    "each layout's best number of workers of 1, 12 (of some: 48 only)"
+    """
+    curves = sorted(set(measured), key=lambda counts: (-len(counts), counts))
+    most, *others = [", ".join(map(str, counts)) + " only" * (len(counts) == 1) for counts in curves]
+    if len(curves[0]) == 1 and not others:
+        return f"one number of workers only, {curves[0][0]}"
+    return f"each layout's best number of workers of {most}" + (f" (of some: {'; '.join(others)})" if others else "")
 
 
 def _disk_rate(block: Block, hardware: Hardware, *, writing: bool) -> float:
@@ -192,8 +348,11 @@ def _disk_rate(block: Block, hardware: Hardware, *, writing: bool) -> float:
 def rule_of_thumb(block: Block, hardware: Hardware | None, operation: str) -> float | None:
     """Throughput of one server by the summit's rules: the slowest of network and disks, with its share, bytes/s.
 
-    Writes are divided by the replicas. For a dispersed volume, of which the rule does not speak, the bytes stored for
-    each byte of a file stand in their place, which is the same for replicas: (k + m) / k.
+    The summit's example is one network card of 1,200 MB; it does not say whether of a server, a client or a volume,
+    nor what "disk" adds up. Read here as one server: its whole link as cluster.yaml states it (both ports of a bond),
+    and the sum of its disks or arrays. Writes are divided by the replicas. For a dispersed volume, of which the rule
+    does not speak, the bytes stored for each byte of a file stand in their place, which is the same for replicas:
+    (k + m) / k. `RULE_OF_THUMB` says so in words.
 
     Parameters
     ----------
@@ -212,7 +371,7 @@ def rule_of_thumb(block: Block, hardware: Hardware | None, operation: str) -> fl
         return None
     writing = operation == "write"
     slowest = min(hardware.server_link, _disk_rate(block, hardware, writing=writing))
-    return slowest / block.stored_per_byte * WRITE_SHARE if writing else slowest * READ_SHARE
+    return slowest / block.layout.stored_per_byte * WRITE_SHARE if writing else slowest * READ_SHARE
 
 
 def physical_bound(block: Block, hardware: Hardware | None, operation: str) -> float | None:

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glusterlab.analysis.capacity import disks_per_brick, pool_capacity
-from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
+from glusterlab.analysis.blocks import best_rows, block_of, guess_sentence, of_unknown_size
 from glusterlab.analysis.intervals import Estimate, ratio_interval
-from glusterlab.analysis.series import operation_rank, split_values, summarise
+from glusterlab.analysis.series import operation_rank, split_values
 
 if TYPE_CHECKING:
     from glusterlab.spec.prices import Group, PriceList
@@ -40,14 +39,17 @@ PRICED = [
 """Columns that `priced` adds to a summary.
 
 ``server`` is the server of the price list; ``server_cost`` and ``pool_cost`` are in ``currency``; ``raw_bytes`` and
-``usable_bytes`` are those of the pool with the disks of the price list, which need not be those that were measured.
+``usable_bytes`` are those of the pool with the disks of the price list, which need not be those that were measured;
+``usable_bytes`` and ``cost_per_usable_tb`` are NaN where what a layout holds is not known.
 """
 
 RELATIVE = ["reference", *(f"{name}{end}" for name in ("relative", "per_usable") for end in ("", "_low", "_high"))]
-"""Columns that `relative_per_cost` adds, beside ``cost_per_usable_relative``; all of them are ratios to ``reference``.
+"""Columns that `relative_per_cost` adds, beside ``relative_n`` and ``cost_per_usable_relative``; all of them are ratios
+to ``reference``.
 
-``relative`` is throughput per cost, ``per_usable`` throughput per usable byte (what a pool of equal capacity does), and
-``cost_per_usable_relative`` what that capacity costs: the first is the second over the third.
+``relative_n`` is the smaller number of samples of the two that a ratio is of. ``relative`` is throughput per cost,
+``per_usable`` throughput per usable byte (what a pool of equal capacity does), and ``cost_per_usable_relative`` what
+that capacity costs: the first is the second over the third.
 """
 
 MOVES: Mapping[str, tuple[Group, ...]] = {
@@ -96,50 +98,46 @@ def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFr
     Returns
     -------
     pandas.DataFrame
-        Columns of `summarise`, ``still_rising``, ``full_size_mean``, ``full_size_low``, ``full_size_high`` and
-        `PRICED`, in the order of the guide within each operation. Layouts on servers that the list does not have are
-        left out; `unpriced` names them.
+        Columns of `glusterlab.analysis.blocks.best_rows` and `PRICED`, in the order of the guide within each operation.
+        Layouts on servers that the list does not have are left out; `pricing_notes` names them.
     """
-    known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
-    summary = summarise(known, quantity)
-    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
-    best = with_full_size(best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one"))
-    servers = known.drop_duplicates("cell_id").set_index("cell_id")["servers"]
+    best = best_rows(samples, quantity)
     records = []
     for row in best.to_dict("records"):
-        count = int(servers[row["cell_id"]])
-        name = prices.server_name(str(row["server_model"]), float(row["disks"]) / count)
-        if name is None:
+        block = block_of(row, prices=prices)
+        if block.server_cost is None:
             continue
-        raw = float(row["disks"]) * prices.servers[name].data_disks.capacity
-        shape = {"type_": row["type"], "geometry": str(row["geometry"])}
-        usable = pool_capacity(
-            raw, **shape, kind=str(row["kind"]), disks_per_brick=disks_per_brick(**shape, disks=int(row["disks"]))
-        ).usable
-        cost = prices.cost(name).total
-        told = (count, name, prices.currency, cost, count * cost, raw, usable, count * cost / (usable / TERABYTE))
+        servers, pool = block.servers, block.servers * block.server_cost
+        raw, usable = block.raw(servers), block.usable(servers)
+        per_tb = pool / (usable / TERABYTE)
+        told = (servers, block.server, prices.currency, block.server_cost, pool, raw, usable, per_tb)
         records.append(row | dict(zip(PRICED, told, strict=True)))
     records.sort(key=lambda row: (operation_rank(row["operation"]), row["nominal_file_size_bytes"], _order(row)))
-    return pd.DataFrame.from_records(records, columns=[*best.columns, *PRICED])
+    columns = [*best.columns, *(name for name in PRICED if name not in best)]
+    return pd.DataFrame.from_records(records, columns=columns)
 
 
-def unpriced(samples: pd.DataFrame, prices: PriceList) -> list[str]:
-    """Layouts of some samples whose servers the price list does not have, as sentences.
+def pricing_notes(samples: pd.DataFrame, quantity: str, prices: PriceList) -> list[str]:
+    """What must be said of some layouts' prices: none, of a server that was guessed, or no capacity; as sentences.
 
     Parameters
     ----------
     samples : pandas.DataFrame
-        From `select`.
+        From `glusterlab.analysis.series.select`.
+    quantity : str
+        ``throughput_bytes_per_s`` or ``files_per_s``.
+    prices : PriceList
     """
-    sentences = []
-    for row in samples.drop_duplicates("series").sort_values("series").to_dict("records"):
-        disks, servers = int(row["disks"]), int(row["servers"])
-        if not disks or not servers:
-            sentences.append(f"{row['series']}: not priced, its servers or disks are not known.")
-        elif prices.server_name(str(row["server_model"]), disks / servers) is None:
-            model = row["server_model"]
-            asked = f"server {model!r}" if model else f"single server with {disks / servers:g} disks"
-            sentences.append(f"{row['series']}: not priced, the list has no {asked} ({', '.join(prices.servers)}).")
+    sentences = [f"{series}: not priced, its servers or disks are not known." for series in of_unknown_size(samples)]
+    rows = best_rows(samples, quantity).drop_duplicates("series").sort_values("series")
+    for block in (block_of(row, prices=prices) for row in rows.to_dict("records")):
+        if block.cost_problem:
+            sentences.append(f"{block.series}: not priced, {block.cost_problem}.")
+            continue
+        if block.guessed:
+            sentences.append(guess_sentence(block))
+        if block.capacity_problem:
+            sentences.append(f"{block.series}: {block.capacity_problem}.")
     return sentences
 
 
@@ -170,11 +168,12 @@ def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        With `RELATIVE` and ``cost_per_usable_relative``. Where the first configuration was not measured with an
-        operation, its rows are NaN.
+        With `RELATIVE`, ``relative_n`` and ``cost_per_usable_relative``. Where the first configuration was not measured
+        with an operation, its ratios are NaN.
     """
     if table.empty:
-        return table.assign(**{name: pd.Series(dtype="float64") for name in [*RELATIVE, "cost_per_usable_relative"]})
+        new = [*RELATIVE, "relative_n", "cost_per_usable_relative"]
+        return table.assign(**{name: pd.Series(dtype="float64") for name in new})
     records = table.to_dict("records")
     reference = str(min(records, key=_order)["series"])
     found = []
@@ -185,9 +184,11 @@ def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
         )
         new: dict[Any, Any] = dict.fromkeys(RELATIVE, math.nan) | {
             "reference": reference,
+            "relative_n": int(row["n"]),
             "cost_per_usable_relative": math.nan,
         }
         if first is not None:
+            new["relative_n"] = min(int(row["n"]), int(first["n"]))
             for name, column in (("relative", "pool_cost"), ("per_usable", "usable_bytes")):
                 ratio = _ratio(row, first, column)
                 new |= {name: ratio.centre, f"{name}_low": ratio.low, f"{name}_high": ratio.high}

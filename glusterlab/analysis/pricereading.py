@@ -45,8 +45,10 @@ def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFra
     -------
     pandas.DataFrame
         ``category``, ``part number``, ``description``, ``quantity`` as printed, and ``price``, ``amount`` in the list's
-        currency, ``price from``.
+        currency, ``price from``. Nothing where the list has no such server: `missing_server` says so.
     """
+    if server not in prices.servers:
+        return pd.DataFrame()
     lines = {line.part: line for line in prices.lines(server)}
     rows = []
     for row in bill.to_dict("records"):
@@ -83,6 +85,11 @@ def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFra
     return pd.DataFrame(rows)
 
 
+def missing_server(prices: PriceList, server: str) -> str:
+    """Why the bill of a server has no amounts."""
+    return f"The price list {prices.name} has no server {server!r}; it has {', '.join(prices.servers)}."
+
+
 def server_costs(prices: PriceList) -> pd.DataFrame:
     """What each server of a list costs, by group.
 
@@ -115,17 +122,19 @@ def readable_costs(costs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``layout``, ``server``, ``servers``, ``pool cost``, ``raw TB``, ``usable TB``, ``cost per usable TB``.
+        ``layout``, ``server``, ``servers``, ``pool cost``, ``raw TB``, ``usable TB``, ``cost per usable TB``; costs
+        with their currency.
     """
+    currency = "".join(f", {name}" for name in costs["currency"].unique()[:1])
     return pd.DataFrame(
         {
             "layout": costs["series"],
             "server": costs["server"],
             "servers": costs["servers"],
-            "pool cost": costs["pool_cost"],
+            f"pool cost{currency}": costs["pool_cost"],
             "raw TB": (costs["raw_bytes"].astype(float) / 1e12).round(1),
             "usable TB": (costs["usable_bytes"].astype(float) / 1e12).round(1),
-            "cost per usable TB": costs["cost_per_usable_tb"].astype(float).round(1),
+            f"cost per usable TB{currency}": costs["cost_per_usable_tb"].astype(float).round(1),
         }
     )
 
@@ -141,7 +150,8 @@ def relative_table(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Indexed by operation, file size and layout.
+        Indexed by operation, file size and layout. ``n`` is the smaller number of samples of the two that a ratio is
+        of.
     """
     shown = pd.DataFrame(
         {
@@ -150,11 +160,11 @@ def relative_table(table: pd.DataFrame) -> pd.DataFrame:
             "layout": table["series"].astype(str),
             "server": table["server"].astype(str),
             "workers": table["workers"].astype(int).astype(str),
-            "n": table["n"].astype(int).astype(str),
+            "n": table["relative_n"].astype(int).astype(str),
             "per cost": [short_number(value) for value in table["relative"]],
             "95 % interval": _intervals(table, "relative"),
             "per usable TB": [short_number(value) for value in table["per_usable"]],
-            "cost per usable TB": [short_number(value) for value in table["cost_per_usable_relative"]],
+            "cost per usable TB, ratio": [short_number(value) for value in table["cost_per_usable_relative"]],
         }
     )
     return shown.set_index(["operation", "file size", "layout"])
@@ -183,33 +193,49 @@ def price_sentences(table: pd.DataFrame) -> list[str]:
         if math.isnan(row["relative"]):
             sentences.append(f"{what}: {pair}: the first configuration, {row['reference']}, was not measured.")
         elif math.isnan(row["relative_low"]):
-            sentences.append(f"{what}: {pair} against {row['reference']}: {INSUFFICIENT} (n = {row['n']}).")
+            sentences.append(f"{what}: {pair} against {row['reference']}: {INSUFFICIENT} (n = {row['relative_n']:g}).")
         else:
             low, high = row["relative_low"], row["relative_high"]
             apart = ", which holds 1: not told apart" if low <= 1 <= high else ""
             sentences.append(
-                f"{what}: {pair} does {row['relative']:.2f} times as much for the money as {row['reference']} "
-                f"(95 % interval {low:.2f} to {high:.2f}{apart})."
+                f"{what}: {pair} does {short_number(row['relative'])} times as much for the money as "
+                f"{row['reference']} (95 % interval {interval_text(low, high)}{apart})."
             )
     alone = ["Only the first configuration is measured and priced: there is nothing to compare."]
     return sentences or (alone if len(table) else ["Nothing is measured and priced."])
 
 
-def crossing_sentences(crossings: pd.DataFrame, *, servers: int) -> list[str]:
+def fixed_order(table: pd.DataFrame) -> str:
+    """Why no price can change an order of layouts; empty where one can.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.price.relative_per_cost`.
+    """
+    if table.empty:
+        return "Nothing is measured and priced: there is no order that a price could change."
+    compared = table[table["relative"].notna()]
+    if compared["series"].nunique() < 2:
+        return "Only one layout is measured and priced: there is no order that a price could change."
+    if compared["server"].nunique() < 2:
+        return "All layouts are on one kind of server: they cost the same at any price, and their order hangs on none."
+    return ""
+
+
+def crossing_sentences(crossings: pd.DataFrame, table: pd.DataFrame) -> list[str]:
     """Where two layouts change places while a price moves, with the interval of that factor.
 
     Parameters
     ----------
     crossings : pandas.DataFrame
         From `glusterlab.analysis.price.crossings`.
-    servers : int
-        Kinds of server that were compared.
+    table : pandas.DataFrame
+        From `glusterlab.analysis.price.relative_per_cost`: what they are of.
     """
     low, high = FACTOR_RANGE
-    if servers < 2:
-        return [
-            "All layouts are on one kind of server: they cost the same at any price, and their order hangs on none."
-        ]
+    if fixed := fixed_order(table):
+        return [fixed]
     if crossings.empty:
         return [f"No two layouts change places while one price moves between × {low:g} and × {high:g}."]
     sentences = []

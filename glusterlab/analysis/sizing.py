@@ -2,6 +2,9 @@
 
 The assumption behind every number: throughput, capacity and cost grow in proportion to the servers, and clients with
 them. It was measured on one number of servers only, so a pool of another size is an extrapolation.
+
+The fault domain is a limit of every pool here. The guide says its 17 % of dense servers: `MAX_FAULT_DOMAIN` has why
+this project asks it of all, and `Request.max_fault_domain` is where a person decides otherwise.
 """
 
 from __future__ import annotations
@@ -17,8 +20,7 @@ from glusterlab.analysis.capacity import (
     MAX_FAULT_DOMAIN,
     RECOMMENDED_POOL,
     SUPPORTED_POOL,
-    broken,
-    check_pool,
+    dense_rule,
     fault_domain,
 )
 from glusterlab.analysis.intervals import MIN_SAMPLES
@@ -101,11 +103,11 @@ class Sizing:
     rate_low, rate_mean, rate_high : float
         Of the pool, by growth in proportion to the servers; NaN without an interval.
     usable, fillable : float
-        Bytes; the second is the part that the fill limit leaves. NaN where the size of the disks is not known.
+        Bytes; the second is the part that the fill limit leaves. NaN where the capacity is not known.
     cost : float or None
     fault_domain : float
     advice : tuple of str
-        Rules of the guide that the pool does not keep though they are no limit of the request.
+        What the guide advises against though it is no limit of the request: dense servers for what needs few disks.
     thumb_rate : float or None
         Of one server by the summit's rules of thumb; None where these do not speak of the workload.
     thumb_servers : int or None
@@ -138,6 +140,11 @@ class Sizing:
         """Whether the request can be met."""
         return not self.problem
 
+    @property
+    def per_disk(self) -> tuple[float, float, float]:
+        """Rate of one disk, of all disks whatever the protection, as measured: mean, and the ends of its interval."""
+        return self.block.mean / self.block.disks, self.block.low / self.block.disks, self.block.high / self.block.disks
+
 
 def _servers_for(amount: float, per_server: float) -> int:
     return max(1, math.ceil(amount / per_server * (1 - _ROUNDING)))
@@ -145,8 +152,8 @@ def _servers_for(amount: float, per_server: float) -> int:
 
 def _problem(block: Block, request: Request, per_server: float) -> str:
     """Why a layout cannot be sized at all."""
-    if request.capacity is not None and block.disk_bytes is None:
-        return "the size of its disks is not known: name it by --disk-size, a price list or server_models"
+    if request.capacity is not None and block.capacity_problem:
+        return block.capacity_problem
     if request.rate is None:
         return ""
     if request.by == "lower" and block.n < MIN_SAMPLES:
@@ -162,7 +169,7 @@ def _needs(block: Block, request: Request) -> dict[str, int]:
         "fault domain": math.floor(1 / request.max_fault_domain) + 1,
         "minimum pool": RECOMMENDED_POOL.get(block.type_, SUPPORTED_POOL),
     }
-    if request.final_capacity is not None and block.disk_bytes is not None:
+    if request.final_capacity is not None and not block.capacity_problem:
         needs["capacity"] = _servers_for(request.final_capacity, block.usable(1) * request.fill_limit)
     return needs
 
@@ -224,16 +231,13 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
 
 
 def _advice(block: Block, servers: int, request: Request) -> tuple[str, ...]:
-    if not servers or block.disk_bytes is None:
+    """By the raw capacity that is asked for; where only throughput is, by that of the pool."""
+    if not servers or block.capacity_problem:
         return ()
-    findings = check_pool(
-        block.type_,
-        servers,
-        disks_per_server=round(block.disks_per_server),
-        raw=block.raw(servers),
-        max_fault_domain=request.max_fault_domain,
-    )
-    return tuple(finding.sentence for finding in broken(findings) if finding.rule == "dense-servers")
+    wanted = request.final_capacity
+    raw = block.raw(servers) if wanted is None else block.raw_for(wanted / request.fill_limit)
+    finding = dense_rule(block.disks_per_server, raw)
+    return () if finding is None or finding.ok else (finding.sentence,)
 
 
 def size(found: Iterable[Block], request: Request, hardware: Hardware | None = None) -> list[Sizing]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from glusterlab.analysis.blocks import blocks
+from glusterlab.analysis.blocks import counts_words
 from glusterlab.analysis.capacity import Finding
-from glusterlab.analysis.series import select
-from glusterlab.analysis.sizing import Request, Sizing, size
+from glusterlab.analysis.reading import interval_text
+from glusterlab.analysis.sizing import Request, Sizing
 from glusterlab.errors import DataError
-from glusterlab.sizerequest import Wishes, build_request, parse_wishes
+from glusterlab.sizerequest import Answer, Wishes, answer_demand, parse_wishes
 from glusterlab.units import short_number
 
 if TYPE_CHECKING:
@@ -70,6 +70,87 @@ def findings_table(pools: Mapping[str, Sequence[Finding]]) -> pd.DataFrame:
     )
 
 
+def rate_unit(quantity: str, rate: float) -> tuple[float, str]:
+    """The unit in which a rate and the ends of its interval are told: one for all three.
+
+    Parameters
+    ----------
+    quantity : str
+        ``throughput_bytes_per_s`` or ``files_per_s``.
+    rate : float
+        In its SI unit.
+
+    Returns
+    -------
+    factor : float
+        From the SI unit to the unit.
+    unit : str
+
+    Examples
+    --------
+    >>> rate_unit("throughput_bytes_per_s", 1.05e9), rate_unit("files_per_s", 1.05e9)
+    ((1e-09, 'GB/s'), (1.0, 'files/s'))
+    """
+    if quantity == "files_per_s":
+        return 1.0, "files/s"
+    return (1e-9, "GB/s") if abs(rate) >= 1e9 else (1e-6, "MB/s")
+
+
+def rate_text(quantity: str, rate: float) -> str:
+    """A rate with its unit.
+
+    Examples
+    --------
+    >>> rate_text("throughput_bytes_per_s", 980e6)
+    '980 MB/s'
+    """
+    factor, unit = rate_unit(quantity, rate)
+    return f"{short_number(rate * factor)} {unit}"
+
+
+def rate_interval(quantity: str, mean: float, low: float, high: float) -> str:
+    """The interval of a rate, in the unit of its mean.
+
+    A lower end below 0 says that the samples do not determine the mean, and so does the text.
+
+    Examples
+    --------
+    >>> rate_interval("throughput_bytes_per_s", 1.05e9, 0.98e9, 1.12e9)
+    '0.980 to 1.12'
+    >>> rate_interval("throughput_bytes_per_s", 3.2e9, -0.5e9, 7.0e9)
+    'below 0 to 7.00, too scattered to tell'
+    """
+    factor, _ = rate_unit(quantity, mean)
+    if low < 0:
+        return f"below 0 to {short_number(high * factor)}, too scattered to tell"
+    return interval_text(low * factor, high * factor)
+
+
+def scale_caveats(scales: Iterable[float], *, operations_limited: bool) -> list[str]:
+    """What a scale model cannot say, as sentences; none of real hardware.
+
+    Parameters
+    ----------
+    scales : iterable of float
+        That the measured values were multiplied by.
+    operations_limited : bool
+        Whether any of them limited the disks' operations per second.
+
+    Examples
+    --------
+    >>> scale_caveats([1.0], operations_limited=False)
+    []
+    """
+    ratios = ", ".join(f"{scale:g}" for scale in sorted({float(scale) for scale in scales if scale != 1}))
+    if not ratios:
+        return []
+    model = f"A scale model: what was measured is multiplied by its scale ({ratios})."
+    found = [f"{model} It compares layouts; it cannot say how fast your pool will be."]
+    if operations_limited:
+        found.append("The disks' operations per second are assumed in it: the guide states none.")
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Example:
     """A request and what it comes to.
@@ -77,23 +158,21 @@ class Example:
     Attributes
     ----------
     name : str
-    request : Request or None
+    answer : Answer or None
         None where the campaign has not measured its workload.
-    sized : tuple of Sizing
     missing : str
-        Why there is no request.
+        Why there is none.
     """
 
     name: str
-    request: Request | None
-    sized: tuple[Sizing, ...] = ()
+    answer: Answer | None
     missing: str = ""
 
 
 def size_examples(
     wishes: Mapping[str, Wishes], samples: pd.DataFrame, prices: PriceList, cluster: Cluster | None
 ) -> list[Example]:
-    """What some requests come to on one campaign, natively.
+    """What some requests come to on one campaign.
 
     Parameters
     ----------
@@ -109,25 +188,22 @@ def size_examples(
     UsageError
         When a request makes no sense.
     """
-    native = samples[samples["access"].astype(str) == "native"]
     found = []
     for name, wish in wishes.items():
         demand = parse_wishes(wish)
         try:
-            request = build_request(demand, native)
+            found.append(Example(name, answer_demand(demand, samples, prices=prices, cluster=cluster)))
         except DataError as error:
             found.append(Example(name, None, missing=str(error)))
-            continue
-        rows = select(
-            native,
-            tool=request.tool,
-            nominal_file_size_bytes=request.nominal_file_size_bytes,
-            operations=(request.operation,),
-        )
-        measured = blocks(rows, request.quantity, prices=prices, cluster=cluster, disk_bytes=demand.disk_bytes)
-        sized = size(measured, request, None if cluster is None else cluster.hardware)
-        found.append(Example(name, request, tuple(sized)))
     return found
+
+
+def examples_notes(examples: Sequence[Example]) -> list[str]:
+    """What must be known to read the table of some examples, as sentences: the workers measured, and the scale."""
+    blocks = [one.block for example in examples if example.answer is not None for one in example.answer.sized]
+    limited = any(block.operations_limited for block in blocks)
+    counts = [f"Throughput is at {counts_words(block.measured_workers for block in blocks)}."] if blocks else []
+    return counts + scale_caveats((block.scale for block in blocks), operations_limited=limited)
 
 
 def examples_table(examples: Sequence[Example], currency: str) -> pd.DataFrame:
@@ -146,12 +222,14 @@ def examples_table(examples: Sequence[Example], currency: str) -> pd.DataFrame:
     """
     rows = []
     for example in examples:
-        if example.request is None:
+        if example.answer is None:
             rows.append(_blank(currency) | {"request": example.name, "layout": "not measured"})
             continue
-        request = example.request
-        rows.extend(_blank(currency) | _example_row(example.name, request, one, currency) for one in example.sized)
-    return pd.DataFrame(rows) if any(example.request is not None for example in examples) else pd.DataFrame()
+        request = example.answer.request
+        rows.extend(
+            _blank(currency) | _example_row(example.name, request, one, currency) for one in example.answer.sized
+        )
+    return pd.DataFrame(rows) if any(example.answer is not None for example in examples) else pd.DataFrame()
 
 
 def _blank(currency: str) -> dict[str, str]:
@@ -163,17 +241,13 @@ def _example_row(name: str, request: Request, one: Sizing, currency: str) -> dic
     layout = f"{one.block.series} ({one.block.server or 'unnamed'})"
     if not one.possible:
         return {"request": name, "layout": layout, "decided by": f"not possible: {one.problem}"}
-    files = request.quantity == "files_per_s"
-    factor, unit = (1.0, "files/s") if files else (1e-9, "GB/s")
-    low, high = one.rate_low, one.rate_high
-    interval = f"{short_number(low * factor)} to {short_number(high * factor)}" if low == low else "insufficient n"
     return {
         "request": name,
         "layout": layout,
         "servers": str(one.servers),
         "decided by": ", ".join(one.binding),
-        "throughput": f"{short_number(one.rate_mean * factor)} {unit}",
-        "95 % interval": interval,
+        "throughput": rate_text(request.quantity, one.rate_mean),
+        "95 % interval": rate_interval(request.quantity, one.rate_mean, one.rate_low, one.rate_high),
         "usable TB": "" if math.isnan(one.usable) else f"{one.usable / 1e12:,.0f}",
         "one server is": f"{100 * one.fault_domain:.3g} %",
         f"cost, {currency}": "" if one.cost is None else f"{one.cost:,.0f}",

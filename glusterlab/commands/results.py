@@ -160,6 +160,7 @@ class SchemaKind(StrEnum):
     cluster = "cluster"
     campaign = "campaign"
     imports = "import"
+    prices = "prices"
 
 
 @app.command(
@@ -169,7 +170,7 @@ class SchemaKind(StrEnum):
     )
 )
 def schema(kind: Annotated[SchemaKind, typer.Argument(help="Of which file.")]) -> None:
-    """JSON Schema of cluster.yaml, campaign.yaml or the mapping.yaml of an import, for editors."""
+    """JSON Schema of cluster.yaml, campaign.yaml, prices.yaml or the mapping.yaml of an import, for editors."""
     from glusterlab.report.terminal import emit_json
     from glusterlab.spec import json_schema
 

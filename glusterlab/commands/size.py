@@ -107,7 +107,11 @@ def size(
     ] = None,
     disk_size: Annotated[
         str | None,
-        typer.Option("--disk-size", metavar="SIZE", help="Of a data disk; default: of the price list, of the cluster."),
+        typer.Option(
+            "--disk-size",
+            metavar="SIZE",
+            help="Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
+        ),
     ] = None,
     fill_limit: Annotated[
         str | None, typer.Option("--fill-limit", metavar="SHARE", help="How full the pool may get; default: 80%.")
@@ -123,13 +127,13 @@ def size(
     ] = By.LOWER,
     json: JsonOption = False,
 ) -> None:
-    """Which layouts on how many servers do a workload: by what was measured, with cost and the limit that decides."""
+    """Which layouts on how many servers do a workload, with cost and the limit that decides: by what was measured.
+
+    Results of the native client count, as in the figures of price and performance.
+    """
     from glusterlab import tables
-    from glusterlab.analysis.blocks import blocks
-    from glusterlab.analysis.series import select
-    from glusterlab.analysis.sizing import size as size_all
-    from glusterlab.report.size import Answer, show_size
-    from glusterlab.sizerequest import Wishes, build_request, parse_wishes
+    from glusterlab.report.size import show_size
+    from glusterlab.sizerequest import Wishes, answer_demand, parse_wishes
     from glusterlab.spec.load import load_cluster
 
     wishes = Wishes(
@@ -149,15 +153,6 @@ def size(
     price_list = _prices(prices, raw)
     samples = tables.load(raw).samples
     cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
-    request = build_request(demand, samples)
-    rows = select(
-        samples,
-        tool=request.tool,
-        nominal_file_size_bytes=request.nominal_file_size_bytes,
-        operations=(request.operation,),
-    )
-    found = blocks(rows, request.quantity, prices=price_list, cluster=cluster, disk_bytes=demand.disk_bytes)
-    sized = size_all(found, request, None if cluster is None else cluster.hardware)
-    answer = Answer(campaign=raw, request=request, sized=sized, prices=price_list, disk_bytes=demand.disk_bytes)
-    show_size(answer, as_json=json)
-    raise typer.Exit(0 if any(one.possible for one in sized) else 1)
+    answer = answer_demand(demand, samples, prices=price_list, cluster=cluster)
+    show_size(answer, raw, as_json=json)
+    raise typer.Exit(0 if any(one.possible for one in answer.sized) else 1)

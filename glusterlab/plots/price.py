@@ -10,8 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from glusterlab.analysis.blocks import counts_words, worker_counts
 from glusterlab.analysis.reading import worker_count
 from glusterlab.analysis.series import operation_rank
+from glusterlab.plots.per_disk import RISING
 from glusterlab.plots.style import (
     GREY,
     INK,
@@ -22,10 +24,13 @@ from glusterlab.plots.style import (
     new_figure,
     row_style,
 )
+from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.36, 0.30
 PANEL_HEIGHT_IN = 2.45
 TICKS = (0.5, 0.7, 1.0, 1.4, 2.0)
+LABELLED_RINGS = 2
+"""So many rings of a panel tell their factor: those nearest to 1. `crossing_sentences` tells of all."""
 
 
 def _named(row: pd.Series) -> str:
@@ -39,8 +44,10 @@ def _factors(row: pd.Series, *, equal_capacity: bool) -> str:
     else:
         cost = float(row["cost_per_usable_relative"] if equal_capacity else row["pool_cost"] / row["reference_cost"])
         relative = float(row["relative"])
-        told = f"{relative:.2f} = {relative * cost:.2f} / {cost:.2f}"
-    return f"{told}, {worker_count(int(row['workers']))}"
+        told = short_number(relative)
+        factors = f" = {short_number(relative * cost)} / {short_number(cost)}"
+        told += ", capacity not known" if np.isnan(cost) else factors
+    return f"{told}, {worker_count(int(row['workers']))}" + f" {RISING}" * bool(row["still_rising"])
 
 
 def draw_per_cost(axes: Axes, rows: pd.DataFrame, *, equal_capacity: bool) -> None:
@@ -106,11 +113,13 @@ def per_cost_figure(
     operations = sorted(drawn["operation"].astype(str).unique(), key=operation_rank)
     bars = [int((drawn["operation"].astype(str) == operation).sum()) for operation in operations]
     others = drawn[drawn["series"] != drawn["reference"]].rename(columns={"low": "_", "relative_low": "low"})
-    intervals = interval_words(others).replace("(t)", "of the ratio") if len(others) else "none, nothing to compare"
+    intervals = interval_words(others, "of the ratio") if len(others) else "none, nothing to compare"
     pools = "of equal usable capacity" if equal_capacity else "as measured"
     subtitle = [
         f"Ratio to {drawn['reference'].iloc[0]}. Line: {intervals}; a price is exact and adds none.",
-        f"Beside a bar: ratio = {what} / cost of pools {pools}, both relative; and the best number of workers.",
+        f"Beside a bar: ratio = {what} / cost of pools {pools}, both relative; and the number of workers.",
+        f"At {counts_words(map(worker_counts, drawn['measured_workers']))}.",
+        *rising_words(drawn),
         notice,
     ]
     ends = drawn[["relative", "relative_high"]].to_numpy(dtype=float)
@@ -132,8 +141,17 @@ def per_cost_figure(
     return figure
 
 
+def rising_words(table: pd.DataFrame) -> list[str]:
+    """What the arrow behind a number of workers says, where there is one."""
+    if not table["still_rising"].astype(bool).any():
+        return []
+    return [f"{RISING}: it still rose at the most workers that were measured, so that this layout may do more."]
+
+
 def draw_sensitivity(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) -> None:
     """One line per layout over the factor of a price, the interval at factor 1, and rings where two lines cross.
+
+    Its mark stands at both ends of a line, too, so that lines can be told apart without colour.
 
     Parameters
     ----------
@@ -147,12 +165,21 @@ def draw_sensitivity(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) ->
     for n, name in enumerate(series):
         line = rows[rows["series"] == name].sort_values("factor")
         style = row_style(line.iloc[0])
-        axes.plot(line["factor"], line["relative"], color=style.colour)
+        axes.plot(
+            line["factor"],
+            line["relative"],
+            color=style.colour,
+            marker=style.marker,
+            markevery=[0, len(line) - 1],
+            markersize=4.5,
+            clip_on=False,
+        )
         now = line[line["factor"] == 1.0]
         at = 2 ** ((n - (len(series) - 1) / 2) * 0.045)
         axes.vlines([at] * len(now), now["relative_low"], now["relative_high"], color=style.colour, linewidth=1.1)
         axes.plot([at] * len(now), now["relative"], style.marker, color=style.colour, markersize=4)
-    for _, crossing in crossings.iterrows():
+    nearest = crossings.assign(_far=np.log(crossings["factor"].astype(float)).abs()).sort_values("_far")
+    for place, (_, crossing) in enumerate(nearest.iterrows()):
         axes.plot(
             [crossing["factor"]],
             [crossing["relative"]],
@@ -163,17 +190,19 @@ def draw_sensitivity(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) ->
             markeredgewidth=1.0,
             zorder=4,
         )
-        axes.annotate(
-            f"× {crossing['factor']:.2f}",
-            (crossing["factor"], crossing["relative"]),
-            xytext=(0, 6),
-            textcoords="offset points",
-            ha="center",
-            va="bottom",
-            fontsize=7,
-            zorder=5,
-            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
-        )
+        if place < LABELLED_RINGS:
+            axes.annotate(
+                f"× {crossing['factor']:.2f}",
+                (crossing["factor"], crossing["relative"]),
+                # the nearest above its ring and the next below, so that they do not meet
+                xytext=(0, -6 if place else 6),
+                textcoords="offset points",
+                ha="center",
+                va="top" if place else "bottom",
+                fontsize=7,
+                zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
+            )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_locator(FixedLocator(list(TICKS)))
     axes.xaxis.set_minor_locator(NullLocator())
@@ -213,9 +242,10 @@ def sensitivity_figure(
     operations = sorted(moved["operation"].astype(str).unique(), key=operation_rank)
     columns = list(moves) or list(dict.fromkeys(moved["move"]))
     first = measured["reference"].iloc[0]
-    rings = "Ring: two layouts change places" if len(crossings) else "None change places"
+    rings = f"Ring: two layouts change places; the {LABELLED_RINGS} nearest to 1 of a panel have their factor."
     subtitle = [
-        f"Ratio to {first} at the same prices. {rings}. Bars at 1: {interval_words(measured).replace('(t)', 'of it')}.",
+        f"Ratio to {first} at the same prices. Bars at 1: {interval_words(measured, 'of it')}.",
+        rings if len(crossings) else "None change places.",
         notice,
     ]
     with house_style():

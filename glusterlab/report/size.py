@@ -4,46 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from glusterlab.analysis.blocks import READ_SHARE, WRITE_SHARE
+from glusterlab.analysis.blocks import ACCESS, RULE_OF_THUMB, counts_words, guess_sentence
+from glusterlab.analysis.capacity import MAX_FAULT_DOMAIN, RECOMMENDED_POOL, fault_domain
 from glusterlab.analysis.sizing import Request, Sizing
+from glusterlab.analysis.sizingreading import rate_interval, rate_text, scale_caveats
 from glusterlab.report.terminal import SCHEMA_VERSION, emit_json, show_table
+from glusterlab.sizerequest import Answer
 from glusterlab.units import format_size, short_number
-
-if TYPE_CHECKING:
-    from glusterlab.spec.prices import PriceList
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a request came to.
-
-    Attributes
-    ----------
-    campaign : pathlib.Path
-    request : Request
-    sized : list of Sizing
-    prices : PriceList or None
-    disk_bytes : float or None
-        Of a data disk, where the command line names it.
-    """
-
-    campaign: Path
-    request: Request
-    sized: list[Sizing]
-    prices: PriceList | None
-    disk_bytes: float | None
-
-
-def _rate(request: Request, rate: float) -> str:
-    if request.quantity == "files_per_s":
-        return f"{short_number(rate)} files/s"
-    return f"{short_number(rate / 1e9)} GB/s" if rate >= 1e9 else f"{short_number(rate / 1e6)} MB/s"
 
 
 def _percent(share: float) -> str:
@@ -58,21 +30,21 @@ def asked(request: Request) -> str:
     """The request in words."""
     parts = []
     if request.rate is not None:
-        parts.append(_rate(request, request.rate))
+        parts.append(rate_text(request.quantity, request.rate))
     if request.capacity is not None and request.final_capacity is not None:
         text = f"{request.capacity / 1e12:,.6g} TB"
         if request.growth and request.years:
             text += f" growing by {_percent(request.growth)} a year for {request.years:g} years: "
             text += _terabytes(request.final_capacity)
         parts.append(text)
-    return f"{request.operation} of files of {format_size(request.nominal_file_size_bytes)}: {', '.join(parts)}"
+    size = format_size(request.nominal_file_size_bytes)
+    return f"{request.operation} of files of {size}, {ACCESS} client: {', '.join(parts)}"
 
 
-def _interval(request: Request, one: Sizing) -> str:
-    mean = _rate(request, one.rate_mean)
-    if math.isnan(one.rate_low):
-        return f"{mean}, insufficient n"
-    return f"{mean} ({_rate(request, one.rate_low).split()[0]} to {_rate(request, one.rate_high).split()[0]})"
+def _interval(request: Request, mean: float, low: float, high: float) -> str:
+    interval = rate_interval(request.quantity, mean, low, high)
+    told = rate_text(request.quantity, mean)
+    return f"{told}, {interval}" if math.isnan(low) else f"{told} ({interval})"
 
 
 def _thumb(request: Request, one: Sizing) -> str:
@@ -80,51 +52,71 @@ def _thumb(request: Request, one: Sizing) -> str:
     if one.thumb_rate is None:
         return "none"
     measured = (one.block.low if request.by == "lower" else one.block.mean) / one.block.servers
-    ratio = f"× {short_number(one.thumb_rate / measured)}" if measured > 0 else _rate(request, one.thumb_rate)
+    if measured > 0:
+        ratio = f"× {short_number(one.thumb_rate / measured)}"
+    else:
+        ratio = rate_text(request.quantity, one.thumb_rate)
     return ratio if one.thumb_servers is None else f"{one.thumb_servers} ({ratio})"
 
 
 def notes(answer: Answer) -> list[str]:
     """What must be known to read the table: assumptions, limits, the scale."""
-    request, sized = answer.request, answer.sized
-    found = []
-    if request.rate is not None:
-        low = "the lower end of the 95 % interval" if request.by == "lower" else "the mean"
-        found.append(f"Throughput is sized by {low} of what was measured, at each layout's best number of workers.")
-    pools = sorted({one.block.servers for one in sized})
-    found.append(
-        "Throughput, capacity and cost are taken to grow in proportion to the servers, and clients with them. That is "
-        f"an assumption: measured were {' and '.join(map(str, pools))} servers."
-    )
-    scales = sorted({one.block.scale for one in sized if one.block.scale != 1})
-    if scales:
-        text = ", ".join(f"{scale:g}" for scale in scales)
-        found.append(f"A scale model: what was measured is multiplied by its scale ({text}).")
-    found.append(
-        f"Limits: a pool is filled to {_percent(request.fill_limit)} (an assumption); one server stays below "
-        f"{_percent(request.max_fault_domain)} of the pool; at least 4 servers for replicated volumes and 6 for "
-        "dispersed ones (the guide's recommendations)."
-    )
-    rising = [one.block.series for one in sized if one.block.still_rising]
-    if rising:
-        found.append(f"Still rising at the most workers measured, so that they may do more: {'; '.join(rising)}.")
-    if any(one.thumb_rate is not None for one in sized):
-        found.append(
-            "Rule of thumb: servers by it, and its throughput of a server over the one sized by. Writes = slowest of "
-            f"network and disks / replicas × {WRITE_SHARE:g}, reads = slowest × {READ_SHARE:g} (Red Hat Summit 2017); "
-            "for dispersed volumes (k+m)/k stands for the replicas, which is this project's reading."
-        )
+    found = list(_measured_notes(answer))
+    found.append(_limits_note(answer.request))
+    if any(one.thumb_rate is not None for one in answer.sized):
+        words = "servers by it, and its throughput of a server over the one sized by"
+        found.append(f"Rule of thumb: {words}; {RULE_OF_THUMB}.")
     shares = [
         f"{one.block.series} {_percent(one.block.mean / one.block.servers / one.bound_rate)}"
-        for one in sized
+        for one in answer.sized
         if one.bound_rate is not None
     ]
     if shares:
         found.append(f"Measured share of what a server's link and disks allow, by the means: {'; '.join(shares)}.")
     found.extend(_money_notes(answer))
-    for one in sized:
+    for one in answer.sized:
         found.extend(f"{one.block.series}: {sentence}." for sentence in one.advice)
     return found
+
+
+def _measured_notes(answer: Answer) -> Iterable[str]:
+    request, sized = answer.request, answer.sized
+    blocks = [one.block for one in sized]
+    if not blocks:
+        return
+    at = counts_words(block.measured_workers for block in blocks)
+    if request.rate is None:
+        yield f"Throughput is what was measured, by the {ACCESS} client, at {at}."
+    else:
+        low = "the lower end of the 95 % interval" if request.by == "lower" else "the mean"
+        yield f"Throughput is sized by {low} of what was measured, by the {ACCESS} client, at {at}."
+    pools = " and ".join(map(str, sorted({block.servers for block in blocks})))
+    yield (
+        "Throughput, capacity and cost are taken to grow in proportion to the servers, and clients with them. That is "
+        f"an assumption: measured were {pools} servers."
+    )
+    yield "Per disk: of all disks of the pool, whatever the protection."
+    limited = any(block.operations_limited for block in blocks)
+    yield from scale_caveats((block.scale for block in blocks), operations_limited=limited)
+    rising = [block.series for block in blocks if block.still_rising]
+    if rising:
+        yield f"Still rising at the most workers measured, so that they may do more: {'; '.join(rising)}."
+
+
+def _limits_note(request: Request) -> str:
+    fewest = RECOMMENDED_POOL["replicate"]
+    note = (
+        f"Limits: a pool is filled to {_percent(request.fill_limit)} (an assumption); one server stays below "
+        f"{_percent(request.max_fault_domain)} of the pool; at least {fewest} servers for replicated volumes and "
+        f"{RECOMMENDED_POOL['disperse']} for dispersed ones (the guide's recommendations)."
+    )
+    if request.max_fault_domain > fault_domain(fewest):
+        return note
+    larger = f"--max-fault-domain {100 * fault_domain(fewest) + 1:.0f}%"
+    return (
+        f"{note} The guide says its {_percent(MAX_FAULT_DOMAIN)} of dense servers; here every server is held to the "
+        f"share above. A pool of {fewest} replicated servers, {_percent(fault_domain(fewest))} each, needs {larger}."
+    )
 
 
 def _money_notes(answer: Answer) -> Iterable[str]:
@@ -132,8 +124,11 @@ def _money_notes(answer: Answer) -> Iterable[str]:
         yield "No price list: no costs. Name one by --prices."
     else:
         yield answer.prices.sentence
-        if any(one.block.server_cost is None for one in answer.sized):
-            yield f"The price list has no price for some of the servers; it has {', '.join(answer.prices.servers)}."
+    for one in answer.sized:
+        if one.block.cost_problem:
+            yield f"{one.block.series}: cost unknown, {one.block.cost_problem}."
+        if one.block.guessed:
+            yield guess_sentence(one.block)
     disks = sorted({one.block.disk_bytes for one in answer.sized if one.block.disk_bytes is not None})
     if disks:
         source = "as named" if answer.disk_bytes is not None else "of the price list, or else of the measured cluster"
@@ -151,7 +146,8 @@ def _row(answer: Answer, one: Sizing) -> tuple[str, ...]:
         one.block.server or "unnamed",
         str(one.servers),
         ", ".join(one.binding),
-        _interval(request, one),
+        _interval(request, one.rate_mean, one.rate_low, one.rate_high),
+        _interval(request, *one.per_disk),
         _terabytes(one.usable),
         _terabytes(one.fillable),
         _percent(one.fault_domain),
@@ -161,27 +157,37 @@ def _row(answer: Answer, one: Sizing) -> tuple[str, ...]:
 
 
 COLUMNS = (
-    *("layout", "server", "servers", "decided by", "throughput (95 %)", "usable", "filled", "one server is"),
-    *("cost", "rule of thumb"),
+    *("layout", "server", "servers", "decided by", "throughput (95 %)", "per disk (95 %)", "usable", "fillable"),
+    *("one server is", "cost", "rule of thumb"),
 )
 
 
-def show_size(answer: Answer, *, as_json: bool) -> None:
-    """What a request came to: a table of layouts, what cannot do it and why, and what must be known."""
+def show_size(answer: Answer, campaign: Path, *, as_json: bool) -> None:
+    """What a request came to: a table of layouts, what cannot do it and why, and what must be known.
+
+    Parameters
+    ----------
+    answer : Answer
+    campaign : pathlib.Path
+        That was measured.
+    as_json : bool
+    """
     if as_json:
-        emit_json(_json(answer))
+        emit_json(_json(answer, campaign))
         return
     typer.echo(asked(answer.request))
     typer.echo("")
     possible = [one for one in answer.sized if one.possible]
     if possible:
         rows = [_row(answer, one) for one in possible]
-        show_table(COLUMNS, rows, right=("servers", "usable", "filled", "one server is", "cost"))
+        show_table(COLUMNS, rows, right=("servers", "usable", "fillable", "one server is", "cost"))
     else:
         typer.echo("No measured layout can be sized for this.")
     for one in answer.sized:
         if not one.possible:
             typer.echo(f"\nnot possible: {one.block.series}: {one.problem}")
+    for series in answer.left_out:
+        typer.echo(f"\nnot sized: {series}: its servers or disks are not known")
     typer.echo("")
     for note in notes(answer):
         typer.echo(f"- {note}")
@@ -191,13 +197,14 @@ def _number(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def _json(answer: Answer) -> dict[str, Any]:
+def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
     request = answer.request
     return {
         "schema_version": SCHEMA_VERSION,
-        "campaign": str(answer.campaign),
+        "campaign": str(campaign),
         "request": {
             "tool": request.tool,
+            "access": ACCESS,
             "operation": request.operation,
             "nominal_file_size_bytes": request.nominal_file_size_bytes,
             "quantity": request.quantity,
@@ -219,12 +226,14 @@ def _json(answer: Answer) -> dict[str, Any]:
             "example": answer.prices.example,
         },
         "layouts": [_layout_json(one) for one in answer.sized],
+        "left_out": list(answer.left_out),
         "notes": notes(answer),
     }
 
 
 def _layout_json(one: Sizing) -> dict[str, Any]:
     block = one.block
+    per_disk = dict(zip(("rate_per_disk_mean", "rate_per_disk_low", "rate_per_disk_high"), one.per_disk, strict=True))
     return {
         "layout": block.series,
         "type": block.type_,
@@ -239,9 +248,12 @@ def _layout_json(one: Sizing) -> dict[str, Any]:
         "rate_mean": _number(one.rate_mean),
         "rate_low": _number(one.rate_low),
         "rate_high": _number(one.rate_high),
+        **{name: _number(rate) for name, rate in per_disk.items()},
         "usable_bytes": _number(one.usable),
         "fillable_bytes": _number(one.fillable),
         "cost": one.cost,
+        "cost_problem": block.cost_problem,
+        "server_guessed": block.guessed,
         "fault_domain": _number(one.fault_domain),
         "advice": list(one.advice),
         "rule_of_thumb_per_server": one.thumb_rate,
@@ -251,8 +263,10 @@ def _layout_json(one: Sizing) -> dict[str, Any]:
             "servers": block.servers,
             "disks": block.disks,
             "workers": block.workers,
+            "workers_measured": list(block.measured_workers),
             "n": block.n,
             "scale": block.scale,
+            "operations_limited": block.operations_limited,
             "still_rising": block.still_rising,
             "full_size_mean": _number(block.mean),
             "full_size_low": _number(block.low),

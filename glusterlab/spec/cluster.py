@@ -149,6 +149,12 @@ class Hardware(SpecModel):
     notes: Text | None = None
 
 
+BackingKind = Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
+"""What bricks lie on."""
+
+RAID6_DISKS = 4
+"""Fewest disks of a RAID 6 array: two of them are parity."""
+
 MountOption = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*(=[A-Za-z0-9._:/-]+)?$", max_length=200)]
 
 
@@ -175,7 +181,7 @@ class Backing(SpecModel):
 
     bricks: tuple[HostPath, ...] = Field(min_length=1)
     disks_per_brick: Count = 1
-    kind: Literal["jbod", "raid6", "raid0", "raid10", "nvme"]
+    kind: BackingKind
     devices: (
         Annotated[
             Annotated[tuple[BlockDevice, ...], Tag("<list>")]
@@ -194,6 +200,16 @@ class Backing(SpecModel):
     server_model: Label | None = Field(
         default=None, description="the entry of server_models that a server with these disks is, or stands for"
     )
+
+    @model_validator(mode="after")
+    def _is_an_array(self) -> Backing:
+        if self.kind == "raid6" and self.disks_per_brick < RAID6_DISKS:
+            raise problem(
+                f"expected at least {RAID6_DISKS} disks in a RAID 6 array, found {self.disks_per_brick}: say how many "
+                "disks lie under one brick",
+                "disks_per_brick",
+            )
+        return self
 
     @model_validator(mode="after")
     def _devices_fit(self) -> Backing:

@@ -116,8 +116,8 @@ def _duration_text(seconds: float) -> str | float:
 UNIT_KEY = "x-unit"
 """Where a field type leaves the description of its unit for `schema.json_schema`."""
 
-_SIZE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kKMGT]i?B)?\s*$"
-_RATE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*([kMG]?bit/s|(B|[kKMGT]i?B)/s)\s*$"
+_SIZE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kKMGTP]i?B)?\s*$"
+_RATE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*([kMG]?bit/s|(B|[kKMGTP]i?B)/s)\s*$"
 _TIME_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h)?\s*$"
 
 
@@ -136,7 +136,7 @@ Size = Annotated[
     _unit(parse_size, "20 MiB"),
     PlainSerializer(format_size, return_type=str, when_used="json"),
     _schema(
-        "A size: a number with B, kB, MB, GB, TB (powers of 1,000) or KiB, MiB, GiB, TiB (powers of 1,024); "
+        "A size: a number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024); "
         "a bare number is bytes.",
         _SIZE_FORM,
         "20 MiB",

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
 from .fields import Label, Size, SpecModel, Text, describe, problem, suggest
 from .load import validate
@@ -21,7 +21,7 @@ from .load import validate
 MAX_PRICE = 1e9
 MAX_QUANTITY = 10_000
 
-EXAMPLE_NOTICE = "example prices, not quotes: put your own into a list of your own"
+EXAMPLE_NOTICE = "example prices, not quotes: use a list of your own"
 """What everything that shows a price says of a list that is marked as an example."""
 
 Group = Literal["disks", "server", "software", "network", "support"]
@@ -53,7 +53,19 @@ def _date(value: object) -> dt.date:
         raise ValueError(f"{form}, found {value!r}, a day that no calendar has") from None
 
 
-Amount = Annotated[float, BeforeValidator(_amount)]
+Amount = Annotated[
+    float,
+    BeforeValidator(_amount),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": MAX_PRICE},
+                {"type": "string", "pattern": _AMOUNT.pattern},
+            ],
+            "examples": [1200, "1200.50 USD"],
+        }
+    ),
+]
 Date = Annotated[dt.date, BeforeValidator(_date), PlainSerializer(str, return_type=str, when_used="json")]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 Part = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=80)]
@@ -208,6 +220,8 @@ class PriceList(SpecModel):
                         f"expected a price for each part, found none for {part!r}{suggest(part, known, listed=False)}",
                         *("servers", name, "parts", part),
                     )
+            if not self.cost(name).total > 0:
+                raise problem("expected a server that costs something, found a total of 0", "servers", name)
         return self
 
     def _check_lines(self) -> None:
@@ -236,7 +250,7 @@ class PriceList(SpecModel):
             The measured server's entry of server_models; empty where the cluster names none.
         disks_per_server : float
             Data disks of the measured server: where no model is named, the only server of this list with as many is
-            taken.
+            taken. That is a guess, which `glusterlab.analysis.blocks.Block.guessed` keeps.
 
         Returns
         -------
@@ -285,9 +299,12 @@ class PriceList(SpecModel):
 
     @property
     def notice(self) -> str:
-        """What is said beside every figure of this list: its name, currency and date, and that it is an example."""
-        told = f"prices: {self.name}, {self.currency} of {self.date}"
-        return f"{told}; {EXAMPLE_NOTICE}" if self.example else told
+        """What is said beside every figure of this list: name, currency, date, lines assumed, whether an example."""
+        lines = [*self.prices, *(line for line in self.per_server if line.included)]
+        assumed = sum(line.assumed for line in lines)
+        told = [f"prices: {self.name}, {self.currency} of {self.date}"]
+        told += [f"{assumed} of {len(lines)} lines assumed"] * bool(assumed) + [EXAMPLE_NOTICE] * self.example
+        return "; ".join(told)
 
     @property
     def sentence(self) -> str:

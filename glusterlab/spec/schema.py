@@ -10,22 +10,30 @@ from .campaign import Campaign
 from .cluster import Cluster
 from .fields import UNIT_KEY
 
-Kind = Literal["cluster", "campaign", "import"]
+Kind = Literal["cluster", "campaign", "import", "prices"]
 
 
 def json_schema(kind: Kind) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of ``cluster.yaml``, ``campaign.yaml`` or the ``mapping.yaml`` of an import.
+    """The JSON Schema (draft 2020-12) of a specification file.
+
+    These are ``cluster.yaml``, ``campaign.yaml``, the ``mapping.yaml`` of an import, and ``prices.yaml``.
 
     Editors that speak the YAML language server take it with a first line such as
     ``# yaml-language-server: $schema=campaign.schema.json``.
 
     Parameters
     ----------
-    kind : {"cluster", "campaign", "import"}
+    kind : {"cluster", "campaign", "import", "prices"}
     """
     from ..imports.mapping import Mapping
+    from .prices import PriceList
 
-    models: dict[Kind, type[BaseModel]] = {"cluster": Cluster, "campaign": Campaign, "import": Mapping}
+    models: dict[Kind, type[BaseModel]] = {
+        "cluster": Cluster,
+        "campaign": Campaign,
+        "import": Mapping,
+        "prices": PriceList,
+    }
     schema = models[kind].model_json_schema()
     if kind == "campaign":
         _name_tools(schema["$defs"])

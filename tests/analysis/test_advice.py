@@ -8,11 +8,12 @@ import pandas as pd
 import pytest
 
 from glusterlab import published
-from glusterlab.analysis.advice import COLUMNS, PURPOSES, advise
+from glusterlab.analysis.advice import COLUMNS, PURPOSES, WRITE_FLOOR, advise, rules_table
+from glusterlab.analysis.capacity import LARGEST_POOL, MAX_FAULT_DOMAIN
 from glusterlab.errors import DataError
 from glusterlab.spec.prices import PriceList, load_prices
 
-from ..guide_pools import LARGE, LAYOUTS, SPREAD, pools
+from ..guide_pools import LARGE, LAYOUTS, SERIES, SPREAD, pools
 
 PROJECT = Path(__file__).parents[2]
 SMALL = {
@@ -94,6 +95,76 @@ def test_layouts_that_are_alike_are_not_told_apart(prices: PriceList, table1: pd
     assert found["verdict"] == "not told apart"
     assert found["derived"] == "standard servers, dispersed, JBOD"
     assert "which holds 1" in str(found["why"])
+
+
+def test_a_published_layout_that_is_best_by_less_than_the_scatter_is_not_told_apart(
+    prices: PriceList, table1: pd.DataFrame
+) -> None:
+    """Neither side is favoured: the published replicated pool is 1 % ahead, and the interval holds 1."""
+    near = {"write": {"replicate": 81e6, "disperse": 80e6}, "read": {"replicate": 101e6, "disperse": 100e6}}
+    found = cells(advise(campaign(near), table1, prices))["Large-file Performance", "SMALL"]
+    assert found["derived"] == "standard servers, replicated, RAID 6"
+    assert found["verdict"] == "not told apart"
+    assert "which holds 1" in str(found["why"])
+    clear = {"write": {"replicate": 95e6, "disperse": 80e6}, "read": {"replicate": 115e6, "disperse": 100e6}}
+    assert cells(advise(campaign(clear), table1, prices))["Large-file Performance", "SMALL"]["verdict"] == "agree"
+
+
+def test_every_rival_must_be_worse_for_a_cell_to_agree(prices: PriceList, table1: pd.DataFrame) -> None:
+    """The nearest rival is clearly worse; one behind it scatters so widely that it may be as good."""
+    steady = {"write": {"replicate": 80e6, "disperse": 72e6}, "read": {"replicate": 100e6, "disperse": 90e6}}
+    wild = {operation: {"disperse-raid6": values["replicate"]} for operation, values in steady.items()}
+    large = pd.concat([pools(steady), pools(wild, spread=(0.4, 0.8, 1.2))], ignore_index=True)
+    found = cells(advise(large, table1, prices))["Large-file Performance", "SMALL"]
+    assert found["derived"] == "standard servers, replicated, RAID 6"
+    assert found["verdict"] == "not told apart"
+    assert str(found["why"]).endswith(f"; not apart from {SERIES['disperse-raid6']}")
+
+
+def unsteady(spread: tuple[float, ...]) -> pd.DataFrame:
+    """Writes: the cheapest archive (standard, dispersed) does just above half of the best, and scatters."""
+    fast = pools({"write": {"replicate": 80e6, "disperse-raid6": 80e6}})
+    return pd.concat([fast, pools({"write": {"disperse": 43e6}}, spread=spread)], ignore_index=True)
+
+
+def test_an_archive_whose_floor_is_not_settled_is_not_told_apart(prices: PriceList, table1: pd.DataFrame) -> None:
+    found = cells(advise(unsteady((0.8, 1.0, 1.2)), table1, prices))["Large-file Archive", "SMALL"]
+    assert found["derived"] == "standard servers, dispersed, JBOD"
+    assert found["verdict"] == "not told apart"
+    assert str(found["why"]).endswith(f"the interval holds the floor: {SERIES['disperse']}")
+    steady = cells(advise(unsteady((0.995, 1.0, 1.005)), table1, prices))["Large-file Archive", "SMALL"]
+    assert steady["verdict"] == "agree"
+    assert "holds the floor" not in str(steady["why"])
+
+
+def test_a_floor_that_is_not_settled_matters_only_where_it_changes_the_answer(
+    prices: PriceList, table1: pd.DataFrame
+) -> None:
+    """The unsteady layout is dearer than the published one, which surely takes its writes."""
+    samples = pd.concat(
+        [pools({"write": {"disperse": 80e6}}), pools({"write": {"replicate": 43e6}}, spread=(0.8, 1.0, 1.2))],
+        ignore_index=True,
+    )
+    found = cells(advise(samples, table1, prices))["Large-file Archive", "SMALL"]
+    assert found["verdict"] == "agree"
+    assert "the interval holds the floor" in str(found["why"])
+
+
+def test_a_published_archive_without_a_legal_pool_says_so(prices: PriceList, table1: pd.DataFrame) -> None:
+    small = table1[table1["category"].str.contains("Archive")].assign(servers="dense")
+    found = advise(campaign(), small, prices).to_dict("records")[0]
+    # 250 TB need less than 1 PB of raw disks
+    assert found["verdict"] == "differ"
+    assert "the published layout makes no legal pool of this size" in str(found["why"])
+
+
+def test_the_rules_are_those_of_the_code() -> None:
+    table = rules_table()
+    rules = dict(zip(table["of"], table["rule"], strict=True))
+    assert {purpose.category for purpose in PURPOSES} <= set(rules)
+    assert f"below {100 * MAX_FAULT_DOMAIN:g} %" in rules["pool"]
+    assert f"no more than {LARGEST_POOL}" in rules["pool"]
+    assert f"at least {WRITE_FLOOR:g} of the best's" in rules["Large-file Archive (write mostly)"]
 
 
 def test_a_slow_writer_is_no_archive(prices: PriceList, table1: pd.DataFrame) -> None:

@@ -8,14 +8,21 @@ from hypothesis import strategies as st
 
 from glusterlab.analysis.capacity import (
     MAX_FAULT_DOMAIN,
+    RECOMMENDED_POOL,
     broken,
     capacity_table,
     check_pool,
+    dense_rule,
     fault_domain,
     guide_layouts,
+    layouts_of,
     pool_capacity,
     stated_capacities,
+    unknown_capacity,
 )
+from glusterlab.errors import DataError
+
+from ..guide_pools import pools
 
 TB = 10**12
 
@@ -50,13 +57,12 @@ def test_figure_3_has_108_tb_more() -> None:
         ("disperse", "2x(4+2)", "raid6", 12, 5 / 9, 2 / 12 + 10 / 36, 0.0),
         ("disperse", "24x(4+2)", "raid0", 1, 2 / 3, 1 / 3, 0.0),
         ("disperse", "1x(8+3)", "nvme", 1, 8 / 11, 3 / 11, 0.0),
-        ("other", "1", "gpfs", 1, 1.0, 0.0, 0.0),
     ],
 )
 def test_shares_of_known_layouts(
     type_: str, geometry: str, kind: str, disks: int, usable: float, parity: float, replica: float
 ) -> None:
-    found = pool_capacity(1.0, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)  # type: ignore[arg-type]
+    found = pool_capacity(1.0, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)
     assert (found.usable, found.parity, found.replica) == pytest.approx((usable, parity, replica))
     assert found.usable_share == pytest.approx(usable)
 
@@ -78,12 +84,12 @@ def test_parts_add_up_and_usable_is_never_more_than_raw(
     if data > redundancy:
         layouts.append(("disperse", f"{subvolumes}x({data}+{redundancy})"))
     for type_, geometry in layouts:
-        found = pool_capacity(raw, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)  # type: ignore[arg-type]
+        found = pool_capacity(raw, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)
         assert 0 < found.usable <= raw
         assert found.parity >= 0
         assert found.replica >= -1e-9 * raw
         assert found.usable + found.parity + found.replica == pytest.approx(raw)
-        double = pool_capacity(2 * raw, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)  # type: ignore[arg-type]
+        double = pool_capacity(2 * raw, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)
         assert double.usable == pytest.approx(2 * found.usable)
 
 
@@ -92,13 +98,37 @@ def test_parts_add_up_and_usable_is_never_more_than_raw(
     [
         (0.0, "3x2", "jbod", 1, "raw bytes above 0"),
         (float("nan"), "3x2", "jbod", 1, "raw bytes above 0"),
-        (1.0, "3x2", "raid6", 3, "at least 4 disks"),
         (1.0, "12x(4+2)", "jbod", 1, "expected a geometry such as '3x2'"),
     ],
 )
 def test_what_is_no_layout_is_refused(raw: float, geometry: str, kind: str, disks: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pool_capacity(raw, type_="replicate", geometry=geometry, kind=kind, disks_per_brick=disks)
+
+
+@pytest.mark.parametrize(
+    ("type_", "geometry", "kind", "disks", "reason"),
+    [
+        ("replicate", "3x2", "raid6", 3, "expected RAID 6 arrays of at least 4 disks, found 3"),
+        ("replicate", "3x2", "raid5", 12, "found 'raid5'"),
+        ("replicate", "3x2", "my-disks", 1, "found 'my-disks'"),
+        ("other", "1", "gpfs", 1, "expected a GlusterFS volume"),
+        ("other", "1", "jbod", 1, "expected a GlusterFS volume"),
+    ],
+)
+def test_the_capacity_of_what_is_not_known_is_not_all_of_it(
+    type_: str, geometry: str, kind: str, disks: int, reason: str
+) -> None:
+    assert reason in unknown_capacity(type_, kind, disks)
+    with pytest.raises(DataError, match=f"is not known: .*{reason}"):
+        pool_capacity(1.0, type_=type_, geometry=geometry, kind=kind, disks_per_brick=disks)
+
+
+def test_layouts_of_unknown_capacity_are_left_out_of_the_table() -> None:
+    some = pools({"write": {"replicate": 44e6, "disperse": 80e6}})
+    assert layouts_of(some)["type"].tolist() == ["replicate", "disperse"]
+    strange = some.assign(kind=[kind.replace("raid6", "raid5") for kind in some["kind"]])
+    assert layouts_of(strange)["type"].tolist() == ["disperse"]
 
 
 @pytest.mark.parametrize(
@@ -136,5 +166,17 @@ def test_the_limit_is_one_that_a_server_stays_below() -> None:
 
 def test_what_the_guide_states_on_capacity() -> None:
     table = stated_capacities()
-    assert table["result"].tolist() == ["108 TB", "60 %", "576 TB, or 524 TiB", "864 TB"]
-    assert table["follows"].str.startswith("yes").tolist() == [True, True, False, False]
+    assert table["result"].tolist() == ["108 TB", "60 %", "576 TB, or 524 TiB", "864 TB", "25 %"]
+    assert table["follows"].str.startswith("yes").tolist() == [True, True, False, False, False]
+    # the guide's own recommended minimum does not keep the share that it names in the same section
+    assert rules("replicate", RECOMMENDED_POOL["replicate"]) == ["fault-domain"]
+    assert rules("replicate", RECOMMENDED_POOL["replicate"], limit=0.26) == []
+
+
+def test_the_rule_on_dense_servers_has_one_reading() -> None:
+    assert dense_rule(12, 1.0) is None
+    for raw, kept in ((1e15, False), (1.001e15, True)):
+        finding = dense_rule(24, raw)
+        assert finding is not None
+        assert finding.ok == kept
+        assert finding in check_pool("disperse", 6, disks_per_server=24, raw=raw)

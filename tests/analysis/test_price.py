@@ -16,9 +16,9 @@ from glusterlab.analysis.price import (
     cost_table,
     crossings,
     priced,
+    pricing_notes,
     relative_per_cost,
     sensitivity,
-    unpriced,
 )
 from glusterlab.spec.prices import PriceList, load_prices
 
@@ -153,14 +153,44 @@ def test_servers_that_the_list_lacks_are_named(prices: PriceList) -> None:
     other = samples.assign(server_model=["ultra" if disks == 144 else "" for disks in samples["disks"]])
     found = priced(other, RATE, prices)
     assert found["server"].tolist() == ["standard"]
-    assert unpriced(other, prices) == [
-        f"{SERIES['disperse-dense']}: not priced, the list has no server 'ultra' (standard, dense)."
-    ]
-    assert unpriced(samples, prices) == []
+    missing, guessed = pricing_notes(other, RATE, prices)
+    assert missing == f"{SERIES['disperse-dense']}: not priced, the list has no server 'ultra' (standard, dense)."
+    # the cluster names no model: the price is that of the list's only server with as many disks
+    assert guessed.startswith(f"{SERIES['replicate']}: matched by number of disks")
+    assert "'standard'" in guessed
+    assert pricing_notes(samples, RATE, prices) == []
     unknown = samples.assign(servers=0)
     assert priced(unknown, RATE, prices).empty
-    assert all("not known" in sentence for sentence in unpriced(unknown, prices))
-    assert len(unpriced(unknown, prices)) == 2
+    assert all("not known" in sentence for sentence in pricing_notes(unknown, RATE, prices))
+    assert len(pricing_notes(unknown, RATE, prices)) == 2
+
+
+def test_a_layout_of_unknown_capacity_has_a_cost_and_no_cost_per_tb(prices: PriceList) -> None:
+    samples = chosen(pools({"write": {"replicate": 44e6, "disperse": 46e6}}).assign(kind="raid5"))
+    found = relative_per_cost(priced(samples, RATE, prices))
+    assert found["pool_cost"].tolist() == [6 * 16_670.0] * 2
+    assert found[["usable_bytes", "cost_per_usable_tb", "cost_per_usable_relative"]].isna().all().all()
+    assert math.isnan(found["per_usable"].iloc[1])
+    assert found["relative"].tolist() == [1.0, pytest.approx(46 / 44)]
+    assert all("its capacity is not known" in sentence for sentence in pricing_notes(samples, RATE, prices))
+    assert len(pricing_notes(samples, RATE, prices)) == 2
+
+
+def test_a_ratio_has_the_smaller_number_of_samples(prices: PriceList) -> None:
+    both = pd.concat(
+        [pools({"write": {"replicate": 44e6}}, spread=(0.9, 1.1)), pools({"write": {"disperse": 80e6}})],
+        ignore_index=True,
+    )
+    found = relative_per_cost(priced(chosen(both), RATE, prices)).set_index("series")
+    assert found["n"].to_dict() == {SERIES["replicate"]: 2, SERIES["disperse"]: 3}
+    assert found["relative_n"].to_dict() == {SERIES["replicate"]: 2, SERIES["disperse"]: 2}
+    assert math.isnan(found["relative_low"][SERIES["disperse"]])
+
+
+def test_measured_worker_counts_and_rising_curves_are_kept(prices: PriceList) -> None:
+    curve = [pools({"write": {"replicate": value}}, workers=count) for count, value in ((1, 5e6), (12, 40e6))]
+    found = priced(chosen(pd.concat(curve, ignore_index=True)), RATE, prices)
+    assert found[["workers", "measured_workers", "still_rising"]].to_numpy().tolist() == [[12, "1;12", True]]
 
 
 def test_nothing_measured_gives_empty_tables(prices: PriceList) -> None:
@@ -171,7 +201,7 @@ def test_nothing_measured_gives_empty_tables(prices: PriceList) -> None:
     assert cost_table(table).empty
     assert sensitivity(table, prices, [1.0]).empty
     assert crossings(table, prices).empty
-    assert unpriced(nothing, prices) == []
+    assert pricing_notes(nothing, RATE, prices) == []
 
 
 def test_sensitivity_at_factor_one_is_the_ratio_itself(table: pd.DataFrame, prices: PriceList) -> None:

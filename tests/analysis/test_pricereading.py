@@ -15,13 +15,24 @@ from glusterlab.analysis.price import cost_table, crossings, price_factors, pric
 from glusterlab.analysis.pricereading import (
     bill_table,
     crossing_sentences,
+    fixed_order,
     implied_by_guide,
+    missing_server,
     price_sentences,
     readable_costs,
     relative_table,
     server_costs,
 )
-from glusterlab.analysis.sizingreading import examples_table, findings_table, size_examples, verdict_sentences
+from glusterlab.analysis.sizingreading import (
+    examples_notes,
+    examples_table,
+    findings_table,
+    rate_interval,
+    rate_text,
+    scale_caveats,
+    size_examples,
+    verdict_sentences,
+)
 from glusterlab.errors import UsageError
 from glusterlab.sizerequest import Wishes
 from glusterlab.spec.prices import PriceList, load_prices
@@ -65,6 +76,25 @@ def test_a_bill_of_another_list_names_what_differs(prices: PriceList) -> None:
     assert shown.loc["HDD", "price from"].endswith("the price list has 10 of them")
     assert shown.loc["HDD", "quantity"] == 12
     assert shown.loc["HDD", "amount"] == 3000
+
+
+def test_a_list_without_the_guides_servers_has_no_bill_and_all_the_rest(prices: PriceList) -> None:
+    mine = prices.model_copy(update={"name": "shop", "servers": {"box": prices.servers["standard"]}})
+    for number, server in ((3, "standard"), (4, "dense")):
+        assert bill_table(published.load_table(STUDY, number), mine, server).empty
+        assert missing_server(mine, server) == f"The price list shop has no server {server!r}; it has box."
+    samples = chosen(pools()).assign(server_model="")
+    found = relative_per_cost(priced(samples[samples["disks"] == 72], RATE, mine))
+    assert set(found["server"]) == {"box"}
+    assert found["relative"].notna().all()
+    assert server_costs(mine)["total"].tolist() == [16_670]
+    assert implied_by_guide(mine).empty
+    assert crossing_sentences(crossings(found, mine), found)[0].startswith("All layouts are on one kind of server")
+
+
+def test_costs_and_ratios_have_names_of_their_own(table: pd.DataFrame) -> None:
+    assert {"pool cost, USD", "cost per usable TB, USD"} <= set(readable_costs(cost_table(table)))
+    assert "cost per usable TB, ratio" in relative_table(table)
 
 
 def test_costs_of_servers_add_up(prices: PriceList) -> None:
@@ -114,7 +144,7 @@ def test_an_interval_that_holds_1_is_not_told_apart(prices: PriceList) -> None:
 
 
 def test_crossings_in_words(table: pd.DataFrame, prices: PriceList) -> None:
-    sentences = crossing_sentences(crossings(table, prices), servers=2)
+    sentences = crossing_sentences(crossings(table, prices), table)
     assert any(
         sentence.startswith(
             f"write, price of disks: below × 1.70 {SERIES['disperse-dense']} does more for the money than "
@@ -123,13 +153,35 @@ def test_crossings_in_words(table: pd.DataFrame, prices: PriceList) -> None:
         for sentence in sentences
     )
     none = crossings(table, prices, between=(0.999, 1.001))
-    assert crossing_sentences(none, servers=2) == [
+    assert crossing_sentences(none, table) == [
         "No two layouts change places while one price moves between × 0.5 and × 2."
     ]
-    assert "one kind of server" in crossing_sentences(none, servers=1)[0]
     few = relative_per_cost(priced(chosen(pools(spread=(1.0,))), RATE, prices))
-    assert all("(insufficient n)" in sentence for sentence in crossing_sentences(crossings(few, prices), servers=2))
+    assert all("(insufficient n)" in sentence for sentence in crossing_sentences(crossings(few, prices), few))
     assert price_factors()[4] == 1.0
+
+
+def test_why_no_price_changes_an_order(table: pd.DataFrame, prices: PriceList) -> None:
+    assert fixed_order(table) == ""
+    standard = table[table["server"] == "standard"]
+    assert "one kind of server" in fixed_order(standard)
+    for few, reason in ((table.iloc[:0], "Nothing is measured"), (table.iloc[:1], "Only one layout is measured")):
+        assert fixed_order(few).startswith(reason)
+        assert crossing_sentences(crossings(few, prices), few) == [fixed_order(few)]
+
+
+def test_a_small_ratio_keeps_its_digits(prices: PriceList) -> None:
+    far = pools({"write": {"replicate": 800e6, "disperse": 73.2e6}})
+    found = relative_per_cost(priced(chosen(far), RATE, prices))
+    assert "does 0.0915 times as much" in price_sentences(found)[0]
+
+
+def test_insufficient_n_is_that_of_the_ratio(prices: PriceList) -> None:
+    both = pd.concat([pools({"write": {"replicate": 44e6}}, spread=(1.0,)), pools({"write": {"disperse": 80e6}})])
+    found = relative_per_cost(priced(chosen(both.reset_index(drop=True)), RATE, prices))
+    assert price_sentences(found)[0].endswith("insufficient n (n = 1).")
+    row = relative_table(found).loc[("write", "4 GiB", SERIES["disperse"])]
+    assert (row["n"], row["95 % interval"]) == ("1", "insufficient n")
 
 
 def test_the_guides_own_advantages_bound_the_price_of_a_dense_server(prices: PriceList) -> None:
@@ -180,3 +232,43 @@ def test_examples_are_sized_and_what_was_not_measured_is_said(prices: PriceList)
     assert examples_table(only, "USD").empty
     with pytest.raises(UsageError):
         size_examples({"x": Wishes(workload="large-write")}, pools(LARGE), prices, None)
+
+
+def test_examples_count_the_native_client_alone(prices: PriceList) -> None:
+    wishes = {"archive": Wishes(workload="large-write", capacity="500 TB")}
+    nfs = pools({"write": {"disperse": 200e6}}, workers=96).assign(access="nfs")
+    both = pd.concat([pools({"write": {"disperse": 80e6}}), nfs], ignore_index=True)
+    (example,) = size_examples(wishes, both, prices, None)
+    assert example.answer is not None
+    assert [one.block.workers for one in example.answer.sized] == [48]
+    (missing,) = size_examples(wishes, nfs, prices, None)
+    assert missing.answer is None
+    assert "by the native client" in missing.missing
+
+
+def test_examples_say_their_workers_and_what_a_scale_model_cannot_say(prices: PriceList) -> None:
+    wishes = {"archive": Wishes(workload="large-write", capacity="500 TB")}
+    workers, model = examples_notes(size_examples(wishes, pools(LARGE), prices, None))
+    assert workers == "Throughput is at one number of workers only, 48."
+    assert "it cannot say how fast your pool will be" in model
+    assert examples_notes(size_examples(wishes, pools(LARGE).iloc[:0], prices, None)) == []
+    assert examples_notes(size_examples(wishes, pools(LARGE, scale=1), prices, None)) == [workers]
+    caveats = scale_caveats([200, 34.0], operations_limited=True)
+    assert "(34, 200)" in caveats[0]
+    assert "operations per second are assumed" in caveats[1]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "mean", "low", "high", "told", "interval"),
+    [
+        (RATE, 1.05e9, 0.98e9, 1.12e9, "1.05 GB/s", "0.980 to 1.12"),
+        (RATE, 0.98e9, 0.9e9, 1.06e9, "980 MB/s", "900 to 1,060"),
+        (RATE, 3.2e9, -0.5e9, 7e9, "3.20 GB/s", "below 0 to 7.00, too scattered to tell"),
+        (RATE, 3.2e9, math.nan, math.nan, "3.20 GB/s", "insufficient n"),
+        ("files_per_s", 6400.0, 900.0, 11_900.0, "6,400 files/s", "900 to 11,900"),
+    ],
+)
+def test_the_ends_of_an_interval_have_the_unit_of_the_mean(
+    quantity: str, mean: float, low: float, high: float, told: str, interval: str
+) -> None:
+    assert (rate_text(quantity, mean), rate_interval(quantity, mean, low, high)) == (told, interval)

@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glusterlab.analysis.blocks import Block, blocks, physical_bound, rule_of_thumb
+from glusterlab.analysis.blocks import (
+    Block,
+    blocks,
+    guess_sentence,
+    of_unknown_size,
+    physical_bound,
+    rule_of_thumb,
+)
 from glusterlab.analysis.capacity import LARGEST_POOL, RECOMMENDED_POOL
 from glusterlab.analysis.sizing import Request, size, size_block
 from glusterlab.spec import Layout, place_bricks
 from glusterlab.spec.cluster import Cluster, Hardware, ServerModel
 from glusterlab.spec.prices import load_prices
 
-from ..guide_pools import LAYOUTS, SERIES, chosen, pools
+from ..guide_pools import LAYOUTS, SERIES, SPREAD, chosen, pools
 
 PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
 RATE = "throughput_bytes_per_s"
@@ -41,18 +48,21 @@ def block(name: str = "disperse", *, mean: float = 6e9, width: float = 0.1, n: i
         "geometry": geometry,
         "kind": kind,
         "server": server,
+        "guessed": False,
         "servers": 6,
         "disks": disks,
-        "bricks": {"raid6": disks // 12, "jbod": disks}[kind],
         "mean": mean,
         "low": mean * (1 - width) if n > 2 else math.nan,
         "high": mean * (1 + width) if n > 2 else math.nan,
-        "n": n,
+        "values": (mean,) * n,
         "workers": 48,
+        "measured_workers": (1, 12, 48),
         "still_rising": False,
         "scale": 200.0,
+        "operations_limited": False,
         "disk_bytes": 8.0 * TB,
         "server_cost": 10_000.0 if server == "standard" else 15_000.0,
+        "cost_problem": "",
     }
     return Block(**(facts | changed))  # type: ignore[arg-type]
 
@@ -146,6 +156,44 @@ def test_dense_servers_below_a_petabyte_are_advised_against() -> None:
     assert size_block(block("disperse-dense"), wanted(rate=1.0)).advice == ()
 
 
+def test_dense_servers_are_judged_by_the_capacity_that_is_needed() -> None:
+    """Six of them, which the rules ask for, are 1.152 PB raw: bought, and not needed for 110 TB."""
+    dense = block("disperse-dense")
+    one = size_block(dense, wanted(capacity=110e12))
+    assert (one.servers, dense.raw(one.servers)) == (6, 1.152e15)
+    # 110 TB / 0.8 x 6/4
+    assert one.advice == ("expected a need of more than 1 PB of raw capacity for servers of 24 disks, found 0.206 PB",)
+    assert dense.raw_for(110e12 / 0.8) == pytest.approx(206.25e12)
+    # 1 PB raw are 533 TB of files at 80 %
+    assert size_block(dense, wanted(capacity=533e12)).advice
+    assert size_block(dense, wanted(capacity=534e12)).advice == ()
+    assert size_block(block("disperse"), wanted(capacity=1e12)).advice == ()
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"kind": "raid5"}, "expected a backing of the kind jbod, raid6, raid0, raid10 or nvme, found 'raid5'"),
+        ({"kind": "gpfs", "type_": "other", "geometry": "1"}, "expected a GlusterFS volume"),
+        ({"kind": "raid6"}, "expected RAID 6 arrays of at least 4 disks, found 1"),
+    ],
+)
+def test_what_a_layout_of_unknown_backing_holds_is_not_known(changed: dict[str, str], reason: str) -> None:
+    strange = block(**changed)
+    assert math.isnan(strange.usable(6))
+    one = size_block(strange, wanted(capacity=1e14))
+    assert not one.possible
+    assert one.problem.startswith(f"its capacity is not known: {reason}")
+    assert math.isnan(size_block(strange, wanted(rate=1e9)).usable)
+
+
+def test_a_rate_per_disk_is_that_of_the_measured_pool() -> None:
+    one = size_block(block(mean=7.2e9, width=0.1), wanted(rate=1e10))
+    assert one.servers > 6
+    assert one.per_disk == pytest.approx((100e6, 90e6, 110e6))
+    assert all(math.isnan(end) for end in size_block(block(n=2), wanted(capacity=1e14)).per_disk[1:])
+
+
 def test_rules_of_thumb_of_the_summit() -> None:
     """1,200 MB/s: 1,200 / 2 x 0.7 = 420 for writes and 1,200 x 0.6 = 720 for reads, as the summit counts."""
     slow = HARDWARE.model_copy(update={"server_link": 1.2e9})
@@ -174,7 +222,7 @@ def test_the_physical_bound_counts_replicas_and_redundancy() -> None:
     assert physical_bound(block("replicate"), HARDWARE, "write") == pytest.approx(1224e6 / 2)
     assert size_block(block(), wanted(rate=1e9), HARDWARE).bound_rate == pytest.approx(12 * 205e6 / 1.5)
     assert physical_bound(block(), None, "write") is None
-    assert physical_bound(block(bricks=71), HARDWARE, "write") is None
+    assert physical_bound(block("replicate", geometry="4x2"), HARDWARE, "write") is None
 
 
 def test_the_rule_of_thumb_sizes_the_same_request() -> None:
@@ -211,6 +259,48 @@ def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> Non
     named = blocks(samples, RATE, prices=prices, cluster=cluster_of, disk_bytes=4.0 * TB)
     assert {one.disk_bytes for one in named} == {4 * TB}
     assert blocks(samples.assign(disks=0), RATE, prices=prices) == []
+    assert of_unknown_size(samples) == []
+    assert of_unknown_size(samples.assign(servers=0)) == sorted([SERIES["disperse"], SERIES["replicate-dense"]])
+
+
+def test_disks_of_another_size_than_the_lists_have_no_price() -> None:
+    prices = load_prices(PRICES)
+    samples = chosen(pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}}))
+    for one in blocks(samples, RATE, prices=prices, disk_bytes=16.0 * TB):
+        assert one.server_cost is None
+        assert one.disk_bytes == 16 * TB
+        assert f"the list has {one.server!r} with disks of 8 TB, not of 16 TB" in one.cost_problem
+    for one in blocks(samples, RATE, prices=prices, disk_bytes=8.0 * TB):
+        assert one.server_cost is not None
+        assert one.cost_problem == ""
+    missing = blocks(samples.assign(server_model="ultra"), RATE, prices=prices)
+    assert {one.cost_problem for one in missing} == {"the list has no server 'ultra' (standard, dense)"}
+    assert {one.cost_problem for one in blocks(samples, RATE, disk_bytes=16.0 * TB)} == {""}
+
+
+def test_a_server_without_a_model_is_guessed_by_its_disks_and_says_so() -> None:
+    prices = load_prices(PRICES)
+    samples = chosen(pools({"write": {"disperse": 80e6}}))
+    (known,) = blocks(samples, RATE, prices=prices)
+    (guessed,) = blocks(samples.assign(server_model=""), RATE, prices=prices)
+    assert (known.guessed, guessed.guessed) == (False, True)
+    assert guessed.server_cost == known.server_cost
+    assert "matched by number of disks" in guess_sentence(guessed)
+    (unpriced,) = blocks(samples.assign(server_model=""), RATE)
+    assert not unpriced.guessed
+
+
+def test_blocks_name_the_workers_that_were_measured_and_what_was_assumed() -> None:
+    some = [pools({"write": {"disperse": value}}, workers=count) for count, value in ((1, 5e6), (12, 50e6), (48, 80e6))]
+    samples = chosen(pd.concat([*some, pools({"write": {"replicate": 40e6}})], ignore_index=True))
+    found = {one.series: one for one in blocks(samples, RATE)}
+    assert found[SERIES["disperse"]].measured_workers == (1, 12, 48)
+    assert (found[SERIES["disperse"]].workers, found[SERIES["disperse"]].still_rising) == (48, True)
+    assert found[SERIES["replicate"]].measured_workers == (48,)
+    assert found[SERIES["disperse"]].values == pytest.approx([80e6 * 72 * part for part in SPREAD])
+    assert not found[SERIES["disperse"]].operations_limited
+    small = pools({"create": {"disperse": 5.0}}, tool="smallfile", nominal=32 << 10, scale=20)
+    assert blocks(chosen(small, "smallfile"), "files_per_s")[0].operations_limited
 
 
 @pytest.fixture
@@ -299,17 +389,18 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
             "backings": {"b": {"bricks": [f"/bricks/d{n}" for n in range(1, per_server + 1)], "kind": "jbod"}},
         }
     )
-    count = servers * per_server // made.subvolume
+    size = made.layout.subvolume_size
+    count = servers * per_server // size
     shape: dict[str, int] = {"replica": 2} if made.type_ == "replicate" else {"data": 4, "redundancy": 2}
     layout = Layout(name="x", type=made.type_, subvolumes=count, backing="b", **shape)  # type: ignore[arg-type]
     places = [host.name for host, _ in place_bricks(layout, cluster)]
     assert len(places) == servers * per_server
-    for start in range(0, len(places), made.subvolume):
-        assert len(set(places[start : start + made.subvolume])) == made.subvolume
+    for start in range(0, len(places), size):
+        assert len(set(places[start : start + size])) == size
 
 
 def test_bricks_that_do_not_spread_evenly_come_in_whole_pools() -> None:
-    odd = block("replicate", bricks=8, geometry="4x2")
+    odd = block("replicate", geometry="4x2")
     assert [count for count in range(1, 20) if odd.fits(count)] == [6, 12, 18]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +13,8 @@ from matplotlib.patches import Rectangle
 from glusterlab.analysis.capacity import capacity_table, guide_layouts
 from glusterlab.analysis.price import crossings, price_factors, priced, relative_per_cost, sensitivity
 from glusterlab.plots.capacity import capacity_figure
-from glusterlab.plots.price import per_cost_figure, sensitivity_figure
+from glusterlab.plots.per_disk import RISING
+from glusterlab.plots.price import LABELLED_RINGS, per_cost_figure, sensitivity_figure
 from glusterlab.spec.prices import PriceList, load_prices
 
 from ..guide_pools import SERIES, chosen, pools
@@ -73,9 +75,45 @@ def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, eq
     shown = words(figure)
     assert "not quotes" in shown
     assert "1, first configuration, 48 workers" in shown
-    assert ("0.85 = 0.62 / 0.73" if equal_capacity else "0.85 = 1.25 / 1.46") in shown
+    assert ("0.855 = 0.625 / 0.731" if equal_capacity else "0.855 = 1.25 / 1.46") in shown
+    assert "At one number of workers only, 48." in shown
+    assert RISING not in shown
     assert ("of equal usable capacity" in shown) == equal_capacity
     assert_inside_page(figure)
+
+
+def test_the_two_factors_beside_a_bar_make_its_ratio(prices: PriceList) -> None:
+    slow = chosen(pools({"write": {"replicate": 80e6, "replicate-dense": 5.3e6}}))
+    far = relative_per_cost(priced(slow, "throughput_bytes_per_s", prices))
+    figure = per_cost_figure(far, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    ratio, top, bottom = map(float, re.findall(r"(0\.\d+) = (0\.\d+) / (1\.\d+)", words(figure))[0])
+    assert top / bottom == pytest.approx(ratio, rel=0.01)
+    assert ratio == pytest.approx(far["relative"].iloc[1], rel=0.005)
+
+
+def test_a_curve_that_still_rises_is_marked_with_the_counts_that_were_measured(prices: PriceList) -> None:
+    curves = [
+        pools({"write": {"replicate": 40e6, "disperse": value}}, workers=count)
+        for count, value in ((12, 40e6), (48, 80e6))
+    ]
+    table = relative_per_cost(priced(chosen(pd.concat(curves, ignore_index=True)), "throughput_bytes_per_s", prices))
+    figure = per_cost_figure(table, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    shown = words(figure)
+    assert f"48 workers {RISING}" in shown
+    assert f"12 workers {RISING}" not in shown
+    assert "each layout's best number of workers of 12, 48." in shown
+    assert "may do more" in shown
+    assert_inside_page(figure)
+
+
+def test_a_capacity_that_is_not_known_makes_no_number(prices: PriceList) -> None:
+    strange = chosen(pools({"write": {"replicate": 44e6, "disperse": 80e6}}).assign(kind="raid5"))
+    table = relative_per_cost(priced(strange, "throughput_bytes_per_s", prices))
+    figure = per_cost_figure(
+        table, TESTBED, title="money", what="throughput", notice=prices.sentence, equal_capacity=True
+    )
+    assert "1.82, capacity not known" in words(figure)
+    assert "nan" not in words(figure)
 
 
 def test_too_few_samples_are_drawn_without_interval(prices: PriceList) -> None:
@@ -115,6 +153,24 @@ def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.D
     assert any(list(values) == pytest.approx(dense["relative"].tolist()) for values in drawn)
     assert "Ring: two layouts change places" in words(figure)
     assert_inside_page(figure)
+    for axes in figure.axes:
+        lines = [line for line in axes.get_lines() if len(line.get_xdata()) == 9]
+        # marks at both ends tell the lines apart without colour
+        assert all(line.get_marker() != "None" and line.get_markevery() == [0, 8] for line in lines)
+        assert len({line.get_marker() for line in lines}) == len(SERIES)
+        labels = [text for text in axes.texts if text.get_text().startswith("×")]
+        here = sum(line.get_markersize() == 8 for line in axes.get_lines())
+        assert len(labels) == min(LABELLED_RINGS, here)
+
+
+def test_the_rings_that_are_named_are_the_nearest_to_the_lists_price(table: pd.DataFrame, prices: PriceList) -> None:
+    moved = sensitivity(table, prices, price_factors())
+    some = crossings(table, prices)
+    one = some[(some["move"] == "disks") & (some["operation"] == "write")].iloc[:1]
+    found = pd.concat([one.assign(factor=factor) for factor in (1.9, 0.8, 0.55, 1.1)], ignore_index=True)
+    figure = sensitivity_figure(moved, TESTBED, title="prices", measured=table, crossings=found, notice=prices.sentence)
+    assert [text.get_text() for text in figure.axes[0].texts] == ["× 1.10", "× 0.80"]
+    assert sum(line.get_markersize() == 8 for line in figure.axes[0].get_lines()) == 4
 
 
 def test_without_crossings_no_ring_is_promised(prices: PriceList) -> None:

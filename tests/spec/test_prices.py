@@ -113,6 +113,30 @@ def test_two_servers_with_as_many_disks_are_not_told_apart(write: Write) -> None
     assert prices.cost("twin").groups["server"] == 2000
 
 
+def test_a_server_that_costs_nothing_is_refused(write: Write) -> None:
+    """Throughput for the money would divide by it."""
+    free = {"price: 1000,": "price: 0,", "price: 200.50 EUR": "price: 0 EUR", "price: 300,": "price: 0,"}
+    with pytest.raises(SpecError, match="expected a server that costs something, found a total of 0") as caught:
+        load_prices(write("prices.yaml", PRICES, free))
+    assert caught.value.key == "servers.small"
+    # one price of 0 is a gift
+    assert load_prices(write("prices.yaml", PRICES, {"price: 1000,": "price: 0,"})).cost("small").total == 1102
+
+
+def test_the_notice_says_how_many_lines_are_assumed(shop: PriceList, write: Write) -> None:
+    assert "assumed" not in shop.notice
+    some = load_prices(write("prices.yaml", PRICES, {"price: 1000,": "price: 1000, assumed: true,"}))
+    # what is not included does not count
+    assert some.notice == "prices: shop, EUR of 2026-03-31; 1 of 3 lines assumed"
+    assert "; 17 of 17 lines assumed; example prices" in load_prices(SHIPPED).notice
+
+
+def test_the_nvme_drives_of_the_shipped_list_cost_what_the_notebook_says() -> None:
+    prices = load_prices(SHIPPED)
+    for server, amount in (("standard", 1000), ("dense", 2000)):
+        assert sum(line.amount for line in prices.lines(server) if "NVMe" in line.description) == amount
+
+
 @pytest.mark.parametrize(
     ("old", "new", "key", "message"),
     [

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
-from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign, load_cluster
+from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign, load_cluster, load_yaml
 from glusterlab.spec.schema import json_schema
 
 from .conftest import CAMPAIGN, CLUSTER, Write
@@ -54,6 +55,33 @@ def test_units_stand_in_the_descriptions() -> None:
     assert "workload command" in deadline
     assert "MB/s" in cluster["$defs"]["Hardware"]["properties"]["disk_write"]["description"]
     assert "KiB" in str(campaign["$defs"]["WorkloadSpec"]["properties"]["file_size"])
+
+
+def test_the_schema_of_prices_accepts_the_shipped_list_and_refuses_what_the_loader_refuses(write: Write) -> None:
+    def loaded(text: str) -> Any:
+        return load_yaml(write("prices.yaml", text))[0]
+
+    schema = json_schema("prices")
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    text = (Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml").read_text(encoding="utf-8")
+    assert [error.message for error in validator.iter_errors(loaded(text))] == []
+    assert validator.is_valid(loaded(text.replace("price: 2600,", "price: 2600.50 USD,")))
+    for old, new in (
+        ("price: 2600,", "price: -1,"),
+        ("price: 2600,", "price: '1.000,50',"),
+        ("currency: USD", "currency: dollars"),
+        ("HDD: 12", "HDD: 0"),
+        ("8 TB}\n    parts:\n      SSG-6028R-E1CR12H", "8 Tb}\n    parts:\n      SSG-6028R-E1CR12H"),
+        ("example: true", "exmaple: true"),
+    ):
+        assert text.count(old) == 1, old
+        assert not validator.is_valid(loaded(text.replace(old, new))), new
+
+
+def test_sizes_in_petabytes_fit_the_schema() -> None:
+    text = CLUSTER.replace("testbed:", "server_models: {dense: {model: A, disks: 1, disk_capacity: 1 PB}}\ntestbed:")
+    assert jsonschema.Draft202012Validator(json_schema("cluster")).is_valid(plain(text))
 
 
 BOUNDS = "repeats: {min: 3, max: 10, half_width: 5%}\nwarmup: 1"
