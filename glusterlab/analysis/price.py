@@ -172,8 +172,8 @@ def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
         with an operation, its ratios are NaN.
     """
     if table.empty:
-        new = [*RELATIVE, "relative_n", "cost_per_usable_relative"]
-        return table.assign(**{name: pd.Series(dtype="float64") for name in new})
+        columns = [*RELATIVE, "relative_n", "cost_per_usable_relative"]
+        return table.assign(**{name: pd.Series(dtype="float64") for name in columns})
     records = table.to_dict("records")
     reference = str(min(records, key=_order)["series"])
     found = []

@@ -200,10 +200,16 @@ def size_examples(
 
 def examples_notes(examples: Sequence[Example]) -> list[str]:
     """What must be known to read the table of some examples, as sentences: the workers measured, and the scale."""
-    blocks = [one.block for example in examples if example.answer is not None for one in example.answer.sized]
-    limited = any(block.operations_limited for block in blocks)
-    counts = [f"Throughput is at {counts_words(block.measured_workers for block in blocks)}."] if blocks else []
-    return counts + scale_caveats((block.scale for block in blocks), operations_limited=limited)
+    blocks = {
+        example.name: [one.block for one in example.answer.sized] for example in examples if example.answer is not None
+    }
+    counts = [
+        f"{name}: {counts_words(block.measured_workers for block in found)}" for name, found in blocks.items() if found
+    ]
+    every = [block for found in blocks.values() for block in found]
+    limited = any(block.operations_limited for block in every)
+    told = [f"Throughput is at a number of workers ({'; '.join(counts)})."] if counts else []
+    return told + scale_caveats((block.scale for block in every), operations_limited=limited)
 
 
 def examples_table(examples: Sequence[Example], currency: str) -> pd.DataFrame:

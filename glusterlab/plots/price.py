@@ -174,11 +174,12 @@ def draw_sensitivity(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) ->
             markersize=4.5,
             clip_on=False,
         )
-        now = line[line["factor"] == 1.0]
+        now = line[(line["factor"] == 1.0) & line["relative_low"].notna()]
+        # beside each other, so that intervals of lines that meet can be told apart
         at = 2 ** ((n - (len(series) - 1) / 2) * 0.045)
         axes.vlines([at] * len(now), now["relative_low"], now["relative_high"], color=style.colour, linewidth=1.1)
         axes.plot([at] * len(now), now["relative"], style.marker, color=style.colour, markersize=4)
-    nearest = crossings.assign(_far=np.log(crossings["factor"].astype(float)).abs()).sort_values("_far")
+    nearest = crossings.assign(_far=np.abs(np.log(crossings["factor"].astype(float)))).sort_values("_far")
     for place, (_, crossing) in enumerate(nearest.iterrows()):
         axes.plot(
             [crossing["factor"]],
@@ -191,13 +192,14 @@ def draw_sensitivity(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) ->
             zorder=4,
         )
         if place < LABELLED_RINGS:
+            end = float(crossing["factor"])
             axes.annotate(
                 f"× {crossing['factor']:.2f}",
                 (crossing["factor"], crossing["relative"]),
                 # the nearest above its ring and the next below, so that they do not meet
                 xytext=(0, -6 if place else 6),
                 textcoords="offset points",
-                ha="center",
+                ha="left" if end < 0.57 else "right" if end > 1.8 else "center",
                 va="top" if place else "bottom",
                 fontsize=7,
                 zorder=5,

@@ -249,7 +249,7 @@ def test_examples_count_the_native_client_alone(prices: PriceList) -> None:
 def test_examples_say_their_workers_and_what_a_scale_model_cannot_say(prices: PriceList) -> None:
     wishes = {"archive": Wishes(workload="large-write", capacity="500 TB")}
     workers, model = examples_notes(size_examples(wishes, pools(LARGE), prices, None))
-    assert workers == "Throughput is at one number of workers only, 48."
+    assert workers == "Throughput is at a number of workers (archive: one number of workers only, 48)."
     assert "it cannot say how fast your pool will be" in model
     assert examples_notes(size_examples(wishes, pools(LARGE).iloc[:0], prices, None)) == []
     assert examples_notes(size_examples(wishes, pools(LARGE, scale=1), prices, None)) == [workers]
