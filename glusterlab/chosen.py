@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from glusterlab.errors import UsageError
 from glusterlab.manifest import MANIFEST
+from glusterlab.origin import is_baseline
 from glusterlab.storage import Remote, place
-
-_BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
-
-
-def is_baseline(raw: Path) -> bool:
-    """Whether a campaign is a baseline: what its hosts can do is shown with the campaigns that ran on them."""
-    try:
-        return _BASELINE.search((raw / "campaign.yaml").read_text(encoding="utf-8", errors="replace")) is not None
-    except OSError:
-        return False
 
 
 def choose_campaigns(raw_paths: Sequence[Path | str], project: Path) -> list[Path | Remote]:

@@ -7,14 +7,18 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from glusterlab.errors import ReproduceError
+from glusterlab.errors import GlusterlabError
 from glusterlab.figurestate import State, intact
 from glusterlab.fingerprint import NotebookSource, environment_parts, key
 from glusterlab.outcome import Failure
 from glusterlab.outputs import output_files
 from glusterlab.reads import RawDigests
 from glusterlab.storage import Remote
+
+if TYPE_CHECKING:
+    from glusterlab.baseline import Baseline
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,7 @@ class Due:
         self.notebooks = notebooks
         self.force = force
         self._environment = environment_parts(project)
-        self._baselines: dict[Path, dict[str, str]] = {}
+        self._baselines: dict[Path, Baseline | None] = {}
 
     def plan(self, work: Work) -> tuple[list[str], list[Failure]]:
         """Put the notebooks that are due into a campaign's tasks.
@@ -123,7 +127,7 @@ class Due:
                 source = NotebookSource.read(path)
                 source.refuse_unknown(self.parameters(campaign))
                 wanted = self._key(work, source)
-            except ReproduceError as error:
+            except GlusterlabError as error:
                 failed.append(Failure(campaign.name, path.stem, str(error)))
                 continue
             had = known.get(path.stem, {})
@@ -147,7 +151,7 @@ class Due:
         """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
         current: set[str] = set()
         for name, entry in work.state.notebooks.items():
-            with suppress(ReproduceError):
+            with suppress(GlusterlabError):
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
                 if self._key(work, source) == entry["key"]:
                     current.update(entry["outputs"])
@@ -155,23 +159,29 @@ class Due:
 
     def _key(self, work: Work, source: NotebookSource) -> str:
         parameters = self.parameters(work.campaign)
-        known = {
+        known: dict[str, object] = {
             "code": source.code,
             "parameters": parameters,
             "files": source.files(self.project, parameters),
             "raw": work.digests.of(source.reads),
-            **self._baseline(work.campaign),
         }
+        if (found := self.baseline(work.campaign)) is not None:
+            known["baseline"] = f"{found.name} {found.digest}"
         return key({**self._environment, **known})
 
-    def _baseline(self, campaign: Campaign) -> dict[str, str]:
-        """What figures take from beside the campaign: the baseline whose rates are their limits."""
+    def baseline(self, campaign: Campaign) -> Baseline | None:
+        """What figures take from beside a campaign: the baseline whose rates are their limits.
+
+        Raises
+        ------
+        SpecError
+            When the campaign's cluster.yaml is none.
+        """
         from glusterlab.baseline import find_baseline
         from glusterlab.spec.load import load_cluster
 
         if not isinstance(campaign.raw, Path) or not (campaign.raw / "cluster.yaml").is_file():
-            return {}
+            return None
         if campaign.raw not in self._baselines:
-            found = find_baseline(campaign.raw, load_cluster(campaign.raw / "cluster.yaml"))
-            self._baselines[campaign.raw] = {} if found is None else {"baseline": f"{found.name} {found.digest}"}
+            self._baselines[campaign.raw] = find_baseline(campaign.raw, load_cluster(campaign.raw / "cluster.yaml"))
         return self._baselines[campaign.raw]

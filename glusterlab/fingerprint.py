@@ -1,4 +1,4 @@
-"""What the result of a notebook depends on, as digests: its code, its parameters, raw files, the library, the lock.
+"""What the result of a notebook depends on, as digests: its code, its parameters, raw files, the library, versions.
 
 Only the standard library is imported: a run of `reproduce` with nothing to do spends its time here.
 """
@@ -9,9 +9,9 @@ import ast
 import hashlib
 import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -27,6 +27,9 @@ READS = "reads"
 """The parameter by which a notebook says which tools' samples it reads; without it, it reads all."""
 
 LIBRARY = Path(__file__).parent
+
+PACKAGES = ("matplotlib", "numpy", "pandas", "pyarrow", "scipy", "seaborn")
+"""What is installed of these makes figures and numbers: the lock only says what should be."""
 
 
 def text_digest(text: str) -> str:
@@ -47,15 +50,47 @@ def files_digest(root: Path, files: Iterable[Path]) -> str:
 
 
 def folder_digest(folder: Path) -> str:
-    """One digest of all files below a folder, caches and hidden files left out; a folder that is not there is empty.
+    """One digest of `files_below`.
 
     Raises
     ------
     RawStoreError
-        When a file cannot be read.
+        When a file or folder cannot be read.
     """
-    found = (path for path in folder.rglob("*") if path.is_file())
-    return files_digest(folder, (path for path in found if _counts(path.relative_to(folder))))
+    return files_digest(folder, files_below(folder))
+
+
+def files_below(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
+    """All files below a folder, caches and hidden files left out; a folder that is not there is empty.
+
+    Links are followed, so that what lies elsewhere counts under the name that it has here. One that leads back to a
+    folder that it lies in is passed over.
+
+    Parameters
+    ----------
+    folder : pathlib.Path
+    above : tuple of str
+        Real paths of the folders that it was reached through.
+
+    Raises
+    ------
+    RawStoreError
+        When a folder cannot be read.
+    """
+    real = os.path.realpath(folder)
+    if real in above or not folder.is_dir():
+        return
+    try:
+        found = sorted(folder.iterdir())
+    except OSError as error:
+        raise RawStoreError(f"{folder}: cannot be read: {error.strerror}", path=folder) from error
+    for path in found:
+        if path.name.startswith(".") or path.name == "__pycache__":
+            continue
+        if path.is_dir():
+            yield from files_below(path, (*above, real))
+        elif path.is_file():
+            yield path
 
 
 def library_digest() -> str:
@@ -67,10 +102,6 @@ def library_digest() -> str:
         When a file cannot be read.
     """
     return folder_digest(LIBRARY)
-
-
-def _counts(path: Path) -> bool:
-    return not any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
 @dataclass(frozen=True)
@@ -171,7 +202,7 @@ def _cell(cell: Mapping[str, Any]) -> tuple[list[str], str]:
 def _assigned(path: Path, source: str) -> dict[str, str | None]:
     try:
         statements = ast.parse(source).body
-    except SyntaxError as error:
+    except (SyntaxError, ValueError) as error:
         raise ReproduceError(
             f"{path.name}: the cell tagged '{PARAMETERS_TAG}' is not plain Python: {error}", notebook=path.stem
         ) from error
@@ -191,7 +222,7 @@ def _assigned(path: Path, source: str) -> dict[str, str | None]:
 
 def _reads(path: Path, parameters: Mapping[str, str | None], others: Iterable[str]) -> tuple[str, ...] | None:
     # what is said and not handed on binds nobody
-    if READS not in parameters or not any(re.search(rf"\b{READS}\b", source) for source in others):
+    if READS not in parameters or not any(_uses(source, READS) for source in others):
         return None
     text = parameters[READS]
     try:
@@ -200,6 +231,15 @@ def _reads(path: Path, parameters: Mapping[str, str | None], others: Iterable[st
         return parse_reads(text)
     except UsageError as error:
         raise ReproduceError(f"{path.name}: {error}", notebook=path.stem) from error
+
+
+def _uses(source: str, variable: str) -> bool:
+    """Whether a cell takes the value of a variable; one that is no plain Python counts as if it did not."""
+    try:
+        nodes = ast.walk(ast.parse(source))
+    except (SyntaxError, ValueError):
+        return False
+    return any(isinstance(node, ast.Name) and node.id == variable and isinstance(node.ctx, ast.Load) for node in nodes)
 
 
 def key(parts: Mapping[str, object]) -> str:
@@ -214,7 +254,7 @@ def key(parts: Mapping[str, object]) -> str:
 
 
 def environment_parts(project: Path) -> dict[str, str]:
-    """What all notebooks depend on: the library's source, the lock, published numbers, the Python version.
+    """What all notebooks depend on: the library's source, the lock, what is installed, published numbers, Python.
 
     Raises
     ------
@@ -227,7 +267,19 @@ def environment_parts(project: Path) -> dict[str, str]:
         "lock": file_digest(lock) if lock.exists() else "",
         "published": folder_digest(project / "raw" / "published"),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        "installed": installed(),
     }
+
+
+def installed() -> str:
+    """Versions of `PACKAGES`, as they are installed."""
+    from importlib import metadata
+
+    found = {}
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return ", ".join(f"{name} {version}" for name, version in found.items())
 
 
 Signatures = dict[str, list[Any]]

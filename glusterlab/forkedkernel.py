@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from jupyter_client.provisioning.factory import KernelProvisionerFactory
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
+from glusterlab.warm import PROVISIONER
+
 if TYPE_CHECKING:
     from jupyter_client.connect import KernelConnectionInfo
-
-PROVISIONER = "glusterlab-forked"
-"""What a kernel's specification names to get a `ForkedProvisioner`."""
 
 _LAUNCHER = "ipykernel_launcher"
 
@@ -110,9 +109,6 @@ def _become_kernel(orders: int) -> None:
     order = json.loads(text)
     os.environ.clear()
     os.environ.update(order["environment"])
-    # as the launcher does: what lies in the folder of the command is not what notebooks import
-    if sys.path and Path(sys.path[0] or ".").absolute() == Path.cwd():
-        del sys.path[0]
     os.chdir(order["cwd"])
     sys.argv = [_LAUNCHER, *order["arguments"]]
     from ipykernel.kernelapp import IPKernelApp

@@ -18,7 +18,7 @@ class Progress:
     Attributes
     ----------
     notebook : str
-        Its name; ``tables`` while these are made.
+        Its name; ``tables`` while these are made; empty when all of a campaign failed.
     outcome : str
         ``started``, then ``ran``, ``retold`` (only its text changed) or ``failed``; or ``unchanged``.
     seconds : float
@@ -41,7 +41,7 @@ class Failure:
     Attributes
     ----------
     notebook : str
-        Empty when the campaign's raw files are at fault.
+        Empty when the campaign's raw files or its figures folder are at fault; ``tables`` when these could not be made.
     cell : int or None
         Counted from 1 over all cells of the notebook.
     tag : str or None

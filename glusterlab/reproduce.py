@@ -1,15 +1,18 @@
 """Every notebook, figure and table of a campaign, made again from its raw files; only what changed.
 
 A notebook runs when its code cells, its parameters, the files that these name, the raw files that it reads,
-``raw/published``, the library, the lock file or the Python version are others than when its outputs were made, or when
-one of these outputs is missing or changed. When only its text changed, nothing runs: the executed notebook is written
-anew around the outputs that it has.
+``raw/published``, the library, the lock file, the installed versions or Python are others than when its outputs were
+made, or when one of these outputs is missing or changed. When only its text changed, nothing runs: the executed
+notebook is written anew around the outputs that it has.
 
 Each notebook runs in a process of its own (`glusterlab.scratch`), here or on the workers of a Dask cluster, and its
 outputs are put into place only when all of it succeeded. The tables that all of them read are made before, and their
 processes are forked from one that has imported what they need (`glusterlab.warm`). A run of all notebooks also removes
 what none of them makes any more; a run of some says on the page which figures are of an earlier run. A campaign may lie
 elsewhere, named by a URL; so may the figures, of which this machine then keeps a mirror.
+
+SIGTERM and SIGHUP end a run as Ctrl-C does, and nothing temporary is left. SIGKILL leaves folders ``glusterlab-*``
+among the temporary files, which are yours to remove; its notebooks end by themselves.
 """
 
 from __future__ import annotations
@@ -29,8 +32,9 @@ from glusterlab import scratch
 from glusterlab.chosen import choose_campaigns, choose_notebooks
 from glusterlab.due import Campaign, Due, Task, Work
 from glusterlab.errors import GlusterlabError
-from glusterlab.figurestate import STATE, State, drop, figures_of, put
+from glusterlab.figurestate import STATE, State, drop, figures_of, put, require_room
 from glusterlab.fingerprint import Signatures, check_raw
+from glusterlab.interrupts import as_interrupts
 from glusterlab.manifest import file_digest
 from glusterlab.outcome import Failure, Progress, ReproduceSummary
 from glusterlab.outputs import output_files
@@ -44,6 +48,9 @@ if TYPE_CHECKING:
 __all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]
 
 Execute = Callable[[scratch.NotebookRun], scratch.Made]
+
+TABLES = "tables"
+"""What they are called where a notebook's name stands."""
 
 WARM_FROM = 2
 """From so many notebooks on, one process that imports for all of them is faster than each for itself."""
@@ -90,7 +97,8 @@ def reproduce(
     Raises
     ------
     UsageError
-        When there is no such campaign or notebook, or none at all; or the scheduler cannot be reached.
+        When there is no such campaign or notebook, or none at all; when the scheduler cannot be reached; or another run
+        is at work on the same figures.
     """
     project = project.resolve()
     campaigns = choose_campaigns(raw_paths, project)
@@ -99,7 +107,7 @@ def reproduce(
     run.full = notebooks is None
     run.scheduler = scheduler
     target = project / "figures" if output is None else place(output)
-    with ExitStack() as opened:
+    with as_interrupts(), ExitStack() as opened:
         placed = [
             Campaign(raw, *opened.enter_context(figures_of(target / raw.name, own=output is None))) for raw in campaigns
         ]
@@ -167,11 +175,13 @@ class _Run:
         try:
             folder, digest, signatures = self._checked(campaign.raw, state.raw)
             digests = RawDigests(folder, digest)
+            found = self.due.baseline(campaign)
+            below = {} if found is None else check_raw(found.path, state.baseline)[1]
         except GlusterlabError as error:
             self._fail(Failure(campaign.name, "", str(error)), 0.0)
             return None
-        changed = signatures != state.raw
-        state.raw = signatures
+        changed = (signatures, below) != (state.raw, state.baseline)
+        state.raw, state.baseline = signatures, below
         work = Work(campaign, state, folder, digests, changed)
         unchanged, failed = self.due.plan(work)
         for name in unchanged:
@@ -182,13 +192,20 @@ class _Run:
         return work
 
     def _finish(self, work: Work) -> None:
-        """Wait for a campaign's notebooks, remove what none makes any more, and write the page."""
-        for future in work.running:
-            future.result()
-        campaign, state, figures = work.campaign, work.state, work.campaign.figures
-        if not figures.is_dir():
-            return
-        failed = sorted({failure.notebook for failure in self.failed if failure.campaign == campaign.name})
+        """Remove what no notebook of a campaign makes any more, and write the page."""
+        failed = {failure.notebook for failure in self.failed if failure.campaign == work.campaign.name}
+        try:
+            if work.campaign.figures.is_dir():
+                # what failed for all of them is nobody's name
+                due = {task.source.path.stem for task in work.tasks} if failed & {"", TABLES} else set()
+                self._tidy(work, sorted(failed - {"", TABLES} | due))
+        except (GlusterlabError, OSError) as error:
+            # where nothing can be written, that is told already
+            if "" not in failed:
+                self._fail(Failure(work.campaign.name, "", str(error)), 0.0)
+
+    def _tidy(self, work: Work, failed: list[str]) -> None:
+        state, figures = work.state, work.campaign.figures
         removed = self.full and self._remove_abandoned(figures, state, keep_figures=bool(failed))
         noted = {"failed": failed, "earlier": self.due.earlier(work)}
         index = figures / "index.html"
@@ -239,7 +256,7 @@ class _Run:
                         future.result()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
-                self._stop_all()
+                self._stop_all(warm)
                 raise
             finally:
                 pool.shutdown()
@@ -250,44 +267,48 @@ class _Run:
         None when it cannot be done.
         """
         campaign = work.campaign
-        campaign.figures.mkdir(parents=True, exist_ok=True)
-        if isinstance(campaign.tables, Path):
-            campaign.tables.mkdir(parents=True, exist_ok=True)
         try:
+            require_room(campaign.figures)
+            if isinstance(campaign.tables, Path):
+                campaign.tables.mkdir(parents=True, exist_ok=True)
             files = scratch.shared_files(self.project)
             for task in work.tasks:
                 named = task.source.named_files(self.project, self.due.parameters(campaign))
                 files |= scratch.further_files(self.project, named.values())
-            if not all(task.retell for task in work.tasks):
-                work.checked = self._make_tables(campaign)
-        except GlusterlabError as error:
+        except (GlusterlabError, OSError) as error:
             self._fail(Failure(campaign.name, "", str(error)), 0.0)
             return None
-        return files
+        if all(task.retell for task in work.tasks) or self._make_tables(work):
+            return files
+        return None
 
-    def _make_tables(self, campaign: Campaign) -> bool:
-        """Bring the tables up to date; false when that failed."""
+    def _make_tables(self, work: Work) -> bool:
+        """Bring the tables up to date; false when notebooks cannot do without."""
         from glusterlab.tables import write
 
-        started = time.monotonic()
+        campaign, started = work.campaign, time.monotonic()
         told = False
 
         def progress(_: int, __: int) -> None:
             nonlocal told
             if not told:
-                self._tell(Progress(campaign.name, "tables", "started"))
+                self._tell(Progress(campaign.name, TABLES, "started"))
             told = True
 
         try:
-            written = write(campaign.raw, campaign.tables, scheduler=self.scheduler, progress=progress)
-        except GlusterlabError:
+            work.checked = write(campaign.raw, campaign.tables, scheduler=self.scheduler, progress=progress) is not None
+        except (GlusterlabError, OSError) as error:
+            failure, seconds = Failure(campaign.name, TABLES, str(error)), time.monotonic() - started
             if self.scheduler is not None or isinstance(campaign.tables, Remote):
-                raise
+                self._fail(failure, seconds)
+                return False
             # a notebook that reads them says so, and in which cell; others need none
-            written = None
+            if told:
+                self._tell(Progress(campaign.name, TABLES, "failed", seconds, str(failure)))
+            return True
         if told:
-            self._tell(Progress(campaign.name, "tables", "ran", time.monotonic() - started))
-        return written is not None
+            self._tell(Progress(campaign.name, TABLES, "ran", time.monotonic() - started))
+        return True
 
     @contextmanager
     def _way(self, warm: Warm | None) -> Iterator[Execute]:
@@ -336,23 +357,35 @@ class _Run:
         if result.error:
             self._fail(Failure(campaign, notebook, result.error, result.cell, result.tag, result.traceback), seconds)
             return
+        try:
+            self._put(task, state, made.outputs)
+        except (GlusterlabError, OSError) as error:
+            self._fail(Failure(campaign, notebook, str(error)), seconds)
+            return
+        self._tell(Progress(campaign, notebook, "retold" if task.retell else "ran", seconds))
+
+    def _put(self, task: Task, state: State, made: Mapping[str, bytes]) -> None:
+        """Put a notebook's outputs into place, remove those that it made before and no longer does, and note both."""
+        figures, notebook = task.campaign.figures, task.source.path.stem
         with self._lock:
             earlier = state.notebooks.get(notebook, {}).get("outputs", {})
-            outputs = put(made.outputs, figures)
+            outputs = put(made, figures)
             if task.retell:
                 outputs = {**earlier, **outputs}
             state.notebooks[notebook] = {"key": task.key, "text": task.source.text, "outputs": outputs}
             drop(figures, [*earlier, *outputs], state)
             state.write(figures / STATE)
             (self.retold if task.retell else self.ran).append(task.name)
-        self._tell(Progress(campaign, notebook, "retold" if task.retell else "ran", seconds))
 
-    def _stop_all(self) -> None:
+    def _stop_all(self, warm: Warm | None) -> None:
         with self._lock:
             self._stopping = True
             processes = [process for process in self._processes if process.poll() is None]
         for process in processes:
             process.terminate()
+        if warm is not None:
+            # else a thread that waits until it is ready would be waited for
+            warm.close()
         for process in processes:
             scratch.stop(process)
 

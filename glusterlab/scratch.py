@@ -6,6 +6,7 @@ folder that shares only the tables. So a notebook's outputs are known to be its 
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -14,11 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from glusterlab.errors import ReproduceError
+from glusterlab.errors import GlusterlabError, ReproduceError
+from glusterlab.fingerprint import files_below
 from glusterlab.notebook import Job, Result, kernel_environment
 from glusterlab.storage import Remote, mirror
 from glusterlab.tablefolder import CHECKED
-from glusterlab.warm import Process, Warm
+from glusterlab.warm import Forked, Process, Warm
 
 CELL_TIMEOUT = 600
 """Seconds for one cell of a notebook."""
@@ -30,21 +32,22 @@ SHARED = ("notebooks", "runbooks", "raw/published")
 
 MAX_SHARED_BYTES = 64 << 20
 
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
+
 
 def shared_files(project: Path) -> dict[str, bytes]:
-    """The files below `SHARED`, by their paths, hidden ones left out.
+    """The files below `SHARED`, by their paths; as `glusterlab.fingerprint.files_below` finds them.
 
     Raises
     ------
     ReproduceError
         When they are too many bytes to be handed on.
+    RawStoreError
+        When a folder cannot be read.
     """
     found: dict[str, bytes] = {}
     for folder in SHARED:
-        paths = [path for path in sorted((project / folder).rglob("*")) if path.is_file()]
-        names = [path.relative_to(project) for path in paths]
-        visible = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-        found |= further_files(project, [project / name for name in visible])
+        found |= further_files(project, files_below(project / folder))
     size = sum(len(data) for data in found.values())
     if size > MAX_SHARED_BYTES:
         places = ", ".join(SHARED)
@@ -53,9 +56,10 @@ def shared_files(project: Path) -> dict[str, bytes]:
 
 
 def further_files(project: Path, paths: Iterable[Path]) -> dict[str, bytes]:
-    """Files of a project by their paths below it; others are read where they are."""
-    inside = [path.resolve() for path in paths if path.resolve().is_relative_to(project)]
-    return {path.relative_to(project).as_posix(): path.read_bytes() for path in inside}
+    """Files of a project by the paths that they have below it, also as links; others are read where they are."""
+    # the name counts, wherever it leads: a notebook asks for the file by that
+    named = [Path(os.path.normpath(path)) for path in paths]
+    return {path.relative_to(project).as_posix(): path.read_bytes() for path in named if path.is_relative_to(project)}
 
 
 @dataclass(frozen=True)
@@ -120,40 +124,48 @@ def execute(run: NotebookRun, watch: Watch = _alone, warm: Warm | None = None) -
     Returns
     -------
     Made
-        Every failure of the notebook, of its process or of the way to the campaign is a result, not an exception.
+        Every failure of the notebook, of its process, of the disk or of the way to the campaign is a result, not an
+        exception.
     """
-    with tempfile.TemporaryDirectory(prefix="glusterlab-reproduce-", ignore_cleanup_errors=True) as folder:
-        root = Path(folder)
-        executed = root / "executed"
-        try:
-            view = _view(run, root / "project")
-        except ReproduceError as error:
-            return Made(Result(str(error)), {})
-        executed.mkdir()
-        earlier = root / "earlier.ipynb"
-        if run.executed is not None:
-            earlier.write_bytes(run.executed)
-        job = Job(
-            source=str(view / "notebooks" / f"{run.name}.ipynb"),
-            folder=str(executed),
-            parameters=run.parameters,
-            cwd=str(view),
-            cell_timeout=CELL_TIMEOUT,
-            executed=None if run.executed is None else str(earlier),
-            environment={CHECKED: str(run.tables.resolve())} if run.checked and isinstance(run.tables, Path) else {},
-        )
-        result = process(job, root / "kernel", watch, None if run.executed is not None else warm)
-        if result.error:
-            return Made(result, {})
-        figures = view / run.figures
-        outputs = {
-            path.relative_to(figures).as_posix(): path.read_bytes()
-            for path in sorted(figures.rglob("*"))
-            if path.is_file() and path.relative_to(figures).parts[0] != "tables"
-        }
-        for suffix in (".ipynb", ".html"):
-            outputs[f"notebooks/{run.name}{suffix}"] = (executed / f"{run.name}{suffix}").read_bytes()
-        return Made(result, outputs)
+    try:
+        with tempfile.TemporaryDirectory(prefix="glusterlab-reproduce-", ignore_cleanup_errors=True) as folder:
+            return _execute(run, Path(folder), watch, warm)
+    except GlusterlabError as error:
+        return Made(Result(str(error)), {})
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        hint = "; TMPDIR names another place for what is temporary" if error.errno in _NO_ROOM else ""
+        return Made(Result(f"{place}{error.strerror or error}{hint}"), {})
+
+
+def _execute(run: NotebookRun, root: Path, watch: Watch, warm: Warm | None) -> Made:
+    executed = root / "executed"
+    view = _view(run, root / "project")
+    executed.mkdir()
+    earlier = root / "earlier.ipynb"
+    if run.executed is not None:
+        earlier.write_bytes(run.executed)
+    job = Job(
+        source=str(view / "notebooks" / f"{run.name}.ipynb"),
+        folder=str(executed),
+        parameters=run.parameters,
+        cwd=str(view),
+        cell_timeout=CELL_TIMEOUT,
+        executed=None if run.executed is None else str(earlier),
+        environment={CHECKED: str(run.tables.resolve())} if run.checked and isinstance(run.tables, Path) else {},
+    )
+    result = process(job, root / "kernel", watch, None if run.executed is not None else warm)
+    if result.error:
+        return Made(result, {})
+    figures = view / run.figures
+    outputs = {
+        path.relative_to(figures).as_posix(): path.read_bytes()
+        for path in sorted(figures.rglob("*"))
+        if path.is_file() and path.relative_to(figures).parts[0] != "tables"
+    }
+    for suffix in (".ipynb", ".html"):
+        outputs[f"notebooks/{run.name}{suffix}"] = (executed / f"{run.name}{suffix}").read_bytes()
+    return Made(result, outputs)
 
 
 def _view(run: NotebookRun, view: Path) -> Path:
@@ -204,17 +216,24 @@ def process(job: Job, kernel: Path, watch: Watch, warm: Warm | None = None) -> R
     result = Result.read(Path(job.folder))
     if result is not None:
         return result
+    if isinstance(started, Forked) and started.is_lost:
+        return Result("the server of the notebooks ended, and this notebook with it")
     last = (log.read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
     return Result(f"its process ended with {started.returncode}: {last}")
 
 
 def _start(job: Path, log: Path, kernel: Path, warm: Warm | None) -> Process:
-    if warm is not None and (forked := warm.start(job, log, {"IPYTHONDIR": str(kernel / "ipython")})) is not None:
+    # what Jupyter and IPython leave there when they are stopped goes with the notebook's folder
+    temporary = kernel / "temporary"
+    temporary.mkdir(parents=True)
+    own = {"TMPDIR": str(temporary)}
+    if warm is not None and (forked := warm.start(job, log, own | {"IPYTHONDIR": str(kernel / "ipython")})) is not None:
         return forked
-    command = [sys.executable, "-m", "glusterlab.notebook", str(job)]
+    # -P: what lies in the folder of the command is not what it imports
+    command = [sys.executable, "-P", "-m", "glusterlab.notebook", str(job)]
     with log.open("wb") as output:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=kernel_environment(kernel)
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=kernel_environment(kernel) | own
         )
 
 

@@ -28,13 +28,18 @@ _READY_S = 120
 _END_S = 15
 """How long it has to end what it has forked."""
 
-_PROVISIONER = "glusterlab-forked"
+PROVISIONER = "glusterlab-forked"
+"""What a kernel's specification names to get the kernel that `glusterlab.forkedkernel` has forked."""
 
 _ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """Libraries that start threads when they are imported, which a process that forks must not have."""
 
 _INLINE = {"MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 """What a kernel sets before a notebook imports matplotlib; here it is imported before there is a kernel."""
+
+_SERVE = "import sys; sys.path[0] or sys.path.pop(0); from glusterlab.warmserver import main; main()"
+"""What lies in the folder of the command is not imported for all notebooks. ``-m`` would do that, and ``-P`` would
+also keep each notebook from importing from its own folder."""
 
 _log = logging.getLogger(__name__)
 
@@ -62,17 +67,28 @@ class Process(Protocol):
 class Forked:
     """A process that the server has forked.
 
+    Parameters
+    ----------
+    answers : socket.socket
+    pid : int
+    said : bytes
+        What has been read from `answers` after the number of the process.
+
     Attributes
     ----------
     pid : int
     returncode : int or None
-        1 also when the server is gone, with which its processes end.
+        1 also when it is lost.
+    is_lost : bool
+        The server is gone, with which its processes end.
     """
 
-    def __init__(self, answers: socket.socket, pid: int) -> None:
+    def __init__(self, answers: socket.socket, pid: int, said: bytes = b"") -> None:
         self.pid = pid
         self.returncode: int | None = None
+        self.is_lost = False
         self._answers = answers
+        self._said = said
         self._lock = threading.Lock()
 
     def poll(self) -> int | None:
@@ -99,14 +115,16 @@ class Forked:
         # the lock is never held while waiting: whoever wants to end the process must not wait for that
         with self._lock:
             if answered and self.returncode is None:
-                text = b""
                 with suppress(OSError):
-                    text = self._answers.recv(64)
-                self.returncode = int(text) if text.strip() else 1
+                    self._said = self._said or self._answers.recv(64)
+                self.is_lost = not self._said
+                self.returncode = int(self._said or 1)
                 self._answers.close()
             return self.returncode
 
     def _is_readable(self, seconds: float) -> bool:
+        if self._said:
+            return True
         found = select.poll()
         try:
             found.register(self._answers, select.POLLIN)
@@ -141,9 +159,10 @@ class Warm:
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
         self._ready: bool | None = None
+        self._asked = False
         ours, theirs = socket.socketpair()
-        environment = {**kernel_environment(folder, _PROVISIONER), **_ONE_THREAD, **_INLINE}
-        command = [sys.executable, "-m", "glusterlab.warmserver"]
+        environment = {**kernel_environment(folder, PROVISIONER), **_ONE_THREAD, **_INLINE}
+        command = [sys.executable, "-c", _SERVE]
         with (folder / "log.txt").open("wb") as log, theirs:
             try:
                 self._server = subprocess.Popen(command, stdin=theirs.fileno(), stdout=log, stderr=log, env=environment)
@@ -187,17 +206,18 @@ class Warm:
             try:
                 if not self._is_ready():
                     raise OSError("the server did not come up")
+                self._asked = True
                 socket.send_fds(self._control, [json.dumps(request).encode()], [theirs.fileno()])
                 theirs.close()
                 ours.settimeout(_READY_S)
-                pid = int(ours.recv(64))
+                pid, rest = _first_line(ours)
                 ours.settimeout(None)
+                return Forked(ours, int(pid), rest)
             except (OSError, ValueError) as error:
                 _log.info("no process is forked: %s", error)
                 self._ready = False
                 ours.close()
                 return None
-        return Forked(ours, pid)
 
     def _is_ready(self) -> bool:
         if self._ready is None:
@@ -207,13 +227,28 @@ class Warm:
         return self._ready
 
     def close(self) -> None:
-        """End the server and what it has forked."""
+        """End the server and what it has forked; whoever waits for it in `start` is told that there is none."""
         # a thread may wait for an answer, which closing alone would not wake
         with suppress(OSError):
             self._control.shutdown(socket.SHUT_RDWR)
         self._control.close()
+        if not self._asked:
+            # it has nothing to end, and does not listen while it imports
+            self._server.kill()
         try:
             self._server.wait(_END_S)
         except subprocess.TimeoutExpired:
             self._server.kill()
             self._server.wait()
+
+
+def _first_line(answers: socket.socket) -> tuple[bytes, bytes]:
+    """The first line that a socket gives, and what came with it: a process may end before its number is read."""
+    said = b""
+    while b"\n" not in said:
+        found = answers.recv(64)
+        if not found:
+            raise OSError("the server has forked none")
+        said += found
+    line, _, rest = said.partition(b"\n")
+    return line, rest

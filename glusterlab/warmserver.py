@@ -1,9 +1,9 @@
 """A process that imports once what all notebooks need, and forks one process for each notebook.
 
-``python -m glusterlab.warmserver`` is started by `glusterlab.warm`, with a socket as its standard input. A request is a
-line of JSON with a socket of its own: through that the server tells the process' id and in the end its exit code, and
-takes signals for it. It has one thread, so that a fork leaves nothing half-done, and refuses to work with more. When
-whoever started it is gone, it ends what it has forked.
+`glusterlab.warm` starts it, with a socket as its standard input. A request is a line of JSON with a socket of its own:
+through that the server tells the process' id and in the end its exit code, and takes signals for it. It has one thread,
+so that a fork leaves nothing half-done, and refuses to work with more. When whoever started it is gone, it ends what it
+has forked.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from contextlib import suppress
@@ -114,11 +115,17 @@ class Server:
                         return None
                     if (job := self._fork(json.loads(text), socket.socket(fileno=descriptors[0]))) is not None:
                         return job
-                else:
+                elif self._children.get(key.data) is key.fileobj:
+                    # else it was reaped after this was asked, in this very round
                     self._signal(key.data)
 
     def _fork(self, request: dict[str, str], answers: socket.socket) -> str | None:
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError:
+            # no room for it: whoever asked starts a process as usual, and those that are there go on
+            answers.close()
+            return None
         if pid == 0:
             self._leave(answers)
             _prepare(request)
@@ -176,6 +183,8 @@ class Server:
 def _prepare(request: dict[str, str]) -> None:
     """Give a forked process its own output and environment."""
     os.environ.update(json.loads(request["environment"]))
+    # it is remembered once it was asked for
+    tempfile.tempdir = None
     nothing = os.open(os.devnull, os.O_RDONLY)
     log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     for source, target in ((nothing, 0), (log, 1), (log, 2)):
@@ -216,7 +225,3 @@ def main() -> None:
     ForkedProvisioner.register(WaitingKernel.fork())
     _end_with(server)
     notebook.main(str(Path(job)))
-
-
-if __name__ == "__main__":
-    main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -11,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +20,11 @@ from typing import Any
 import nbformat
 import pytest
 
-from glusterlab import fingerprint, scratch
-from glusterlab.errors import UsageError
+from glusterlab import fingerprint, scratch, tables
+from glusterlab import reproduce as reproducing
+from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.figurestate import LOCK, held, put
+from glusterlab.fingerprint import NotebookSource
 from glusterlab.manifest import Manifest, list_files
 from glusterlab.notebook import Job, Result, retell
 from glusterlab.reproduce import Progress, ReproduceSummary, reproduce
@@ -178,7 +182,7 @@ class TestWhatRuns:
         list_files(project.raw, [project.raw / "cells"])
         says = f'{PARAMETERS}\nreads: str = "iozone"'
         project.write("10-first", parameters=says, code=DRAW.format(number=10) + "print(reads)")
-        project.write("20-second", parameters=says)
+        project.write("20-second", parameters=says, code=DRAW.format(number=20) + 'x = "it reads all"  # reads\n')
         assert len(project.run().ran) == 2
         digests = Manifest.read(project.raw).digests
         (project.raw / "cells/b/x.txt").write_text("2")
@@ -187,6 +191,46 @@ class TestWhatRuns:
         summary = project.run()
         assert (summary.ran, summary.unchanged) == (BOTH[1:], BOTH[:1])
         assert "Of an earlier run" not in (project.figures / "index.html").read_text()
+
+    def test_a_cell_that_is_no_plain_python_hands_nothing_on(self, project: Project) -> None:
+        notebook = project.root / "notebooks" / "10-first.ipynb"
+        for code, reads in (("print(reads)", ("iozone",)), ("%time reads", None), ("reads = 1", None), ("\0", None)):
+            project.write("10-first", parameters=f'{PARAMETERS}\nreads: str = "iozone"', code=code)
+            assert NotebookSource.read(notebook).reads == reads
+
+    def test_what_is_linked_to_from_the_project_is_there(
+        self, project: Project, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        (project.root / "raw").rename(elsewhere / "raw")
+        (project.root / "raw").symlink_to(elsewhere / "raw")
+        for name in ("raw/published/table.csv", "lists/prices.yaml", "one.txt"):
+            (elsewhere / name).parent.mkdir(exist_ok=True)
+            (elsewhere / name).write_text("1")
+        runbooks = project.root / "runbooks"
+        runbooks.mkdir()
+        (runbooks / "lists").symlink_to(elsewhere / "lists")
+        (runbooks / "one.txt").symlink_to(elsewhere / "one.txt")
+        # one that leads back, and one that leads nowhere
+        (runbooks / "again").symlink_to(runbooks)
+        (runbooks / "gone").symlink_to(elsewhere / "gone")
+        names = ("raw/published/table.csv", "runbooks/lists/prices.yaml", "runbooks/one.txt")
+        code = f"from pathlib import Path\ntexts = [Path(figures, '../..', name).read_text() for name in {names}]\n"
+        project.write("20-second", code=code + "Path(figures, 'fig20-x.csv').write_text(''.join(texts))")
+        assert not project.run().failed
+        assert (project.figures / "fig20-x.csv").read_text() == "111"
+        (elsewhere / "raw" / "published" / "table.csv").write_text("2")
+        assert len(project.run().ran) == 2
+        assert (project.figures / "fig20-x.csv").read_text() == "211"
+
+    def test_another_installed_version_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        from importlib import metadata
+
+        project.run()
+        installed = metadata.version
+        monkeypatch.setattr(metadata, "version", lambda name: "0" if name == "seaborn" else installed(name))
+        assert len(project.run().ran) == 2
+        assert project.run().ran == ()
 
     def test_changed_raw_file_runs_all(self, project: Project) -> None:
         project.run()
@@ -366,6 +410,36 @@ class TestWhatRuns:
         assert (summary.ran, summary.unchanged) == (BOTH[:1], BOTH[1:])
         assert [failure.campaign for failure in summary.failed] == ["other"]
 
+    def test_a_campaign_whose_cluster_file_is_none_fails_alone(self, project: Project) -> None:
+        other = project.root / "raw" / "other"
+        shutil.copytree(project.raw, other)
+        (other / "cluster.yaml").write_text("servers: 3\n")
+        list_files(other, [other / "cluster.yaml"])
+        summary = project.run()
+        assert sorted(summary.ran) == list(BOTH)
+        (failure,) = summary.failed
+        assert (failure.campaign, failure.notebook) == ("other", "")
+        assert "other/cluster.yaml" in failure.error
+
+    def test_a_notebook_whose_file_cannot_be_read_fails_alone(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        project.run()
+        files = NotebookSource.files
+
+        def unreadable(self: NotebookSource, *given: Any) -> dict[str, str]:
+            if self.path.stem == "10-first":
+                raise RawStoreError("prices.yaml: cannot be read: Permission denied")
+            return files(self, *given)
+
+        monkeypatch.setattr(NotebookSource, "files", unreadable)
+        summary = project.run()
+        assert [str(failure) for failure in summary.failed] == [
+            "demo/10-first: prices.yaml: cannot be read: Permission denied"
+        ]
+        assert summary.unchanged == BOTH[1:]
+        assert "Of an earlier run" in (project.figures / "index.html").read_text()
+
     def test_a_baseline_is_no_campaign_of_its_own(self, project: Project) -> None:
         baseline = project.root / "raw" / "pool-baseline"
         baseline.mkdir()
@@ -451,6 +525,103 @@ class TestWhatIsRefused:
         with pytest.raises(UsageError, match="no notebook 30: there are 10-first, 20-second"):
             project.run(notebooks=["30"])
 
+    def test_a_second_run_on_the_same_figures(self, project: Project) -> None:
+        with held(project.figures):
+            assert (project.figures / LOCK).is_file()
+            with pytest.raises(UsageError, match=f"made there by process {os.getpid()} on .*; wait for it"):
+                project.run()
+        assert not project.figures.exists()
+        assert len(project.run().ran) == 2
+
+    def test_what_a_killed_run_left_holds_nothing(self, project: Project) -> None:
+        project.figures.mkdir(parents=True)
+        (project.figures / LOCK).write_text("process 1 on another")
+        assert len(project.run().ran) == 2
+        assert not (project.figures / LOCK).exists()
+
+
+@pytest.mark.usefixtures("no_kernel")
+class TestWhatGoesWrong:
+    def test_figures_that_cannot_be_written_are_told_before_anything_runs(self, project: Project) -> None:
+        (project.root / "figures").write_text("no folder")
+        summary = project.run()
+        assert (summary.ran, summary.exit_code) == ((), 1)
+        assert [(event.notebook, event.outcome) for event in project.events] == [("", "failed")]
+        assert "figures/demo: cannot be written" in str(summary.failed[0])
+
+    def test_a_disk_that_fills_up_fails_what_was_to_be_put_there(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(made: Mapping[str, bytes], figures: Path) -> dict[str, str]:
+            if "notebooks/10-first.html" in made:
+                raise RawStoreError("fig10: cannot be written: No space left on device")
+            return put(made, figures)
+
+        monkeypatch.setattr(reproducing, "put", full)
+        summary = project.run()
+        assert [str(failure) for failure in summary.failed] == [
+            "demo/10-first: fig10: cannot be written: No space left on device"
+        ]
+        assert summary.ran == BOTH[1:]
+
+    def test_a_page_that_cannot_be_written_fails_once(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", "index.html")
+
+        monkeypatch.setattr(reproducing._Run, "_write_index", full)
+        summary = project.run()
+        assert sorted(summary.ran) == list(BOTH)
+        assert [failure.notebook for failure in summary.failed] == [""]
+        assert "No space left on device" in summary.failed[0].error
+
+    def test_no_room_for_what_is_temporary_is_a_result(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", "/elsewhere/view")
+
+        monkeypatch.setattr(scratch, "_view", full)
+        summary = project.run()
+        assert sorted(failure.notebook for failure in summary.failed) == ["10-first", "20-second"]
+        hint = "TMPDIR names another place for what is temporary"
+        assert {failure.error for failure in summary.failed} == {f"/elsewhere/view: No space left on device; {hint}"}
+
+    @pytest.fixture
+    def damaged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Tables of which one can be made, and the second cannot."""
+
+        def write(*_: object, progress: Callable[[int, int], None], **__: object) -> None:
+            progress(1, 2)
+            raise GlusterlabError("stdout.txt: damaged")
+
+        monkeypatch.setattr(tables, "write", write)
+
+    @pytest.mark.usefixtures("damaged")
+    def test_tables_that_cannot_be_made_have_failed(self, project: Project) -> None:
+        summary = project.run(notebooks=["10"])
+        assert [(event.notebook, event.outcome, event.message) for event in project.events] == [
+            ("tables", "started", ""),
+            ("tables", "failed", "demo/tables: stdout.txt: damaged"),
+            ("10-first", "started", ""),
+            ("10-first", "ran", ""),
+        ]
+        # this notebook reads none
+        assert summary.exit_code == 0
+
+    @pytest.mark.usefixtures("damaged")
+    def test_tables_that_workers_cannot_make_fail_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        @contextlib.contextmanager
+        def way(*_: object) -> Iterator[None]:
+            yield
+
+        project.run()
+        monkeypatch.setattr(reproducing._Run, "_way", way)
+        summary = project.run(scheduler="tcp://nobody", force=True)
+        assert [str(failure) for failure in summary.failed] == ["demo/tables: stdout.txt: damaged"]
+        assert [(event.notebook, event.outcome) for event in project.events] == [
+            ("tables", "started"),
+            ("tables", "failed"),
+        ]
+        assert "Failed in the last run: 10-first, 20-second." in (project.figures / "index.html").read_text()
+
 
 class TestKernel:
     """Real runs by papermill: a few seconds each."""
@@ -480,8 +651,9 @@ class TestKernel:
         ]
 
     def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(scratch, "CELL_TIMEOUT", 1)
-        project.write("10-first", code="import time; time.sleep(60)")
+        # it is that of the other cells, too, which a busy machine may keep waiting
+        monkeypatch.setattr(scratch, "CELL_TIMEOUT", 10)
+        project.write("10-first", code="import time; time.sleep(600)")
         (failure,) = project.run(notebooks=["10"]).failed
         assert failure.cell == 3
         assert "Timeout" in failure.error
@@ -502,9 +674,13 @@ class TestKernel:
             stderr=subprocess.PIPE,
             text=True,
         )
-        wait_until(seen.exists)
-        run.send_signal(signal.SIGINT)
-        assert "KeyboardInterrupt" in run.communicate(timeout=60)[1]
+        try:
+            wait_until(seen.exists)
+            run.send_signal(signal.SIGINT)
+            assert "KeyboardInterrupt" in run.communicate(timeout=60)[1]
+        finally:
+            run.kill()
+            run.communicate()
         wait_until(lambda: not processes_with(f"SEEN={seen}"))
         assert [path for path in project.figures.rglob("*") if path.is_file()] == []
 
@@ -551,16 +727,23 @@ def test_a_baseline_that_is_measured_later_changes_the_limits_and_runs_notebooks
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (project.raw / "cluster.yaml").write_text(CLUSTER)
-    with (project.raw / "MANIFEST.sha256").open("a") as manifest:
-        manifest.write(f"cluster.yaml {hashlib.sha256(CLUSTER.encode()).hexdigest()}\n")
+    list_files(project.raw, [project.raw / "cluster.yaml"])
+    baseline = project.root / "raw" / "pool-baseline"
+    baseline.mkdir()
+    (baseline / "campaign.yaml").write_text("origin: baseline\n")
+    list_files(baseline, [baseline / "campaign.yaml"])
     found: list[SimpleNamespace | None] = [None]
     monkeypatch.setattr("glusterlab.baseline.find_baseline", lambda *_: found[0])
     assert len(project.run().ran) == 2
     assert not project.run().ran
     for digest in ("1", "2"):
-        found[0] = SimpleNamespace(name="pool-baseline", digest=digest)
+        found[0] = SimpleNamespace(name="pool-baseline", digest=digest, path=baseline)
         assert len(project.run().ran) == 2
         assert not project.run().ran
+    # its numbers are in figures: they are to be those of its manifest
+    (baseline / "campaign.yaml").write_text("origin: baseline # edited\n")
+    (failure,) = project.run().failed
+    assert "pool-baseline: not as MANIFEST.sha256 has it: campaign.yaml" in failure.error
 
 
 def test_retelling_keeps_injected_parameters_after_the_parameters_cell() -> None:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from glusterlab import reproduce as reproducing
 from glusterlab import scratch, warm
+from glusterlab.figurestate import LOCK
 from glusterlab.warm import Warm
+from glusterlab.warmserver import Server
 
 from .test_reproduce import BOTH, DRAW, Project, processes_with, wait_until
 
@@ -111,6 +116,102 @@ class TestOutputs:
             project.write(name, code=DRAW.format(number=number), text="# Another question")
         assert sorted(project.run().retold) == list(BOTH)
 
+    def test_the_server_imports_nothing_of_the_folder_that_it_is_started_in(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "here").mkdir()
+        (tmp_path / "server").mkdir()
+        for name in ("papermill", "queue"):
+            (tmp_path / "here" / f"{name}.py").write_text(f"open({str(tmp_path / name)!r}, 'w')")
+        monkeypatch.chdir(tmp_path / "here")
+        server = Warm.begin(tmp_path / "server")
+        assert server is not None
+        forked = server.start(tmp_path / "job.json", tmp_path / "log.txt", {})
+        assert forked is not None
+        forked.wait(60)
+        server.close()
+        assert not (tmp_path / "papermill").exists()
+        assert not (tmp_path / "queue").exists()
+
+
+def ask(said: bytes, folder: Path) -> warm.Forked | None:
+    """What `Warm.start` makes of a server's answer."""
+    ours, theirs = socket.socketpair()
+
+    def answer() -> None:
+        _, (descriptor,), *_ = socket.recv_fds(theirs, 1 << 16, 1)
+        with socket.socket(fileno=descriptor) as answers:
+            answers.sendall(said)
+
+    server = Warm.__new__(Warm)
+    server._lock, server._ready, server._asked, server._control = threading.Lock(), True, False, ours
+    thread = threading.Thread(target=answer)
+    thread.start()
+    with ours, theirs:
+        forked = server.start(folder / "job.json", folder / "log.txt", {})
+        thread.join(60)
+    return forked
+
+
+class TestAnswers:
+    def test_a_process_that_ends_before_its_number_is_read(self, tmp_path: Path) -> None:
+        forked = ask(b"123\n7\n", tmp_path)
+        assert forked is not None
+        assert (forked.pid, forked.wait(60), forked.is_lost) == (123, 7, False)
+
+    def test_a_server_that_ends_says_no_code(self, tmp_path: Path) -> None:
+        forked = ask(b"123\n", tmp_path)
+        assert forked is not None
+        assert (forked.wait(60), forked.is_lost) == (1, True)
+
+    @pytest.mark.parametrize("said", [b"", b"12", b"what\n"])
+    def test_no_number(self, tmp_path: Path, said: bytes) -> None:
+        assert ask(said, tmp_path) is None
+
+
+class TestServer:
+    """The server's loop in this process, without its signals."""
+
+    @pytest.fixture
+    def asked(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Server, socket.socket]]:
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        monkeypatch.setattr(signal, "set_wakeup_fd", lambda *_, **__: -1)
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            server = Server(theirs)
+            yield server, ours
+            server._woken.close()
+            server._wake.close()
+
+    def test_a_machine_that_has_no_room_for_a_process(
+        self, asked: tuple[Server, socket.socket], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def refuse() -> int:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+
+        server, control = asked
+        monkeypatch.setattr(os, "fork", refuse)
+        answers, theirs = socket.socketpair()
+        with answers:
+            socket.send_fds(control, [b"{}"], [theirs.fileno()])
+            theirs.close()
+            control.shutdown(socket.SHUT_WR)
+            # it goes on, until nobody asks any more
+            assert server.serve() is None
+            answers.settimeout(60)
+            assert answers.recv(64) == b""
+
+    def test_a_process_that_was_reaped_is_not_signalled(self, asked: tuple[Server, socket.socket]) -> None:
+        server, control = asked
+        control.close()
+        gone, other = socket.socketpair()
+        # both were found in one round: the end of a process, and a signal for it
+        round_ = [SimpleNamespace(fileobj=each, data=4711) for each in (gone, server.control)]
+        server._selector = SimpleNamespace(select=lambda: [(key, 1) for key in round_], register=lambda *_: None)
+        with gone, other:
+            other.sendall(b"9\n")
+            assert server.serve() is None
+
 
 class TestWithoutServer:
     def test_libraries_with_threads_are_not_forked_and_all_runs_as_usual(
@@ -146,7 +247,9 @@ class TestWithoutServer:
         project.write("20-second", code=kill)
         summary = project.run()
         assert sorted(failure.notebook for failure in summary.failed) == ["10-first", "20-second"]
-        assert all("its process ended with 1" in failure.error for failure in summary.failed)
+        assert {failure.error for failure in summary.failed} == {
+            "the server of the notebooks ended, and this notebook with it"
+        }
 
 
 class TestEnd:
@@ -169,10 +272,12 @@ class TestEnd:
         assert forked.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):
             forked.wait(0.01)
+        wait_until(lambda: kernels_of(forked.pid))
+        kernels = kernels_of(forked.pid)
         forked.terminate()
         assert forked.wait(60) == -signal.SIGTERM
-        # the kernel that waited for it ended, too
-        wait_until(lambda: len(children(server)) == 0)
+        # the kernel that waited for it ends, too
+        wait_until(lambda: not any(alive(pid) for pid in kernels))
 
     def test_whoever_ends_a_process_waits_for_nobody_who_waits_for_it(self, server: Warm, tmp_path: Path) -> None:
         job = tmp_path / "job.json"
@@ -199,11 +304,72 @@ class TestEnd:
         os.mkfifo(job)
         forked = server.start(job, tmp_path / "log.txt", {})
         assert forked is not None
+        wait_until(lambda: kernels_of(forked.pid))
         group = [str(forked.pid), *kernels_of(forked.pid)]
         server.close()
         assert forked.wait(60) == -signal.SIGTERM
-        wait_until(lambda: not [pid for pid in group if Path("/proc", pid, "cwd").exists() and alive(pid)])
+        wait_until(lambda: not any(alive(pid) for pid in group))
         assert server.start(job, tmp_path / "log.txt", {}) is None
+
+    def test_a_server_that_still_imports_is_ended_at_once(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("site", "server"):
+            (tmp_path / name).mkdir()
+        (tmp_path / "site" / "sitecustomize.py").write_text("import time; time.sleep(600)")
+        monkeypatch.setattr(warm, "_ONE_THREAD", {"PYTHONPATH": str(tmp_path / "site")})
+        for name in ("_READY_S", "_END_S"):
+            monkeypatch.setattr(warm, name, 600)
+        server = Warm.begin(tmp_path / "server")
+        assert server is not None
+        found: list[warm.Forked | None] = []
+        asking = (tmp_path / "job.json", tmp_path / "log.txt", {})
+        waiting = threading.Thread(target=lambda: found.append(server.start(*asking)), daemon=True)
+        closing = threading.Thread(target=server.close, daemon=True)
+        try:
+            waiting.start()
+            closing.start()
+            closing.join(60)
+            waiting.join(60)
+            assert not closing.is_alive()
+            assert found == [None]
+        finally:
+            server._server.kill()
+
+    def test_an_interrupt_does_not_wait_for_a_server_that_still_imports(self, project: Project) -> None:
+        for name in ("site", "temporary"):
+            (project.root / name).mkdir()
+        (project.root / "site" / "sitecustomize.py").write_text("import time; time.sleep(600)")
+        script = "import sys; from pathlib import Path; from glusterlab import warm\n"
+        script += "from glusterlab.reproduce import reproduce\n"
+        script += "root = Path(sys.argv[1]); warm._READY_S = warm._END_S = 600\n"
+        script += "warm._ONE_THREAD = {'PYTHONPATH': str(root / 'site')}\n"
+        script += "reproduce(project=root, progress=lambda _: (root / 'seen').touch())"
+        run = subprocess.Popen(
+            [sys.executable, "-c", script, str(project.root)],
+            env={**os.environ, "TMPDIR": str(project.root / "temporary")},
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_until((project.root / "seen").exists)
+            run.send_signal(signal.SIGINT)
+            assert run.wait(60) != 0
+        finally:
+            run.kill()
+            run.wait()
+        assert list((project.root / "temporary").iterdir()) == []
+
+    @pytest.mark.parametrize("notebooks", [["10"], None], ids=["started", "forked"])
+    def test_nothing_temporary_is_left_of_a_run(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, notebooks: list[str] | None
+    ) -> None:
+        """Neither by the notebooks' processes, which are not stopped here."""
+        temporary = project.root / "temporary"
+        temporary.mkdir()
+        monkeypatch.setenv("TMPDIR", str(temporary))
+        monkeypatch.setattr(tempfile, "tempdir", None)
+        assert not project.run(notebooks=notebooks).failed
+        assert list(temporary.iterdir()) == []
 
     def test_notebooks_that_take_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(scratch, "NOTEBOOK_TIMEOUT", 3)
@@ -213,9 +379,11 @@ class TestEnd:
         assert len(summary.failed) == 2
         assert all("not done within 3 s" in failure.error for failure in summary.failed)
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
     def test_nothing_is_left_of_an_interrupted_run(self, project: Project, number: signal.Signals) -> None:
-        """Not even when the run itself is killed: its notebooks end with their server, which notices."""
+        """When the run itself is killed, its notebooks end with their server, which notices; only folders are left."""
+        temporary = project.root / "temporary"
+        temporary.mkdir()
         for name in ("10-first", "20-second"):
             code = f"import os, time\nos.mkdir(os.environ['SEEN'] + '{name}')\ntime.sleep(600)"
             project.write(name, code=code)
@@ -224,7 +392,7 @@ class TestEnd:
         script += "reproduce(project=Path(sys.argv[1]), jobs=2)"
         run = subprocess.Popen(
             [sys.executable, "-c", script, str(project.root)],
-            env={**os.environ, "SEEN": str(seen)},
+            env={**os.environ, "SEEN": str(seen), "TMPDIR": str(temporary)},
             stderr=subprocess.DEVNULL,
         )
         try:
@@ -236,7 +404,9 @@ class TestEnd:
             run.kill()
             run.wait()
         wait_until(lambda: not processes_with(f"SEEN={seen}"))
-        assert [path for path in project.figures.rglob("*") if path.is_file()] == []
+        lock = [project.figures / LOCK] if number == signal.SIGKILL else []
+        assert [path for path in project.figures.rglob("*") if path.is_file()] == lock
+        assert number == signal.SIGKILL or list(temporary.iterdir()) == []
 
 
 def alive(pid: str) -> bool:
@@ -249,12 +419,6 @@ def alive(pid: str) -> bool:
 
 def kernels_of(pid: int) -> list[str]:
     """Children of a process."""
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-
-
-def children(server: Warm) -> list[str]:
-    """Processes that the server has forked."""
-    pid = server._server.pid
     return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from glusterlab.baseline.results import Rates, read_results
 from glusterlab.errors import GlusterlabError
 from glusterlab.manifest import MANIFEST, file_digest
+from glusterlab.origin import is_baseline
 from glusterlab.raw import RawStore
 from glusterlab.spec.load import load_campaign, load_cluster
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from glusterlab.analysis.saturation import Limits
     from glusterlab.spec.cluster import Cluster, Hardware
 
-_MARK = "origin: baseline"
 _STATED = ("disk_write", "disk_read", "array_write", "array_read", "server_link", "client_link", "notes")
 """Keys of ``hardware`` that a baseline replaces: on real hardware they may have been corrected after it."""
 
@@ -119,7 +119,8 @@ def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
     # a campaign may be seen through a link, its baseline lies beside the campaign itself
     raw = raw.resolve()
     for file in sorted(raw.parent.glob("*/campaign.yaml")):
-        if file.parent.name == raw.name or not _is_baseline(file):
+        # to read one takes its time, and most are not
+        if file.parent.name == raw.name or not is_baseline(file.parent):
             continue
         try:
             if load_campaign(file).origin != "baseline" or not alike(
@@ -136,14 +137,6 @@ def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
         if ends:
             found.append((max(ends), file.parent))
     return Baseline(max(found)[1], cluster.hardware) if found else None
-
-
-def _is_baseline(file: Path) -> bool:
-    """Whether a campaign.yaml may be of a baseline: most are not, and to read one takes its time."""
-    try:
-        return _MARK in file.read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
 
 
 def alike(one: Cluster, other: Cluster) -> bool:
