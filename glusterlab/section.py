@@ -93,15 +93,10 @@ class Section:
         """The samples table, of every status."""
         return self.tables.samples
 
-    @property
-    def telemetry(self) -> pd.DataFrame:
-        """Of the telemetry table what `glusterlab.analysis` uses: all of it may be more than memory holds."""
-        from glusterlab.analysis.saturation import USED_METRICS
-
-        return self.tables.telemetry_of(metric=sorted(USED_METRICS))
-
     def telemetry_of(self, samples: pd.DataFrame) -> pd.DataFrame:
-        """Of `telemetry` the rows of these samples' cells; files of others are not opened.
+        """Of the telemetry table what `glusterlab.analysis` uses, of these samples' cells; files of others stay closed.
+
+        All of it may be more than memory holds.
 
         Parameters
         ----------

@@ -131,7 +131,8 @@ class TestSection:
         section = section_of(raw, reads)
         assert set(section.samples["tool"].astype(str)) == tools
         assert len(section.samples) == 4 * ("iozone" in tools) + 2 * ("smallfile" in tools)
-        for table in (section.tables.workers, section.telemetry, section.tables.telemetry):
+        own = section.telemetry_of(section.samples)
+        for table in (section.tables.workers, own, section.tables.telemetry):
             assert {str(cell).split("-")[0] for cell in table["cell_id"].unique()} == tools
         # not even when asked for by name
         everything = section_of(raw, "*").samples
@@ -141,7 +142,7 @@ class TestSection:
         section = section_of(raw, "*")
         rows = section.samples[section.samples["operation"].astype(str) == "write"]
         found = section.telemetry_of(rows)
-        whole = section.telemetry
+        whole = section.telemetry_of(section.samples)
         kept = whole[whole["cell_id"].astype(str).isin(set(rows["cell_id"].astype(str)))]
         assert len(found) == len(kept) > 0
         assert found["value"].tolist() == kept["value"].tolist()
