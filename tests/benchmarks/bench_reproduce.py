@@ -1,9 +1,10 @@
 """How long `reproduce` takes from nothing, against the same notebooks one after another by the papermill command.
 
-Both begin without tables and without figures, take turns, and leave the same figures, which is checked to the byte. Of
-papermill the first notebook makes the tables, on all processors, as it does for whoever runs it by hand. Then
-`reproduce` again with nothing to do, and the start of the command line. The aims for the reference campaign on two
-cores: under 90 s, at least 1.7 times faster than papermill, and 3 s and 0.5 s for the rest.
+Both begin without tables and without figures, take turns, and leave the same figures, tables and captions, which is
+checked to the byte; where they do not, the exit code is 1. Of papermill the first notebook makes the tables, on all
+processors, as it does for whoever runs it by hand. Then `reproduce` again with nothing to do; the bare command, which
+takes every campaign in raw/, from nothing and with nothing to do; and the start of the command line. The aims for the
+reference campaign on two cores: under 90 s, at least 1.7 times faster than papermill, and 3 s and 0.5 s for the rest.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+
+from glusterlab.outputs import output_files
 
 PROJECT = Path(__file__).parents[2]
 COMMANDS = Path(sys.executable).parent
@@ -45,10 +48,11 @@ def took(*commands: list[str]) -> Took:
     return Took(wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
 
 
-def reproduce(raw: Path, output: Path, jobs: int | None) -> Took:
-    """`glusterlab reproduce` into a folder."""
+def reproduce(raw: Path | None, output: Path, jobs: int | None) -> Took:
+    """`glusterlab reproduce` into a folder, of one campaign or of all in raw/."""
     chosen = [] if jobs is None else ["--jobs", str(jobs)]
-    return took([str(COMMANDS / "glusterlab"), "reproduce", str(raw), "--output", str(output), *chosen])
+    which = [] if raw is None else [str(raw)]
+    return took([str(COMMANDS / "glusterlab"), "reproduce", *which, "--output", str(output), *chosen])
 
 
 def papermill(raw: Path, output: Path, notebooks: list[Path]) -> Took:
@@ -61,14 +65,14 @@ def papermill(raw: Path, output: Path, notebooks: list[Path]) -> Took:
 
 def figures_of(folder: Path) -> dict[str, bytes]:
     """Figures, tables and captions in a figures folder."""
-    kinds = (".svg", ".png", ".csv")
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.suffix in kinds}
+    return {path.name: path.read_bytes() for path in output_files(folder)}
 
 
-def compare(ours: dict[str, bytes], theirs: dict[str, bytes]) -> str:
-    """Whether both ways gave the same."""
-    other = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
-    return f"{len(ours)} files, the same to the byte" if not other else f"OTHER FILES: {', '.join(other[:5])}"
+def others(ours: dict[str, bytes], theirs: dict[str, bytes]) -> list[str]:
+    """Names of files that are not the same in both, or there are none at all."""
+    if not ours:
+        return ["no files"]
+    return sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
 
 
 def spread(values: list[float], unit: str = "") -> str:
@@ -76,8 +80,8 @@ def spread(values: list[float], unit: str = "") -> str:
     return f"{statistics.median(values):.2f}{unit} [{min(values):.2f}, {max(values):.2f}], n = {len(values)}"
 
 
-def main() -> None:
-    """Print each pair, and the medians."""
+def main() -> int:
+    """Print each pair, and the medians; 1 when the two ways left other files."""
     reference = PROJECT / "raw" / "reference"
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = reference if reference.is_dir() else PROJECT / "raw" / "first-light"
@@ -90,7 +94,7 @@ def main() -> None:
     notebooks = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
     print(f"{raw.name}, {len(notebooks)} notebooks, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
 
-    ours, theirs, again = [], [], []
+    ours, theirs, again, bare, bare_again, different = [], [], [], [], [], []
     for run in range(arguments.runs):
         with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="bench-reproduce-") as folder:
             here, there = Path(folder, "reproduce"), Path(folder, "papermill")
@@ -102,21 +106,32 @@ def main() -> None:
                 ours.append(reproduce(raw, here, arguments.jobs))
                 theirs.append(papermill(raw, there, notebooks))
             again.append(reproduce(raw, here, arguments.jobs))
-            same = compare(figures_of(here / raw.name), figures_of(there / raw.name))
+            found = figures_of(here / raw.name)
+            different = others(found, figures_of(there / raw.name))
+            everything = Path(folder, "bare")
+            bare.append(reproduce(None, everything, arguments.jobs))
+            bare_again.append(reproduce(None, everything, arguments.jobs))
+        same = f"OTHER FILES: {', '.join(different[:5])}" if different else f"{len(found)} files, the same to the byte"
         print(
             f"pair {run + 1}: reproduce {ours[-1].wall:.1f} s ({ours[-1].cpu:.0f} s CPU), "
             f"papermill {theirs[-1].wall:.1f} s ({theirs[-1].cpu:.0f} s CPU), "
-            f"ratio {theirs[-1].wall / ours[-1].wall:.2f}, unchanged {again[-1].wall:.2f} s; {same}",
+            f"ratio {theirs[-1].wall / ours[-1].wall:.2f}, unchanged {again[-1].wall:.2f} s; "
+            f"all campaigns {bare[-1].wall:.1f} s, unchanged {bare_again[-1].wall:.2f} s; {same}",
             flush=True,
         )
+        if different:
+            return 1
     starts = [took([str(COMMANDS / "glusterlab"), "--help"]).wall for _ in range(STARTS + 1)][1:]
     print(f"reproduce, from nothing     {spread([each.wall for each in ours], ' s')}")
     print(f"papermill, from nothing     {spread([each.wall for each in theirs], ' s')}")
     ratios = [their.wall / our.wall for our, their in zip(ours, theirs, strict=True)]
     print(f"ratio of each pair          {spread(ratios)}")
     print(f"reproduce, nothing to do    {spread([each.wall for each in again], ' s')}")
+    print(f"all campaigns, from nothing {spread([each.wall for each in bare], ' s')}")
+    print(f"all campaigns, nothing new  {spread([each.wall for each in bare_again], ' s')}")
     print(f"glusterlab --help           {spread(starts, ' s')}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
