@@ -148,16 +148,22 @@ def test_from_devices_to_a_copy_that_can_be_given_away(cluster: Path, folder: Pa
 
     names = ("one", "two", "three")
     runs = {name: start("run", "campaign.yaml", "--cluster", cluster, "--name", name, cwd=folder) for name in names}
-    # the winner's forty samples outlast the start of the others, however busy the machine is
-    wait_until(lambda: sum(run.poll() is not None for run in runs.values()) >= 2)
-    ended = {name: end(run) for name, run in runs.items() if run.poll() is not None}
-    assert [code for code, _, _ in ended.values()] == [2, 2], ended
-    (winner,) = runs.keys() - ended.keys()
-    for name, (_, _, err) in ended.items():
-        assert f"in use by campaign '{winner}'" in err, name
-    wait_until(lambda: any((folder / "raw" / winner).glob("cells/*/sample-01/sample.json")))
-    runs[winner].send_signal(signal.SIGINT)
-    code, _, err = end(runs[winner])
+    try:
+        # the winner's forty samples outlast the start of the others, however busy the machine is
+        wait_until(lambda: sum(run.poll() is not None for run in runs.values()) >= 2)
+        ended = {name: end(run) for name, run in runs.items() if run.poll() is not None}
+        assert [code for code, _, _ in ended.values()] == [2, 2], ended
+        (winner,) = runs.keys() - ended.keys()
+        for name, (_, _, err) in ended.items():
+            assert f"in use by campaign '{winner}'" in err, name
+        wait_until(lambda: any((folder / "raw" / winner).glob("cells/*/sample-01/sample.json")))
+        runs[winner].send_signal(signal.SIGINT)
+        code, _, err = end(runs[winner])
+    finally:
+        # none goes on when an assertion fails: the testbed below it is taken down then
+        for run in runs.values():
+            run.kill()
+            run.wait()
     assert code == 130, err
     for host in ("server01", "server02", "client01"):
         assert "owner.json" not in on(cluster, host, "ls /var/lib/glusterlab")
