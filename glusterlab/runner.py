@@ -35,7 +35,8 @@ from glusterlab.raw import RawStore, Sample
 from glusterlab.reasons import Reason
 from glusterlab.resume import agree_on_environment, agree_on_specifications, take_up
 from glusterlab.runlog import RunLog
-from glusterlab.sample import SampleRun, Site, Throttle, loggable, store_failure
+from glusterlab.sample import SampleRun, Site, Throttle, store_failure
+from glusterlab.secrets import loggable
 from glusterlab.spec import Campaign, Cell, Cluster, Plan, PlannedSample, build_plan, dump_yaml, estimate
 from glusterlab.trouble import Trouble
 from glusterlab.workloads import WORKLOADS

@@ -6,7 +6,6 @@ written leave this module as errors.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from glusterlab.hosts.quoting import join, quote
 from glusterlab.judge import Judgement, Moment, bricks_of, health_reasons, judge, judge_failure
 from glusterlab.raw import Window, dump_json
 from glusterlab.reasons import Reason, code_of
-from glusterlab.secrets import redact
+from glusterlab.secrets import loggable, redact
 from glusterlab.telemetry import sar
 from glusterlab.workloads import WORKLOADS
 from glusterlab.workloads.base import HostCommand, Job, Workload, WorkloadResult
@@ -40,8 +39,6 @@ _PROBE_DEADLINE_S = 300.0
 _TELEMETRY_MARGIN_S = 120.0
 _ROOM = 3
 """Other datasets are removed unless so many times the bytes of a cell's files are free: files do not spread evenly."""
-
-_LOGGED_CHARACTERS = 400
 
 Throttle = Callable[[str | None], Mapping[str, Any]]
 """Puts a testbed under a scale model, or lifts it with None; returns what is in effect."""
@@ -434,18 +431,3 @@ def result_of(answer: Results, host: str) -> CommandResult:
     if isinstance(result, CommandResult):
         return result
     raise error
-
-
-def loggable(text: str) -> str:
-    """A script as the log keeps it: without secrets; a long one is cut, and its digest says what it was.
-
-    Examples
-    --------
-    >>> loggable("sync")
-    'sync'
-    """
-    text = redact(text)
-    if len(text) <= _LOGGED_CHARACTERS:
-        return text
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return f"{text[:_LOGGED_CHARACTERS]}... ({len(text)} characters, sha256 {digest})"

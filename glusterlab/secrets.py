@@ -5,12 +5,15 @@ What is looked for is what is known to be secret by its form. A password that st
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 REDACTED = "[redacted]"
 """What stands in the place of a secret."""
+
+_LOGGED_CHARACTERS = 400
 
 _NAMED = r"(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|access[_-]?token|auth[_-]?token)[\w-]{0,40}"
 _HINTS = ("pass", "secret", "key", "token")
@@ -122,6 +125,21 @@ def redact(text: str) -> str:
     for _, pattern in _likely(text):
         text = pattern.sub(_without_value, text)
     return text
+
+
+def loggable(text: str) -> str:
+    """A script as logs keep it: without secrets; a long one is cut, and its digest says what it was.
+
+    Examples
+    --------
+    >>> loggable("sync")
+    'sync'
+    """
+    text = redact(text)
+    if len(text) <= _LOGGED_CHARACTERS:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f"{text[:_LOGGED_CHARACTERS]}... ({len(text)} characters, sha256 {digest})"
 
 
 def _likely(text: str) -> list[tuple[str, re.Pattern[str]]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import zoneinfo
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -14,50 +13,17 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from glusterlab.errors import UsageError
+from glusterlab.imports.fields import ImportedHost, OperationName, PatternText, SourceName, ToolName, Version, Zone
 from glusterlab.imports.pattern import FIELDS, NUMBERS, TELEMETRY_FIELDS, Pattern
-from glusterlab.readers.records import Operation
 from glusterlab.spec.campaign import Geometry, OptionName, OptionValue
 from glusterlab.spec.cell import Access, Layout, LayoutType, parse_geometry
-from glusterlab.spec.cluster import HOST_FORM, LocalPath, Role
+from glusterlab.spec.cluster import LocalPath, Role
 from glusterlab.spec.fields import AxisSchema, Count, Label, Name, Size, SpecModel, Text, describe, problem, suggest
 
-OPERATIONS: tuple[str, ...] = get_args(Operation)
 ACCESSES: tuple[str, ...] = get_args(Access)
 
 _UNFIT_FOR_LABELS = re.compile(r"[^A-Za-z0-9_-]+")
 _SPOKEN_LAYOUT = re.compile(r"(distribute|replicate|disperse)-(\d+(?:x(?:\d+|\(?\d+\+\d+\)?))?)(?:-([A-Za-z0-9_-]+))?")
-
-
-def _operation(value: object) -> object:
-    if isinstance(value, str) and value not in OPERATIONS:
-        raise ValueError(f"unknown operation {value!r}" + suggest(value, list(OPERATIONS)))
-    return value
-
-
-def _tool(value: object) -> object:
-    from glusterlab.readers import TOOLS
-
-    if isinstance(value, str) and value not in TOOLS:
-        raise ValueError(f"unknown tool {value!r}" + suggest(value, list(TOOLS)))
-    return value
-
-
-def _pattern(value: object) -> object:
-    if isinstance(value, str):
-        Pattern.parse(value)
-    return value
-
-
-def _source(value: object) -> object:
-    if isinstance(value, str) and (value.startswith("/") or any(part in ("", ".", "..") for part in value.split("/"))):
-        raise ValueError(f"expected a path below the imported folder, found {value!r}")
-    return value
-
-
-def _zone(value: object) -> object:
-    if isinstance(value, str) and value not in zoneinfo.available_timezones():
-        raise ValueError(f"expected a time zone such as Europe/Berlin or UTC, found {value!r}")
-    return value
 
 
 def _entry(value: object) -> object:
@@ -73,15 +39,6 @@ class _OrText:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"anyOf": [{"type": "string"}, handler(core)]}
-
-
-ToolName = Annotated[str, BeforeValidator(_tool)]
-OperationName = Annotated[str, BeforeValidator(_operation)]
-PatternText = Annotated[str, BeforeValidator(_pattern)]
-SourceName = Annotated[str, BeforeValidator(_source)]
-Zone = Annotated[str, BeforeValidator(_zone)]
-ImportedHost = Annotated[str, Field(pattern=HOST_FORM, max_length=253)]
-Version = Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+~_-]*$", max_length=60)]
 
 
 class Facts(SpecModel):
