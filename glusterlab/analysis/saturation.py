@@ -198,10 +198,22 @@ def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
 
     Each host of a testbed sees all CPUs of the machine, so its share is one of the machine, and the shares add up. The
     sum is a lower bound of what was in use: kernel threads and the runner are in no host's group.
+
+    Hosts write their records at moments of their own, and leave some out where the machine is full. A record holds what
+    was before it, so at each moment the next one of each host counts, and the last one after that.
     """
-    hosts = busy.groupby(["cell_id", "sample"])["host"].transform("nunique")
-    shares = busy.assign(value=busy["value"] * hosts).groupby(["cell_id", "sample", "time_s"])["value"].mean()
-    return shares.reset_index().assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
+    parts = []
+    for (cell, sample), rows in busy.groupby(["cell_id", "sample"]):
+        total = rows.pivot_table(index="time_s", columns="host", values="value").bfill().ffill().sum(axis=1)
+        # as far apart as the records of one host, so that a peak is as long as that of other quantities
+        step = float(rows.sort_values("time_s").groupby("host")["time_s"].diff().median())
+        moments = np.floor(total.index.to_numpy(dtype=float) / step) * step
+        shares = total.groupby(moments).mean()
+        parts.append(
+            pd.DataFrame({"cell_id": cell, "sample": sample, "time_s": shares.index, "value": shares.to_numpy()})
+        )
+    found = pd.concat(parts, ignore_index=True) if parts else busy[["cell_id", "sample", "time_s", "value"]]
+    return found.assign(role="machine", host="", quantity="machine_cpu_busy_fraction")
 
 
 def _await(rows: pd.DataFrame) -> pd.DataFrame:

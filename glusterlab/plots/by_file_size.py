@@ -31,9 +31,9 @@ PANEL_HEIGHT_IN = 2.9
 _SPREAD = 0.24
 _GROUP = 0.8
 """Share of the step between two sizes that all series of a size may take."""
-_GUIDE_SHIFT = 0.05
-_DOT_SHIFT = 0.04
-"""Samples stand so far to the right of their mean, so that its mark does not hide them."""
+_GUIDE_SHIFT, _DOT_SHIFT = 0.016, 0.015
+"""Shares of the axis by which the guide's number stands to the left of a mean and the samples to the right of it, so
+that its mark does not hide them."""
 _SMALL = 0.04
 """Share of the axis below which a mean has its number beside it."""
 
@@ -62,15 +62,16 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
         x = [place + shift for place in places]
         for at, values in zip(x, part["values"], strict=True):
             points = [value * factor for value in split_values(str(values))]
-            beside = [at + _DOT_SHIFT] * len(points)
-            axes.plot(beside, points, ".", color=style.colour, alpha=0.45, markersize=4, markeredgewidth=0)
+            beside = [at + _DOT_SHIFT * axis_length(sizes)] * len(points)
+            axes.plot(beside, points, ".", color=style.colour, alpha=0.6, markersize=4.5, markeredgewidth=0)
         axes.vlines(x, part["low"] * factor, part["high"] * factor, color=style.colour, linewidth=1.1)
         line = access_style(part.iloc[0])
         drawn = with_gaps(places, part["mean"] * factor)
         axes.plot(drawn.index + shift, drawn, color=style.colour, marker=style.marker, label=name, **line)
         guide = part["published"].astype(float) * factor / part["scale"].astype(float)
+        left = [at - _GUIDE_SHIFT * axis_length(sizes) for at in x]
         axes.plot(
-            [at - _GUIDE_SHIFT for at in x],
+            left,
             guide,
             "D",
             markersize=7,
@@ -78,17 +79,9 @@ def draw_by_file_size(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
             markeredgecolor=style.colour,
             markeredgewidth=1.1,
         )
-        for at, value in zip(x, guide, strict=True):
+        for at, value in zip(left, guide, strict=True):
             if value == value:
-                axes.annotate(
-                    "guide",
-                    (at - _GUIDE_SHIFT, value),
-                    xytext=(-6, 0),
-                    textcoords="offset points",
-                    ha="right",
-                    va="center",
-                    fontsize=7,
-                )
+                name_guide(axes, "guide", (at, value))
     _draw_guide_lines(axes, rows, sizes, factor)
     size_axis(axes, sizes, measured)
 
@@ -101,15 +94,41 @@ def _draw_guide_lines(axes: Axes, rows: pd.DataFrame, sizes: list[int], factor: 
         place = place_of_size(size, sizes)
         axes.hlines(value, place - _GROUP / 2, place + _GROUP / 2, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
         axes.annotate(
-            ANY_LAYOUT,
-            (place, value),
-            xytext=(0, 2),
+            ANY_LAYOUT.replace(", ", ",\n"),
+            (place + _GROUP / 2, value),
+            xytext=(2, 0),
             textcoords="offset points",
-            ha="center",
-            va="bottom",
+            va="center",
             fontsize=7,
+            linespacing=1.0,
             color=INK,
         )
+
+
+def name_guide(axes: Axes, text: str, at: tuple[float, float], colour: str = INK) -> None:
+    """Words to the left of a diamond, readable where a line runs through them.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    text : str
+    at : tuple of float
+        Where the diamond is.
+    colour : str
+    """
+    axes.annotate(
+        text,
+        at,
+        xytext=(-6, 0),
+        textcoords="offset points",
+        ha="right",
+        va="center",
+        fontsize=7,
+        linespacing=1.0,
+        color=colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.3},
+        zorder=3,
+    )
 
 
 def _label_small(axes: Axes, factor: float, rows: pd.DataFrame, sizes: list[int]) -> None:
@@ -131,6 +150,11 @@ def _label_small(axes: Axes, factor: float, rows: pd.DataFrame, sizes: list[int]
                 color=row_style(pd.Series(row)).colour,
                 bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.4},
             )
+
+
+def axis_length(sizes: list[int]) -> float:
+    """Length of an axis of sizes, in steps between two of them."""
+    return len(sizes) + 0.2
 
 
 def shift_of_series(number: int, count: int) -> float:

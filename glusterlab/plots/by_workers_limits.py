@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
@@ -30,9 +31,9 @@ from glusterlab.plots.style import (
 )
 
 ROW_HEIGHT_IN = 1.75
-_LINE_IN = 0.115
+_LINE_IN, _SPACING = 0.115, 1.12
 _MOST_LABELS = 6
-_ROOM = 6.5
+_ROOM = 8.0
 """The worker axis goes on to this many times its right end: there the names of the lines stand."""
 
 
@@ -110,34 +111,39 @@ def draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | No
         linewidth=1.3,
         linestyle=(0, (1, 1.8)),
         zorder=1.4,
-        label=f"guide {_short_name(rows.iloc[0])}:\n{full:,.0f}",
+        label=f"guide {rows['geometry'].iloc[0]}:\n{full:,.0f}",
     )
     return line
 
 
 def _draw_panel(axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame | None) -> list[tuple[Line2D, str]]:
     """Lines of one family and operation, each with the text that names it."""
-    named = []
+    named: list[tuple[Line2D, str]] = []
     for name, series in rows.groupby("series", sort=True, observed=True):
         curve = None if curves is None else curves[curves["series"].astype(str) == str(name)]
-        beside = [draw_published(axes, series, factor), draw_limit(axes, series, factor, curve)]
+        limit = draw_limit(axes, series, factor, curve)
         line = draw_line(axes, series, factor, hollow=bool(access_style(series.iloc[0])))
         draw_ring(axes, series, factor)
         first = series.iloc[0]
         named.append((line, "\n".join(part for part in (_short_name(first), str(first["server_model"])) if part)))
-        named += [(other, str(other.get_label())) for other in beside if other is not None]
+        named += [(limit, str(limit.get_label()))] if limit is not None else []
+    # one for all series of a layout: the guide knows neither scales nor options
+    for _, layout in rows.groupby("geometry", sort=True, observed=True):
+        level = draw_published(axes, layout, factor)
+        named += [(level, str(level.get_label()))] if level is not None else []
     return named
 
 
-def _label(axes: Axes, named: list[tuple[Line2D, str]], top: float) -> None:
-    """Names the lines to the right of their ends, as far apart as the names are high."""
+def _label(axes: Axes, named: list[tuple[Line2D, str]], top: float, height_in: float) -> None:
+    """Names the lines to the right of their ends, as far apart as the names are high; darker, to be read on white."""
     ordered = sorted(named, key=lambda each: float(np.asarray(each[0].get_ydata())[-1]))
     wanted = [float(np.asarray(line.get_ydata())[-1]) for line, _ in ordered]
     lines = max((text.count("\n") + 1 for _, text in ordered), default=1)
-    step = top * _LINE_IN * lines / ROW_HEIGHT_IN * 1.12
+    step = top * _LINE_IN * lines / height_in * _SPACING
     ends = [float(np.asarray(line.get_xdata())[-1]) for line, _ in ordered]
     for (line, text), height in zip(ordered, spread(wanted, step, step / 2, top - step / 3), strict=True):
-        axes.text(max(ends) * 1.25, height, text, va="center", color=line.get_color(), fontsize=6.8, linespacing=1.0)
+        colour = tuple(0.78 * part for part in to_rgb(line.get_color()))
+        axes.text(max(ends) * 1.25, height, text, va="center", color=colour, fontsize=6.8, linespacing=1.0)
 
 
 def workers_and_limits_figure(
@@ -175,9 +181,10 @@ def workers_and_limits_figure(
         curves = curves.assign(limit=curves["limit"] * curves["scale"])
     table = shown.table.assign(_family=[family_label(row) for _, row in summary.iterrows()])
     families = sorted(table["_family"].unique(), reverse=True)
-    panels = table.groupby(["_family", "operation"], observed=True)["series"].nunique()
     stated = table["published"].astype(float) if "published" in table else pd.Series(dtype=float)
-    labelled = int(panels.max()) * 2 <= _MOST_LABELS
+    labels = _labels(table)
+    labelled = labels <= _MOST_LABELS or _look_alike(table)
+    height = max(ROW_HEIGHT_IN, labels * 2 * _LINE_IN * _SPACING + 0.15) if labelled else ROW_HEIGHT_IN
     lacking = f", or n below {MIN_SAMPLES}" if (summary["n"] < MIN_SAMPLES).any() else ""
     subtitle = [
         f"Mean of n samples; line: {interval_words(summary)}; dots beside it: the samples.",
@@ -192,7 +199,7 @@ def workers_and_limits_figure(
             title,
             subtitle,
             provenance.footer(summary),
-            panels_height=ROW_HEIGHT_IN * len(families) + 0.55,
+            panels_height=height * len(families) + 0.55,
             rows=len(families),
             columns=len(operations),
             share_y="row",
@@ -214,7 +221,7 @@ def workers_and_limits_figure(
                 axes.set_title(f"{operation}, {name}")
                 axes.grid(axis="y")
                 if labelled:
-                    _label(axes, named, top)
+                    _label(axes, named, top, height)
             line[0].set_ylabel(unit if shown.words == "measured" else f"{unit}, {shown.words}")
             scale_axis(line[-1], shown.scales, "y", unit)
             if number != len(families) // 2:
@@ -227,6 +234,21 @@ def workers_and_limits_figure(
                 axes.set_xlim(right=axes.get_xlim()[1] * _ROOM)
         figure.align_ylabels(list(grid[:, 0]))
     return figure
+
+
+def _labels(table: pd.DataFrame) -> int:
+    """Names in the fullest panel: of each series, of its limit, and of what the guide states."""
+    most = 0
+    for _, rows in table.groupby(["_family", "operation"], observed=True):
+        stated = rows[rows["published"].notna()]["geometry"].nunique() if "published" in rows else 0
+        most = max(most, 2 * rows["series"].nunique() + stated)
+    return most
+
+
+def _look_alike(table: pd.DataFrame) -> bool:
+    """Whether a key cannot tell series apart: two of them are drawn alike, such as two scales of a layout."""
+    series = table.drop_duplicates(["operation", "series"])
+    return bool(series.duplicated(["operation", "type", "geometry", "kind", "access"]).any())
 
 
 def _limit_words(summary: pd.DataFrame) -> list[str]:

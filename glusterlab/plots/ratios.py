@@ -12,7 +12,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES
 from glusterlab.analysis.reading import best_count
 from glusterlab.analysis.series import operation_rank
-from glusterlab.plots.by_file_size import place_of_size, shift_of_series, size_axis, with_gaps
+from glusterlab.plots.by_file_size import (
+    axis_length,
+    name_guide,
+    place_of_size,
+    shift_of_series,
+    size_axis,
+    with_gaps,
+)
 from glusterlab.plots.per_disk import (
     BAR_IN,
     PANEL_IN,
@@ -37,7 +44,7 @@ from glusterlab.plots.style import (
 )
 
 RATIO_IN = 0.30
-_GUIDE_SHIFT = 0.05
+_GUIDE_SHIFT = 0.012
 GAP_HEIGHT_IN = 2.9
 
 
@@ -188,7 +195,7 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
         other = access_style(part.iloc[0])
         for at, stated in zip(x, part["published_ratio"].astype(float), strict=True):
             if not math.isnan(stated):
-                _draw_guide(axes, at - _GUIDE_SHIFT, stated, style.colour)
+                _draw_guide(axes, at - _GUIDE_SHIFT * axis_length(sizes), stated, style.colour)
         axes.vlines(x, part["ratio_low"], part["ratio_high"], color=style.colour, linewidth=1.1)
         axes.plot(joined.index + shift, joined, color=style.colour, linestyle=other.get("linestyle", "-"), label=name)
         for at, value, low in zip(x, part["ratio"], part["ratio_low"], strict=True):
@@ -210,17 +217,7 @@ def draw_gap(axes: Axes, rows: pd.DataFrame, sizes: list[int]) -> None:
 
 def _draw_guide(axes: Axes, at: float, value: float, colour: str) -> None:
     axes.plot([at], [value], "D", markersize=6.5, markerfacecolor="white", markeredgecolor=colour, markeredgewidth=1.1)
-    axes.annotate(
-        f"guide {value:.2f}",
-        (at, value),
-        xytext=(-6, 0),
-        textcoords="offset points",
-        ha="right",
-        va="center",
-        fontsize=7,
-        color=colour,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
-    )
+    name_guide(axes, f"guide\n{value:.2f}", (at, value), colour)
 
 
 def _ratio_axis(axes: Axes, rows: pd.DataFrame) -> None:

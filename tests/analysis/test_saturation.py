@@ -103,6 +103,21 @@ def test_the_hosts_of_a_testbed_fill_one_machine(telemetry: pd.DataFrame, sample
     assert use["mean"].to_dict() == pytest.approx({"machine CPU (at least)": 0.72})
 
 
+def test_hosts_that_write_their_records_at_other_moments_add_up_all_the_same(
+    telemetry: pd.DataFrame, samples: pd.DataFrame
+) -> None:
+    # both servers at even seconds, 5 % each; the client at odd ones, 80 %
+    client, idle = telemetry["host"] == "c1", telemetry["metric"] == "idle_fraction"
+    telemetry = telemetry.assign(
+        time_s=telemetry["time_s"].where(~client, telemetry["time_s"] + 1.0),
+        value=telemetry["value"].where(~idle, 0.75).where(~(idle & client), 0.0),
+    )
+    machine = telemetry_by_sample(telemetry, samples, testbed=True)
+    machine = machine[machine["role"] == "machine"]
+    assert machine["value"].tolist() == pytest.approx([0.9] * 3)
+    assert machine["peak"].tolist() == pytest.approx([0.9] * 3)
+
+
 def test_a_phase_shows_in_the_peak(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
     late = telemetry.groupby("sample")["time_s"].rank(method="dense") > 6
     full = late & (telemetry["metric"] == "write_bytes_per_s")

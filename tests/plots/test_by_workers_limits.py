@@ -124,9 +124,18 @@ def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
         ]
     )
     summary = summarise(chosen(samples), "throughput_bytes_per_s")
-    summary = with_limit(summary, summary["mean"] * 2)
+    summary = with_published_totals(with_limit(summary, summary["mean"] * 2), NUMBERS)
     figure = workers_and_limits_figure(summary, TESTBED, title="F5", **MB)
     axes = panels(figure)["write, disperse on JBOD"]
+    # a key could not tell two scales apart: every line has its name, and the guide's level is drawn once
+    assert not figure.legends
+    figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert len(boxes) == 9
+    assert all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
+    assert boxes[0].y0 >= axes.get_window_extent().y0 - 2
+    (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("guide")]
+    assert np.asarray(level.get_ydata()) == pytest.approx([83.68 * 72] * 2)
     for scale in (200, 400):
         ((_, y),) = lines_of(axes, f"disperse 12x(4+2), JBOD, 1:{scale}")
         assert y == pytest.approx([83.68 * 72])

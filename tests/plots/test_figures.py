@@ -118,7 +118,7 @@ def test_by_file_size_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -
     assert len(dots) == len(means) == 2
     for dot, mean in zip(dots, means, strict=True):
         assert len(np.asarray(dot.get_xdata())) == 3
-        assert float(np.asarray(dot.get_xdata())[0]) - float(np.asarray(mean.get_xdata())[0]) > 0.03
+        assert float(np.asarray(dot.get_xdata())[0]) - float(np.asarray(mean.get_xdata())[0]) > 0.01
     assert "dots beside it: the samples" in words(figure)
 
 

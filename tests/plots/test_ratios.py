@@ -181,7 +181,7 @@ def test_a_number_for_any_layout_is_a_line_over_all_series_of_its_size() -> None
     ((start, end),) = segments
     assert (start[1], end[1]) == pytest.approx((5.44 * (4 << 20) / 1e6,) * 2)
     assert start[0] < 1 < end[0]
-    assert words(figure).count("guide, for any layout") == 1
+    assert words(figure).count("guide,\nfor any layout") == 1
     read = by_file_size_figure(table[table["operation"] == "read"], TESTBED, SIZES, title="F26", **MB)
     assert "for any layout" not in words(read)
 
@@ -217,7 +217,7 @@ def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
         line for line in figure.axes[0].get_lines() if line.get_marker() == "D" and line.get_markersize() == 6.5
     ]
     assert float(np.asarray(diamond.get_ydata())[0]) == pytest.approx(108.07 / 83.68)
-    assert "guide 1.29" in words(figure)
+    assert "guide\n1.29" in words(figure)
     assert "from two numbers that the guide states" in words(figure)
     assert "95 % interval of the ratio" in words(figure)
     low, high = figure.axes[0].get_ylim()
