@@ -133,12 +133,19 @@ class Agenda:
         """What is still to be run, or what of one round is, in the plan's order; repeats at most."""
         return [planned for planned in self._planned if number in (None, planned.round) and self.is_pending(planned)]
 
-    def likely(self) -> list[PlannedSample]:
-        """What of `pending` will likely be run: a cell with a target may end before its last repeat.
+    def next_rounds(self, most: int | None) -> tuple[int, ...]:
+        """Numbers of the rounds of a run: all or, with those of the warm-up, the first in which repeats are pending."""
+        if most is None:
+            return self.rounds
+        busy = [number for number in self.rounds if number > 0 and self.pending(number)]
+        return tuple(number for number in self.rounds if number <= 0 or number in busy[:most])
+
+    def likely(self, rounds: tuple[int, ...] | None = None) -> list[PlannedSample]:
+        """What of `pending` will likely be run, in some rounds or in all: a cell with a target may end before its last.
 
         By the scatter of the cell's own values or, while it has fewer than two, by the median of the other cells'.
         """
-        pending = self.pending()
+        pending = [planned for planned in self.pending() if rounds is None or planned.round in rounds]
         if self._rule is None:
             return pending
         known = [cell.scatter for cell in self._cells.values() if cell.scatter is not None]

@@ -83,6 +83,8 @@ class RunSummary:
         Executions of this run.
     seconds : float
     interrupted : bool
+    paused : bool
+        It ended after the rounds that were asked for, and some are left.
     problems : tuple of str
         A line for each sample that is not valid.
     advice : str
@@ -103,6 +105,7 @@ class RunSummary:
     executed: int
     seconds: float
     interrupted: bool = False
+    paused: bool = False
     problems: tuple[str, ...] = ()
     advice: str = ""
     not_runnable: int = 0
@@ -117,10 +120,14 @@ class RunSummary:
 
     @property
     def exit_code(self) -> int:
-        """0 when every sample of the plan is valid, also when cells are left out, 130 after a stop, else 1."""
+        """0 when every sample of the plan is valid, also when cells are left out, 130 after a stop, else 1.
+
+        A run that was asked for some rounds only is held to these.
+        """
         if self.interrupted:
             return 130
-        return 0 if self.valid == self.total else 1
+        wanted = self.total - self.left if self.paused else self.total
+        return 0 if self.valid == wanted else 1
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ def run(
     *,
     retry: bool = False,
     take_over: bool = False,
+    rounds: int | None = None,
     progress: Progress | None = None,
     pool: Pool | None = None,
     throttle: Throttle | None = None,
@@ -72,6 +73,8 @@ def run(
         Give samples that are not valid, and have had all their attempts, as many again.
     take_over : bool
         Take the hosts also from a run of another controller, which is known to be gone.
+    rounds : int, optional
+        End after so many rounds that have something left to run; by default none is left.
     progress : Progress, optional
     pool : Pool, optional
         Connections to use instead of SSH as the cluster says.
@@ -109,7 +112,7 @@ def run(
     with RawStore(path).lock(), stop_on_signals(connections):
         shown = Together(progress or Silent(), NowFile(path), RunLog(Journal(path)))
         site = Site(campaign, cluster, connections, shown, throttle)
-        return _Run(site, plan, path, retry=retry, take_over=take_over).execute()
+        return _Run(site, plan, path, retry=retry, take_over=take_over, rounds=rounds).execute()
 
 
 def _throttle_of(state: Path) -> Throttle:
@@ -121,12 +124,14 @@ def _throttle_of(state: Path) -> Throttle:
 class _Run:
     """One run of a campaign, with the folder locked."""
 
-    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool) -> None:
+    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool, rounds: int | None) -> None:
         self.site = site
         self.plan = plan
         self.path = path
         self.retry = retry
         self.take_over = take_over
+        self.most_rounds = rounds
+        self.rounds: tuple[int, ...] = ()
         self.claim: lock.Claim | None = None
         self.agenda = Agenda(plan, site.campaign.attempts)
         self.executed = 0
@@ -165,7 +170,7 @@ class _Run:
             self.site.progress.begin(self.agenda.counts, self._eta())
             for reason in self._left_out():
                 self._say(f"not runnable here, and left out: {reason}")
-            for number in self.agenda.rounds:
+            for number in self.rounds:
                 self._round(self.store, number)
             lock.refuse_if_lost(self.site.pool)
             self._put_away()
@@ -227,6 +232,7 @@ class _Run:
         cells = {cell.id: cell for cell in self.plan.cells}
         values = stored_values(samples, cells) if self.plan.repeats is not None else {}
         self.agenda = Agenda(self.plan, self.site.campaign.attempts, samples, retry=self.retry, values=values)
+        self.rounds = self.agenda.next_rounds(self.most_rounds)
         for sample in samples:
             if sample.status == "valid" and sample.cell_id in cells:
                 self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
@@ -375,7 +381,7 @@ class _Run:
         return tuple(f"{number} {'cell' if number == 1 else 'cells'}: {why}" for why, number in sorted(reasons.items()))
 
     def _eta(self) -> float | None:
-        return self.durations.total([planned.cell for planned in self.agenda.likely()])
+        return self.durations.total([planned.cell for planned in self.agenda.likely(self.rounds)])
 
     def _say(self, message: str, level: Level = "info") -> None:
         self.site.progress.note(message, level)
@@ -403,11 +409,15 @@ class _Run:
     def _summary(self, *, interrupted: bool) -> RunSummary:
         counts = self.agenda.counts
         problems = [describe_sample(sample, planned) for planned, sample in self.agenda.problems()]
+        asked = any(self.agenda.pending(number) for number in self.rounds)
+        paused = counts.left > 0 and not (interrupted or asked)
         advice = ""
         if interrupted:
             advice = "run the same command again: it goes on where it stopped"
         elif problems:
             advice = "mend the cause, then run the same command with --retry: it runs only what is not valid"
+        elif paused:
+            advice = "run the same command again for the next rounds"
         return RunSummary(
             campaign=self.site.campaign.name,
             path=self.path,
@@ -419,6 +429,7 @@ class _Run:
             executed=self.executed,
             seconds=time.monotonic() - self.started,
             interrupted=interrupted,
+            paused=paused,
             problems=tuple(problems),
             advice=advice,
             not_runnable=len(self.plan.not_runnable),

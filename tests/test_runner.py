@@ -249,6 +249,32 @@ def test_what_is_complete_is_not_run_again(bench: Bench) -> None:
     assert {sample.path: (sample.path / "sample.json").read_bytes() for sample in bench.samples} == before
 
 
+def test_rounds_are_run_in_parts_each_with_one_repeat_of_every_cell(bench: Bench) -> None:
+    campaign = changed(repeats=3, warmup=1)
+    first = bench.run(campaign, rounds=1)
+    assert (first.executed, first.valid, first.left, first.outcome, first.exit_code) == (8, 4, 8, "incomplete", 0)
+    assert first.paused
+    assert "next rounds" in first.advice
+    assert Counter((sample.repeat, sample.warmup) for sample in bench.samples) == {(1, False): 4, (1, True): 4}
+    second = bench.run(campaign, rounds=2)
+    # the cells' warm-up is done
+    assert (second.executed, second.valid, second.left, second.outcome, second.exit_code) == (8, 12, 0, "complete", 0)
+    assert not second.paused
+    assert bench.run(campaign, rounds=2).executed == 0
+
+
+def test_a_run_of_some_rounds_is_held_to_these(bench: Bench) -> None:
+    bench.verdict = bad_reads
+    summary = bench.run(changed(repeats=2), rounds=1)
+    assert (summary.executed, summary.valid, summary.invalid, summary.left, summary.exit_code) == (6, 2, 2, 4, 1)
+    assert "--retry" in summary.advice
+    bench.verdict = lambda folder, cell: in_trouble(folder, cell) if cell.layout.name == "mirror" else []
+    summary = bench.run(changed(repeats=3), rounds=1)
+    # a layout in trouble sat the round out before all its attempts were used up
+    assert summary.left > 4
+    assert (summary.paused, summary.exit_code) == (False, 1)
+
+
 def test_a_failing_sample_is_tried_again_at_the_end_of_its_round(bench: Bench) -> None:
     failed: list[str] = []
 

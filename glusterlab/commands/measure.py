@@ -88,6 +88,7 @@ def plan(
         "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
         "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
         "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
+        "glusterlab run campaign.yaml --rounds 1   (one repeat of every cell)",
         "glusterlab run campaign.yaml --on-end 'mail -s \"$GLUSTERLAB_OUTCOME\" me'",
     )
     + "\n\n"
@@ -103,6 +104,16 @@ def run(
     retry: Annotated[
         bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
     ] = False,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            min=1,
+            help="End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
+            "a drift over the night hits both.",
+        ),
+    ] = None,
     take_over: Annotated[
         bool,
         typer.Option(
@@ -141,7 +152,7 @@ def run(
     progress = for_console(person(), specification.name)
     began = time.monotonic()
     try:
-        summary = execute(specification, pool, raw, retry=retry, take_over=take_over, progress=progress)
+        summary = execute(specification, pool, raw, retry=retry, take_over=take_over, rounds=rounds, progress=progress)
     except BaseException as error:
         # a second Ctrl-C, too: whoever is told when a run is over is told of every end
         _tell(notifier, RunEnd.of_error(specification.name, folder, error, time.monotonic() - began))
