@@ -129,9 +129,10 @@ def status(
 
     from . import TestbedOptions
     from . import status as look
+    from .state import state_folder
 
     TestbedOptions(name=name)
     hosts = look(name)
-    show_testbed(name, hosts, as_json=json)
+    show_testbed(name, state_folder(name), hosts, as_json=json)
     if not all(host.running for host in hosts):
         raise typer.Exit(1)

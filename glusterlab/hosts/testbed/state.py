@@ -103,7 +103,7 @@ class State:
             raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
         except (ValueError, KeyError, TypeError) as error:
             raise TestbedError(
-                f"{path} is damaged ({error}): 'glusterlab testbed down' removes what is left"
+                f"{path} is damaged, or of another glusterlab ({error}): 'glusterlab testbed down' removes what is left"
             ) from error
 
 

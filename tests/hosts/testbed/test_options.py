@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from typer.testing import CliRunner
 
+from glusterlab.cli import app
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.hosts.testbed import disks, network, preflight, state, throttle, tree
+from glusterlab.hosts.testbed.lifecycle import HostStatus
 from glusterlab.hosts.testbed.options import ARRAY_DISKS, Device, HardwareModel, Model, TestbedOptions, parse_model
 from glusterlab.spec import load_cluster
 
@@ -136,7 +140,7 @@ def test_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema_version": 1, "options": {}, "disks": []}'])
 def test_damaged_state_says_how_to_remove_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "state.json").write_text(content)
-    with pytest.raises(TestbedError, match=r"state\.json is damaged .*testbed down"):
+    with pytest.raises(TestbedError, match=r"state\.json is damaged, or of another glusterlab .*testbed down"):
         state.State.load(tmp_path)
 
 
@@ -214,3 +218,17 @@ def test_hardware_of_the_default_is_the_guides() -> None:
     assert (hardware.disk.write_bytes_per_s, hardware.disk.read_bytes_per_s) == (205e6, 212e6)
     assert (hardware.array.write_bytes_per_s, hardware.array.read_bytes_per_s) == (1224e6, 1107e6)
     assert dataclasses.astuple(hardware)[2:] == (2.5e9, 1.25e9)
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_status_tells_scripts_the_cluster_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool) -> None:
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
+    monkeypatch.setattr("glusterlab.hosts.testbed.status", lambda _: [HostStatus("server01", "10.0.0.1", up, 3)])
+    shown = CliRunner().invoke(app, ["testbed", "status", "--name", "older", "--json"])
+    assert shown.exit_code == (0 if up else 1)
+    found = json.loads(shown.stdout)
+    assert found["cluster"] == str(tmp_path / "older" / "cluster.yaml")
+    assert found["hosts"] == [{"name": "server01", "address": "10.0.0.1", "running": up, "processes": 3}]
+    plain = CliRunner().invoke(app, ["testbed", "status", "--name", "older"])
+    assert str(tmp_path / "older" / "cluster.yaml") in plain.stderr
+    assert plain.stdout.split()[-4:] == ["server01", "10.0.0.1", "up" if up else "down", "3"]
