@@ -71,4 +71,4 @@ lock: setup ## Write requirements.lock anew from pyproject.toml; UPGRADE=1 takes
 clean: ## Remove .venv, caches and what reproduce can make again
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find glusterlab tests -name __pycache__ -type d -prune -exec rm -rf {} +
-	rm -rf figures/*/tables figures/*/notebooks figures/*/.reproduce.json
+	rm -rf figures/*/tables figures/*/notebooks figures/*/.reproduce.json figures/*/.reproduce.lock

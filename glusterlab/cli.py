@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from . import __version__
 from .arguments import examples
-from .commands import check, measure, prepare, results, size, store, study
+from .commands import check, compare, measure, prepare, results, size, store, study
 from .errors import GlusterlabError
 from .hosts.testbed.cli import app as testbed_app
 from .imports import cli as import_command
@@ -29,7 +29,7 @@ EXIT_BROKEN_PIPE = 141
 
 ORDER = (
     *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
-    *("import", "parse", "tables", "reproduce", "claims", "size", "schema"),
+    *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
 )
 """Commands in the order in which a person comes to need them."""
 
@@ -97,7 +97,7 @@ app = typer.Typer(
 
 
 app.add_typer(testbed_app, name="testbed")
-for group in (prepare, check, measure, store, results, size, study):
+for group in (prepare, check, measure, store, results, size, study, compare):
     app.add_typer(group.app)
 app.command("import", epilog=f"{examples(*import_command.EXAMPLES)}\n\n{import_command.NOTES}")(import_command.import_)
 
