@@ -1,0 +1,184 @@
+"""What binds by cell: verdicts of the repeats together, whether they agree, and how it changes with the workers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from glusterlab.analysis.intervals import MIN_SAMPLES, mean_interval
+from glusterlab.analysis.series import IDENTITY, POINT, operation_rank
+from glusterlab.units import format_size
+
+BINDING = [
+    "quantity",
+    "n",
+    "state",
+    "binding",
+    "agree",
+    "mean",
+    "low",
+    "high",
+    "where",
+    "hosts",
+    "evidence",
+    "not_judged",
+]
+"""Columns of `binding_by_cell` beside those that describe the cell: the verdict of most of its ``n`` samples, how
+many of them ``agree``, and the ``mean`` share of the measured part in which it was full, with its 95 % interval."""
+
+_QUANTITY = "share of the measured part"
+_ORDER = ("binds", "in turn", "partly", "none", "unknown")
+
+
+def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """One verdict per cell: that of most of its samples.
+
+    Parameters
+    ----------
+    verdicts : pandas.DataFrame
+        `glusterlab.analysis.subsystems.Judgement.verdicts`.
+    samples : pandas.DataFrame
+        The rows of the samples table that were judged, with ``series``.
+
+    Returns
+    -------
+    pandas.DataFrame
+        `POINT`, `IDENTITY` and `BINDING`, sorted by operation, size, series and workers. Where no verdict has more
+        samples than every other, a positive one goes before "none", and that before "unknown"; ``agree`` tells.
+    """
+    judged = samples.assign(cell_id=samples["cell_id"].astype(str)).merge(verdicts, on=["cell_id", "sample"])
+    records = [
+        {name: rows[name].iloc[0] for name in dict.fromkeys(POINT + IDENTITY)} | _together(rows)
+        for _, rows in judged.groupby("cell_id", sort=True)
+    ]
+    table = pd.DataFrame.from_records(records, columns=[*dict.fromkeys(POINT + IDENTITY), *BINDING])
+    order = table["operation"].map(operation_rank)
+    return (
+        table.assign(_order=order)
+        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers"], kind="stable")
+        .drop(columns="_order")
+        .reset_index(drop=True)
+    )
+
+
+def _together(rows: pd.DataFrame) -> dict[str, object]:
+    pairs = list(zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True))
+    state, binding = min(set(pairs), key=lambda pair: (-pairs.count(pair), _ORDER.index(pair[0]), pair[1]))
+    same = rows[[pair == (state, binding) for pair in pairs]]
+    share = mean_interval(same["share"].astype(float))
+    # the sample in the middle stands for the others
+    ordered = same.sort_values(["share", "sample"], kind="stable").iloc[(len(same) - 1) // 2]
+    return {
+        "quantity": _QUANTITY,
+        "n": len(rows),
+        "state": state,
+        "binding": binding,
+        "agree": len(same),
+        "mean": share.centre,
+        "low": share.low,
+        "high": share.high,
+        **{name: ordered[name] for name in ("where", "hosts", "evidence", "not_judged")},
+    }
+
+
+def short_verdict(state: str, binding: str) -> str:
+    """A verdict in a few words, for a cell of a table.
+
+    Examples
+    --------
+    >>> short_verdict("binds", "disks"), short_verdict("in turn", "network, then disks")
+    ('disks', 'network, then disks')
+    >>> short_verdict("partly", "disks"), short_verdict("none", "none of them"), short_verdict("unknown", "unknown")
+    ('part of the disks', 'none', 'unknown')
+    """
+    if state == "partly":
+        return f"part of the {binding}"
+    return state if state in ("none", "unknown") else binding
+
+
+def binding_sentences(table: pd.DataFrame) -> list[str]:
+    """What binds along each curve over workers, a sentence for each.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `binding_by_cell`.
+    """
+    found = []
+    for (operation, size, series), rows in table.groupby(
+        ["operation", "nominal_file_size_bytes", "series"], observed=True, sort=False
+    ):
+        curve = rows.sort_values("workers")
+        words = [
+            short_verdict(str(state), str(binding))
+            for state, binding in zip(curve["state"], curve["binding"], strict=True)
+        ]
+        runs = _runs([int(count) for count in curve["workers"]], words)
+        disagreeing = curve[curve["agree"] < curve["n"]]
+        few = "" if int(curve["n"].min()) >= MIN_SAMPLES else f" Insufficient n ({int(curve['n'].min())})."
+        apart = ""
+        if len(disagreeing):
+            apart = f" Not all repeats agree at {_counts([int(count) for count in disagreeing['workers']])}."
+        found.append(f"{operation}, {format_size(int(size))}, {series}: {'; '.join(runs)}.{apart}{few}")
+    return found
+
+
+def _runs(workers: Sequence[int], words: Sequence[str]) -> list[str]:
+    """Neighbouring worker counts with the same verdict.
+
+    Examples
+    --------
+    >>> _runs([1, 6, 12], ["none", "none", "disks"])
+    ['none at 1 and 6 workers', 'disks at 12 workers']
+    """
+    runs: list[tuple[str, list[int]]] = []
+    for count, word in zip(workers, words, strict=True):
+        if runs and runs[-1][0] == word:
+            runs[-1][1].append(count)
+        else:
+            runs.append((word, [count]))
+    return [f"{word} at {_counts(counts)}" for word, counts in runs]
+
+
+def _counts(counts: Sequence[int]) -> str:
+    """Worker counts in words.
+
+    Examples
+    --------
+    >>> _counts([1]), _counts([6, 12]), _counts([6, 12, 24])
+    ('1 worker', '6 and 12 workers', '6, 12 and 24 workers')
+    """
+    *most, last = [str(count) for count in counts]
+    joined = f"{', '.join(most)} and {last}" if most else last
+    return f"{joined} worker{'s' if list(counts) != [1] else ''}"
+
+
+def evidence_table(table: pd.DataFrame) -> pd.DataFrame:
+    """Verdicts by cell as a table for people: who, what, on which hosts, and the numbers behind it.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `binding_by_cell`.
+    """
+    return pd.DataFrame(
+        {
+            "operation": table["operation"].astype(str),
+            "files": [format_size(int(size)) for size in table["nominal_file_size_bytes"]],
+            "layout": table["series"].astype(str),
+            "workers": table["workers"].astype(int),
+            "binds": [
+                short_verdict(str(state), str(binding))
+                for state, binding in zip(table["state"], table["binding"], strict=True)
+            ],
+            "repeats that agree": [f"{agree} of {n}" for agree, n in zip(table["agree"], table["n"], strict=True)],
+            "full, % of the measured part": [
+                "" if math.isnan(float(share)) else f"{100 * float(share):.0f}" for share in table["mean"]
+            ],
+            "hosts": table["hosts"].astype(str),
+            "evidence": table["evidence"].astype(str),
+            "not judged": table["not_judged"].astype(str),
+        }
+    )

@@ -1,0 +1,389 @@
+"""How full each resource of a pool was over one sample: links, disks, CPUs and memory of every host.
+
+Use is a share: 1 is what the resource can do.
+
+- A link has two directions, each with its full rate. Of a host with several interfaces the fullest counts: a bond is
+  itself one of them.
+- A disk is as full as the fullest of: its bytes, its operations where their limit is known, its ``%util`` where one
+  disk serves one request at a time, and the bytes of all disks of its server against what these do together. On a
+  disk reads and writes take time from each other, so their shares add up. On a testbed each has a limit of its own,
+  and the larger counts. Which operations read is not recorded: a disk that moves bytes one way has all its operations
+  there, of others the share is taken that is surely in use. Merged requests and flushes are not counted by sar, so
+  the share of operations is a lower bound in any case.
+- On a testbed all hosts share the CPUs of one machine: their use is added up, a lower bound, because kernel threads are
+  in no host's group.
+
+On a testbed the limit of a disk acts before the block layer counts a request, so ``await``, ``aqu-sz`` and ``%util``
+stay small on a disk that is full: only its bytes and operations against their limits tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.saturation import PEAK_S, Limits
+from glusterlab.analysis.thresholds import Thresholds
+from glusterlab.analysis.timeline import Timeline, rolling
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from glusterlab.poolfacts import Operations, PoolFacts
+    from glusterlab.spec.cluster import Cluster
+
+Family = Literal["network", "disks", "CPU", "memory"]
+By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
+
+FAMILIES: tuple[Family, ...] = ("network", "disks", "CPU", "memory")
+
+BURST_BYTES = 10e6
+"""A disk is looked at over as long as it needs for so many bytes, at most `PEAK_S`: a request counts when all of it is
+done, and a throttled disk does several at once (3.6 MB in a second of a disk of 1 MB/s) and then nothing. On real disks
+that is less than a record."""
+
+BURST_OPERATIONS = 10.0
+"""Or for so many operations."""
+
+ONE_WAY = 0.98
+"""From this share of its bytes on a disk moves them one way."""
+
+_DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the resources under one cell can do, on the scale that was measured; None where it is not known.
+
+    Attributes
+    ----------
+    server_link, client_link : float or None
+        Bytes/s, each direction.
+    disk_read, disk_write : float or None
+        One brick alone, bytes/s.
+    server_read, server_write : float or None
+        All bricks of a server together, bytes/s.
+    operations : Operations or None
+        Of one brick, per second.
+    serial : bool
+        A brick is one disk that serves one request at a time, so that its ``%util`` shows how full it is.
+    one_machine : bool
+        The hosts share the CPUs of one machine, and reads and writes of a disk have limits apart: a testbed.
+    cpus : mapping of str to int
+        By host.
+    memory : mapping of str to float
+        Bytes by host.
+    shared : frozenset of str
+        Counters that the hosts of a testbed share.
+    source : str
+        The baseline that measured disks and links; empty where the cluster file states them.
+    """
+
+    server_link: float | None = None
+    client_link: float | None = None
+    disk_read: float | None = None
+    disk_write: float | None = None
+    server_read: float | None = None
+    server_write: float | None = None
+    operations: Operations | None = None
+    serial: bool = False
+    one_machine: bool = False
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    memory: Mapping[str, float] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+    source: str = ""
+
+
+def capacities(
+    samples: pd.DataFrame, cluster: Cluster | None, limits: Mapping[str, Limits], facts: PoolFacts
+) -> dict[str, Capacity]:
+    """What the resources under each cell can do.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Rows of the samples table.
+    cluster : Cluster or None
+        As it was measured.
+    limits : mapping of str to Limits
+        By ``cell_id``: `glusterlab.section.Section.limits`.
+    facts : PoolFacts
+        `glusterlab.poolfacts.pool_facts`.
+
+    Returns
+    -------
+    dict of str to Capacity
+        By ``cell_id``; every cell has one, with None for what is not known.
+    """
+    found: dict[str, Capacity] = {}
+    testbed = cluster is not None and cluster.is_testbed
+    for row in samples.drop_duplicates("cell_id").to_dict("records"):
+        cell = str(row["cell_id"])
+        common: dict[str, Any] = {
+            "one_machine": testbed,
+            "cpus": facts.cpus,
+            "memory": facts.memory,
+            "shared": facts.shared,
+        }
+        limit = limits.get(cell)
+        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+        if limit is None or backing is None:
+            found[cell] = Capacity(**common)
+            continue
+        bricks = len(backing.bricks)
+        found[cell] = Capacity(
+            server_link=limit.server_link,
+            client_link=limit.client_link,
+            disk_read=limit.server_disks_read / bricks if limit.brick_read is None else limit.brick_read,
+            disk_write=limit.server_disks_write / bricks if limit.brick_write is None else limit.brick_write,
+            server_read=limit.server_disks_read,
+            server_write=limit.server_disks_write,
+            operations=facts.operations.get(cell),
+            serial=str(row["kind"]) == "jbod" and backing.disks_per_brick == 1,
+            source=limit.source,
+            **common,
+        )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """How full the resources of one subsystem were, over time.
+
+    Attributes
+    ----------
+    subsystem : str
+        Such as ``server network, received``.
+    family : Family
+    role : str
+        server, client or machine.
+    threshold : str
+        Name of the field of `glusterlab.analysis.thresholds.Thresholds`.
+    hosts, devices : tuple of str
+        Of each resource; the device is empty where the host has one.
+    used : numpy.ndarray
+        Shape (resources, steps), 1 = full; NaN where nothing is known.
+    by : tuple of str
+        Of each disk, what it is fullest by.
+    stretch_s : float
+        A step counts as full when it lies in a stretch so long whose mean is over the threshold; 0: by itself. Disks
+        need it: a request counts when all of it is done, so a full disk shows idle steps between bursts.
+    """
+
+    subsystem: str
+    family: Family
+    role: str
+    threshold: str
+    hosts: tuple[str, ...]
+    devices: tuple[str, ...]
+    used: NDArray[np.float64]
+    by: tuple[By, ...] = ()
+    stretch_s: float = 0.0
+
+
+def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
+    """From where on each resource of a track counts as full, shape (resources,)."""
+    usual = float(getattr(thresholds, track.threshold))
+    busy = [by == "busy time" for by in track.by] or [False] * len(track.hosts)
+    return np.where(busy, thresholds.disk_busy, usual)
+
+
+def over(track: Track, timeline: Timeline, thresholds: Thresholds) -> NDArray[np.bool_]:
+    """Where each resource of a track was full, shape (resources, steps)."""
+    level = levels(track, thresholds)[:, np.newaxis]
+    steps = min(timeline.steps(track.stretch_s) if track.stretch_s else 1, track.used.shape[1])
+    full = rolling(track.used, steps) >= level
+    marked = np.zeros(track.used.shape, dtype=bool)
+    for offset in range(steps):
+        marked[:, offset : offset + full.shape[1]] |= full
+    return marked
+
+
+def tracks(timeline: Timeline, capacity: Capacity) -> list[Track]:
+    """How full every resource was whose limit is known.
+
+    Parameters
+    ----------
+    timeline : Timeline
+    capacity : Capacity
+        Of the sample's cell.
+    """
+    found = [
+        *_networks(timeline, capacity),
+        *_disks(timeline, capacity),
+        *_cpus(timeline, capacity),
+        *_memories(timeline, capacity),
+    ]
+    return [track for track in found if len(track.hosts) and np.isfinite(track.used).any()]
+
+
+def _by_host(
+    series: pd.DataFrame, values: NDArray[np.float64], how: Literal["sum", "max"]
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Devices of a host together."""
+    codes, hosts = pd.factorize(series["host"])
+    grouped = np.full((len(hosts), values.shape[1]), np.nan)
+    for number in range(len(hosts)):
+        rows = values[codes == number]
+        known = np.isfinite(rows).any(axis=0)
+        joined = np.nansum(rows, axis=0) if how == "sum" else np.where(known, np.nan_to_num(rows).max(axis=0), 0.0)
+        grouped[number] = np.where(known, joined, np.nan)
+    return tuple(str(host) for host in hosts), grouped
+
+
+def _networks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    for role, rate in (("server", capacity.server_link), ("client", capacity.client_link)):
+        for direction, metric in _DIRECTIONS.items():
+            series, values = timeline.of("network", metric, role)
+            real = (series["device"] != "lo").to_numpy()
+            if rate is not None and real.any():
+                hosts, fullest = _by_host(series[real], values[real], "max")
+                name = f"{role} network, {direction}"
+                yield Track(name, "network", role, "network", hosts, ("",) * len(hosts), fullest / rate)
+
+
+def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    series, _ = timeline.of("disk", "write_bytes_per_s", "server")
+    # a report of old columns has one rate for both directions, which no limit is for
+    if series.empty or capacity.disk_read is None or capacity.disk_write is None:
+        return
+    disks = series[["host", "device"]].apply(tuple, axis=1).tolist()
+    written, read = (_of_disks(timeline, metric, disks) for metric in ("write_bytes_per_s", "read_bytes_per_s"))
+    together = np.maximum if capacity.one_machine else np.add
+    parts: dict[By, NDArray[np.float64]] = {
+        "bytes": together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
+    }
+    if capacity.operations is not None:
+        parts["operations"] = _operations(timeline, disks, written, read, capacity.operations)
+    if capacity.serial and not capacity.one_machine:
+        parts["busy time"] = _of_disks(timeline, "utilisation_fraction", disks)
+    if capacity.server_read is not None and capacity.server_write is not None:
+        parts["all disks of the server"] = _of_server(series, written, read, capacity)
+    names = list(parts)
+    filled = np.stack([np.nan_to_num(part) for part in parts.values()])
+    # what is fullest for a while in the measured part is what the disk is judged by, all along
+    inside = _measured(timeline)
+    stretch = _stretch(timeline, capacity.disk_read, capacity.disk_write, capacity.operations)
+    peaks = np.stack([rolling(part[:, inside], timeline.steps(stretch)).max(axis=1) for part in filled])
+    chosen = peaks.argmax(axis=0)
+    used = filled[chosen, np.arange(len(disks))]
+    used = np.where(np.isfinite(written), used, np.nan)
+    yield Track(
+        "server disks",
+        "disks",
+        "server",
+        "disks",
+        tuple(str(host) for host, _ in disks),
+        tuple(str(device) for _, device in disks),
+        used,
+        tuple(names[number] for number in chosen),
+        stretch,
+    )
+
+
+def _measured(timeline: Timeline) -> NDArray[np.bool_]:
+    """The steps of the measured part; all of them where it has none."""
+    return timeline.inside if timeline.inside.any() else np.ones_like(timeline.inside)
+
+
+def _stretch(timeline: Timeline, read: float, write: float, operations: Operations | None) -> float:
+    """Seconds over which a disk is looked at, no longer than the measured part."""
+    seconds = BURST_BYTES / min(read, write)
+    if operations is not None:
+        seconds = max(seconds, BURST_OPERATIONS / min(operations.read, operations.write))
+    return min(seconds, PEAK_S, timeline.step_s * float(_measured(timeline).sum()))
+
+
+def _operations(
+    timeline: Timeline,
+    disks: Sequence[tuple[str, str]],
+    written: NDArray[np.float64],
+    read: NDArray[np.float64],
+    limit: Operations,
+) -> NDArray[np.float64]:
+    """The share of its operations that each disk surely used."""
+    done = _of_disks(timeline, "transfers_per_s", disks)
+    inside = _measured(timeline)
+    writes = np.nan_to_num(written[:, inside]).sum(axis=1)
+    moved = writes + np.nan_to_num(read[:, inside]).sum(axis=1)
+    share = np.divide(writes, moved, out=np.full_like(moved, 0.5), where=moved > 0)
+    most = np.where(share >= ONE_WAY, limit.write, np.where(share <= 1 - ONE_WAY, limit.read, limit.read + limit.write))
+    return np.asarray(done / most[:, np.newaxis])
+
+
+def _of_disks(timeline: Timeline, metric: str, disks: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """A metric of these disks; NaN of those that do not have it."""
+    series, values = timeline.of("disk", metric, "server")
+    rows = {pair: row for row, pair in enumerate(zip(series["host"], series["device"], strict=True))}
+    found = np.full((len(disks), timeline.values.shape[1]), np.nan)
+    for number, disk in enumerate(disks):
+        if disk in rows:
+            found[number] = values[rows[disk]]
+    return found
+
+
+def _of_server(
+    series: pd.DataFrame, written: NDArray[np.float64], read: NDArray[np.float64], capacity: Capacity
+) -> NDArray[np.float64]:
+    """Bytes of all disks of a server against what they do together, for each of those that carry of it."""
+    hosts, all_written = _by_host(series, written, "sum")
+    _, all_read = _by_host(series, read, "sum")
+    together = np.maximum if capacity.one_machine else np.add
+    assert capacity.server_write is not None  # checked by the caller
+    assert capacity.server_read is not None
+    whole = together(all_written / capacity.server_write, np.nan_to_num(all_read) / capacity.server_read)
+    of = {host: number for number, host in enumerate(hosts)}
+    spread = whole[[of[str(host)] for host in series["host"]]]
+    # a disk that does nothing is not full because others of its server are
+    busiest = np.nan_to_num(written + np.nan_to_num(read)).sum(axis=1)
+    idle = busiest <= 0.02 * busiest.max(initial=0.0)
+    return np.where(idle[:, np.newaxis], 0.0, spread)
+
+
+def busy_cpus(timeline: Timeline, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """CPU time that was neither idle, waiting for I/O nor stolen: its series (also of single CPUs) and values."""
+    series, idle = timeline.of("cpu", "idle_fraction", role)
+    rows: dict[Any, int] = {pair: row for row, pair in enumerate(zip(series["host"], series["device"], strict=True))}
+    busy = 1 - idle
+    for metric in ("iowait_fraction", "steal_fraction"):
+        others, values = timeline.of("cpu", metric, role)
+        for pair, value in zip(zip(others["host"], others["device"], strict=True), values, strict=True):
+            if pair in rows:
+                busy[rows[pair]] -= np.nan_to_num(value)
+    return series, busy
+
+
+def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    if capacity.one_machine:
+        series, busy = busy_cpus(timeline)
+        each = busy[(series["device"] == "all").to_numpy()]
+        known = np.isfinite(each).sum(axis=0)
+        enough = (known > 0) & (known * 2 >= len(each))
+        total = np.nansum(each, axis=0) / np.maximum(known, 1) * len(each)
+        used = np.where(enough, total, np.nan)[np.newaxis]
+        yield Track("machine CPU (at least)", "CPU", "machine", "cpu", ("",), ("",), used)
+        return
+    for role in ("server", "client"):
+        series, busy = busy_cpus(timeline, role)
+        whole = (series["device"] == "all").to_numpy()
+        hosts = tuple(str(host) for host in series["host"][whole])
+        yield Track(f"{role} CPU", "CPU", role, "cpu", hosts, ("",) * len(hosts), busy[whole])
+        single = series["device"].str.isdecimal().to_numpy(dtype=bool)
+        if single.any():
+            hosts, fullest = _by_host(series[single], busy[single], "max")
+            yield Track(f"{role} CPU, busiest core", "CPU", role, "core", hosts, ("",) * len(hosts), fullest)
+
+
+def _memories(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    for role in ("server", "client"):
+        series, available = timeline.of("memory", "available_bytes", role)
+        hosts = tuple(str(host) for host in series["host"])
+        total = np.array([capacity.memory.get(host, math.nan) for host in hosts])
+        if len(hosts) and np.isfinite(total).any():
+            used = 1 - available / total[:, np.newaxis]
+            yield Track(f"{role} memory", "memory", role, "memory", hosts, ("",) * len(hosts), used)

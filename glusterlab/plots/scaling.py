@@ -1,0 +1,202 @@
+"""The Universal Scalability Law beside what was measured: a row per layout, a column per operation."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from glusterlab.analysis.scaling import MISFIT
+from glusterlab.analysis.series import operation_rank
+from glusterlab.plots.by_workers import draw_line
+from glusterlab.plots.style import (
+    GREY,
+    Provenance,
+    house_style,
+    interval_words,
+    new_figure,
+    row_style,
+    top_of,
+    workers_axis,
+)
+
+ROW_HEIGHT_IN = 1.78
+_TEXT_SIZE = 6.6
+_BREAK = ",\n"
+_LONGEST = 66
+
+
+def draw_fit(axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, *, band: bool = True) -> Line2D | None:
+    """The fitted law of one series and operation, for any figure by workers.
+
+    Parameters
+    ----------
+    axes : matplotlib.axes.Axes
+    curve : pandas.DataFrame
+        Rows of one series and operation of `glusterlab.analysis.scaling_table.scaling_curves`.
+    colour : str
+        Of the series.
+    factor : float
+        From the unit of the rows to that of the axis.
+    band : bool
+        Shade the interval where there is one.
+
+    Returns
+    -------
+    matplotlib.lines.Line2D or None
+        None where nothing was fitted.
+    """
+    if curve.empty:
+        return None
+    rows = curve.sort_values("workers")
+    workers = rows["workers"].astype(float).to_numpy()
+    if band and rows["fitted_low"].notna().all():
+        axes.fill_between(
+            workers,
+            rows["fitted_low"].astype(float).to_numpy() * factor,
+            rows["fitted_high"].astype(float).to_numpy() * factor,
+            color=colour,
+            alpha=0.16,
+            linewidth=0,
+            zorder=1,
+        )
+    (line,) = axes.plot(
+        workers,
+        rows["fitted"].astype(float).to_numpy() * factor,
+        color=colour,
+        linewidth=1.0,
+        linestyle=(0, (5, 2)),
+        zorder=1.6,
+        label="fitted",
+    )
+    return line
+
+
+def _draw_points(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+    """Means with intervals and samples, without the line between them: that is the law's place."""
+    line = draw_line(axes, rows, factor)
+    line.set_linestyle("none")
+
+
+def _interval(row: pd.Series, name: str, form: str = ".2g") -> str:
+    centre, low, high = (float(row[column]) for column in (name, f"{name}_low", f"{name}_high"))
+    if math.isnan(low):
+        return format(centre, form)
+    return f"{centre:{form}} ({low:{form}} to {'no end' if math.isinf(high) else format(high, form)})"
+
+
+def _words(row: pd.Series) -> str:
+    """What stands above a panel: the parameters, or why there are none."""
+    if str(row["refusal"]):
+        return "\n".join(textwrap.wrap(f"no fit: {row['refusal']}", _LONGEST))
+    first = [f"contention {_interval(row, 'contention')}", f"coherency {_interval(row, 'coherency')}"]
+    rest = []
+    if not math.isnan(float(row["knee"])):
+        rest.append(f"knee at {_interval(row, 'knee')} workers")
+    if str(row["peak_note"]):
+        rest.append(str(row["peak_note"]).split(":")[0].split(",")[0])
+    else:
+        rest.append(f"peak at {_interval(row, 'peak_workers')} workers")
+    if math.isnan(float(row["contention_low"])):
+        rest.append("insufficient n")
+    return "\n".join([*first, *textwrap.wrap("; ".join(rest), _LONGEST)])
+
+
+def _mark(axes: Axes, row: pd.Series, factor: float, colour: str) -> None:
+    """Knee as a tick on the worker axis, peak as a ring on the curve."""
+    knee, peak = float(row["knee"]), float(row["peak_workers"])
+    if not math.isnan(knee):
+        axes.axvline(knee, ymax=0.16, color=colour, linewidth=1.1)
+    if not math.isnan(peak):
+        axes.plot(
+            [peak],
+            [float(row["peak"]) * factor],
+            "o",
+            markersize=11,
+            markerfacecolor="none",
+            markeredgecolor=colour,
+            markeredgewidth=0.9,
+        )
+
+
+def scaling_figure(
+    summary: pd.DataFrame,
+    provenance: Provenance,
+    *,
+    title: str,
+    unit: str,
+    factor: float,
+    curves: pd.DataFrame,
+    note: str = "",
+) -> Figure:
+    """Throughput by workers with the fitted law: points are measured, the line between them is not.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        With the columns of `glusterlab.analysis.scaling_table.with_scaling`; at least one row.
+    provenance : Provenance
+    title : str
+    unit : str
+        Of the axis, such as ``MB/s``.
+    factor : float
+        From the summary's SI unit to it.
+    curves : pandas.DataFrame
+        From `glusterlab.analysis.scaling_table.scaling_curves`, of the same tool and file size.
+    note : str
+        More lines below the subtitle.
+    """
+    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
+    series = sorted(summary["series"].astype(str).unique())
+    fitted = summary["fitted_low"].notna().any()
+    subtitle = [
+        f"Points: mean of n samples, {interval_words(summary)}; dots beside them: the samples.",
+        "Dashed: Universal Scalability Law, fitted to the samples"
+        + ("; shaded: its 95 % interval (bootstrap over samples)." if fitted else "."),
+        "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",
+        f"No fit: fewer than four worker counts, no bend, or over {100 * MISFIT:.0f} % from the means.",
+        *note.splitlines(),
+    ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(summary),
+            panels_height=ROW_HEIGHT_IN * len(series) + 0.5,
+            rows=len(series),
+            columns=len(operations),
+            share_y="row",
+            share_x="all",
+        )
+        for line, name in zip(grid, series, strict=True):
+            of_series = summary[summary["series"].astype(str) == name]
+            top = max(top_of(of_series, factor), float(of_series["fitted_high"].fillna(0).max()) * factor * 1.05)
+            line[0].set_ylim(0, top)
+            line[0].set_ylabel(f"{name.replace(', ', _BREAK, 1)},\n{unit}")
+            for axes, operation in zip(line, operations, strict=True):
+                rows = of_series[of_series["operation"].astype(str) == operation]
+                axes.grid(axis="y")
+                if rows.empty:
+                    axes.set_title(f"{operation}\nnot measured", fontsize=_TEXT_SIZE, color=GREY, linespacing=1.2)
+                    continue
+                first = rows.iloc[0]
+                of = curves[
+                    (curves["series"].astype(str) == name)
+                    & (curves["operation"].astype(str) == operation)
+                    & (curves["tool"].astype(str) == str(first["tool"]))
+                    & (curves["nominal_file_size_bytes"].astype(str) == str(first["nominal_file_size_bytes"]))
+                ]
+                colour = row_style(first).colour
+                _draw_points(axes, rows, factor)
+                draw_fit(axes, of, colour, factor)
+                _mark(axes, first, factor, colour)
+                axes.set_title(f"{operation}: {_words(first)}", fontsize=_TEXT_SIZE, linespacing=1.2)
+        for axes in grid[-1]:
+            workers_axis(axes, summary["workers"])
+            axes.set_xlabel("workers in total")
+        figure.align_ylabels(list(grid[:, 0]))
+    return figure

@@ -1,0 +1,340 @@
+"""Which subsystem binds by layout and workers, the use of every resource, one sample over time, and the disks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+
+from glusterlab.analysis.binding import short_verdict
+from glusterlab.analysis.series import operation_rank
+from glusterlab.analysis.thresholds import Thresholds
+from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure
+from glusterlab.units import format_size
+
+TILE_HEIGHT_IN = 0.44
+COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}
+"""Of a subsystem; in grey they differ, too, and every tile has its name."""
+
+_NONE = "#efefef"
+_PART = 0.45
+"""Opacity of a subsystem that binds in part."""
+
+_SHOWN = 0.05
+"""A subsystem that was never fuller than this is named and not drawn over time."""
+
+_LIGHT_TEXT = {"network", "CPU", "memory"}
+
+
+def _rows_of(table: pd.DataFrame) -> pd.Series:
+    """Name of the row that a cell stands in: its series, and its size where there are several."""
+    sizes = table["nominal_file_size_bytes"].astype(float)
+    names = table["series"].astype(str)
+    return names if sizes.nunique() <= 1 else names + [f", {format_size(int(size))}" for size in sizes]
+
+
+def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
+    """One cell: the colour of what binds, side by side where several take turns, with its words."""
+    state, binding = str(row["state"]), str(row["binding"])
+    families = [name for name in binding.split(", then ") if name in COLOURS]
+    if not families:
+        axes.add_patch(Rectangle((column, line), 1, 1, facecolor="white" if state == "unknown" else _NONE, linewidth=0))
+    for number, name in enumerate(families):
+        width = 1 / len(families)
+        alpha = _PART if state == "partly" else 1.0
+        axes.add_patch(
+            Rectangle((column + number * width, line), width, 1, facecolor=COLOURS[name], alpha=alpha, linewidth=0)
+        )
+    agree = "" if int(row["n"]) == 1 else f", {row['agree']} of {row['n']}"
+    share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
+    words = short_verdict(state, binding).replace(", then ", ", ").replace("part of the ", "part of ")
+    inside = f"{words}\n{share}{agree}" if share else f"{words}{agree and chr(10) + agree.removeprefix(', ')}"
+    mixed = len(families) > 1
+    light = bool(families) and not mixed and state != "partly" and families[0] in _LIGHT_TEXT
+    axes.text(
+        column + 0.5,
+        line + 0.5,
+        inside,
+        ha="center",
+        va="center",
+        fontsize=6.6,
+        linespacing=1.15,
+        color="white" if light else INK,
+        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.2} if mixed else None,
+    )
+
+
+def verdicts_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note: str = "") -> Figure:
+    """What binds by layout and workers, one panel per operation.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.binding.binding_by_cell`; at least one row.
+    provenance : Provenance
+    title : str
+    note : str
+        More lines below the subtitle.
+    """
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    rows = table.assign(_row=_rows_of(table))
+    lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
+    workers = sorted({int(count) for count in table["workers"]})
+    usual = Thresholds()
+    subtitle = [
+        "In a tile: what was full, the share of the measured part in which it was, and how many of the repeats say so.",
+        f"Full: over {100 * usual.network:.0f} % of what it can do. Two colours: one after the other. Pale: some only.",
+        "None: nothing known was full for long. Unknown: too few telemetry records to say that.",
+        *note.splitlines(),
+    ]
+    families = [name for name in COLOURS if table["binding"].astype(str).str.contains(name).any()]
+    key = [Line2D([], [], color=COLOURS[name], marker="s", linestyle="none", label=name) for name in families]
+    heights = [len(names) for names in lines.values()]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(table),
+            panels_height=TILE_HEIGHT_IN * sum(heights) + 0.42 * len(operations) + 0.3,
+            rows=len(operations),
+            share_x="all",
+            key=key,
+            heights=heights,
+        )
+        for axes, operation in zip(grid[:, 0], operations, strict=True):
+            names = lines[operation]
+            for _, row in rows[rows["operation"].astype(str) == operation].iterrows():
+                _tile(axes, workers.index(int(row["workers"])), names.index(str(row["_row"])), row)
+            axes.set_title(operation)
+            axes.set_xlim(0, len(workers))
+            axes.set_ylim(len(names), 0)
+            axes.set_yticks([number + 0.5 for number in range(len(names))], names)
+            axes.set_xticks([number + 0.5 for number in range(len(workers))], [str(count) for count in workers])
+            axes.set_xticks(range(1, len(workers)), minor=True)
+            axes.set_yticks(range(1, len(names)), minor=True)
+            axes.grid(which="minor", color="white", linewidth=2.0)
+            axes.set_axisbelow(False)
+            axes.tick_params(which="both", length=0, labelcolor=INK)
+            for spine in axes.spines.values():
+                spine.set_visible(False)
+        grid[-1, 0].set_xlabel("workers in total")
+    return figure
+
+
+def use_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note: str = "") -> Figure:
+    """Use of every resource, a dot for each host or disk: a panel per cell.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.use_tables.use_by_resource`, of a few cells: one number of workers per series and
+        operation; at least one row.
+    provenance : Provenance
+    title : str
+    note : str
+        More lines below the subtitle.
+    """
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    rows = table.assign(_row=_rows_of(table))
+    names = sorted(rows["_row"].unique())
+    subsystems = list(dict.fromkeys(rows["subsystem"].astype(str)))
+    subtitle = [
+        "Dot: one host or disk, mean over the measured part of n samples. Line: from the least to the most of them.",
+        "Triangle: the fullest 10 s of the fullest. Dashed: from there on it counts as full.",
+        "Right: share of the measured part in which that was so, each host or disk weighted by its use.",
+        *note.splitlines(),
+    ]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.footer(table),
+            panels_height=(0.19 * len(subsystems) + 0.42) * len(names) + 0.35,
+            rows=len(names),
+            columns=len(operations),
+            share_x="all",
+            share_y="all",
+        )
+        right = max(1.18, float(rows["peak"].max()) * 1.05) + 0.22
+        for line, name in zip(grid, names, strict=True):
+            for axes, operation in zip(line, operations, strict=True):
+                of = rows[(rows["_row"] == name) & (rows["operation"].astype(str) == operation)]
+                _use_panel(axes, of, subsystems, right)
+                count = f", {int(of['workers'].iloc[0])} workers" if len(of) else ", not measured"
+                axes.set_title(f"{operation}, {name}{count}", fontsize=7.6)
+        for axes in grid[:, 0]:
+            axes.set_yticks(range(len(subsystems)), subsystems)
+            axes.tick_params(axis="y", labelsize=7)
+        grid[0, 0].set_ylim(len(subsystems) - 0.4, -0.6)
+        grid[0, 0].set_xlim(0, right)
+        grid[0, 0].set_xticks([0, 0.5, 1.0], ["0", "50", "100"])
+        for axes in grid[-1]:
+            axes.set_xlabel("use, % of what it can do")
+    return figure
+
+
+def _use_panel(axes: Axes, of: pd.DataFrame, subsystems: list[str], right: float) -> None:
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    for height, subsystem in enumerate(subsystems):
+        resources = of[of["subsystem"].astype(str) == subsystem]
+        if resources.empty:
+            continue
+        colour = COLOURS[str(resources["family"].iloc[0])]
+        means = resources["mean"].astype(float)
+        threshold = float(resources["threshold"].min())
+        axes.plot([means.min(), means.max()], [height, height], color=colour, linewidth=1.0, alpha=0.6)
+        axes.plot(means, [height] * len(means), "o", color=colour, markersize=3.4, alpha=0.55, markeredgewidth=0)
+        axes.plot([float(resources["peak"].max())], [height], "^", color=colour, markersize=4, markerfacecolor="white")
+        axes.plot([threshold] * 2, [height - 0.42, height + 0.42], color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+        share = float((resources["over"] * means).sum() / means.sum()) if means.sum() > 0 else 0.0
+        axes.text(right * 0.995, height, f"{100 * share:.0f} %", ha="right", va="center", fontsize=6.4, color=GREY)
+
+
+def over_time_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note: str = "") -> Figure:
+    """One sample over time: use of each subsystem, the mean of its hosts or disks, and the fullest of them.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.use_tables.use_over_time`, of one sample; at least one row.
+    provenance : Provenance
+    title : str
+    note : str
+        More lines below the subtitle.
+    """
+    fullest = table.groupby("subsystem", sort=False)["evened"].max()
+    subsystems = [str(name) for name, most in fullest.items() if most >= _SHOWN] or [str(fullest.idxmax())]
+    idle = sorted(set(table["subsystem"].astype(str)) - set(subsystems))
+    subtitle = [
+        "Line: mean of the hosts or disks that carried anything. Thin: the fullest of them at each moment.",
+        "Dashed: from there on one counts as full. Shaded: the measured part; what lies outside does not count.",
+        *([f"Never over {100 * _SHOWN:.0f} %: {'; '.join(idle)}."] if idle else []),
+        *note.splitlines(),
+    ]
+    inside = table[table["inside"]]
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.place(model=provenance.testbed),
+            panels_height=0.78 * len(subsystems) + 0.4,
+            rows=len(subsystems),
+            share_x="all",
+        )
+        for axes, subsystem in zip(grid[:, 0], subsystems, strict=True):
+            rows = table[table["subsystem"].astype(str) == subsystem]
+            wide = rows.pivot_table(index="seconds", columns=["host", "device"], values="evened")
+            carried = wide.mean() > 0.02 * wide.mean().max()
+            colour = next((shade for name, shade in COLOURS.items() if name in subsystem), INK)
+            used = wide.loc[:, carried] if carried.any() else wide
+            axes.plot(wide.index, used.max(axis=1), color=colour, linewidth=0.6, alpha=0.6)
+            axes.plot(wide.index, used.mean(axis=1), color=colour, linewidth=1.4)
+            axes.axhline(float(rows["threshold"].min()), color=INK, linewidth=0.7, linestyle=(0, (3, 2)))
+            if len(inside):
+                part = float(inside["seconds"].min()), float(inside["seconds"].max())
+                axes.axvspan(*part, color=PALE, alpha=0.5, zorder=0)
+            axes.set_ylim(0, max(1.1, float(np.nanmax(used.to_numpy())) * 1.05))
+            axes.set_yticks([0, 1], ["0", "100 %"])
+            what = "disks" if "disks" in subsystem else "hosts"
+            of = f" ({int(carried.sum())} {what})" if int(carried.sum()) > 1 else ""
+            axes.set_title(f"{subsystem}{of}", fontsize=7.6)
+        grid[-1, 0].set_xlabel("seconds since the start of the command")
+    return figure
+
+
+_SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
+
+
+def disks_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note: str = "") -> Figure:
+    """How long each disk works for what it moved, beside its peers; slow ones by name.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.skew.disk_pace`, of samples that use the same disks; at least one row.
+    provenance : Provenance
+    title : str
+    note : str
+        More lines below the subtitle.
+    """
+    grouped = table.groupby(["host", "device"], sort=False)
+    disks = grouped.agg(ratio=("time_ratio", "median"), slow=("slow", "sum")).reset_index().to_dict("records")
+    hosts = sorted({str(disk["host"]) for disk in disks})
+    subtitle = [
+        "Colour: how long a disk works at its own full rate for what it moved, in multiples of its peers' median",
+        "(median over samples): red takes longer, blue has less to do. Framed: slow in a sample or more.",
+        *note.splitlines(),
+    ]
+    most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
+    with house_style():
+        figure, grid = new_figure(
+            title,
+            subtitle,
+            provenance.place(model=provenance.testbed),
+            panels_height=0.36 * len(hosts) + 0.5,
+            key=[
+                _shade(0.0, "a quarter of the time or less"),
+                _shade(0.5, "as long as its peers"),
+                _shade(1.0, "four times as long or more"),
+            ],
+        )
+        axes = grid[0, 0]
+        for line, host in enumerate(hosts):
+            own = [disk for disk in disks if disk["host"] == host]
+            for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
+                place = 0.5 + math.log2(max(float(row["ratio"]), 1e-3)) / 4
+                axes.add_patch(
+                    Rectangle(
+                        (column + 0.06, line + 0.06),
+                        0.88,
+                        0.88,
+                        facecolor=_SLOW(min(max(place, 0.0), 1.0)),
+                        edgecolor=INK if row["slow"] else PALE,
+                        linewidth=1.8 if row["slow"] else 0.4,
+                    )
+                )
+                if row["slow"] or most <= 16:
+                    axes.text(
+                        column + 0.5,
+                        line + 0.5,
+                        str(row["device"]),
+                        ha="center",
+                        va="center",
+                        fontsize=5.6 if most > 12 else 6.4,
+                        fontweight="bold" if row["slow"] else "normal",
+                    )
+        axes.set_xlim(0, most)
+        axes.set_ylim(len(hosts), 0)
+        axes.set_yticks([number + 0.5 for number in range(len(hosts))], hosts)
+        axes.set_xticks([])
+        axes.tick_params(length=0, labelcolor=INK)
+        for spine in axes.spines.values():
+            spine.set_visible(False)
+        axes.set_xlabel("disks of each server")
+    return figure
+
+
+def _shade(place: float, label: str) -> Line2D:
+    """A mark of the key: a colour of the scale, and what it says."""
+    return Line2D(
+        [], [], marker="s", linestyle="none", markersize=7, color=_SLOW(place), markeredgecolor=GREY, label=label
+    )
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """Sort key of device names: loop9 before loop10.
+
+    Examples
+    --------
+    >>> sorted(["loop10", "loop9", "sda"], key=_natural)
+    ['loop9', 'loop10', 'sda']
+    """
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or 0)
