@@ -107,7 +107,7 @@ def binding_sentences(table: pd.DataFrame) -> list[str]:
         From `binding_by_cell`.
     """
     found = []
-    for (operation, size, series), rows in table.groupby(
+    for (operation, _, series), rows in table.groupby(
         ["operation", "nominal_file_size_bytes", "series"], observed=True, sort=False
     ):
         curve = rows.sort_values("workers")
@@ -121,7 +121,8 @@ def binding_sentences(table: pd.DataFrame) -> list[str]:
         apart = ""
         if len(disagreeing):
             apart = f" Not all repeats agree at {_counts([int(count) for count in disagreeing['workers']])}."
-        found.append(f"{operation}, {format_size(int(size))}, {series}: {'; '.join(runs)}.{apart}{few}")
+        files = format_size(int(curve["nominal_file_size_bytes"].iloc[0]))
+        found.append(f"{operation}, {files}, {series}: {'; '.join(runs)}.{apart}{few}")
     return found
 
 

@@ -164,7 +164,7 @@ def fit_scaling(
 
     Examples
     --------
-    >>> counts = [1, 2, 4, 8, 16, 32] * 3
+    >>> counts = [1, 4, 8, 16, 32, 64] * 3
     >>> fit = fit_scaling(counts, [usl(count, 100.0, 0.05, 0.001) for count in counts])
     >>> round(fit.contention.centre, 3), round(fit.coherency.centre, 4), round(fit.peak_workers.centre, 1)
     (0.05, 0.001, 30.8)

@@ -145,7 +145,7 @@ def _lay_out(
     np.add.at(counts, (codes, at), 1.0)
     with np.errstate(invalid="ignore"):
         values = sums / np.where(counts > 0, counts, np.nan)
-    ends = begin + step * np.arange(1, shape[1] + 1)
+    ends = np.asarray(begin + step * np.arange(1, shape[1] + 1), dtype=np.float64)
     return ends, step, series, _covered(values)
 
 

@@ -1,0 +1,103 @@
+"""Synthetic telemetry of a pool whose bottleneck is known: full where a test says so, idle elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.resources import Capacity
+
+START = 1_000_000.0
+SERVERS = tuple(f"server{number:02d}" for number in range(1, 7))
+CLIENTS = tuple(f"client{number:02d}" for number in range(1, 13))
+DISKS = tuple(f"sd{letter}" for letter in "bcdefghijklm")
+LINK, DISK = 10e6, 1e6
+"""Rates of links and disks, bytes/s; a server's link and a client's are alike, its twelve disks do 12 MB/s."""
+
+KNOWN = Capacity(
+    server_link=LINK,
+    client_link=LINK,
+    disk_read=DISK,
+    disk_write=DISK,
+    server_read=12 * DISK,
+    server_write=12 * DISK,
+    cpus=dict.fromkeys((*SERVERS, *CLIENTS), 8),
+    memory=dict.fromkeys((*SERVERS, *CLIENTS), 64e9),
+)
+
+Values = float | Iterable[float] | Callable[[np.ndarray], np.ndarray]
+
+
+class Pool:
+    """Telemetry of one sample: six servers of twelve disks and twelve clients, a record every `step` seconds."""
+
+    def __init__(self, seconds: float = 60.0, step: float = 2.0, disks: tuple[str, ...] = DISKS) -> None:
+        self.step, self.disks = step, disks
+        self.since = np.arange(1, round(seconds / step) + 1) * step
+        self.series: dict[tuple[str, str, str, str, str], np.ndarray] = {}
+        for role, hosts in (("server", SERVERS), ("client", CLIENTS)):
+            for host in hosts:
+                for metric in ("receive_bytes_per_s", "transmit_bytes_per_s"):
+                    self._put(role, host, "network", "eth0", metric, 0.0)
+                for metric, value in (("idle_fraction", 1.0), ("iowait_fraction", 0.0), ("steal_fraction", 0.0)):
+                    self._put(role, host, "cpu", "all", metric, value)
+                self._put(role, host, "memory", "", "available_bytes", 60e9)
+        for host in SERVERS:
+            for device in disks:
+                for metric in ("read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"):
+                    self._put("server", host, "disk", device, metric, 0.0)
+
+    def _put(self, role: str, host: str, activity: str, device: str, metric: str, values: Values) -> None:
+        found = values(self.since) if callable(values) else values
+        data = np.asarray(list(found) if isinstance(found, Iterable) else [found] * len(self.since), dtype=float)
+        self.series[role, host, activity, device, metric] = np.broadcast_to(data, self.since.shape)
+
+    def links(self, direction: str, values: Values, *hosts: str, device: str = "eth0") -> Pool:
+        """Bytes per second that hosts receive or transmit."""
+        for host in hosts:
+            role = "server" if host in SERVERS else "client"
+            self._put(role, host, "network", device, f"{direction}_bytes_per_s", values)
+        return self
+
+    def disk(self, metric: str, values: Values, hosts: Iterable[str] = SERVERS, devices: Iterable[str] = ()) -> Pool:
+        """A metric of disks."""
+        for host in hosts:
+            for device in devices or self.disks:
+                self._put("server", host, "disk", device, metric, values)
+        return self
+
+    def cpu(self, busy: Values, hosts: Iterable[str] = (*SERVERS, *CLIENTS), device: str = "all") -> Pool:
+        """Share of the time that CPUs are busy."""
+        for host in hosts:
+            role = "server" if host in SERVERS else "client"
+            self._put(role, host, "cpu", device, "idle_fraction", busy)
+            key = (role, host, "cpu", device, "idle_fraction")
+            self.series[key] = 1 - self.series[key]
+        return self
+
+    def other(self, activity: str, metric: str, values: Values, hosts: Iterable[str] = SERVERS) -> Pool:
+        """A metric of whole hosts."""
+        for host in hosts:
+            self._put("server" if host in SERVERS else "client", host, activity, "", metric, values)
+        return self
+
+    def table(self, sample: pd.Series | dict[str, Any], moments: dict[str, float] | None = None) -> pd.DataFrame:
+        """The telemetry table; `moments` are seconds by which a host writes its records later than others."""
+        roles, hosts, activities, devices, metrics = (np.array(names) for names in zip(*self.series, strict=True))
+        steps = len(self.since)
+        late = np.array([(moments or {}).get(str(host), 0.0) for host in hosts])
+        named = {"host": hosts, "role": roles, "activity": activities, "device": devices, "metric": metrics}
+        return pd.DataFrame(
+            {name: sample[name] for name in ("campaign", "cell_id", "sample")}
+            | {name: np.repeat(values, steps) for name, values in named.items()}
+            | {"time_s": (float(sample["start_s"]) + self.since + late[:, np.newaxis]).ravel()}
+            | {"value": np.stack(list(self.series.values())).ravel()}
+        )
+
+
+def during(start: float, end: float, value: float) -> Callable[[np.ndarray], np.ndarray]:
+    """A value between two times, 0 before and after."""
+    return lambda since: np.where((since > start) & (since <= end), value, 0.0)

@@ -1,0 +1,97 @@
+"""The scaling law's figure: points are measured, the curve is fitted, a refusal is told where a curve would be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from glusterlab.analysis import select, summarise
+from glusterlab.analysis.scaling import scaling_fits, usl
+from glusterlab.analysis.scaling_table import scaling_curves, with_scaling
+from glusterlab.plots.scaling import draw_fit, scaling_figure
+from glusterlab.plots.style import Provenance
+
+from .test_figures import assert_inside_page, words
+
+Make = Callable[..., pd.DataFrame]
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+COUNTS = (1, 6, 12, 24, 48)
+
+
+@pytest.fixture
+def samples(make_samples: Make) -> pd.DataFrame:
+    noise = np.random.default_rng(1)
+    values = {
+        ("disperse", "write", count): [usl(count, 2e6, 0.03, 0.002) * np.exp(noise.normal(0, 0.03)) for _ in range(3)]
+        for count in COUNTS
+    }
+    values |= {("replicate", "read", count): [2e6 * count] * 3 for count in COUNTS}
+    return select(make_samples(values), tool="iozone")
+
+
+def drawn(samples: pd.DataFrame) -> Figure:
+    fits = scaling_fits(samples, "throughput_bytes_per_s")
+    summary = with_scaling(summarise(samples, "throughput_bytes_per_s"), fits)
+    return scaling_figure(
+        summary,
+        TESTBED,
+        title="Scaling",
+        unit="MB/s",
+        factor=1e-6,
+        curves=scaling_curves(fits),
+        note="A note.",
+    )
+
+
+def test_a_fit_is_a_dashed_line_with_its_band_its_knee_and_its_peak(samples: pd.DataFrame) -> None:
+    figure = drawn(samples)
+    axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
+    (line,) = [line for line in axes.get_lines() if line.get_label() == "fitted"]
+    x, y = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
+    assert (x[0], x[-1]) == (pytest.approx(1), pytest.approx(48))
+    assert y == pytest.approx([usl(count, 2.0, 0.03, 0.002) for count in x], rel=0.06)
+    assert len(axes.collections) >= 2
+    (ring,) = [line for line in axes.get_lines() if line.get_markersize() == 11]
+    assert float(np.asarray(ring.get_xdata())[0]) == pytest.approx(22, rel=0.15)
+    title = axes.get_title(loc="left")
+    assert title.startswith("write: contention 0.0")
+    assert "knee at " in title
+    assert "peak at 2" in title
+    # the means are points, with no line that would stand for what was not measured
+    points = [line for line in axes.get_lines() if line.get_marker() == "o" and len(np.asarray(line.get_xdata())) == 5]
+    assert [line.get_linestyle() for line in points] == ["None"]
+    assert "shaded: its 95 % interval" in words(figure)
+    assert "A note." in words(figure)
+    assert_inside_page(figure)
+
+
+def test_a_refusal_stands_where_the_curve_would_be(samples: pd.DataFrame) -> None:
+    figure = drawn(samples)
+    axes = next(axes for axes in figure.axes if "no fit" in axes.get_title(loc="left"))
+    assert "no bend up to 48 workers" in axes.get_title(loc="left").replace("\n", " ")
+    assert [line for line in axes.get_lines() if line.get_label() == "fitted"] == []
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert "read\nnot measured" in titles
+    assert "write\nnot measured" in titles
+
+
+def test_few_samples_have_a_curve_without_a_band(samples: pd.DataFrame) -> None:
+    figure = drawn(samples[samples["sample"] == 1])
+    axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
+    assert "insufficient n" in axes.get_title(loc="left")
+    assert "shaded" not in words(figure)
+    assert_inside_page(figure)
+
+
+def test_any_figure_by_workers_can_draw_a_fit(samples: pd.DataFrame) -> None:
+    curves = scaling_curves(scaling_fits(samples, "throughput_bytes_per_s"))
+    axes = Figure().subplots()
+    line = draw_fit(axes, curves, "#123456", 1e-6, band=False)
+    assert line is not None
+    assert line.get_color() == "#123456"
+    assert len(axes.collections) == 0
+    assert draw_fit(axes, curves.iloc[:0], "#123456") is None
