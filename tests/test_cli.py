@@ -21,7 +21,7 @@ from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
 ROOT = Path(__file__).resolve().parents[1]
 COMMANDS = [
     *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
-    *("import", "parse", "tables", "reproduce", "claims", "size", "schema"),
+    *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
 ]
 
 CLUSTER = """\

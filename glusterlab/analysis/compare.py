@@ -1,0 +1,409 @@
+"""Which release is faster: the cells of campaigns paired by their id, each with a ratio, a test and a verdict.
+
+The rule, cell by cell:
+
+1. Where both campaigns were measured in interleaved rounds (`glusterlab.analysis.compare_rounds`), the ratio is the
+   median of the ratios within rounds, with the signed-rank test; else the ratio of the medians, with the rank-sum test.
+2. *Insufficient n*: so few samples that the test could never be significant, whatever they said
+   (`glusterlab.analysis.compare_tests.can_be_significant`), or that no interval covers what it states.
+3. *Equivalent within the margin*: the 90 % interval of the ratio lies within the margin. That is two one-sided tests at
+   5 % each. A difference may be shown and still be smaller than the margin: the margin says what matters.
+4. *Faster* or *slower*: the corrected p is below 0.05, and the 95 % interval leaves 1 out on that side.
+5. *Undecided*: none of these. That is not "equal": the scatter hides what there may be.
+
+The correction is over all cells of a campaign that can be tested; where several campaigns are held against the
+reference, each is a question of its own, and gets the answer that it would get alone. The margin is on the ratio: 5 %
+allows 1 / 1.05 to 1.05, so that it is the same whichever campaign is the reference.
+
+Sources: Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657, on equivalence by two one-sided
+tests; those of the intervals and the tests are in their modules.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.compare_intervals import LEAST_SAMPLES, median_ratio, round_ratio
+from glusterlab.analysis.compare_rounds import Rounds, find_rounds
+from glusterlab.analysis.compare_tests import (
+    ALPHA,
+    Correction,
+    Test,
+    can_be_significant,
+    corrected,
+    least_n,
+    least_p,
+    rank_sum_p,
+    signed_rank_p,
+)
+from glusterlab.analysis.intervals import INSUFFICIENT, LEVEL, Estimate
+from glusterlab.analysis.series import operation_rank, valid_samples, with_series
+
+Verdict = Literal["faster", "slower", "equivalent within the margin", "undecided", "insufficient n"]
+
+FASTER: Final = "faster"
+SLOWER: Final = "slower"
+EQUIVALENT: Final = "equivalent within the margin"
+UNDECIDED: Final = "undecided"
+
+VERDICTS = (SLOWER, FASTER, EQUIVALENT, UNDECIDED, INSUFFICIENT)
+"""In the order in which they are told."""
+
+MARGIN = 0.05
+"""Share by which a ratio may be off 1 and count as equivalent, where nothing else is said."""
+
+EQUIVALENCE_LEVEL = 0.9
+"""Level of the interval that has to lie within the margin."""
+
+QUANTITIES = ("files_per_s", "throughput_bytes_per_s", "operations_per_s")
+"""What is compared: the first that both campaigns have. Of all of them more is better."""
+
+_CELL = [
+    "series",
+    "layout",
+    "type",
+    "geometry",
+    "backing",
+    "kind",
+    "server_model",
+    "access",
+    "tool",
+    "operation",
+    "nominal_file_size_bytes",
+    "file_size_bytes",
+    "record_size_bytes",
+    "files_per_worker",
+    "workers",
+    "scale",
+    "operations_limited",
+    "disks",
+]
+
+COMPARED = [
+    "reference",
+    "other",
+    "cell_id",
+    "cell",
+    *_CELL,
+    "quantity",
+    "n_reference",
+    "n_other",
+    "rounds",
+    "left_out",
+    "one_sided",
+    "median_reference",
+    "median_other",
+    "ratio",
+    "low",
+    "high",
+    "low_90",
+    "high_90",
+    "interval",
+    "test",
+    "p",
+    "p_corrected",
+    "least_n",
+    "verdict",
+    "samples_reference",
+    "values_reference",
+    "samples_other",
+    "values_other",
+]
+"""Columns of a comparison, a row per cell and campaign.
+
+``rounds`` is 0 where the cell was not measured in rounds; ``left_out`` counts valid samples that belong to none.
+``one_sided`` is true where one campaign was always first in its round. ``low`` to ``high`` is the ratio's 95 %
+interval, ``low_90`` to ``high_90`` the one for the margin. Where the test could never be significant, ``p_corrected``
+is NaN and ``least_n`` says what all such cells of the campaign need; it is 0 where the test could. ``samples_...`` and
+``values_...`` are those that count, as in a summary."""
+
+UNMATCHED = ["campaign", "cell_id", "cell", "why"]
+"""Columns of the cells that cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How campaigns are compared.
+
+    Attributes
+    ----------
+    margin : float
+        Share by which a ratio may be off 1 and count as equivalent.
+    correction : {"holm", "fdr"}
+    """
+
+    margin: float = MARGIN
+    correction: Correction = "holm"
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Ratios that count as equivalent.
+
+        Examples
+        --------
+        >>> [round(end, 4) for end in Rule().band]
+        [0.9524, 1.05]
+        """
+        return 1 / (1 + self.margin), 1 + self.margin
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What two campaigns measured in one cell.
+
+    Attributes
+    ----------
+    quantity : str
+    reference, other : pandas.DataFrame
+        The samples that count, in the order of their rounds where there are any.
+    rounds : Rounds or None
+    left_out : int
+    """
+
+    quantity: str
+    reference: pd.DataFrame
+    other: pd.DataFrame
+    rounds: Rounds | None
+    left_out: int
+
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """Of both, in the unit of the quantity."""
+        return self.reference[self.quantity].to_numpy(), self.other[self.quantity].to_numpy()
+
+    @property
+    def test(self) -> Test:
+        """The rank test that fits."""
+        return "rank-sum" if self.rounds is None else "signed-rank"
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p that so many samples can have; 1 where they have no interval."""
+        n, m = len(self.reference), len(self.other)
+        if min(n, m) < LEAST_SAMPLES:
+            return 1.0
+        return least_p(self.test, n, m if self.rounds is None else None)
+
+    def p(self) -> float:
+        """Two-sided, of the rank test."""
+        reference, other = self.values
+        if self.rounds is None:
+            return rank_sum_p(reference, other)
+        return signed_rank_p(np.log(other / reference))
+
+    def ratio(self, level: float = LEVEL) -> Estimate:
+        """Other over reference."""
+        reference, other = self.values
+        if self.rounds is None:
+            return median_ratio(reference, other, level)
+        return round_ratio(other / reference, level)
+
+
+def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
+    """What two campaigns measured in one cell; None where there is no quantity of both.
+
+    Parameters
+    ----------
+    reference, other : pandas.DataFrame
+        Valid samples of the cell. Values that are not above 0 have no ratio and are left out.
+    """
+    for quantity in QUANTITIES:
+        both = [rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other)]
+        if all(len(rows) for rows in both):
+            found = find_rounds(*both)
+            if found is None:
+                return Pair(quantity, both[0], both[1], None, 0)
+            paired = both[0].iloc[list(found.reference)], both[1].iloc[list(found.other)]
+            return Pair(quantity, *paired, found, sum(map(len, both)) - 2 * len(paired[0]))
+    return None
+
+
+def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule) -> Verdict:
+    """What can be said of a cell.
+
+    Parameters
+    ----------
+    ratio, tight : Estimate
+        Of other to reference, with the intervals of `LEVEL` and of `EQUIVALENCE_LEVEL`.
+    p_corrected : float
+        NaN where the test could never be significant.
+    rule : Rule
+
+    Examples
+    --------
+    >>> verdict_of(Estimate(1.2, 1.1, 1.3, 9, ""), Estimate(1.2, 1.12, 1.28, 9, ""), 0.01, Rule())
+    'faster'
+    >>> verdict_of(Estimate(1.02, 1.01, 1.03, 9, ""), Estimate(1.02, 1.01, 1.03, 9, ""), 0.01, Rule())
+    'equivalent within the margin'
+    """
+    if math.isnan(p_corrected) or not ratio.has_interval:
+        return "insufficient n"
+    low, high = rule.band
+    if low <= tight.low and tight.high <= high:
+        return EQUIVALENT
+    if p_corrected < ALPHA and ratio.low > 1:
+        return FASTER
+    if p_corrected < ALPHA and ratio.high < 1:
+        return SLOWER
+    return UNDECIDED
+
+
+def _by_cell(samples: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    rows = valid_samples(samples)
+    return {str(name): part for name, part in rows.groupby("cell_id", observed=True, sort=True)}
+
+
+def cell_names(samples: pd.DataFrame) -> dict[str, str]:
+    """Names of cells for people: their slugs, or their ids where two have one slug.
+
+    Parameters
+    ----------
+    samples : pandas.DataFrame
+        Rows of the samples table.
+
+    Returns
+    -------
+    dict of str to str
+        By ``cell_id``.
+    """
+    names = samples[["cell_id", "slug"]].astype(str).drop_duplicates("cell_id")
+    twice = set(names["slug"][names["slug"].duplicated(keep=False)])
+    return {cell: cell if slug in twice else slug for cell, slug in names.itertuples(index=False, name=None)}
+
+
+def _pairs(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, Pair]:
+    mine, theirs = _by_cell(reference), _by_cell(other)
+    found = {cell: pair_of(mine[cell], theirs[cell]) for cell in sorted(mine.keys() & theirs.keys())}
+    return {cell: pair for cell, pair in found.items() if pair is not None}
+
+
+def compare_cells(
+    reference: pd.DataFrame,
+    others: Mapping[str, pd.DataFrame],
+    rule: Rule | None = None,
+    *,
+    name: str = "reference",
+) -> pd.DataFrame:
+    """Hold campaigns against a reference, cell by cell.
+
+    Parameters
+    ----------
+    reference : pandas.DataFrame
+        The samples table of the reference.
+    others : mapping of str to pandas.DataFrame
+        Of the other campaigns, by the names that they get.
+    rule : Rule, optional
+    name : str
+        That the reference gets.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `COMPARED`, writes first, then by file size, layout and workers; empty when no cell is common.
+    """
+    rule = rule or Rule()
+    whole = with_series(pd.concat([reference, *others.values()], ignore_index=True))
+    names = cell_names(whole)
+    identity = whole.drop_duplicates("cell_id").set_index("cell_id")
+    records: list[dict[str, object]] = []
+    for place, (label, samples) in enumerate(others.items()):
+        pairs = _pairs(reference, samples)
+        for (cell, pair), tested in zip(pairs.items(), _tested(list(pairs.values()), rule), strict=True):
+            records.append(
+                {"_place": place, "reference": name, "other": label, "cell_id": cell, "cell": names[cell]}
+                | {column: identity.at[cell, column] for column in _CELL}
+                | _measured(pair)
+                | tested
+            )
+    table = pd.DataFrame.from_records(records, columns=["_place", *COMPARED])
+    order = table["operation"].map(operation_rank)
+    return (
+        table.assign(_order=order)
+        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers", "_place"], kind="stable")
+        .drop(columns=["_order", "_place"])
+        .reset_index(drop=True)
+    )
+
+
+def _measured(pair: Pair) -> dict[str, object]:
+    """What both have of a cell."""
+    below, above = pair.values
+    return {
+        "quantity": pair.quantity,
+        "n_reference": len(below),
+        "n_other": len(above),
+        "rounds": 0 if pair.rounds is None else len(below),
+        "left_out": pair.left_out,
+        "one_sided": pair.rounds is not None and pair.rounds.one_sided,
+        "median_reference": float(np.median(below)),
+        "median_other": float(np.median(above)),
+        **_trace(pair),
+    }
+
+
+def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
+    """Ratio, test and verdict of each cell of one campaign, with the correction over all of them."""
+    least, p = [pair.least_p for pair in pairs], [pair.p() for pair in pairs]
+    testable = can_be_significant(least, rule.correction)
+    after = iter(corrected([each for each, can in zip(p, testable, strict=True) if can], rule.correction))
+    short = [pair.test for pair, can in zip(pairs, testable, strict=True) if not can]
+    needed = least_n(short, [each for each, can in zip(least, testable, strict=True) if can], rule.correction)
+    found: list[dict[str, object]] = []
+    for pair, p_value, can in zip(pairs, p, testable, strict=True):
+        ratio, tight = pair.ratio(), pair.ratio(EQUIVALENCE_LEVEL)
+        p_corrected = next(after) if can else math.nan
+        found.append(
+            {
+                "ratio": ratio.centre,
+                "low": ratio.low,
+                "high": ratio.high,
+                "low_90": tight.low,
+                "high_90": tight.high,
+                "interval": ratio.method,
+                "test": pair.test,
+                "p": p_value,
+                "p_corrected": p_corrected,
+                "least_n": 0 if can else max(needed or 0, LEAST_SAMPLES),
+                "verdict": verdict_of(ratio, tight, p_corrected, rule),
+            }
+        )
+    return found
+
+
+def _trace(pair: Pair) -> dict[str, str]:
+    found = {}
+    for side, rows in (("reference", pair.reference), ("other", pair.other)):
+        found[f"samples_{side}"] = ";".join(f"{int(number):02d}" for number in rows["sample"])
+        found[f"values_{side}"] = ";".join(f"{value:.9g}" for value in rows[pair.quantity])
+    return found
+
+
+def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference") -> pd.DataFrame:
+    """Cells that cannot be compared, because only one campaign has them, or has valid samples of them.
+
+    Parameters
+    ----------
+    reference, others, name
+        As `compare_cells` takes them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `UNMATCHED`; ``campaign`` is the one that lacks the cell.
+    """
+    records = []
+    for label, samples in others.items():
+        names = cell_names(pd.concat([reference, samples], ignore_index=True))
+        sides = ((name, reference), (label, samples))
+        for (lacking, lacks), (_, has) in (sides, sides[::-1]):
+            there, valid = set(lacks["cell_id"].astype(str)), set(_by_cell(lacks))
+            for cell in sorted(set(_by_cell(has)) - valid):
+                why = "has no valid sample of it" if cell in there else "does not have it"
+                records.append({"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why})
+    return pd.DataFrame.from_records(records, columns=UNMATCHED)

@@ -1,0 +1,348 @@
+"""A comparison of releases in words: for the terminal, for a pull request and for the notebook alike."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pandas as pd
+
+from glusterlab.analysis.compare import EQUIVALENT, FASTER, SLOWER, UNDECIDED, VERDICTS, Rule
+from glusterlab.analysis.compare_tests import ALPHA
+from glusterlab.analysis.intervals import INSUFFICIENT
+
+SHORT = {EQUIVALENT: "equivalent"}
+"""Verdicts as a narrow table has them; others as they are."""
+
+CORRECTIONS = {"holm": "Holm", "fdr": "Benjamini and Hochberg"}
+
+READ = ["cell", "n", "ratio", "interval", "p", "verdict"]
+"""Columns of `rounded`, after that of the campaign where there are several."""
+
+_MOST_LISTED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What a gate does not let pass.
+
+    Attributes
+    ----------
+    share : float
+        0.05 where a cell that is more than 5 % slower fails.
+    """
+
+    share: float
+
+    @property
+    def ratio(self) -> float:
+        """The ratio below which the whole interval has to lie."""
+        return 1 - self.share
+
+    def cells(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a comparison that are slower by more than that, on evidence.
+
+        The corrected p is below 0.05, and the 95 % interval of the ratio lies wholly beyond the loss.
+        """
+        shown = (table["verdict"].astype(str) == SLOWER) & (table["p_corrected"].astype(float) < ALPHA)
+        return table[shown & (table["high"].astype(float) < self.ratio)].reset_index(drop=True)
+
+
+def change_text(ratio: float) -> str:
+    """A ratio as a change in per cent.
+
+    Examples
+    --------
+    >>> change_text(1.1834), change_text(0.9511), change_text(2.5), change_text(1.0)
+    ('+18.3 %', '-4.9 %', '+150 %', '0.0 %')
+    """
+    if math.isnan(ratio):
+        return "unknown"
+    change = 100 * (ratio - 1)
+    digits = 0 if abs(change) >= 99.95 else 1
+    text = f"{change:+.{digits}f} %"
+    return f"{0:.{digits}f} %" if float(text[:-2]) == 0 else text
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval of ratios as one of changes.
+
+    Examples
+    --------
+    >>> interval_text(1.1201, 1.2399), interval_text(float("nan"), float("nan"))
+    ('+12.0 % to +24.0 %', 'none')
+    """
+    return "none" if math.isnan(low) else f"{change_text(low)} to {change_text(high)}"
+
+
+def p_text(p: float) -> str:
+    """A p value with one or two digits that count.
+
+    Examples
+    --------
+    >>> p_text(0.0312), p_text(0.5), p_text(0.00021), p_text(float("nan"))
+    ('0.031', '0.50', '< 0.001', 'none')
+    """
+    if math.isnan(p):
+        return "none"
+    if p < 0.001:
+        return "< 0.001"
+    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def n_text(row: pd.Series) -> str:
+    """Samples behind a ratio.
+
+    Examples
+    --------
+    >>> n_text(pd.Series({"n_reference": 10, "n_other": 9, "rounds": 0}))
+    '10, 9'
+    >>> n_text(pd.Series({"n_reference": 9, "n_other": 9, "rounds": 9}))
+    '9'
+    """
+    numbers = dict.fromkeys((int(row["n_reference"]), int(row["n_other"])))
+    return ", ".join(str(number) for number in numbers)
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    """How many cells have each verdict, in the order of `VERDICTS`; verdicts of none are left out."""
+    found = table["verdict"].astype(str).value_counts()
+    return {verdict: int(found[verdict]) for verdict in VERDICTS if found.get(verdict, 0)}
+
+
+def verdict_line(table: pd.DataFrame, reference: str, other: str) -> str:
+    """What a campaign shows against the reference, in one line.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare.compare_cells`.
+    reference, other : str
+        Labels.
+    """
+    rows = table[table["other"].astype(str) == other]
+    if rows.empty:
+        return f"{other} against {reference}: they have no cell in common that can be compared"
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(rows).items())
+    words = "cell" if len(rows) == 1 else "cells"
+    return f"{other} against {reference}: {len(rows)} {words}, {told}"
+
+
+def rule_line(rule: Rule, table: pd.DataFrame) -> str:
+    """By what rule, over how many cells of each campaign.
+
+    Examples
+    --------
+    >>> rule_line(Rule(), pd.DataFrame({"other": ["b", "b", "b"], "least_n": [0, 0, 9]}))
+    'margin ± 5 %, p corrected over 2 cells (Holm)'
+    """
+    tested = (table["least_n"] == 0).groupby(table["other"], sort=False).sum().tolist()
+    over = ", ".join(str(int(number)) for number in dict.fromkeys(tested)) or "0"
+    words = f"{over} {'cell' if over == '1' else 'cells'}" + (" of each campaign" if len(tested) > 1 else "")
+    return f"margin ± {100 * rule.margin:g} %, p corrected over {words} ({CORRECTIONS[rule.correction]})"
+
+
+def least_lines(table: pd.DataFrame) -> list[str]:
+    """How many samples the cells lack that have too few, a line per campaign; none where none lacks any.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare.compare_cells`.
+    """
+    told = []
+    for other, whole in table.groupby("other", observed=True, sort=False):
+        short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
+        if short.empty:
+            continue
+        have = sorted({min(int(a), int(b)) for a, b in zip(short["n_reference"], short["n_other"], strict=True)})
+        found = str(have[0]) if len(have) == 1 else f"{have[0]} to {have[-1]}"
+        count = f"{len(short)} {'cell has' if len(short) == 1 else 'cells have'} n = {found}"
+        kind = "rounds" if (short["rounds"] > 0).any() else "repeats of each campaign"
+        cells = "1 cell" if len(whole) == 1 else f"{len(whole)} cells"
+        told.append(
+            f"{other}: insufficient n, {count}; with {cells} at least {int(short['least_n'].max())} {kind} are needed "
+            "before any difference could be shown"
+        )
+    return told
+
+
+def timing_warnings(table: pd.DataFrame) -> list[str]:
+    """Of cells that were not measured in interleaved rounds: what then cannot be told.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare.compare_cells`.
+    """
+    told = []
+    for other, rows in table.groupby("other", observed=True, sort=False):
+        apart = int((rows["rounds"] == 0).sum())
+        if apart:
+            which = "all cells" if apart == len(rows) else f"{apart} of {len(rows)} cells"
+            told.append(
+                f"{other}: {which} measured at other times than the reference's, not in interleaved rounds, so that a "
+                "drift of the machine cannot be told from the release"
+            )
+    return told
+
+
+def timing_notes(table: pd.DataFrame) -> list[str]:
+    """How cells were compared, and what of the rounds is to be known.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare.compare_cells`.
+    """
+    told = []
+    for other, rows in table.groupby("other", observed=True, sort=False):
+        paired = rows[rows["rounds"] > 0]
+        if len(paired) < len(rows):
+            told.append(f"{other}: ratios of medians (BC bootstrap), rank-sum test of Mann and Whitney, exact")
+        if paired.empty:
+            continue
+        told.append(f"{other}: medians of ratios within rounds (smoothed bootstrap), signed-rank test, exact")
+        if left := int(paired["left_out"].sum()):
+            told.append(f"{other}: {left} valid samples belong to no round of both campaigns and are left out")
+        if paired["one_sided"].all():
+            told.append(
+                f"{other}: the same campaign went first in every round, so that a drift within a round is in the "
+                "ratio: change the order from round to round"
+            )
+    return told
+
+
+def sentence(row: pd.Series) -> str:
+    """One cell: what changed, with interval, n and p, and what follows.
+
+    Parameters
+    ----------
+    row : pandas.Series
+        Of a comparison.
+    """
+    name, verdict = str(row["cell"]), str(row["verdict"])
+    ratio, low, high = (float(row[column]) for column in ("ratio", "low", "high"))
+    n = n_text(row)
+    if verdict == INSUFFICIENT:
+        least = int(row["least_n"])
+        needs = f", at least {least} needed" if least else ""
+        return f"{name}: insufficient n ({n}{needs}), median {change_text(ratio)}"
+    told = (
+        f"{change_text(ratio)} ({interval_text(low, high)}), n = {n}, corrected p {p_text(float(row['p_corrected']))}"
+    )
+    if verdict == UNDECIDED:
+        return f"{name}: undecided, {told}"
+    if verdict in (FASTER, SLOWER):
+        return f"{name}: {verdict}, {told}"
+    shown = float(row["p_corrected"]) < ALPHA and not low <= 1 <= high
+    return f"{name}: {verdict}, {told}{'; a difference is shown, and is smaller than the margin' if shown else ''}"
+
+
+def changed_sentences(table: pd.DataFrame) -> list[str]:
+    """The cells that are faster or slower, the largest change first.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare.compare_cells`.
+    """
+    rows = changed(table)
+    several = table["other"].nunique() > 1
+    return [f"{row['other']}, {sentence(row)}" if several else sentence(row) for _, row in rows.iterrows()]
+
+
+def changed(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are faster or slower: slower ones first, each by the size of the change."""
+    rows = table[table["verdict"].astype(str).isin((FASTER, SLOWER))]
+    if rows.empty:
+        return rows
+    size = rows["ratio"].astype(float).map(lambda ratio: -abs(math.log(ratio)))
+    rank = rows["verdict"].astype(str).map(VERDICTS.index)
+    ordered = rows.assign(_rank=rank, _size=size).sort_values(["_rank", "_size"], kind="stable")
+    return ordered.drop(columns=["_rank", "_size"]).reset_index(drop=True)
+
+
+def average_sentences(averages: pd.DataFrame) -> list[str]:
+    """What a campaign does on average over cells of one kind.
+
+    Parameters
+    ----------
+    averages : pandas.DataFrame
+        From `glusterlab.analysis.compare_groups.averages`.
+    """
+    several = averages["other"].nunique() > 1
+    return [
+        (f"{row['other']}, " if several else "")
+        + f"{row['group']}: {change_text(float(row['ratio']))} on average of {row['cells']} cells "
+        + (
+            f"({interval_text(float(row['low']), float(row['high']))}, n = {row['n']})"
+            if not math.isnan(float(row["low"]))
+            else f"({INSUFFICIENT}, {row['n']})"
+        )
+        for _, row in averages.iterrows()
+    ]
+
+
+def needs_sentences(table: pd.DataFrame) -> list[str]:
+    """What a comparison needs to find an effect, at the scatter that was measured.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare_groups.needs`.
+    """
+    told = []
+    for group, rows in table.groupby("group", sort=False):
+        first = rows.iloc[0]
+        within = "within a round" if first["in_rounds"] else "with what drifts in it"
+        words = [
+            f"{100 * row['effect']:g} % " + ("more than 60" if math.isnan(float(row["n"])) else f"{row['n']:.0f}")
+            for _, row in rows.iterrows()
+        ]
+        told.append(
+            f"{group}: a repeat scatters by {100 * first['scatter']:.1f} % {within}; rounds for {', '.join(words)}"
+        )
+    return told
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """A comparison as people read it, a row per cell.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `glusterlab.analysis.compare.compare_cells`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `READ`, all text; of several campaigns ``other`` before them.
+    """
+    rows = [
+        [
+            str(row["other"]),
+            str(row["cell"]),
+            n_text(row),
+            change_text(float(row["ratio"])),
+            interval_text(float(row["low"]), float(row["high"])),
+            p_text(float(row["p_corrected"])),
+            SHORT.get(str(row["verdict"]), str(row["verdict"])),
+        ]
+        for _, row in table.iterrows()
+    ]
+    found = pd.DataFrame(rows, columns=["other", *READ])
+    return found if table["other"].nunique() > 1 else found[READ]
+
+
+def listed(sentences: list[str], most: int = _MOST_LISTED) -> list[str]:
+    """The first of many sentences, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c", "d", "e"])
+    ['a', 'b', 'c', 'and 2 more']
+    """
+    if len(sentences) <= most + 1:
+        return list(sentences)
+    return [*sentences[:most], f"and {len(sentences) - most} more"]

@@ -1,0 +1,148 @@
+"""The command that holds campaigns against each other: compare."""
+
+from __future__ import annotations
+
+import math
+import re
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glusterlab.arguments import JsonOption, complete_raw, examples, local_path
+from glusterlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.analysis.compare_reading import Loss
+
+app = typer.Typer()
+
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_STDOUT = "-"
+
+
+class CorrectionName(StrEnum):
+    """Corrections for many cells."""
+
+    HOLM = "holm"
+    FDR = "fdr"
+
+
+def parse_margin(text: str) -> float:
+    """A margin in per cent, as a share.
+
+    Raises
+    ------
+    UsageError
+        When it is none, or not below 100 %.
+
+    Examples
+    --------
+    >>> parse_margin("5%"), parse_margin("2.5 %")
+    (0.05, 0.025)
+    """
+    return _share(text, "--margin", "a margin such as 5%")
+
+
+def parse_gate(text: str) -> Loss:
+    """What ``--fail-on`` does not let pass.
+
+    Raises
+    ------
+    UsageError
+        When it is not of the form ``slower:5%``.
+
+    Examples
+    --------
+    >>> parse_gate("slower:5%").share
+    0.05
+    """
+    from glusterlab.analysis.compare_reading import Loss
+
+    form = "slower and a loss in per cent, such as slower:5%"
+    word, colon, loss = text.partition(":")
+    if word.strip() != "slower" or not colon:
+        raise UsageError(f"--fail-on: expected {form}, found {text!r}")
+    return Loss(_share(loss, "--fail-on", form))
+
+
+def _share(text: str, option: str, form: str) -> float:
+    found = _SHARE.fullmatch(text)
+    share = math.nan if found is None else float(found[1]) / 100
+    if not 0 <= share < 1:
+        raise UsageError(f"{option}: expected {form}, below 100 %, found {text!r}")
+    return share
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab compare raw/older raw/newer",
+        "glusterlab compare raw/older raw/older-again   (a release against itself)",
+        "glusterlab compare raw/older raw/newer --operation create --margin 3%",
+        "glusterlab compare raw/main raw/patch --fail-on slower:5% --markdown summary.md",
+        "glusterlab compare raw/main raw/patch --json | jq '.cells[] | select(.verdict == \"slower\")'",
+    )
+    + "\n\nExit code 0 also where a release is slower: that is a finding. With --fail-on it is 1 where a cell is "
+    "slower on evidence: corrected p below 0.05 and the whole 95 % interval beyond the loss. 2: wrong usage."
+)
+def compare(
+    raws: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RAW_A RAW_B [RAW_C]...",
+            parser=local_path,
+            help="Folders of campaigns below raw/; the first is the reference.",
+            autocompletion=complete_raw,
+        ),
+    ],
+    margin: Annotated[
+        str, typer.Option("--margin", metavar="SHARE", help="By how much a ratio may be off and count as equivalent.")
+    ] = "5%",
+    correction: Annotated[
+        CorrectionName,
+        typer.Option(
+            "--correction",
+            metavar="NAME",
+            help="For many cells: holm (few false findings at all) or fdr (a small share of the findings is false).",
+        ),
+    ] = CorrectionName.HOLM,
+    fail_on: Annotated[
+        str | None,
+        typer.Option(
+            "--fail-on", metavar="slower:SHARE", help="Exit 1 where a cell is slower by more than that, on evidence."
+        ),
+    ] = None,
+    operation: Annotated[
+        list[str] | None,
+        typer.Option("--operation", metavar="NAME", help="Only these, such as create; may be given again."),
+    ] = None,
+    markdown: Annotated[
+        str | None,
+        typer.Option("--markdown", metavar="FILE", help="A short summary for a pull request; - is stdout."),
+    ] = None,
+    same: Annotated[bool, typer.Option("--same", help="Allow a campaign to be held against itself or a copy.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
+    from glusterlab.analysis.compare import Rule
+    from glusterlab.comparison import compare_campaigns
+    from glusterlab.rawfiles import write_atomically
+    from glusterlab.report.compare import markdown as as_markdown
+    from glusterlab.report.compare import show_comparison
+    from glusterlab.report.terminal import bar
+
+    rule = Rule(parse_margin(margin), correction.value)
+    loss = None if fail_on is None else parse_gate(fail_on)
+    if markdown == _STDOUT and json:
+        raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
+    with bar("parsing samples") as progress:
+        found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
+    if markdown == _STDOUT:
+        typer.echo(as_markdown(found, loss), nl=False)
+    else:
+        show_comparison(found, loss, as_json=json)
+        if markdown is not None:
+            write_atomically(local_path(markdown), as_markdown(found, loss))
+    if loss is not None and not loss.cells(found.table).empty:
+        raise typer.Exit(1)

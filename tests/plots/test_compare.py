@@ -1,0 +1,182 @@
+"""Figures of a comparison: what is drawn is what the table says, and every campaign is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from glusterlab.analysis.compare import VERDICTS, Rule, compare_cells
+from glusterlab.analysis.compare_groups import release_bars
+from glusterlab.plots.compare import (
+    MARKS,
+    MOST_RATIO,
+    RELEASES,
+    Sources,
+    change_ticks,
+    forest_figure,
+    releases_figure,
+)
+from glusterlab.plots.style import Provenance
+
+from ..release_samples import KIB, MIB, newer, older
+
+EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
+SOURCES = Sources(("night-a", "night-b"), ("10.3", "11.1"), ("a" * 64, "b" * 64), testbed=True)
+PROVENANCE = Provenance("night-a", "10.3", "a" * 64, testbed=True)
+
+
+@pytest.fixture(scope="module")
+def table() -> pd.DataFrame:
+    return compare_cells(older(), {"11.1": newer(EFFECTS)}, name="10.3")
+
+
+def forest(table: pd.DataFrame, sources: Sources = SOURCES) -> Figure:
+    return forest_figure(table, PROVENANCE, title="All", sources=sources, rule=Rule())
+
+
+def bars(table: pd.DataFrame) -> Figure:
+    return releases_figure(
+        release_bars(table),
+        PROVENANCE,
+        title="F55",
+        sources=SOURCES,
+        unit="files/s",
+        factor=1.0,
+        stated="The guide says so.",
+    )
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text) if text.get_visible())
+
+
+def marks(axes: Axes) -> list[tuple[str, str, float]]:
+    """Marker, colour and place of each mark, in the order of the rows."""
+    lines = [line for line in axes.get_lines() if line.get_marker() not in ("None", None, "|")]
+    return [
+        (str(line.get_marker()), to_hex(str(line.get_markeredgecolor())), float(np.asarray(line.get_xdata())[0]))
+        for line in lines
+    ]
+
+
+def assert_inside_page(figure: Figure) -> None:
+    figure.canvas.draw()
+    page = figure.bbox
+    texts = list(figure.texts)
+    for axes in figure.axes:
+        texts += [
+            *axes.texts,
+            *axes.get_yticklabels(),
+            *(label for child in axes.child_axes for label in child.get_yticklabels()),
+        ]
+    for text in texts:
+        box = text.get_window_extent()
+        if text.get_text() and box.width:
+            assert page.x0 - 1 <= box.x0 < box.x1 <= page.x1 + 1, text.get_text()
+
+
+def test_every_verdict_has_a_mark_and_no_two_are_alike() -> None:
+    assert set(MARKS) == set(VERDICTS)
+    assert len({(mark.marker, mark.filled) for mark in MARKS.values()}) == len(MARKS)
+
+
+def test_a_line_per_cell_with_its_interval(table: pd.DataFrame) -> None:
+    figure = forest(table)
+    (axes,) = figure.axes
+    assert marks(axes) == [
+        (MARKS[str(row["verdict"])].marker, MARKS[str(row["verdict"])].colour, pytest.approx(row["ratio"]))
+        for _, row in table.iterrows()
+    ]
+    spans = [collection.get_segments()[0][:, 0] for collection in axes.collections]  # type: ignore[attr-defined]
+    assert np.array(spans) == pytest.approx(table[["low", "high"]].to_numpy())
+    assert axes.get_yticklabels()[0].get_text() == "create 32 KiB, replicate 3x2, RAID 6, 12 workers"
+    right = [text.get_text() for text in axes.child_axes[0].get_yticklabels()]
+    assert right[0].startswith("+3")
+    assert right[0].endswith("n = 10")
+    (band,) = axes.patches
+    assert np.asarray(band.get_extents().bounds)[2] > 0
+    assert_inside_page(figure)
+
+
+def test_the_margin_is_the_band(table: pd.DataFrame) -> None:
+    (axes,) = forest_figure(table, PROVENANCE, title="x", sources=SOURCES, rule=Rule(margin=0.1)).axes
+    (band,) = axes.patches
+    left, width = band.get_x(), band.get_width()  # type: ignore[attr-defined]
+    assert (left, left + width) == pytest.approx((1 / 1.1, 1.1))
+
+
+def test_footers_name_every_campaign_release_and_manifest(table: pd.DataFrame) -> None:
+    for figure in (forest(table), bars(table)):
+        text = words(figure).replace("\n", " · ")
+        assert "night-a, GlusterFS 10.3, manifest aaaaaaaaaaaa" in text
+        assert "night-b, GlusterFS 11.1, manifest bbbbbbbbbbbb" in text
+        assert "n = 10" in text
+        assert "scale model 1:20 and 1:60 on one machine" in text
+        assert "disk operations/s assumed" in text
+
+
+def test_how_it_was_measured_is_said(table: pd.DataFrame) -> None:
+    assert "within interleaved rounds" in words(forest(table))
+    apart = compare_cells(older(), {"11.1": newer(EFFECTS, offset_s=10**6)})
+    assert "measured at different times" in words(forest(apart))
+
+
+def test_a_panel_per_campaign(table: pd.DataFrame) -> None:
+    both = compare_cells(older(), {"11.1": newer(EFFECTS), "again": newer({}, offset_s=300.0)}, name="10.3")
+    sources = Sources(("a", "b", "c"), ("10.3", "11.1", "10.3"), ("", "", ""), testbed=False)
+    figure = forest(both, sources)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["11.1 against 10.3", "again against 10.3"]
+    assert "manifest" not in words(figure)
+    assert_inside_page(figure)
+    assert_inside_page(bars(both))
+
+
+def test_insufficient_n_is_hollow_and_has_no_line() -> None:
+    few = compare_cells(older(3), {"b": newer(EFFECTS, 3)})
+    figure = forest(few, SOURCES)
+    (axes,) = figure.axes
+    assert {marker for marker, _, _ in marks(axes)} == {"d"}
+    assert not axes.collections
+    assert "where n is 5 or more" in words(figure)
+    assert "none, insufficient n" in words(bars(few))
+
+
+def test_what_lies_beyond_the_axis_has_an_arrow() -> None:
+    table = compare_cells(older(), {"b": newer({("create", 32 * KIB): 50.0, ("read", 4 * MIB): 0.01})})
+    figure = forest(table)
+    (axes,) = figure.axes
+    assert axes.get_xlim() == pytest.approx((1 / MOST_RATIO, MOST_RATIO))
+    found = marks(axes)
+    assert (found[0][0], found[0][2]) == (">", pytest.approx(MOST_RATIO))
+    assert (found[-1][0], found[-1][2]) == ("<", pytest.approx(1 / MOST_RATIO))
+
+
+def test_bars_are_medians_with_samples_and_change(table: pd.DataFrame) -> None:
+    figure = bars(table)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["32 KiB files", "4 MiB files"]
+    drawn = release_bars(table)
+    first = figure.axes[0]
+    small = drawn[drawn["nominal_file_size_bytes"] == 32 * KIB]
+    assert [patch.get_width() for patch in first.patches] == pytest.approx(small["median"].tolist())  # type: ignore[attr-defined]
+    assert [to_hex(patch.get_facecolor()) for patch in first.patches][:2] == [colour for colour, _ in RELEASES[:2]]
+    ticks = [line for line in first.get_lines() if line.get_marker() == "|"]
+    assert [len(np.asarray(line.get_xdata())) for line in ticks] == [10] * 4
+    text = words(figure)
+    assert "create, replicate 3x2, RAID 6, 12 workers" in text
+    assert ", faster" in text
+    assert ", slower" in text
+    assert "The guide says so." in text
+    assert_inside_page(figure)
+
+
+def test_ticks_are_round_changes_on_both_sides_of_1() -> None:
+    for room in (1.03, 1.07, 1.2, 1.5, 2.0, 5.0, 8.0):
+        ticks = change_ticks(1 / room, room)
+        assert 1.0 in [pytest.approx(tick) for tick in ticks]
+        assert 3 <= len(ticks) <= 8
+        assert 1 / room - 1e-9 <= min(ticks) < 1 < max(ticks) <= room + 1e-9
