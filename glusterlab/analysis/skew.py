@@ -302,11 +302,9 @@ def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds | None = None) -> pd
     least = (thresholds or Thresholds()).skew
     groups = skew.groupby(["role", "host", "quantity"], sort=True)
     table = groups.agg(ratio=("ratio", "median"), samples=("outlier", "sum"), of=("outlier", "size")).reset_index()
-    apart = np.maximum(table["ratio"], 1 / table["ratio"])
-    named = table[(apart >= least) & (table["samples"] * 2 > table["of"])]
-    return named.assign(_apart=apart).sort_values("_apart", ascending=False, kind="stable", ignore_index=True)[
-        ["role", "host", "quantity", "ratio", "samples", "of"]
-    ]
+    table = table.assign(_apart=np.maximum(table["ratio"], 1 / table["ratio"]))
+    named = table[(table["_apart"] >= least) & (table["samples"] * 2 > table["of"])]
+    return named.sort_values("_apart", ascending=False, kind="stable", ignore_index=True).drop(columns="_apart")
 
 
 def _outliers(rows: pd.DataFrame, thresholds: Thresholds) -> Iterator[dict[str, Any]]:

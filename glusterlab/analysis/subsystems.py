@@ -281,9 +281,12 @@ def _verdict(
     thresholds: Thresholds,
     records: int,
 ) -> dict[str, Any]:
+    passed = [f"{row['subsystem']} ({_passed(row)})" for row in rows if float(row["mean"]) > thresholds.passed]
+    believed = [n for n, row in enumerate(rows) if float(row["mean"]) <= thresholds.passed]
+    seen, rows = [seen[n] for n in believed], [rows[n] for n in believed]
     if not seen:
         unknown = "no limit is known of what telemetry shows"
-        return _UNKNOWN | {"evidence": unknown, "not_judged": _not_judged((), capacity)}
+        return _UNKNOWN | {"evidence": unknown, "not_judged": _not_judged((), capacity, passed)}
     families = {name: [n for n, each in enumerate(seen) if each.track.family == name] for name in FAMILIES}
     by_time = {
         name: np.max([seen[n].over_time for n in members], axis=0) for name, members in families.items() if members
@@ -317,7 +320,7 @@ def _verdict(
         "where": "; ".join(str(rows[n]["subsystem"]) for n in shown),
         "hosts": "; ".join(dict.fromkeys(_hosts(seen[n], thresholds, state) for n in shown)),
         "evidence": "; ".join(evidence),
-        "not_judged": _not_judged(tuple(name for name in FAMILIES if families[name]), capacity),
+        "not_judged": _not_judged(tuple(name for name in FAMILIES if families[name]), capacity, passed),
     }
 
 
@@ -372,9 +375,15 @@ def _evidence(row: Mapping[str, Any], seen: _Looked) -> str:
     )
 
 
-def _not_judged(known: Sequence[Family], capacity: Capacity) -> str:
+def _passed(row: Mapping[str, Any]) -> str:
+    by = f" {row['by']}" if row["by"] else ""
+    return f"{100 * float(row['mean']):.0f} % of the{by} that are known as its limit, so that is not what held it"
+
+
+def _not_judged(known: Sequence[Family], capacity: Capacity, passed: Sequence[str]) -> str:
     """What a verdict does not know of."""
-    missing = [f"{name} (no telemetry or no limit of it)" for name in FAMILIES if name not in known]
+    families = [name for name in FAMILIES if name not in known and not any(name in words for words in passed)]
+    missing = [f"{name} (no telemetry or no limit of it)" for name in families]
     if "disks" in known and capacity.operations is None and not capacity.serial and not capacity.one_machine:
         missing.append("operations of disk arrays (their limit is not known, and %util does not show it)")
-    return "; ".join(missing)
+    return "; ".join([*missing, *passed])

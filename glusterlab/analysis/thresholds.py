@@ -61,6 +61,12 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
             "Gregg's checklist looks at free memory and then at scanning and swapping; 95 % is a choice of this "
             "project, for a page cache that has next to nothing left",
         ),
+        "passed": Meaning(
+            "mean use of a subsystem over the measured part from which on its limit is not believed",
+            "a choice of this project: what does a quarter more than it can do all along is held by something else, or "
+            "its limit is wrong; bursts and the scatter of baselines stay below",
+            share=False,
+        ),
         "window": Meaning(
             "share of the measured part in which a subsystem must be full to be the one that binds",
             "a choice of this project: most of the time",
@@ -132,6 +138,7 @@ class Thresholds:
     cpu: float = 0.90
     core: float = 0.95
     memory: float = 0.95
+    passed: float = 1.25
     window: float = 0.50
     phase: float = 0.15
     records: float = 5.0

@@ -150,6 +150,8 @@ def test_a_server_that_always_carries_more_is_named_and_placement_is_not(make_sa
     assert "received, bytes/s" not in set(skew["quantity"])
     disks = skew[skew["quantity"] == "written to disks, bytes/s"]
     assert disks[disks["outlier"]]["host"].tolist() == list(SERVERS[:5])
+    even = skewed_hosts(skew[skew["quantity"] != "sent, bytes/s"])
+    assert (len(even), list(even)) == (0, list(found))
     assert skewed_hosts(skew.iloc[:0]).empty
 
 

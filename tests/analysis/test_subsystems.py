@@ -290,6 +290,19 @@ def test_a_threshold_decides(sample: pd.DataFrame) -> None:
     assert verdict(part, sample, KNOWN, Thresholds(window=0.4))["binding"] == "network"
 
 
+def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 2.3 * DISK).links("receive", 0.95 * LINK, *SERVERS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"]) == ("binds", "network")
+    assert found["not_judged"].endswith(
+        "server disks (230 % of the bytes that are known as its limit, so that is not what held it)"
+    )
+    # a burst of a tenth of the time is none
+    burst = Pool().disk("write_bytes_per_s", lambda since: np.where(since <= 6, 2.3 * DISK, DISK))
+    assert verdict(burst, sample)["binding"] == "disks"
+    assert "server disks" not in verdict(pool, sample, KNOWN, Thresholds(passed=3))["not_judged"]
+
+
 def several(make_samples: Make, pools: list[Pool], workers: int = 48) -> tuple[pd.DataFrame, Judgement]:
     rows = make_samples({("disperse", "write", workers): [1.0] * len(pools)}, elapsed_s=60.0)
     rows = select(rows.assign(end_s=rows["start_s"] + 60), tool="iozone")
