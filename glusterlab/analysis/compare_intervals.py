@@ -5,10 +5,10 @@ to 10 samples a side, of logarithms that scatter normally, with a slow tail, wit
 
 - **Two groups measured apart**: the percentile bootstrap of the difference of the logarithms' medians covers a little
   more than 95 % (up to 97 % at n = 10), the basic one far less (85 to 90 %), the studentised one, with the error of
-  McKean and Schrader, too little at n = 10 (91 to 92 %). With Efron's correction of the bias (BC) it is 94 to 97 %;
+  McKean and Schrader, too little at n = 10 (91 to 92 %). With Efron's correction of the bias (BC) it is 93 to 96 %;
   that is used.
 - **Ratios within rounds**: of one median the percentile and BC bootstraps cover too little at n = 8 (91 to 93 %). The
-  smoothed bootstrap, which draws from a kernel estimate of the density, covers 93 to 97 %; that is used.
+  smoothed bootstrap, which draws from a kernel estimate of the density, covers 94 to 96 %; that is used.
 
 Neither draws random numbers: how often each value is the median of a resample is known, so that the percentiles of all
 resamples are computed, and the same samples give the same interval to the last digit on every machine.
@@ -231,7 +231,7 @@ def median_ratio(reference: Iterable[float], other: Iterable[float], level: floa
     --------
     >>> ratio = median_ratio([9.7, 9.9, 10.0, 10.2, 10.3], [19.0, 19.8, 20.0, 20.1, 21.0])
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2), ratio.n
-    (2.0, 1.86, 2.12, 5)
+    (2.0, 1.9, 2.12, 5)
     """
     below, above = _logarithms(reference), _logarithms(other)
     if below is None or above is None or not below.size or not above.size:
@@ -262,7 +262,7 @@ def round_ratio(ratios: Iterable[float], level: float = LEVEL) -> Estimate:
     --------
     >>> ratio = round_ratio([1.17, 1.18, 1.20, 1.16, 1.21])
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2), ratio.n
-    (1.18, 1.15, 1.21, 5)
+    (1.18, 1.16, 1.21, 5)
     """
     logarithms = _logarithms(ratios)
     if logarithms is None or not logarithms.size:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 MOST_APART = 0.2
@@ -87,14 +88,16 @@ def find_rounds(reference: pd.DataFrame, other: pd.DataFrame) -> Rounds | None:
 
 def _apart(windows: dict[int, tuple[float, float]], least: int) -> list[int]:
     """Of windows those that do not overlap, without the ones that overlap most; none where fewer would be left."""
-    left = dict(windows)
-    while len(left) >= max(least, 1):
-        counts = {
-            name: sum(other != name and left[other][0] <= end and start <= left[other][1] for other in left)
-            for name, (start, end) in left.items()
-        }
-        worst = max(counts, key=lambda name: (counts[name], left[name][1] - left[name][0]))
-        if counts[worst] == 0:
-            return sorted(left)
-        del left[worst]
+    names = sorted(windows)
+    starts, ends = (np.array([windows[name][side] for name in names]) for side in (0, 1))
+    overlap = (starts[:, None] <= ends[None, :]) & (starts[None, :] <= ends[:, None])
+    left = np.ones(len(names), dtype=bool)
+    # of itself, too
+    counts = overlap.sum(axis=1) - 1
+    while left.sum() >= max(least, 1):
+        if not counts[left].any():
+            return [name for name, kept in zip(names, left, strict=True) if kept]
+        worst = max(np.flatnonzero(left), key=lambda place: (counts[place], ends[place] - starts[place]))
+        left[worst] = False
+        counts -= overlap[worst]
     return []

@@ -127,7 +127,8 @@ def test_power_is_as_the_documentation_states(report: dict[str, Rows], effect: f
                 note(report, "Power by the scatter of a repeat, %", row, f"{100 * scatter:g} %", share)
     # five rounds can never show anything, five against five only for up to six cells
     assert all(share == 0 for (cells, n, _), share in found.items() if n == 5 and (paired or cells > 6))
-    assert found[1, 10, 0.02] == found[1, 10, 0.05] == 1
+    assert found[1, 10, 0.02] == 1
+    assert found[1, 10, 0.05] > 0.98
     assert found[CELLS, 10, 0.05] > 0.95
     expected = {(0.18, False): 0.86, (0.18, True): 0.86, (0.34, False): 1.0, (0.34, True): 1.0}[effect, paired]
     assert found[1, 10, 0.1] == pytest.approx(expected, abs=0.08)
