@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
-from glusterlab.analysis.compare_intervals import median_difference_ends, median_ends
+from glusterlab.analysis.compare_intervals import LEAST_SAMPLES, median_difference_ends, median_ends
 from glusterlab.analysis.compare_tests import (
     ALPHA,
     Correction,
@@ -243,9 +243,9 @@ def needed_n(
     Examples
     --------
     >>> needed_n(0.18, 0.02, paired=False), needed_n(0.18, 0.02, paired=True)
-    (4, 6)
+    (5, 6)
     """
-    for n in range(2, _MOST + 1):
+    for n in range(LEAST_SAMPLES, _MOST + 1):
         design = Design(n, paired, cells, correction)
         if can_be_significant([least_p(design.test, n)] * cells, correction)[0]:
             break
