@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from glusterlab.comparison import split_names
 from glusterlab.errors import GlusterlabError
 from glusterlab.figurestate import State, intact
-from glusterlab.fingerprint import NotebookSource, environment_parts, key
+from glusterlab.fingerprint import CAMPAIGNS, NotebookSource, environment_parts, key
+from glusterlab.manifest import MANIFEST
 from glusterlab.outcome import Failure
 from glusterlab.outputs import output_files
 from glusterlab.reads import RawDigests
@@ -165,9 +167,25 @@ class Due:
             "files": source.files(self.project, parameters),
             "raw": work.digests.of(source.reads),
         }
+        if others := self._others(work.campaign, source):
+            known[CAMPAIGNS] = others
         if (found := self.baseline(work.campaign)) is not None:
             known["baseline"] = f"{found.name} {found.digest}"
         return key({**self._environment, **known})
+
+    def _others(self, campaign: Campaign, source: NotebookSource) -> dict[str, str]:
+        """Digests of the campaigns that a notebook holds against this one, by name; empty where one is not there.
+
+        Their raw files are held to their manifests when they are reproduced themselves, not here.
+        """
+        names = split_names(source.parameters.get(CAMPAIGNS) or "")
+        if not names or Path(names[0]).name != campaign.name:
+            return {}
+        folders = {name: self.project / name for name in names[1:]}
+        return {
+            name: RawDigests(folder).of(source.reads) if (folder / MANIFEST).is_file() else ""
+            for name, folder in folders.items()
+        }
 
     def baseline(self, campaign: Campaign) -> Baseline | None:
         """What figures take from beside a campaign: the baseline whose rates are their limits.

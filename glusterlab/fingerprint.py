@@ -26,6 +26,9 @@ PARAMETERS_TAG = "parameters"
 READS = "reads"
 """The parameter by which a notebook says which tools' samples it reads; without it, it reads all."""
 
+CAMPAIGNS = "campaigns"
+"""The parameter by which a notebook names the campaigns that it holds together, the one that it runs for first."""
+
 LIBRARY = Path(__file__).parent
 
 PACKAGES = ("matplotlib", "numpy", "pandas", "pyarrow", "scipy", "seaborn")

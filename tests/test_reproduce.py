@@ -455,6 +455,27 @@ class TestWhatRuns:
         with pytest.raises(UsageError, match="no campaign in"):
             project.run()
 
+    def test_a_campaign_that_is_compared_counts_for_its_reference_alone(self, project: Project) -> None:
+        newer = project.root / "raw" / "newer"
+        newer.mkdir()
+
+        def measure(text: str) -> None:
+            (newer / "value.txt").write_text(text)
+            (newer / "MANIFEST.sha256").unlink(missing_ok=True)
+            list_files(newer, [newer / "value.txt"])
+
+        measure("6\n")
+        parameters = PARAMETERS + '\ncampaigns: str = "raw/demo, raw/newer, raw/never"'
+        project.write("20-second", parameters=parameters)
+        assert len(project.run().ran) == 4
+        assert not project.run().ran
+        measure("7\n")
+        # the reference's notebook that compares, and both of the campaign that changed
+        assert sorted(project.run().ran) == ["demo/20-second", "newer/10-first", "newer/20-second"]
+        (project.root / "raw" / "never").mkdir()
+        list_files(project.root / "raw" / "never", [])
+        assert project.run(project.raw).ran == ("demo/20-second",)
+
     def test_a_campaign_that_only_speaks_of_a_baseline_is_one(self, project: Project) -> None:
         (project.raw / "campaign.yaml").write_text("name: demo\ndescription: |\n  not origin: baseline\n")
         assert len(project.run().ran) == 2
