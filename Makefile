@@ -15,7 +15,7 @@ WORKERS ?= auto
 
 FUZZ ?= 10000
 
-.PHONY: help setup reproduce test lint unit testbed faults fuzz notebooks lab lock clean
+.PHONY: help setup reproduce test lint unit testbed faults fuzz calibrate notebooks lab lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -56,6 +56,10 @@ faults: setup ## Every fault many times on real pools: the runner killed 52 time
 
 fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in parallel
 	GLUSTERLAB_FUZZ=$(FUZZ) $(BIN)/pytest --numprocesses $(WORKERS) tests/fuzz
+
+calibrate: setup ## What compare and the scaling law state, held against data of known truth; tables in build/calibration.md
+	mkdir -p build
+	GLUSTERLAB_CALIBRATE=long GLUSTERLAB_CALIBRATION_REPORT=build/calibration.md $(BIN)/pytest tests/analysis/test_compare_calibration.py tests/analysis/test_scaling.py
 
 notebooks: setup ## Run the notebooks in place, so that they hold their outputs on the reference campaign
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb
