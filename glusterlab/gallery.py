@@ -3,7 +3,8 @@
 A section of the page is a notebook, in the order of their names; its title and question are the first heading and
 paragraph of the executed notebook. Beside pictures and CSV a notebook may leave ``<name>.json`` with ``title``,
 ``caption`` and ``alt``; without it the file name speaks. With a ``reason`` in it, this is a figure or table that the
-campaign does not measure. The page holds no date: the same files give the same bytes.
+campaign does not measure. A figure with a page of its own, ``<name>.html``, leads to it. The page holds no date: the
+same files give the same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from glusterlab.errors import GlusterlabError
-from glusterlab.outputs import PICTURES, OutputName, output_files
+from glusterlab.outputs import PAGE, PICTURES, OutputName, output_files
 from glusterlab.showntable import Table
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -44,6 +45,8 @@ class Figure:
         That made it; empty when not known.
     earlier : bool
         It is of an earlier run: from other raw files, another library or another notebook than those of now.
+    page : str
+        A page of its own that shows more of it; empty where there is none.
     """
 
     name: str
@@ -57,6 +60,7 @@ class Figure:
     table: Table
     notebook: str
     earlier: bool = False
+    page: str = ""
 
 
 @dataclass(frozen=True)
@@ -139,6 +143,7 @@ def collect(
                 table=Table.whole(text) if is_table else Table.numbers(text),
                 notebook=made_by.get(files[0], str(caption.get("notebook") or "")),
                 earlier=files[0] in earlier,
+                page=f"{name}.{PAGE}" if (folder / f"{name}.{PAGE}").is_file() else "",
             )
         )
     # of the project's own, what is drawn goes before what is told

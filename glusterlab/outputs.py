@@ -1,8 +1,8 @@
 """Names of what notebooks leave in a figures folder: figures and tables of the study, and the project's own.
 
 ``fig05-large-files.svg`` is the study's figure 5, ``tab03-bill-of-materials.csv`` its table 3, and
-``extra-scorecard.csv`` something that only this project has. A figure has pictures and a CSV file, a table only the CSV
-file; each has its caption in ``<name>.json``.
+``extra-scorecard.csv`` something that only this project has. A figure has pictures and a CSV file, and may have an HTML
+page that shows more of it; a table has only the CSV file. Each has its caption in ``<name>.json``.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from glusterlab.errors import UsageError
 Kind = Literal["fig", "tab", "extra"]
 
 PICTURES = ("svg", "png")
+PAGE = "html"
 
 _NAME = re.compile(r"(?:(?P<kind>fig|tab)(?P<number>\d{2,3})|extra)-(?P<slug>[a-z0-9.+()-]+)")
 

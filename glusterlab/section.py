@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from glusterlab import published
 from glusterlab.errors import DataError
 from glusterlab.manifest import MANIFEST
-from glusterlab.outputs import PICTURES, OutputName
+from glusterlab.outputs import PAGE, PICTURES, OutputName
 from glusterlab.storage import is_url
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ class Section:
         ``raw/published/<study>``.
     campaign : Campaign or None
         What was asked for, as the campaign's own campaign.yaml says.
+    raw : pathlib.Path
+        The campaign's folder; of one elsewhere what this machine keeps of it.
     """
 
     tables: Tables
@@ -87,6 +89,7 @@ class Section:
     base: Path = Path()
     published_folder: Path = Path()
     campaign: Campaign | None = None
+    raw: Path = Path()
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -103,10 +106,10 @@ class Section:
         samples : pandas.DataFrame
             Rows of the samples table.
         """
-        from glusterlab.analysis.saturation import USED_METRICS
+        from glusterlab.analysis.timeline import JUDGED_METRICS
 
         cells = sorted(set(samples["cell_id"].astype(str)))
-        return self.tables.telemetry_of(cell_id=cells, metric=sorted(USED_METRICS))
+        return self.tables.telemetry_of(cell_id=cells, metric=sorted(JUDGED_METRICS))
 
     def show(
         self,
@@ -117,6 +120,7 @@ class Section:
         title: str,
         caption: str,
         missing: str,
+        page: str = "",
         **settings: Any,
     ) -> SavedFigure | NotMeasured:
         """Draw a table, save the figure with its numbers and caption, and return what the notebook shows.
@@ -135,6 +139,9 @@ class Section:
             For the gallery: how to read the figure.
         missing : str
             Why there would be no rows, for `NotMeasured`.
+        page : str
+            An HTML page that shows more of the same; it lies beside the figure, whatever the formats, and the page of
+            all figures leads to it.
 
         Raises
         ------
@@ -154,6 +161,13 @@ class Section:
         write_caption(
             self.folder, name, title=title, caption=caption, alt=f"{output.titled(title, between=': ')}. {caption}"
         )
+        beside = self.folder / f"{name}.{PAGE}"
+        if page:
+            from glusterlab.rawfiles import write_atomically
+
+            write_atomically(beside, page, durable=False)
+        else:
+            beside.unlink(missing_ok=True)
         return save(figure, self.folder, name, table, self.formats)
 
     def show_table(
@@ -197,7 +211,7 @@ class Section:
         """Leave the reason, and no file of an earlier run."""
         from glusterlab.plots.saving import write_caption
 
-        for suffix in (*PICTURES, "csv"):
+        for suffix in (*PICTURES, "csv", PAGE):
             (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
         write_caption(self.folder, name, title=title, reason=reason)
         return NotMeasured(output.label, title, reason)
@@ -405,4 +419,5 @@ def open_section(
         base=project,
         published_folder=project / "raw" / "published" / study,
         campaign=asked,
+        raw=raw,
     )

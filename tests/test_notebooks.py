@@ -43,7 +43,7 @@ CAMPAIGNS = sorted(
 SMALL = PROJECT / "raw" / "first-light"
 RTOL = 1e-6
 
-READ_BY = {"all_sizes": {"iozone", "smallfile"}}
+READ_BY = {"all_sizes": {"iozone", "smallfile"}, "choose_studies": {"iozone", "smallfile"}}
 """Tools whose samples a function reads although no cell names them."""
 READ_ALL = {"judge", "cells_behind", "layouts_of", "advise", "size_examples"}
 """Functions that read the samples of every tool that they are given."""

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import Limits
-from glusterlab.analysis.resources import Capacity, capacities
+from glusterlab.analysis.resources import Capacity, capacities, with_operations
 from glusterlab.errors import RawStoreError
 from glusterlab.poolfacts import Operations, PoolFacts, pool_facts
 from glusterlab.spec.load import load_cluster
@@ -78,3 +78,16 @@ def test_a_campaign_that_was_measured_has_its_facts(rows: pd.DataFrame) -> None:
     assert {(each.disk_write, each.disk_read) for each in alone.values()} == {(7.0, 8.0)}
     assert list(capacities(rows, None, limits, PoolFacts()).values()) == [Capacity(), Capacity()]
     assert list(capacities(rows, cluster, {}, PoolFacts()).values()) == [Capacity(one_machine=True)] * 2
+
+
+def test_operations_of_a_server_are_those_of_all_its_bricks(rows: pd.DataFrame) -> None:
+    cluster = load_cluster(FIRST_LIGHT / "cluster.yaml")
+    limits = {str(cell): Limits(100.0, 50.0, 24.0, 36.0) for cell in rows["cell_id"]}
+    disperse = next(cell for cell in limits if "disperse" in cell)
+    facts = PoolFacts(operations={disperse: Operations(3.0, 2.0), "elsewhere": Operations(1.0, 1.0)})
+    found = with_operations(limits, rows, cluster, facts)
+    assert (found[disperse].server_operations_read, found[disperse].server_operations_write) == (36.0, 24.0)
+    assert {cell: limit for cell, limit in found.items() if cell != disperse} == {
+        cell: limit for cell, limit in limits.items() if cell != disperse
+    }
+    assert with_operations(limits, rows, None, facts) == limits

@@ -139,6 +139,22 @@ def test_other_names_of_figures_are_refused(section: Section, name: str) -> None
         section.show_table("fig05-x", section.samples, title="", caption="")
 
 
+def test_a_page_lies_beside_its_figure_and_goes_with_it(section: Section) -> None:
+    table = summarise(select(section.samples, tool="iozone"), "throughput_bytes_per_s")
+    page = section.folder / "extra-by-workers.html"
+    section.show("extra-by-workers", table, workers_and_limits_figure, page="<p>A page</p>", **F5)
+    assert page.read_text() == "<p>A page</p>"
+    section.show("extra-by-workers", table, workers_and_limits_figure, **F5)
+    assert not page.exists()
+    section.show("extra-by-workers", table, workers_and_limits_figure, page="<p>A page</p>", **F5)
+    section.show("extra-by-workers", table.iloc[:0], workers_and_limits_figure, page="<p>A page</p>", **F5)
+    assert [path.name for path in section.folder.iterdir()] == ["extra-by-workers.json"]
+
+
+def test_the_campaigns_folder_is_known(project: Path, section: Section) -> None:
+    assert section.raw == project / "raw" / "night"
+
+
 PARTS = pd.DataFrame({"part": ["chassis <1>", "disk"], "count": [6, 72], "price, USD": [2499.5, float("nan")]}, [7, 9])
 
 

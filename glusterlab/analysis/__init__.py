@@ -17,7 +17,7 @@ from glusterlab.analysis.file_sizes import file_sizes_table, written_sizes
 from glusterlab.analysis.intervals import Estimate, mean_interval, median_interval, ratio_interval
 from glusterlab.analysis.limits import limit_curves, pool_limits, volume_bounds, with_limits
 from glusterlab.analysis.ratios import family, read_write_gap, server_advantage, standard_servers, stated_ratios
-from glusterlab.analysis.saturation import Limits, saturation, telemetry_by_sample, use_of_limits
+from glusterlab.analysis.saturation import Limits, saturation, telemetry_by_sample
 from glusterlab.analysis.series import (
     guide_layouts,
     layout_label,
@@ -59,7 +59,6 @@ __all__ = [
     "stated_ratios",
     "summarise",
     "telemetry_by_sample",
-    "use_of_limits",
     "valid_samples",
     "volume_bounds",
     "with_full_size",

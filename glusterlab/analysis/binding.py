@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from glusterlab.analysis.intervals import MIN_SAMPLES, mean_interval
+from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES, mean_interval
 from glusterlab.analysis.series import IDENTITY, POINT, operation_rank
 from glusterlab.units import format_size
 
@@ -124,6 +124,40 @@ def binding_sentences(table: pd.DataFrame) -> list[str]:
         files = format_size(int(curve["nominal_file_size_bytes"].iloc[0]))
         found.append(f"{operation}, {files}, {series}: {'; '.join(runs)}.{apart}{few}")
     return found
+
+
+def verdict_sentences(table: pd.DataFrame) -> list[str]:
+    """What binds where each curve over workers ends: which subsystem, on which hosts, for how long; or none.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `binding_by_cell`.
+    """
+    found = []
+    for (operation, _, series), rows in table.groupby(
+        ["operation", "nominal_file_size_bytes", "series"], observed=True, sort=False
+    ):
+        row = rows.sort_values("workers").iloc[-1]
+        files = format_size(int(row["nominal_file_size_bytes"]))
+        what = f"{operation}, {files} files, {series}, {_counts([int(row['workers'])])}"
+        found.append(f"{what}: {_verdict_words(row)}.")
+    return found
+
+
+def _verdict_words(row: pd.Series) -> str:
+    n, agree = int(row["n"]), int(row["agree"])
+    repeats = f"{agree} of {n} repeats" if n >= MIN_SAMPLES else f"{INSUFFICIENT}, {n}"
+    state, binding = str(row["state"]), str(row["binding"])
+    if state == "unknown":
+        return f"not known, for {row['evidence']} ({repeats})"
+    if state == "none":
+        known = str(row["not_judged"])
+        return f"{binding}{f'; not judged: {known}' if known else ''} ({repeats})"
+    names = " and then the ".join(binding.split(", then "))
+    full = f"full for {100 * float(row['mean']):.0f} % of the measured part"
+    part = "a part of the " if state == "partly" else "the "
+    return f"{part}{names} held it, {full}: {row['hosts']} ({repeats})"
 
 
 def _runs(workers: Sequence[int], words: Sequence[str]) -> list[str]:

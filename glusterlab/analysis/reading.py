@@ -398,27 +398,3 @@ def bound_sentences(summary: pd.DataFrame) -> list[str]:
             text += f"; the most, {most} of its {best['limit_part']}, at {worker_count(best['workers'])}"
         sentences.append(f"{_cell(many)}, {many['series']}, {worker_count(many['workers'])}: {text}.")
     return sentences
-
-
-def limit_sentences(use: pd.DataFrame, best: pd.DataFrame) -> list[str]:
-    """What came nearest to its limit at each series' best worker count.
-
-    Parameters
-    ----------
-    use : pandas.DataFrame
-        From `glusterlab.analysis.saturation.use_of_limits`.
-    best : pandas.DataFrame
-        From `best_workers`: the cells to speak of.
-    """
-    sentences = []
-    for _, cell in best.iterrows():
-        rows = use[use["cell_id"].astype(str) == str(cell["cell_id"])].sort_values(
-            "peak", ascending=False, kind="stable"
-        )
-        what = f"{_cell(cell)}, {cell['series']}, {worker_count(cell['workers'])}"
-        shares = [f"{row['subsystem']} {row['peak']:.0%} ({row['mean']:.0%})" for _, row in rows.iterrows()]
-        if not shares:
-            sentences.append(f"{what}: no telemetry in the measured part.")
-        else:
-            sentences.append(f"{what}, peak (mean): {', '.join(shares)}.")
-    return sentences

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -148,6 +148,29 @@ def capacities(
             source=limit.source,
             **common,
         )
+    return found
+
+
+def with_operations(
+    limits: Mapping[str, Limits], samples: pd.DataFrame, cluster: Cluster | None, facts: PoolFacts
+) -> dict[str, Limits]:
+    """Limits with the operations per second of all disks of a server, where a scale model limits them.
+
+    Parameters
+    ----------
+    limits, samples, cluster, facts
+        As `capacities` takes them.
+    """
+    found = dict(limits)
+    for row in samples.drop_duplicates("cell_id").to_dict("records"):
+        cell = str(row["cell_id"])
+        brick = facts.operations.get(cell)
+        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+        if cell in found and brick is not None and backing is not None:
+            bricks = len(backing.bricks)
+            found[cell] = replace(
+                found[cell], server_operations_write=bricks * brick.write, server_operations_read=bricks * brick.read
+            )
     return found
 
 

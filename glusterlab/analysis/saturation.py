@@ -35,6 +35,7 @@ METRICS = {
     "blocked_processes": "processes that wait for I/O",
     "memory_used_bytes": "memory in use without caches, bytes per host",
     "disk_bytes_per_s": "read and written together, bytes/s per host",
+    "disk_operations_per_s": "requests of all disks that were done, per host",
     "disk_await_s": "time of a request in the block layer, weighted by requests, seconds",
     "machine_cpu_busy_fraction": "CPU time of all hosts of a testbed together, share of all CPUs of its machine",
 }
@@ -48,10 +49,11 @@ _SUMS = {
     ("memory", "used_bytes"): "memory_used_bytes",
     ("disk", "read_bytes_per_s"): "disk_bytes_per_s",
     ("disk", "write_bytes_per_s"): "disk_bytes_per_s",
+    ("disk", "transfers_per_s"): "disk_operations_per_s",
 }
 _NOT_BUSY = ("idle_fraction", "iowait_fraction", "steal_fraction")
 _MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
-USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s", "transfers_per_s"})
+USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s"})
 """Metrics of the telemetry table that `METRICS` are made from."""
 
 _HOST = ["cell_id", "sample", "role", "host"]
@@ -73,6 +75,8 @@ class Limits:
         least what that states.
     brick_write, brick_read : float or None
         One brick of a server alone; None where it was not measured.
+    server_operations_write, server_operations_read : float or None
+        Operations per second that a scale model leaves all disks of a server together; None where nothing limits them.
     """
 
     server_link: float
@@ -82,6 +86,8 @@ class Limits:
     source: str = ""
     brick_write: float | None = None
     brick_read: float | None = None
+    server_operations_write: float | None = None
+    server_operations_read: float | None = None
 
 
 def limits_source(limits: Iterable[Limits]) -> str:
@@ -301,52 +307,3 @@ def _by_cell(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
     summary = summarise(rows.rename(columns={"value": quantity}), quantity)
     peaks = rows.groupby("cell_id", observed=True)["peak"].mean()
     return summary.assign(peak=summary["cell_id"].map(peaks).astype(float))
-
-
-def use_of_limits(summary: pd.DataFrame, limits: dict[str, Limits]) -> pd.DataFrame:
-    """How much of each known limit was used, per cell: the candidates for what saturates first.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `saturation`.
-    limits : dict of str to Limits
-        By ``cell_id``; cells that are not in it have no limits but those of their CPUs.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``cell_id``, ``series``, ``operation``, ``workers``, ``subsystem`` (str), ``mean`` and ``peak`` (shares,
-        1 = at the limit). On a testbed one share of the machine's CPUs, a lower bound, stands for those of its hosts.
-        A peak near 1 with a low mean says that the subsystem was full in one phase. A peak well below 1 everywhere
-        means that something else holds the volume back: latency, the protocol, or the software.
-    """
-    point = ["cell_id", "series", "operation", "workers"]
-    records: list[dict[str, object]] = []
-    for names, rows in summary.groupby(point, observed=True, sort=False):
-        found = {(str(row["role"]), str(row["quantity"])): row for row in rows.to_dict("records")}
-        shared = ("machine", "machine_cpu_busy_fraction") in found
-        for subsystem, role, quantities, full in _subsystems(limits.get(str(names[0])), str(names[2]), shared):
-            present = [found[role, quantity] for quantity in quantities if (role, quantity) in found]
-            if present:
-                shares = {name: max(float(row[name]) for row in present) / full for name in ("mean", "peak")}
-                records.append(dict(zip(point, names, strict=True)) | {"subsystem": subsystem} | shares)
-    return pd.DataFrame.from_records(records, columns=[*point, "subsystem", "mean", "peak"])
-
-
-def _subsystems(limits: Limits | None, operation: str, shared: bool) -> list[tuple[str, str, tuple[str, ...], float]]:
-    """Name, role, quantities of which the larger counts, and limit, of each subsystem whose limit is known."""
-    known: list[tuple[str, str, tuple[str, ...], float]] = [
-        (f"{role} CPU", role, ("cpu_busy_fraction",), 1.0) for role in ("server", "client")
-    ]
-    if shared:
-        known = [("machine CPU (at least)", "machine", ("machine_cpu_busy_fraction",), 1.0)]
-    if limits is not None:
-        network = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
-        disks = limits.server_disks_read if operation.endswith("read") else limits.server_disks_write
-        known += [
-            ("server network", "server", network, limits.server_link),
-            ("client network", "client", network, limits.client_link),
-            ("server disks", "server", ("disk_bytes_per_s",), disks),
-        ]
-    return known

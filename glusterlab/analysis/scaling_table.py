@@ -12,6 +12,7 @@ import pandas as pd
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.intervals import INSUFFICIENT, Estimate
 from glusterlab.analysis.scaling import Scaling
+from glusterlab.analysis.series import operation_rank
 from glusterlab.units import format_size
 
 Fits = Mapping[tuple[str, ...], Scaling]
@@ -40,6 +41,9 @@ FITTED = [
     "peak_note",
 ]
 """Columns that `with_scaling` adds: the law at the row's workers, and what is the same along a curve."""
+
+DRAWN = ["fitted", "knee", "peak_workers", "peak", "refusal"]
+"""Those of them that `with_fit` adds."""
 
 POINTS = 120
 """Points of a drawn curve."""
@@ -84,6 +88,17 @@ def with_scaling(summary: pd.DataFrame, fits: Fits) -> pd.DataFrame:
     words = ["refusal", "peak_note"]
     numbers = [name for name in FITTED if name not in words]
     return summary.join(added.astype(dict.fromkeys(numbers, float) | dict.fromkeys(words, str)))
+
+
+def with_fit(summary: pd.DataFrame, fits: Fits) -> pd.DataFrame:
+    """A summary with what a figure by workers draws and tells of the law: the columns `DRAWN`.
+
+    Parameters
+    ----------
+    summary, fits
+        As `with_scaling` takes them.
+    """
+    return with_scaling(summary, fits)[[*summary.columns, *DRAWN]]
 
 
 def scaling_curves(fits: Fits, points: int = POINTS) -> pd.DataFrame:
@@ -159,6 +174,29 @@ def _text(estimate: Estimate, factor: float = 1.0) -> str:
         return f"{centre} ({INSUFFICIENT})"
     high = "no end" if math.isinf(estimate.high) else f"{estimate.high * factor:.3g}"
     return f"{centre} ({estimate.low * factor:.3g} to {high})"
+
+
+def scaling_words(fits: Fits, factor: float = 1.0, unit: str = "") -> str:
+    """Knees and peaks of the fits in few words, for the caption of a figure that draws them; empty where none is drawn.
+
+    Parameters
+    ----------
+    fits, factor, unit
+        As `scaling_table` takes them.
+    """
+    told = []
+    for names, fit in sorted(fits.items(), key=lambda item: (operation_rank(item[0][2]), item[0])):
+        if fit.refusal:
+            continue
+        words = [f"knee at {_text(fit.knee)} workers" if not math.isnan(fit.knee.centre) else "knee beyond the data"]
+        if not fit.peak_note:
+            words.append(f"peak of {_text(fit.peak, factor)} {unit} at {_text(fit.peak_workers)} workers")
+        told.append(f"{names[2]}, {names[0]}: {', '.join(words)}")
+    if not told:
+        return ""
+    without = len(fits) - len(told)
+    refused = f" No fit for {without} of {len(fits)} curves." if without else ""
+    return f"Dash-dotted: the scaling law that was fitted; {'; '.join(told)}.{refused}"
 
 
 def scaling_sentences(fits: Fits, factor: float = 1.0, unit: str = "") -> list[str]:

@@ -318,14 +318,18 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     pandas.DataFrame
         Columns `SUMMARY`, sorted by operation (writes first), series and workers.
     """
-    known = samples[samples[quantity].notna()]
+    known = samples[samples[quantity].notna()].sort_values("sample", kind="stable")
+    # once for all cells: to take the values out one by one is slower than what is computed of them
+    described = known.drop_duplicates("cell_id")[POINT + IDENTITY].to_dict("records")
+    cells: dict[object, dict[str, object]] = {
+        row["cell_id"]: {str(name): value for name, value in row.items()} for row in described
+    }
     records: list[dict[str, object]] = []
-    for _, rows in known.groupby("cell_id", observed=True, sort=True):
-        ordered = rows.sort_values("sample")
-        mean, median = mean_interval(ordered[quantity]), median_interval(ordered[quantity])
-        numbers, values = _joined(ordered, quantity)
+    for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity]]:
+        mean, median = mean_interval(rows[quantity]), median_interval(rows[quantity])
+        numbers, values = _joined(rows, quantity)
         records.append(
-            {column: ordered[column].iloc[0] for column in POINT + IDENTITY}
+            cells[cell]
             | {
                 "quantity": quantity,
                 "n": mean.n,

@@ -25,7 +25,7 @@ another in the next.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,12 +68,18 @@ it takes for all its bytes at that rate, and in multiples of theirs; share of th
 where ``%util`` is not recorded), and its busy seconds per byte in multiples of theirs; whether it is ``slow``, and
 ``by`` which measure."""
 
+SUMMED_COLUMNS = ["host", "device", "samples", "slow", "rate_ratio", "time_ratio", "busy_ratio"]
+"""Columns of `pace_by_disk`: in how many ``samples`` a disk carried something and in how many it was ``slow``, and
+medians over them."""
+
 SLOW_COLUMNS = ["host", "device", "samples", "of", "rate_ratio", "time_ratio", "busy_ratio", "by", "evidence"]
 """Columns of `slow_disks`: in how many ``samples`` of those in which it carried something a disk is slow, and their
 medians."""
 
 SKEW_COLUMNS = ["cell_id", "sample", "role", "quantity", "host", "value", "median", "ratio", "z", "outlier"]
 """Columns of `host_skew`: means over the measured part, in the unit of the quantity."""
+
+_PACE = ("read_bytes_per_s", "write_bytes_per_s", "utilisation_fraction")
 
 _MAIN = 0.1
 """Of two directions the one with less than this share of the other's load is no load."""
@@ -104,7 +110,7 @@ def disk_pace(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresh
     """
     chosen = thresholds or Thresholds()
     whole = _windows(samples)
-    disks = telemetry[telemetry["activity"] == "disk"]
+    disks = telemetry[(telemetry["activity"] == "disk") & telemetry["metric"].isin(_PACE)]
     records: list[dict[str, Any]] = []
     for cell, sample, timeline in timelines(disks, samples, whole):
         point = {"cell_id": cell, "sample": sample}
@@ -178,6 +184,25 @@ def _same(timeline: Timeline, metric: str, disks: list[tuple[str, str]], absent:
         if disk in rows:
             found[number] = values[rows[disk]] if math.isnan(absent) else np.nan_to_num(values[rows[disk]])
     return found
+
+
+def pace_by_disk(pace: pd.DataFrame) -> pd.DataFrame:
+    """Each disk over all samples that it carried something in: what a figure of disks draws.
+
+    Parameters
+    ----------
+    pace : pandas.DataFrame
+        From `disk_pace`, of samples that use the same disks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `SUMMED_COLUMNS`.
+    """
+    disks = pace.groupby(["host", "device"], sort=False)
+    table = disks[["rate_ratio", "time_ratio", "busy_ratio"]].median()
+    table = table.assign(samples=disks.size(), slow=disks["slow"].sum().astype(int))
+    return table.reset_index()[SUMMED_COLUMNS]
 
 
 def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
@@ -259,29 +284,39 @@ def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresh
     """
     chosen = thresholds or Thresholds()
     records: list[dict[str, Any]] = []
-    for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
+    rates = {metric for directions in _HOST_QUANTITIES.values() for metric in directions.values()}
+    moved = telemetry[telemetry["activity"].isin(_HOST_QUANTITIES) & telemetry["metric"].isin(rates)]
+    for cell, sample, timeline in timelines(moved, samples, measured_parts(moved, samples)):
         if not timeline.inside.any():
             continue
         for activity, directions in _HOST_QUANTITIES.items():
             loads = {quantity: _loads(timeline, activity, metric) for quantity, metric in directions.items()}
             for role in ("server", "client"):
-                of = {quantity: load[load["role"] == role] for quantity, load in loads.items()}
-                most = max(float(rows["value"].sum()) for rows in of.values())
-                for quantity, rows in of.items():
+                of = {quantity: load.get(role, {}) for quantity, load in loads.items()}
+                most = max(sum(hosts.values()) for hosts in of.values())
+                for quantity, hosts in of.items():
                     # acknowledgements and metadata are no load
-                    if len(rows) and float(rows["value"].sum()) >= _MAIN * most:
+                    if hosts and sum(hosts.values()) >= _MAIN * most:
                         point = {"cell_id": cell, "sample": sample, "role": role, "quantity": quantity}
-                        records += [point | row for row in _outliers(rows, chosen)]
+                        records += [point | row for row in _outliers(hosts, chosen)]
     return pd.DataFrame.from_records(records, columns=SKEW_COLUMNS).astype({"outlier": bool})
 
 
-def _loads(timeline: Timeline, activity: str, metric: str) -> pd.DataFrame:
-    """Means over the measured part by host."""
+def _loads(timeline: Timeline, activity: str, metric: str) -> dict[str, dict[str, float]]:
+    """Means over the measured part by role and host, hosts by name."""
     series, values = timeline.of(activity, metric)
-    table = series.assign(value=np.nan_to_num(values[:, timeline.inside]).mean(axis=1))
-    table = table[table["device"] != "lo"]
-    # bonds carry what their members do
-    return table.groupby(["role", "host"])["value"].agg("max" if activity == "network" else "sum").reset_index()
+    means = np.nan_to_num(values[:, timeline.inside]).mean(axis=1)
+    found: dict[str, dict[str, float]] = {}
+    for role, host, device, mean in sorted(
+        zip(series["role"], series["host"], series["device"], means.tolist(), strict=True)
+    ):
+        if device == "lo":
+            continue
+        hosts = found.setdefault(role, {})
+        before = hosts.get(host, 0.0)
+        # bonds carry what their members do
+        hosts[host] = max(before, mean) if activity == "network" else before + mean
+    return found
 
 
 def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
@@ -307,12 +342,27 @@ def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds | None = None) -> pd
     return named.sort_values("_apart", ascending=False, kind="stable", ignore_index=True).drop(columns="_apart")
 
 
-def _outliers(rows: pd.DataFrame, thresholds: Thresholds) -> Iterator[dict[str, Any]]:
-    values = rows["value"].to_numpy(dtype=float)
+def skew_sentences(hosts: pd.DataFrame) -> list[str]:
+    """Hosts that carried more or less than their peers in most samples, a sentence each.
+
+    Parameters
+    ----------
+    hosts : pandas.DataFrame
+        From `skewed_hosts`.
+    """
+    return [
+        f"{row['role']} {row['host']}: {row['ratio']:.2f} times the median of its peers, "
+        f"{row['quantity'].split(',')[0]} ({row['samples']} of {row['of']} samples)."
+        for row in hosts.to_dict("records")
+    ]
+
+
+def _outliers(loads: Mapping[str, float], thresholds: Thresholds) -> Iterator[dict[str, Any]]:
+    values = np.array(list(loads.values()), dtype=float)
     carried = values > _IDLE * values.max(initial=0.0)
     if not carried.any():
         return
-    hosts = rows["host"].astype(str).to_numpy()[carried]
+    hosts = np.array(list(loads), dtype=object)[carried]
     values = values[carried]
     scores = modified_z(values)
     for number, (host, value) in enumerate(zip(hosts, values, strict=True)):

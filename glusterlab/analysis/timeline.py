@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +51,7 @@ NAMES = ["activity", "metric", "role", "host", "device"]
 """What a series of the telemetry table is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Timeline:
     """One sample on a grid of time.
 
@@ -76,10 +77,18 @@ class Timeline:
 
     def of(self, activity: str, metric: str, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
         """The series of a metric, and their values."""
-        wanted = (self.series["activity"] == activity) & (self.series["metric"] == metric)
+        places = self._places.get((activity, metric), np.empty(0, dtype=np.intp))
         if role:
-            wanted &= self.series["role"] == role
-        return self.series[wanted], self.values[wanted.to_numpy()]
+            places = places[self.series["role"].to_numpy()[places] == role]
+        return self.series.iloc[places], self.values[places]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], NDArray[np.intp]]:
+        """Rows by activity and metric: dozens are asked for, and text of all rows is slow to compare."""
+        found: dict[tuple[str, str], list[int]] = {}
+        for place, names in enumerate(zip(self.series["activity"], self.series["metric"], strict=True)):
+            found.setdefault(names, []).append(place)
+        return {names: np.array(places, dtype=np.intp) for names, places in found.items()}
 
     def steps(self, seconds: float) -> int:
         """How many steps come nearest to a time, at least one."""
@@ -138,7 +147,7 @@ def _lay_out(
     at = np.ceil((times - begin) / step - 1e-6).astype(int) - 1
     codes = rows.groupby(NAMES, observed=True).ngroup().to_numpy()
     _, first = np.unique(codes, return_index=True)
-    series = rows[NAMES].iloc[first].astype(str).reset_index(drop=True)
+    series = rows[NAMES].iloc[first].astype(str).astype(object).reset_index(drop=True)
     shape = (len(series), int(at.max()) + 1)
     sums, counts = np.zeros(shape), np.zeros(shape)
     np.add.at(sums, (codes, at), rows["value"].to_numpy(dtype=float))

@@ -107,7 +107,7 @@ def use_over_time(
                 "time_s": np.tile(timeline.ends, resources),
                 "seconds": np.tile(timeline.ends - starts[cell, sample], resources),
                 "used": track.used.ravel(),
-                "evened": _evened(track.used, timeline.steps(track.stretch_s) if track.stretch_s else 1).ravel(),
+                "evened": evened(track.used, timeline.steps(track.stretch_s) if track.stretch_s else 1).ravel(),
                 "full": over(track, timeline, chosen).ravel(),
                 "inside": np.tile(timeline.inside, resources),
                 "threshold": np.repeat(levels(track, chosen), steps),
@@ -116,12 +116,43 @@ def use_over_time(
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=OVER_TIME)
 
 
-def _evened(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+OF_SUBSYSTEM = ["cell_id", "sample", "subsystem", "resources", "seconds", "mean", "fullest", "inside", "threshold"]
+"""Columns of `subsystems_over_time`."""
+
+
+def subsystems_over_time(table: pd.DataFrame) -> pd.DataFrame:
+    """Use of each subsystem over the time of samples: the mean of its hosts or disks, and the fullest of them.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+        From `use_over_time`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `OF_SUBSYSTEM`: ``resources`` (how many carried anything: over 2 % of the fullest one's mean), and over
+        them the ``mean`` and the ``fullest`` of what `use_over_time` calls ``evened``; the least ``threshold``.
+    """
+    sample = ["cell_id", "sample", "subsystem"]
+    each = [*sample, "host", "device"]
+    means = table.groupby(each, sort=False)["evened"].transform("mean")
+    most = means.groupby([table[name] for name in sample], sort=False).transform("max")
+    carried = table[(means > _IDLE * most) | (most <= 0)]
+    resources = carried.drop_duplicates(each).groupby(sample, sort=False).size().rename("resources")
+    steps = carried.groupby([*sample, "seconds"], sort=False)
+    found = steps.agg(
+        mean=("evened", "mean"), fullest=("evened", "max"), inside=("inside", "first"), threshold=("threshold", "min")
+    )
+    return found.reset_index().merge(resources.reset_index(), on=sample)[OF_SUBSYSTEM]
+
+
+def evened(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     """Means over so many steps around each; of fewer at either end.
 
     Examples
     --------
-    >>> _evened(np.array([[0.0, 3.0, 0.0, 3.0]]), 3).tolist()
+    >>> evened(np.array([[0.0, 3.0, 0.0, 3.0]]), 3).tolist()
     [[1.5, 1.0, 2.0, 1.5]]
     """
     known = np.nan_to_num(values)

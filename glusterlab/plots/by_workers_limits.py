@@ -13,12 +13,15 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.intervals import MIN_SAMPLES
 from glusterlab.analysis.saturation import STATED_LINKS
 from glusterlab.analysis.series import BACKING_LABELS, layout_label, operation_rank
 from glusterlab.plots.by_workers import draw_line, draw_ring, spread
 from glusterlab.plots.scales import comparable, scale_axis
+from glusterlab.plots.scaling import draw_fit
 from glusterlab.plots.style import (
+    GREY,
     Provenance,
     access_style,
     house_style,
@@ -31,8 +34,12 @@ from glusterlab.plots.style import (
 )
 
 ROW_HEIGHT_IN = 1.75
+FITTED = "Dash-dotted, thin: the Universal Scalability Law, where the samples support a fit."
 _LINE_IN, _SPACING = 0.115, 1.12
 _MOST_LABELS = 6
+FAR = 4.0
+"""A limit that is so many times what was measured is told and not drawn: the curves would lie on the axis."""
+
 _ROOM = 8.0
 """The worker axis goes on to this many times its right end: there the names of the lines stand."""
 
@@ -116,22 +123,41 @@ def draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | No
     return line
 
 
-def _draw_panel(axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame | None) -> list[tuple[Line2D, str]]:
-    """Lines of one family and operation, each with the text that names it."""
+def _draw_panel(
+    axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame | None, fits: pd.DataFrame | None, *, far: bool
+) -> list[tuple[Line2D, str]]:
+    """Lines of one family and operation, each with the text that names it; limits that are `far` in words alone."""
     named: list[tuple[Line2D, str]] = []
     for name, series in rows.groupby("series", sort=True, observed=True):
         curve = None if curves is None else curves[curves["series"].astype(str) == str(name)]
-        limit = draw_limit(axes, series, factor, curve)
+        limit = None if far else draw_limit(axes, series, factor, curve)
         line = draw_line(axes, series, factor, hollow=bool(access_style(series.iloc[0])))
         draw_ring(axes, series, factor)
         first = series.iloc[0]
+        if fits is not None:
+            draw_fit(axes, _fit_of(fits, first), row_style(first).colour, factor, band=False, thin=True)
         named.append((line, "\n".join(part for part in (_short_name(first), str(first["server_model"])) if part)))
         named += [(limit, str(limit.get_label()))] if limit is not None else []
+    if far and rows["limit"].notna().any():
+        known = rows[rows["limit"].notna()]
+        ends = known[known["workers"] == known["workers"].max()]
+        least = ends.loc[ends["limit"].astype(float).idxmin()]
+        more = " and more" if known["series"].nunique() > 1 else ""
+        words = f"limit {float(least['limit']) * factor:,.0f}{more} ({least['limit_part']}), beyond this axis"
+        axes.text(0.02, 0.98, words, transform=axes.transAxes, va="top", fontsize=6.8, color=GREY)
     # one for all series of a layout: the guide knows neither scales nor options
     for _, layout in rows.groupby("geometry", sort=True, observed=True):
         level = draw_published(axes, layout, factor)
         named += [(level, str(level.get_label()))] if level is not None else []
     return named
+
+
+def _fit_of(fits: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
+    """The rows of `glusterlab.analysis.scaling_table.scaling_curves` that are of a row's curve."""
+    same = pd.Series(True, index=fits.index)
+    for name in GROUP:
+        same &= fits[name].astype(str) == str(row[name])
+    return fits[same]
 
 
 def _label(axes: Axes, named: list[tuple[Line2D, str]], top: float, height_in: float) -> None:
@@ -155,6 +181,7 @@ def workers_and_limits_figure(
     factor: float,
     note: str = "",
     curves: pd.DataFrame | None = None,
+    fits: pd.DataFrame | None = None,
 ) -> Figure:
     """Aggregate throughput by workers with the limit of each layout: a row per family, a column per operation.
 
@@ -174,14 +201,19 @@ def workers_and_limits_figure(
         More lines below the subtitle.
     curves : pandas.DataFrame, optional
         From `glusterlab.analysis.limits.limit_curves`: the limits between the worker counts that were measured.
+    fits : pandas.DataFrame, optional
+        From `glusterlab.analysis.scaling_table.scaling_curves`: the fitted law of each curve that has one.
     """
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     shown = comparable(summary)
     if curves is not None and not shown.two_axes:
         curves = curves.assign(limit=curves["limit"] * curves["scale"])
+    if fits is not None:
+        fits = fits.assign(fitted=fits["fitted"] * _times(summary, fits)) if not shown.two_axes else fits
     table = shown.table.assign(_family=[family_label(row) for _, row in summary.iterrows()])
     families = sorted(table["_family"].unique(), reverse=True)
     stated = table["published"].astype(float) if "published" in table else pd.Series(dtype=float)
+    beyond = {name for name, rows in table.groupby("_family") if _is_far(rows, factor)}
     labels = _labels(table)
     labelled = labels <= _MOST_LABELS or _look_alike(table)
     height = max(ROW_HEIGHT_IN, labels * 2 * _LINE_IN * _SPACING + 0.15) if labelled else ROW_HEIGHT_IN
@@ -189,8 +221,9 @@ def workers_and_limits_figure(
     subtitle = [
         f"Mean of n samples; line: {interval_words(summary)}; dots beside it: the samples.",
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
-        *_limit_words(summary),
+        *_limit_words(summary, drawn=beyond != set(families)),
         *_published_words(stated, right=shown.two_axes),
+        *([FITTED] if fits is not None and len(fits) else []),
         *shown.note,
         *note.splitlines(),
     ]
@@ -209,15 +242,17 @@ def workers_and_limits_figure(
         for number, (line, name) in enumerate(zip(grid, families, strict=True)):
             rows = table[table["_family"] == name]
             top = top_of(rows, factor)
+            far = name in beyond
             if "limit" in rows and rows["limit"].notna().any():
-                top = max(top, float(rows["limit"].max()) * factor * 1.1)
+                # room for the words on a limit that is not drawn
+                top = top * 1.2 if far else max(top, float(rows["limit"].max()) * factor * 1.1)
             if stated.notna().any():
                 levels = (stated[rows.index] / rows["scale"].astype(float)).fillna(0.0)
                 top = max(top, float(levels.max()) * factor * 1.1)
             line[0].set_ylim(0, top)
             for axes, operation in zip(line, operations, strict=True):
                 of = None if curves is None else curves[curves["operation"].astype(str) == operation]
-                named = _draw_panel(axes, rows[rows["operation"].astype(str) == operation], factor, of)
+                named = _draw_panel(axes, rows[rows["operation"].astype(str) == operation], factor, of, fits, far=far)
                 axes.set_title(f"{operation}, {name}")
                 axes.grid(axis="y")
                 if labelled:
@@ -236,6 +271,20 @@ def workers_and_limits_figure(
     return figure
 
 
+def _times(summary: pd.DataFrame, fits: pd.DataFrame) -> pd.Series:
+    """The scale of the curve that each row of the fitted law is of."""
+    names = ["series", "operation"]
+    scales = {
+        tuple(map(str, key)): float(scale)
+        for *key, scale in summary.drop_duplicates(names)[[*names, "scale"]].itertuples(index=False, name=None)
+    }
+    found = [
+        scales.get((str(series), str(operation)), 1.0)
+        for series, operation in fits[names].itertuples(index=False, name=None)
+    ]
+    return pd.Series(found, index=fits.index, dtype=float)
+
+
 def _labels(table: pd.DataFrame) -> int:
     """Names in the fullest panel: of each series, of its limit, and of what the guide states."""
     most = 0
@@ -251,14 +300,22 @@ def _look_alike(table: pd.DataFrame) -> bool:
     return bool(series.duplicated(["operation", "type", "geometry", "kind", "access"]).any())
 
 
-def _limit_words(summary: pd.DataFrame) -> list[str]:
+def _is_far(rows: pd.DataFrame, factor: float) -> bool:
+    """Whether the highest limit of a family is `FAR` above what was measured."""
+    if "limit" not in rows or rows["limit"].isna().all():
+        return False
+    return float(rows["limit"].max()) * factor > FAR * top_of(rows, factor)
+
+
+def _limit_words(summary: pd.DataFrame, *, drawn: bool) -> list[str]:
     if "limit" not in summary or summary["limit"].isna().all():
         return []
     sources = sorted({str(source) for source in summary["limit_source"]} - {""})
     hardware = "Links and disks are as the cluster file states them."
     if sources:
         hardware = f"Disks are as the baseline {', '.join(sources)} measured them, {STATED_LINKS}."
-    return ["Dashed: what links and disks allow with the traffic of copies; at its end which of them binds.", hardware]
+    dashed = "Dashed: what links and disks allow with the traffic of copies; at its end which of them binds."
+    return [dashed, hardware] if drawn else [hardware]
 
 
 def _published_words(stated: pd.Series, *, right: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""Network, CPU, memory and disks by workers, servers and clients apart (F41-F44)."""
+"""Network, CPU, memory and disks by workers, servers and clients apart (F41-F44, F46-F49, F51-F54)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from glusterlab.analysis.saturation import PEAK_S, Limits, limits_source
-from glusterlab.analysis.series import BACKING_LABELS, operation_rank
+from glusterlab.analysis.series import BACKING_LABELS, DIRECTIONS, operation_rank
 from glusterlab.plots.by_workers import draw_line, spread
 from glusterlab.plots.style import (
     GREY,
@@ -46,7 +46,8 @@ class Panel:
     factor : float
         From the SI unit to that of the label.
     limit : str
-        Name of the attribute of `Limits` that is drawn as a line; empty for none.
+        Name of the attribute of `Limits` that is drawn as a line, without ``_read`` or ``_write`` where it has one for
+        each; empty for none.
     peaks : bool
         Draw the peak over time as well.
     full : float
@@ -83,6 +84,14 @@ _MACHINE = Panel("machine", ("machine_cpu_busy_fraction",), "CPU of all hosts\nt
 _SHARED = Panel("server", ("blocked_processes",), "blocked processes,\nwhole machine", 1)
 DISKS = (
     Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks", peaks=True),
+    Panel(
+        "server",
+        ("disk_operations_per_s",),
+        "server disks,\noperations/s\nper server",
+        1,
+        "server_operations",
+        peaks=True,
+    ),
     Panel("server", ("disk_await_s",), "time in the block\nlayer, ms", 1e3),
 )
 
@@ -115,9 +124,10 @@ def panel_rows(summary: pd.DataFrame, panels: tuple[Panel, ...]) -> pd.DataFrame
 def _limit_of(limits: Limits | None, name: str, operation: str) -> float | None:
     if limits is None or not name:
         return None
-    if name == "server_disks":
-        name = "server_disks_read" if operation == "read" else "server_disks_write"
-    return float(getattr(limits, name))
+    if not hasattr(limits, name):
+        name += "_read" if DIRECTIONS.get(operation) == "read" else "_write"
+    value = getattr(limits, name)
+    return None if value is None else float(value)
 
 
 def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:

@@ -27,10 +27,12 @@ from glusterlab.plots.style import (
 ROW_HEIGHT_IN = 1.78
 _TEXT_SIZE = 6.6
 _BREAK = ",\n"
-_LONGEST = 66
+_LONGEST = 58
 
 
-def draw_fit(axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, *, band: bool = True) -> Line2D | None:
+def draw_fit(
+    axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, *, band: bool = True, thin: bool = False
+) -> Line2D | None:
     """The fitted law of one series and operation, for any figure by workers.
 
     Parameters
@@ -44,6 +46,8 @@ def draw_fit(axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, 
         From the unit of the rows to that of the axis.
     band : bool
         Shade the interval where there is one.
+    thin : bool
+        Thinner and dash-dotted, for figures that draw the line of the means and dashed limits.
 
     Returns
     -------
@@ -68,8 +72,8 @@ def draw_fit(axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, 
         workers,
         rows["fitted"].astype(float).to_numpy() * factor,
         color=colour,
-        linewidth=1.0,
-        linestyle=(0, (5, 2)),
+        linewidth=0.8 if thin else 1.0,
+        linestyle=(0, (7, 1.5, 1, 1.5)) if thin else (0, (5, 2)),
         zorder=1.6,
         label="fitted",
     )
@@ -90,10 +94,11 @@ def _interval(row: pd.Series, name: str, form: str = ".2g") -> str:
 
 
 def _words(row: pd.Series) -> str:
-    """What stands above a panel: the parameters, or why there are none."""
+    """What stands above a panel: its operation with the parameters, or why there are none."""
+    operation = str(row["operation"])
     if str(row["refusal"]):
-        return "\n".join(textwrap.wrap(f"no fit: {row['refusal']}", _LONGEST))
-    first = [f"contention {_interval(row, 'contention')}", f"coherency {_interval(row, 'coherency')}"]
+        return "\n".join(textwrap.wrap(f"{operation}: no fit: {row['refusal']}", _LONGEST))
+    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {_interval(row, 'coherency')}"]
     rest = []
     if not math.isnan(float(row["knee"])):
         rest.append(f"knee at {_interval(row, 'knee')} workers")
@@ -194,7 +199,7 @@ def scaling_figure(
                 _draw_points(axes, rows, factor)
                 draw_fit(axes, of, colour, factor)
                 _mark(axes, first, factor, colour)
-                axes.set_title(f"{operation}: {_words(first)}", fontsize=_TEXT_SIZE, linespacing=1.2)
+                axes.set_title(_words(first), fontsize=_TEXT_SIZE, linespacing=1.2)
         for axes in grid[-1]:
             workers_axis(axes, summary["workers"])
             axes.set_xlabel("workers in total")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -203,13 +202,13 @@ def over_time_figure(table: pd.DataFrame, provenance: Provenance, *, title: str,
     Parameters
     ----------
     table : pandas.DataFrame
-        From `glusterlab.analysis.use_tables.use_over_time`, of one sample; at least one row.
+        From `glusterlab.analysis.use_tables.subsystems_over_time`, of one sample; at least one row.
     provenance : Provenance
     title : str
     note : str
         More lines below the subtitle.
     """
-    fullest = table.groupby("subsystem", sort=False)["evened"].max()
+    fullest = table.groupby("subsystem", sort=False)["fullest"].max()
     subsystems = [str(name) for name, most in fullest.items() if most >= _SHOWN] or [str(fullest.idxmax())]
     idle = sorted(set(table["subsystem"].astype(str)) - set(subsystems))
     subtitle = [
@@ -230,20 +229,18 @@ def over_time_figure(table: pd.DataFrame, provenance: Provenance, *, title: str,
         )
         for axes, subsystem in zip(grid[:, 0], subsystems, strict=True):
             rows = table[table["subsystem"].astype(str) == subsystem]
-            wide = rows.pivot_table(index="seconds", columns=["host", "device"], values="evened")
-            carried = wide.mean() > 0.02 * wide.mean().max()
             colour = next((shade for name, shade in COLOURS.items() if name in subsystem), INK)
-            used = wide.loc[:, carried] if carried.any() else wide
-            axes.plot(wide.index, used.max(axis=1), color=colour, linewidth=0.6, alpha=0.6)
-            axes.plot(wide.index, used.mean(axis=1), color=colour, linewidth=1.4)
+            axes.plot(rows["seconds"], rows["fullest"], color=colour, linewidth=0.6, alpha=0.6)
+            axes.plot(rows["seconds"], rows["mean"], color=colour, linewidth=1.4)
             axes.axhline(float(rows["threshold"].min()), color=INK, linewidth=0.7, linestyle=(0, (3, 2)))
             if len(inside):
                 part = float(inside["seconds"].min()), float(inside["seconds"].max())
                 axes.axvspan(*part, color=PALE, alpha=0.5, zorder=0)
-            axes.set_ylim(0, max(1.1, float(np.nanmax(used.to_numpy())) * 1.05))
+            axes.set_ylim(0, max(1.1, float(rows["fullest"].max()) * 1.05))
             axes.set_yticks([0, 1], ["0", "100 %"])
             what = "disks" if "disks" in subsystem else "hosts"
-            of = f" ({int(carried.sum())} {what})" if int(carried.sum()) > 1 else ""
+            resources = int(rows["resources"].iloc[0])
+            of = f" ({resources} {what})" if resources > 1 else ""
             axes.set_title(f"{subsystem}{of}", fontsize=7.6)
         grid[-1, 0].set_xlabel("seconds since the start of the command")
     return figure
@@ -258,14 +255,13 @@ def disks_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, not
     Parameters
     ----------
     table : pandas.DataFrame
-        From `glusterlab.analysis.skew.disk_pace`, of samples that use the same disks; at least one row.
+        From `glusterlab.analysis.skew.pace_by_disk`; at least one row.
     provenance : Provenance
     title : str
     note : str
         More lines below the subtitle.
     """
-    grouped = table.groupby(["host", "device"], sort=False)
-    disks = grouped.agg(ratio=("time_ratio", "median"), slow=("slow", "sum")).reset_index().to_dict("records")
+    disks = table.to_dict("records")
     hosts = sorted({str(disk["host"]) for disk in disks})
     subtitle = [
         "Colour: how long a disk works at its own full rate for what it moved, in multiples of its peers' median",
@@ -289,7 +285,7 @@ def disks_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, not
         for line, host in enumerate(hosts):
             own = [disk for disk in disks if disk["host"] == host]
             for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
-                place = 0.5 + math.log2(max(float(row["ratio"]), 1e-3)) / 4
+                place = 0.5 + math.log2(max(float(row["time_ratio"]), 1e-3)) / 4
                 axes.add_patch(
                     Rectangle(
                         (column + 0.06, line + 0.06),

@@ -10,23 +10,18 @@ import pytest
 
 from glusterlab import published
 from glusterlab.analysis import (
-    Limits,
-    best_workers,
     efficiency,
     family,
     read_write_gap,
-    saturation,
     select,
     server_advantage,
     summarise,
-    use_of_limits,
 )
 from glusterlab.analysis.reading import (
     advantage_sentences,
     bound_sentences,
     gap_sentences,
     layout_sentences,
-    limit_sentences,
     published_sentences,
     rounded_table,
     saturation_sentences,
@@ -136,21 +131,6 @@ def test_published_numbers_stand_beside_measured_times_scale(large_samples: pd.D
 def test_real_hardware_has_no_scale_column(make_samples: Make) -> None:
     samples = make_samples({("replicate", "write", 12): [9.0] * 3}, scale=1)
     assert not {"× scale", "guide"} & set(rounded_table(efficiency_of(samples), "MB/s", 1e-6))
-
-
-def test_the_nearest_limit_comes_first(make_samples: Make, make_telemetry: Make) -> None:
-    rows = select(make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]}), tool="iozone")
-    best = best_workers(summarise(rows, "throughput_bytes_per_s"))
-    table = saturation(make_telemetry(rows), rows)
-    use = use_of_limits(table, {rows["cell_id"].iloc[0]: Limits(300.0, 1000.0, 125.0, 1.0)})
-    (sentence,) = limit_sentences(use, best)
-    assert sentence == (
-        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers, peak (mean): server disks 80% (80%), "
-        "server network 50% (50%), server CPU 20% (20%), client CPU 20% (20%), client network 10% (10%)."
-    )
-    assert limit_sentences(use.iloc[:0], best) == [
-        "write, 4 GiB, disperse 12x(4+2), JBOD, 12 workers: no telemetry in the measured part."
-    ]
 
 
 @pytest.mark.parametrize("function", [layout_sentences, saturation_sentences])

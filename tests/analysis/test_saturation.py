@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import Limits, saturation, select, telemetry_by_sample, use_of_limits
-from glusterlab.analysis.saturation import METRICS, measured_parts, steady_part
+from glusterlab.analysis import saturation, select, telemetry_by_sample
+from glusterlab.analysis.saturation import METRICS, USED_METRICS, measured_parts, steady_part
+from glusterlab.analysis.timeline import JUDGED_METRICS
 
 Make = Callable[..., pd.DataFrame]
 
@@ -76,17 +77,6 @@ def test_summary_has_an_interval_over_samples(telemetry: pd.DataFrame, samples: 
     assert (load["mean"], load["low"], load["high"]) == pytest.approx((3.0, 3.0, 3.0))
 
 
-def test_use_of_limits_takes_the_fuller_direction(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
-    table = saturation(telemetry, samples)
-    limits = {samples["cell_id"].iloc[0]: Limits(300.0, 200.0, 125.0, 1.0)}
-    share = use_of_limits(table, limits).set_index("subsystem")["mean"]
-    assert share["server network"] == pytest.approx(0.5)
-    assert share["client network"] == pytest.approx(0.5)
-    assert share["server disks"] == pytest.approx(0.8)
-    assert share["server CPU"] == pytest.approx(0.2)
-    assert set(use_of_limits(table, {})["subsystem"]) == {"server CPU", "client CPU"}
-
-
 def test_the_hosts_of_a_testbed_fill_one_machine(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
     rank = telemetry.groupby("sample")["time_s"].rank(method="dense")
     late = (rank > 7) & (telemetry["metric"] == "idle_fraction")
@@ -99,8 +89,8 @@ def test_the_hosts_of_a_testbed_fill_one_machine(telemetry: pd.DataFrame, sample
     # 10 records in the window of 20 s: 6 of three hosts at 0.2 and 4 at 0.3; a skipped record changes neither
     assert machine["value"].tolist() == pytest.approx([(6 * 0.6 + 4 * 0.9) / 10] * 3)
     assert machine["peak"].tolist() == pytest.approx([(0.6 + 4 * 0.9) / 5] * 3)
-    use = use_of_limits(saturation(telemetry, samples, testbed=True), {}).set_index("subsystem")
-    assert use["mean"].to_dict() == pytest.approx({"machine CPU (at least)": 0.72})
+    summary = saturation(telemetry, samples, testbed=True)
+    assert summary[summary["role"] == "machine"]["mean"].tolist() == pytest.approx([0.72])
 
 
 def test_hosts_that_write_their_records_at_other_moments_add_up_all_the_same(
@@ -121,10 +111,19 @@ def test_hosts_that_write_their_records_at_other_moments_add_up_all_the_same(
 def test_a_phase_shows_in_the_peak(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
     late = telemetry.groupby("sample")["time_s"].rank(method="dense") > 6
     full = late & (telemetry["metric"] == "write_bytes_per_s")
-    use = use_of_limits(
-        saturation(telemetry.assign(value=telemetry["value"].where(~full, 1000.0)), samples),
-        {samples["cell_id"].iloc[0]: Limits(1.0, 1.0, 2000.0, 1.0)},
-    )
-    disks = use.set_index("subsystem").loc["server disks"]
-    assert disks["peak"] == pytest.approx(1.0)
-    assert disks["mean"] < 0.7
+    table = saturation(telemetry.assign(value=telemetry["value"].where(~full, 1000.0)), samples)
+    disks = table[table["quantity"] == "disk_bytes_per_s"].iloc[0]
+    assert disks["peak"] == pytest.approx(2000.0)
+    assert disks["mean"] < 1400
+
+
+def test_operations_of_all_disks_of_a_server_are_added_up(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    table = saturation(telemetry, samples)
+    disks = table[table["quantity"] == "disk_operations_per_s"]
+    assert disks["role"].tolist() == ["server"]
+    # 30 and 10 per second on either server
+    assert disks["mean"].tolist() == pytest.approx([40.0])
+
+
+def test_what_a_section_reads_for_verdicts_is_enough_for_means() -> None:
+    assert USED_METRICS <= JUDGED_METRICS

@@ -17,10 +17,13 @@ from glusterlab.analysis import select, summarise
 from glusterlab.analysis.intervals import INSUFFICIENT
 from glusterlab.analysis.scaling import Scaling, fit_scaling, scaling_fits, usl
 from glusterlab.analysis.scaling_table import (
+    DRAWN,
     FITTED,
     scaling_curves,
     scaling_sentences,
     scaling_table,
+    scaling_words,
+    with_fit,
     with_scaling,
 )
 
@@ -216,3 +219,25 @@ def test_words_and_tables_give_numbers_with_their_intervals(curves: pd.DataFrame
     assert " to " in table["peak, MB/s"].iloc[0]
     assert table["note"].tolist() == ["", f"refused: {list(fits.values())[1].refusal}"]
     assert table["contention"].iloc[1] == ""
+
+
+def test_a_caption_names_knee_and_peak_of_what_is_drawn(curves: pd.DataFrame) -> None:
+    fits = scaling_fits(curves, "throughput_bytes_per_s")
+    words = scaling_words(fits, 1e-6, "MB/s")
+    assert words.startswith("Dash-dotted: the scaling law that was fitted; write, disperse 12x(4+2), JBOD: knee at ")
+    assert " MB/s at " in words
+    assert words.endswith("No fit for 1 of 2 curves.")
+    refused = {names: fit for names, fit in fits.items() if fit.refusal}
+    assert scaling_words(refused) == scaling_words({}) == ""
+    written = {names: fit for names, fit in fits.items() if not fit.refusal}
+    assert "No fit" not in scaling_words(written)
+    few = scaling_fits(curves[curves["workers"] < 48], "throughput_bytes_per_s")
+    assert "peak of" not in scaling_words(few)
+
+
+def test_a_figures_numbers_have_what_is_drawn_of_the_law(curves: pd.DataFrame) -> None:
+    summary = summarise(curves, "throughput_bytes_per_s")
+    table = with_fit(summary, scaling_fits(curves, "throughput_bytes_per_s"))
+    assert list(table) == [*summary, *DRAWN]
+    assert table["fitted"].notna().sum() == len(COUNTS)
+    assert with_fit(summary.iloc[:0], {}).empty

@@ -16,6 +16,8 @@ from glusterlab.analysis.skew import (
     host_skew,
     modified_z,
     named_disks,
+    pace_by_disk,
+    skew_sentences,
     skewed_hosts,
     slow_disks,
 )
@@ -90,6 +92,19 @@ def test_placement_alone_makes_no_disk_slow(make_samples: Make) -> None:
     assert pace["time_ratio"].min() < 0.7
 
 
+def test_each_disk_has_a_row_over_all_samples(make_samples: Make) -> None:
+    pace = disk_pace(*samples_of(make_samples, [written(seed, 0.25) for seed in range(3)]))
+    table = pace_by_disk(pace)
+    assert len(table) == pace[["host", "device"]].drop_duplicates().shape[0]
+    slow = table[(table["host"] == SLOW[0]) & (table["device"] == SLOW[1])].iloc[0]
+    own = pace[(pace["host"] == SLOW[0]) & (pace["device"] == SLOW[1])]
+    assert (slow["samples"], slow["slow"]) == (len(own), own["slow"].sum())
+    assert slow["slow"] > 0
+    assert slow["time_ratio"] == own["time_ratio"].median()
+    assert table["slow"].sum() == pace["slow"].sum()
+    assert pace_by_disk(pace.iloc[:0]).empty
+
+
 def test_a_disk_that_is_a_little_slower_is_not_named(make_samples: Make) -> None:
     assert slow_disks(*samples_of(make_samples, [written(seed, 0.8) for seed in range(3)])).empty
 
@@ -147,6 +162,9 @@ def test_a_server_that_always_carries_more_is_named_and_placement_is_not(make_sa
     assert found[["role", "host", "quantity"]].values.tolist() == [["server", "server02", "sent, bytes/s"]]
     assert found["ratio"].iloc[0] == pytest.approx(0.8 / 0.3, rel=0.15)
     assert found["samples"].iloc[0] == found["of"].iloc[0] == 5
+    (sentence,) = skew_sentences(found)
+    assert sentence.startswith("server server02: 2.")
+    assert sentence.endswith(" times the median of its peers, sent (5 of 5 samples).")
     assert "received, bytes/s" not in set(skew["quantity"])
     disks = skew[skew["quantity"] == "written to disks, bytes/s"]
     assert disks[disks["outlier"]]["host"].tolist() == list(SERVERS[:5])

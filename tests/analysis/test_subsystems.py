@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import select
-from glusterlab.analysis.binding import binding_by_cell, binding_sentences, evidence_table
+from glusterlab.analysis.binding import binding_by_cell, binding_sentences, evidence_table, verdict_sentences
 from glusterlab.analysis.resources import Capacity
 from glusterlab.analysis.subsystems import NONE, VERDICT_COLUMNS, Judgement, judge
 from glusterlab.analysis.thresholds import Thresholds
-from glusterlab.analysis.use_tables import use_by_resource, use_over_time
+from glusterlab.analysis.use_tables import subsystems_over_time, use_by_resource, use_over_time
 from glusterlab.poolfacts import Operations
 
 from ..busy_pool import CLIENTS, DISK, DISKS, KNOWN, LINK, SERVERS, START, Pool, during
@@ -350,3 +350,39 @@ def test_use_is_shown_by_resource_and_over_time(make_samples: Make) -> None:
     assert one["full"].tolist() == [True] * 15 + [False] * 15
     assert one["inside"].all()
     assert use_over_time(pool.table(first.iloc[0]).iloc[:0], first, {}).empty
+
+
+def test_a_curve_ends_with_what_binds_there_on_which_hosts(make_samples: Make) -> None:
+    def told(pools: list[Pool]) -> str:
+        rows, found = several(make_samples, pools)
+        (sentence,) = verdict_sentences(binding_by_cell(found.verdicts, rows))
+        return sentence.removeprefix("write, 4 GiB files, disperse 12x(4+2), JBOD, 48 workers: ")
+
+    full = Pool().disk("write_bytes_per_s", DISK)
+    assert told([full] * 3) == "the disks held it, full for 100 % of the measured part: all 72 disks (3 of 3 repeats)."
+    turn = Pool().links("receive", during(0, 30, LINK), *SERVERS).disk("write_bytes_per_s", during(30, 60, DISK))
+    assert told([turn] * 3).startswith("the network and then the disks held it, full for 100 % of the measured part")
+    part = Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03")
+    assert told([part] * 3).startswith("a part of the network held it, full for 39 %")
+    idle = Pool().disk("write_bytes_per_s", 0.2 * DISK)
+    nothing = "none of them: look at the software; not judged: operations of disk arrays"
+    assert told([idle] * 3).startswith(nothing)
+    assert told([idle] * 3).endswith("(3 of 3 repeats).")
+    assert told([idle]).endswith("(insufficient n, 1).")
+    assert told([Pool(seconds=6.0).disk("write_bytes_per_s", 0.2 * DISK)] * 3).startswith("not known, for ")
+
+
+def test_subsystems_over_time_are_the_mean_and_the_fullest_of_what_carried_anything(make_samples: Make) -> None:
+    pool = (
+        Pool().links("receive", during(0, 30, LINK), "server01").links("receive", during(0, 30, 0.5 * LINK), "server02")
+    )
+    rows, _ = several(make_samples, [pool])
+    each = use_over_time(pool.table(rows.iloc[0]), rows, {str(rows["cell_id"].iloc[0]): KNOWN})
+    table = subsystems_over_time(each)
+    network = table[table["subsystem"] == "server network, received"]
+    assert network["resources"].tolist() == [2] * 30
+    assert network["mean"].tolist() == pytest.approx([0.75] * 15 + [0.0] * 15)
+    assert network["fullest"].tolist() == pytest.approx([1.0] * 15 + [0.0] * 15)
+    # what never did anything is there with all its members
+    assert table[table["subsystem"] == "server disks"]["resources"].unique().tolist() == [72]
+    assert subsystems_over_time(each.iloc[:0]).empty

@@ -14,6 +14,8 @@ from matplotlib.figure import Figure
 
 from glusterlab import published
 from glusterlab.analysis import summarise, with_published_totals
+from glusterlab.analysis.scaling import scaling_fits, usl
+from glusterlab.analysis.scaling_table import scaling_curves
 from glusterlab.plots import shares_figure, workers_and_limits_figure
 from glusterlab.plots.style import Provenance
 
@@ -237,3 +239,55 @@ def test_cells_that_were_not_measured_are_empty_and_few_samples_are_told() -> No
     assert sorted(set(cells) - {""}) == ["48 %\nn = 2", "5.0 %\nn = 2", "50 %\nn = 2"]
     assert sum(cell != "" for cell in cells) == 16
     assert "insufficient n" in words(figure)
+
+
+def scaled_samples(scales: tuple[int, ...] = (200,)) -> pd.DataFrame:
+    """Two layouts that follow the law exactly, at six worker counts."""
+    rows = []
+    for count in (1, 6, 12, 24, 48, 96):
+        for scale in scales:
+            each = pools(workers=count, spread=(1.0, 1.0, 1.0), scale=scale)
+            each = each[each["layout"].isin(["disperse-12x6-jbod", "replicate-3x2-raid6"])]
+            value = usl(count, 2e6, 0.05, 0.001) * 200 / scale
+            rows.append(each.assign(throughput_bytes_per_s=value, cell_id=each["cell_id"] + f"-{scale}"))
+    return chosen(pd.concat(rows, ignore_index=True))
+
+
+@pytest.mark.parametrize("scales", [(200,), (200, 100)])
+def test_the_fitted_law_is_a_thin_line_over_the_measured_counts(scales: tuple[int, ...]) -> None:
+    samples = scaled_samples(scales)
+    fits = scaling_curves(scaling_fits(samples, "throughput_bytes_per_s"))
+    summary = summarise(samples, "throughput_bytes_per_s")
+    figure = workers_and_limits_figure(summary, TESTBED, title="F5", fits=fits, **MB)
+    lines = list(lines_of(panels(figure)["write, disperse on JBOD"], "fitted"))
+    assert len(lines) == len(scales)
+    # several scales stand times their own on one axis
+    times = 200 if len(scales) > 1 else 1
+    for x, y in lines:
+        assert (x[0], x[-1]) == (pytest.approx(1), pytest.approx(96))
+        assert y == pytest.approx([usl(count, 2.0 * times, 0.05, 0.001) for count in x], rel=1e-3)
+    assert "Dash-dotted, thin: the Universal Scalability Law" in words(figure)
+    bare = workers_and_limits_figure(summary, TESTBED, title="F5", fits=fits.iloc[:0], **MB)
+    assert not [axes for axes in bare.axes if list(lines_of(axes, "fitted"))]
+    assert "Scalability" not in words(bare)
+    assert_inside_page(figure)
+
+
+def test_a_limit_far_beyond_what_was_measured_is_told_and_not_drawn() -> None:
+    summary = curves()
+    disperse = summary["type"] == "disperse"
+    limit = summary["limit"].where(~disperse, summary["limit"] * 10)
+    figure = workers_and_limits_figure(with_limit(summary, limit), TESTBED, title="F5", **MB)
+    axes = panels(figure)["write, disperse on JBOD"]
+    assert not [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
+    (told,) = [text.get_text() for text in axes.texts if text.get_text().startswith("limit")]
+    rows = summary[disperse & (summary["operation"] == "write") & (summary["kind"] == "jbod")]
+    most = limit[rows.index][rows["workers"] == 48].min() * 1e-6
+    assert told == f"limit {most:,.0f} and more (disks), beyond this axis"
+    assert axes.get_ylim()[1] < 3 * rows["mean"].max() * 1e-6
+    near = panels(figure)["write, replicate on RAID 6"]
+    assert [line for line in near.get_lines() if str(line.get_label()).startswith("limit")]
+    assert "Dashed: what links and disks allow" in words(figure)
+    everywhere = workers_and_limits_figure(with_limit(summary, summary["limit"] * 10), TESTBED, title="F5", **MB)
+    assert "Dashed" not in words(everywhere)
+    assert_inside_page(figure)

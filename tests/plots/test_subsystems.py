@@ -14,9 +14,9 @@ from matplotlib.patches import Rectangle
 
 from glusterlab.analysis import select
 from glusterlab.analysis.binding import binding_by_cell
-from glusterlab.analysis.skew import disk_pace
+from glusterlab.analysis.skew import disk_pace, pace_by_disk
 from glusterlab.analysis.subsystems import judge
-from glusterlab.analysis.use_tables import use_by_resource, use_over_time
+from glusterlab.analysis.use_tables import subsystems_over_time, use_by_resource, use_over_time
 from glusterlab.plots.style import Provenance
 from glusterlab.plots.subsystems import COLOURS, disks_figure, over_time_figure, use_figure, verdicts_figure
 
@@ -112,7 +112,7 @@ def test_every_host_and_disk_is_a_dot(rows: pd.DataFrame, telemetry: pd.DataFram
 def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
     one = rows[(rows["workers"] == 24)].iloc[[0]]
     table = use_over_time(telemetry, one, {str(one["cell_id"].iloc[0]): replace(KNOWN, one_machine=True, memory={})})
-    figure = over_time_figure(table, TESTBED, title="One sample", note="Sample 1.")
+    figure = over_time_figure(subsystems_over_time(table), TESTBED, title="One sample", note="Sample 1.")
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == ["server network, received (6 hosts)", "server disks (72 disks)"]
     mean = max(figure.axes[0].get_lines(), key=lambda line: line.get_linewidth())
@@ -121,7 +121,7 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     assert f"Never over 5 %: {never}." in words(figure)
     assert_inside_page(figure)
     idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
-    assert len(over_time_figure(idle, TESTBED, title="Idle").axes) == 1
+    assert len(over_time_figure(subsystems_over_time(idle), TESTBED, title="Idle").axes) == 1
 
 
 def test_a_slow_disk_is_framed_and_named(rows: pd.DataFrame) -> None:
@@ -129,7 +129,7 @@ def test_a_slow_disk_is_framed_and_named(rows: pd.DataFrame) -> None:
     pool = Pool().disk("read_bytes_per_s", DISK).disk("utilisation_fraction", 0.4)
     pool.disk("read_bytes_per_s", 0.4 * DISK, ["server02"], ["sde"])
     pool.disk("utilisation_fraction", 1.0, ["server02"], ["sde"])
-    figure = disks_figure(disk_pace(pool.table(one.iloc[0]), one), TESTBED, title="Disks")
+    figure = disks_figure(pace_by_disk(disk_pace(pool.table(one.iloc[0]), one)), TESTBED, title="Disks")
     axes = figure.axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == list(SERVERS)
     framed = [patch for patch in axes.patches if isinstance(patch, Rectangle) and patch.get_linewidth() > 1]

@@ -1,0 +1,304 @@
+"""What a campaign's telemetry says of the guide's statements on what saturates (its appendix B).
+
+The scorecard judges claims by samples alone. These here are about subsystems: which is full, which is far from it,
+whose CPUs are busier. Each is answered from verdicts of the workload's measured part
+(`glusterlab.analysis.subsystems`) and from means with intervals (`glusterlab.analysis.saturation`).
+
+An answer is *yes* or *no* only where enough samples tell it: `MIN_SAMPLES` repeats, of which more than half agree, or
+an interval that leaves no other reading. Else it is *not told*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.binding import verdict_sentences
+from glusterlab.analysis.efficiency import compare_rows
+from glusterlab.analysis.intervals import MIN_SAMPLES
+from glusterlab.analysis.reading import worker_count
+from glusterlab.analysis.resources import FAMILIES
+from glusterlab.analysis.series import DIRECTIONS
+from glusterlab.analysis.studies import Measured
+from glusterlab.analysis.verdicts import WIDE_TOLERANCE
+from glusterlab.spec.claims import Claims
+
+Answer = Literal["yes", "no", "not told"]
+
+COLUMNS = ["figure", "the guide", "measured", "as the guide says", "n", "claim"]
+"""Columns of `telemetry_statements`."""
+
+_CPU = "cpu_busy_fraction"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What statements are held against.
+
+    Attributes
+    ----------
+    studies : mapping of str to Measured
+        By the slug of the study.
+    binding : pandas.DataFrame
+        From `glusterlab.analysis.binding.binding_by_cell`, of their cells.
+    subsystems : pandas.DataFrame
+        `glusterlab.analysis.subsystems.Judgement.subsystems`.
+    testbed : bool
+        All hosts share one machine.
+    """
+
+    studies: Mapping[str, Measured]
+    binding: pd.DataFrame
+    subsystems: pd.DataFrame
+    testbed: bool
+
+    def verdicts(self, study: str, direction: str = "") -> pd.DataFrame:
+        """The verdicts of a study's cells, by workers."""
+        cells = set(self.studies[study].throughput["cell_id"].astype(str))
+        rows = self.binding[self.binding["cell_id"].astype(str).isin(cells)]
+        return _towards(rows, direction).sort_values("workers")
+
+    def means(self, study: str, quantity: str, direction: str, role: str = "server") -> pd.DataFrame:
+        """A quantity of a role over the workers."""
+        table = self.studies[study].subsystems
+        rows = table[(table["quantity"].astype(str) == quantity) & (table["role"].astype(str) == role)]
+        return _towards(rows, direction).sort_values("workers")
+
+
+def _towards(rows: pd.DataFrame, direction: str) -> pd.DataFrame:
+    if not direction:
+        return rows
+    return _those(rows, lambda row: DIRECTIONS.get(str(row["operation"])) == direction)
+
+
+def _those(rows: pd.DataFrame, wanted: Callable[[pd.Series], bool]) -> pd.DataFrame:
+    return rows[np.fromiter((wanted(row) for _, row in rows.iterrows()), dtype=bool, count=len(rows))]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was measured of a statement, in words, whether it is as the guide says, and the fewest samples behind it."""
+
+    measured: str
+    answer: Answer
+    n: int
+
+
+_NOTHING = Found("not measured", "not told", 0)
+
+
+def _settled(row: pd.Series) -> bool:
+    """Whether a cell's verdict is told: samples enough, most of them of one mind."""
+    return int(row["n"]) >= MIN_SAMPLES and 2 * int(row["agree"]) > int(row["n"]) and str(row["state"]) != "unknown"
+
+
+def _fills(row: pd.Series, families: Sequence[str]) -> bool:
+    return any(name in families for name in str(row["binding"]).split(", then "))
+
+
+def _is_full(study: str, direction: str, family: str, evidence: Evidence) -> Found:
+    """A subsystem binds, alone or with others, where the curve ends."""
+    rows = evidence.verdicts(study, direction)
+    if rows.empty:
+        return _NOTHING
+    row = rows.iloc[-1]
+    at = f"at {worker_count(row['workers'])}"
+    share = "" if pd.isna(row["mean"]) else f", for {100 * float(row['mean']):.0f} % of the measured part"
+    binding = str(row["binding"])
+    full = binding if str(row["state"]) in ("none", "unknown") else f"{binding} full{share}"
+    words = f"{at} {full} ({row['agree']} of {row['n']} repeats)"
+    if not _settled(row):
+        return Found(words, "not told", int(row["n"]))
+    return Found(words, "yes" if _fills(row, [family]) else "no", int(row["n"]))
+
+
+def _is_free(study: str, direction: str, families: Sequence[str], evidence: Evidence) -> Found:
+    """None of these subsystems binds, as far as is told; where curves end it has to be told."""
+    rows = evidence.verdicts(study, direction)
+    if rows.empty:
+        return _NOTHING
+    told = _those(rows, _settled)
+    # CPUs of a testbed are those of one machine, and not as much slower as its disks and links
+    judged = [name for name in families if not (evidence.testbed and name == "CPU")]
+    full = _those(told, lambda row: _fills(row, judged))
+    machine = _those(told, lambda row: _fills(row, families) and not _fills(row, judged))
+    cells = {str(cell) for cell in rows["cell_id"]}
+    of = evidence.subsystems
+    of = of[of["cell_id"].astype(str).isin(cells) & of["family"].astype(str).isin(families)]
+    most = ""
+    if len(of):
+        means = of.groupby(["cell_id", "subsystem"], observed=True)["mean"].mean().reset_index()
+        fullest = means.iloc[int(means["mean"].argmax())]
+        most = f"; the fullest on average: {fullest['subsystem']} at {100 * float(fullest['mean']):.0f} %"
+    n = int(rows["n"].min())
+    lacking = [name for name in families if name not in set(of["family"].astype(str))]
+    if lacking and full.empty:
+        return Found(f"no limit of {', '.join(lacking)} is known{most}", "not told", n)
+    if len(full):
+        return Found(f"{_where(full)}{most}", "no", n)
+    if len(machine):
+        return Found(
+            f"{_where(machine)}, which is that of one machine for all hosts and not scaled{most}", "not told", n
+        )
+    others = f" in {len(told)} of {len(rows)} cells, the others not told" if len(told) < len(rows) else " in any cell"
+    ends = rows.groupby("operation", observed=True)["workers"].transform("max")
+    loaded = rows[rows["workers"] == ends]
+    at_the_end = all(_settled(row) for _, row in loaded.iterrows())
+    return Found(f"not full{others}{most}", "yes" if at_the_end else "not told", n)
+
+
+def _where(rows: pd.DataFrame) -> str:
+    """Cells in which something was full, in words."""
+    parts: dict[tuple[str, str], list[str]] = {}
+    for row in rows.to_dict("records"):
+        parts.setdefault((str(row["binding"]), str(row["operation"])), []).append(str(int(row["workers"])))
+    return "; ".join(
+        f"{what} full in {operation} at {', '.join(at)} workers" for (what, operation), at in parts.items()
+    )
+
+
+def _cpu_level(study: str, direction: str, evidence: Evidence, *, stated: float) -> Found:
+    """CPU use where the curve ends, beside the guide's number."""
+    role, quantity = ("machine", f"machine_{_CPU}") if evidence.testbed else ("server", _CPU)
+    rows = evidence.means(study, quantity, direction, role)
+    if rows.empty:
+        return _NOTHING
+    row = rows.iloc[-1]
+    words = f"{100 * float(row['mean']):.0f} % at {worker_count(row['workers'])}"
+    if evidence.testbed:
+        words = f"not comparable: all hosts share one machine, {words} of its CPUs busy, and CPUs are not scaled"
+        return Found(words, "not told", int(row["n"]))
+    if pd.isna(row["low"]):
+        return Found(words, "not told", int(row["n"]))
+    words += f" (95 % interval {100 * float(row['low']):.0f} to {100 * float(row['high']):.0f})"
+    near = stated / WIDE_TOLERANCE <= float(row["low"]) and float(row["high"]) <= stated * WIDE_TOLERANCE
+    apart = float(row["high"]) < stated / WIDE_TOLERANCE or float(row["low"]) > stated * WIDE_TOLERANCE
+    return Found(words, "yes" if near else "no" if apart else "not told", int(row["n"]))
+
+
+def _cpu_even(study: str, evidence: Evidence) -> Found:
+    """CPU use stays about the same as workers are added."""
+    told, ratios, n = [], [], []
+    for direction in ("write", "read"):
+        rows = evidence.means(study, _CPU, direction)
+        if len(rows) < 2:
+            continue
+        least, most = rows.iloc[int(rows["mean"].argmin())], rows.iloc[int(rows["mean"].argmax())]
+        told.append(
+            f"{direction}s {100 * float(least['mean']):.1f} to {100 * float(most['mean']):.1f} %, from "
+            f"{worker_count(rows['workers'].iloc[0])} to {rows['workers'].iloc[-1]}"
+        )
+        ratios.append(compare_rows(most, least))
+        n.append(int(rows["n"].min()))
+    if not told:
+        return _NOTHING
+    words = f"CPUs of a server busy: {'; '.join(told)}"
+    if any(not ratio.has_interval for ratio in ratios):
+        return Found(words, "not told", min(n))
+    if any(ratio.low > WIDE_TOLERANCE for ratio in ratios):
+        return Found(words, "no", min(n))
+    return Found(words, "yes" if all(ratio.high <= WIDE_TOLERANCE for ratio in ratios) else "not told", min(n))
+
+
+def _busier(one: str, other: str, direction: str, evidence: Evidence) -> Found:
+    """CPUs of servers are busier in one study than in the other, at the most workers that both have."""
+    first, second = (evidence.means(study, _CPU, direction).set_index("workers") for study in (one, other))
+    common = sorted(set(first.index) & set(second.index))
+    if not common:
+        return _NOTHING
+    rows = first.loc[common[-1]], second.loc[common[-1]]
+    ratio = compare_rows(*rows)
+    if math.isnan(ratio.centre):
+        return _NOTHING
+    names = [str(row["series"]) for row in rows]
+    words = f"{names[0]} over {names[1]}, at {worker_count(common[-1])}: {ratio.centre:.2f}"
+    if not ratio.has_interval:
+        return Found(words, "not told", ratio.n)
+    words += f" (95 % interval {ratio.low:.2f} to {ratio.high:.2f})"
+    return Found(words, "yes" if ratio.low > 1 else "no" if ratio.high < 1 else "not told", ratio.n)
+
+
+_RULES: Mapping[str, Callable[[Evidence], Found]] = {
+    "saturation-replicate-cpu": partial(_cpu_level, "large-replicate", "read", stated=0.25),
+    "saturation-replicate-cpu-even": partial(_cpu_even, "large-replicate"),
+    "saturation-replicate-disks": partial(_is_full, "large-replicate", "read", "disks"),
+    "saturation-disperse-network": partial(_is_full, "large-disperse", "write", "network"),
+    "saturation-disperse-cpu-write": partial(_busier, "large-disperse", "large-replicate", "write"),
+    "saturation-disperse-cpu-read": partial(_busier, "large-replicate", "large-disperse", "read"),
+    "saturation-disperse-disks": partial(_is_full, "large-disperse", "read", "disks"),
+    "saturation-small-no-limit": partial(_is_free, "small-replicate", "", FAMILIES),
+    "saturation-small-network": partial(_is_free, "small-replicate", "", ("network",)),
+    "saturation-small-cpu": partial(_is_free, "small-replicate", "", ("CPU",)),
+    "saturation-small-memory": partial(_is_free, "small-replicate", "", ("memory",)),
+    "saturation-small-disks": partial(_is_full, "small-replicate", "read", "disks"),
+    "files-writes-software": partial(_is_free, "small-replicate", "write", FAMILIES),
+}
+"""How each claim that needs telemetry is answered."""
+
+
+def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
+    """Each statement of the guide on subsystems, and what was measured of it.
+
+    Parameters
+    ----------
+    claims : Claims
+        Of the study.
+    evidence : Evidence
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `COLUMNS`: the guide's figure, its statement in this project's words, what was measured in words,
+        whether that is as the guide says, and the fewest samples behind it.
+    """
+    records = []
+    for claim in claims.claims:
+        rule = _RULES.get(claim.id)
+        if rule is not None:
+            found = rule(evidence)
+            figure = ", ".join(claim.figure)
+            records.append((figure, claim.paraphrase, found.measured, found.answer, found.n, claim.id))
+    return pd.DataFrame.from_records(records, columns=COLUMNS)
+
+
+def statement_sentences(statements: pd.DataFrame, first: int, last: int) -> list[str]:
+    """The statements on some of the guide's figures, a sentence each.
+
+    Parameters
+    ----------
+    statements : pandas.DataFrame
+        From `telemetry_statements`.
+    first, last : int
+        Numbers of the figures.
+    """
+    numbers = {f"F{number}" for number in range(first, last + 1)}
+    return [
+        f"{row['figure']}, the guide: {row['the guide']} Here: {row['measured']}; as the guide says: "
+        f"{row['as the guide says']}."
+        for row in statements.to_dict("records")
+        if set(str(row["figure"]).split(", ")) & numbers
+    ]
+
+
+def study_sentences(evidence: Evidence, slug: str, statements: pd.DataFrame) -> list[str]:
+    """What binds where each curve of a study ends, and beside it what the guide says of its figures.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    slug : str
+        Of the study.
+    statements : pandas.DataFrame
+        From `telemetry_statements`.
+    """
+    chosen = evidence.studies[slug].chosen
+    if chosen.rows.empty:
+        return [f"{chosen.words}: not measured. {chosen.missing}"]
+    first = chosen.study.first
+    return [*verdict_sentences(evidence.verdicts(slug)), *statement_sentences(statements, first, first + 4)]
