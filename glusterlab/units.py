@@ -19,7 +19,7 @@ MIB = 1 << 20
 MEGABYTE = 10**6
 """Bytes in the MB of the figures."""
 
-_SIZE_FACTORS = {
+_SIZE_FACTORS: dict[str, int] = {
     "": 1,
     "B": 1,
     **{f"{p}B": 1000**n for n, p in enumerate(("k", "M", "G", "T", "P"), start=1)},
