@@ -28,8 +28,7 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -40,7 +39,7 @@ from glusterlab.analysis.series import DIRECTIONS
 
 if TYPE_CHECKING:
     from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cell import Cell, Layout, LayoutType
+    from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster
 
 Part = Literal["client links", "server links", "disks"]
@@ -124,7 +123,9 @@ def volume_bounds(
     36x2 600.0
     24x3 400.0
     """
-    layout = _layout(type_, geometry)
+    from glusterlab.analysis.capacity import layout_of
+
+    layout = layout_of(type_, geometry)
     direction = DIRECTIONS.get(operation)
     if direction is None:
         raise ValueError(f"expected an operation among {', '.join(DIRECTIONS)}, found {operation!r}")
@@ -146,14 +147,6 @@ def volume_bounds(
         "server links": used_servers * host.server_link / copies,
         "disks": min(bricks * brick, used_servers * whole) / copies,
     }
-
-
-@lru_cache(maxsize=256)
-def _layout(type_: str, geometry: str) -> Layout:
-    from glusterlab.spec.cell import Layout, parse_geometry
-
-    kind = cast("LayoutType", type_)
-    return Layout(name="volume", type=kind, backing="any", **cast("Any", parse_geometry(kind, geometry)))
 
 
 def pool_limits(
