@@ -49,6 +49,21 @@ LARGE = {
 }
 """MB/s per disk at full size, 4 GB files: where the guide states a number or an advantage, near it."""
 
+NUMBERS = pd.DataFrame(
+    columns=[
+        "quantity",
+        "access",
+        "operation",
+        "type",
+        "geometry",
+        "backing",
+        "nominal_file_size_bytes",
+        "value",
+        "source",
+    ]
+)
+"""Published numbers of no study: the columns alone."""
+
 
 def pools(
     per_disk: Mapping[str, Mapping[str, float]] = LARGE,

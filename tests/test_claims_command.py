@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -17,6 +16,8 @@ from glusterlab import cli, tables
 from glusterlab.analysis.verdicts import VERDICTS
 from glusterlab.commands import study
 from glusterlab.spec.claims import Claims, load_claims
+
+from .answers import strict_json
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = ROOT / "raw" / "published" / "supermicro-2017" / "claims.yaml"
@@ -66,13 +67,7 @@ def call(*arguments: str | Path) -> Result:
 def as_json(*arguments: str | Path) -> dict[str, Any]:
     result = call(*arguments, "--json")
     assert result.exit_code == 0, result.stderr
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
-
-    found = json.loads(result.stdout, parse_constant=refuse)
-    assert isinstance(found, dict)
-    return found
+    return strict_json(result.stdout)
 
 
 def test_help_fits_80_columns_and_tells_the_exit_codes() -> None:

@@ -21,6 +21,7 @@ from glusterlab.errors import UsageError
 from glusterlab.manifest import MANIFEST, Manifest
 from glusterlab.section import open_section
 
+from .answers import strict_json
 from .release_samples import KIB, MIB, newer, older
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -82,13 +83,7 @@ def call(*arguments: str | Path) -> Result:
 def as_json(*arguments: str | Path) -> dict[str, Any]:
     result = call(*arguments, "--json")
     assert result.exit_code in (0, 1), result.stderr
-
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
-
-    found = json.loads(result.stdout, parse_constant=refuse)
-    assert isinstance(found, dict)
-    return found
+    return strict_json(result.stdout)
 
 
 def test_help_fits_80_columns_and_tells_the_exit_codes() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.capacity import disks_per_brick, layout_of, pool_capacity, unknown_capacity
-from glusterlab.analysis.efficiency import GROUP, best_workers, saturation_points, with_full_size
+from glusterlab.analysis.efficiency import GROUP, best_of_curves, with_full_size
 from glusterlab.analysis.limits import volume_bounds
 from glusterlab.analysis.saturation import Limits
 from glusterlab.analysis.series import split_values, summarise
@@ -202,8 +202,7 @@ def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)
-    rising = saturation_points(summary)[[*GROUP, "still_rising"]]
-    best = with_full_size(best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one"))
+    best = with_full_size(best_of_curves(summary)).drop(columns="points")
     servers = known.drop_duplicates("cell_id").set_index("cell_id")["servers"]
     curves = {curve: sorted(counts) for curve, counts in summary.groupby(GROUP, observed=True)["workers"]}
     measured = [curves[curve] for curve in best[GROUP].itertuples(index=False, name=None)]

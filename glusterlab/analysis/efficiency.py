@@ -188,6 +188,23 @@ def with_published_totals(summary: pd.DataFrame, published: pd.DataFrame) -> pd.
     return summary.assign(published=per["published"] * disks.where(disks > 0))
 
 
+def best_of_curves(summary: pd.DataFrame) -> pd.DataFrame:
+    """Each curve over workers at its best count, and whether that may be less than its best.
+
+    Parameters
+    ----------
+    summary : pandas.DataFrame
+        From `glusterlab.analysis.series.summarise`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The rows of `best_workers`, with ``still_rising`` (bool) and ``points`` (int) of `saturation_points`.
+    """
+    rising = saturation_points(summary)[[*GROUP, "still_rising", "points"]]
+    return best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
+
+
 def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
     """Per disk at each series' best worker count, with full-size and published values: what per-disk figures draw.
 
@@ -206,9 +223,7 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
         With ``still_rising`` (bool): the curve over workers still rises at its right end, so the value is a lower bound
         of the layout's best; and ``points`` (int): the worker counts that were measured.
     """
-    summary = summarise(samples[samples["disks"] > 0], quantity)
-    rising = saturation_points(summary)[[*GROUP, "still_rising", "points"]]
-    best = best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
+    best = best_of_curves(summarise(samples[samples["disks"] > 0], quantity))
     return with_published(with_full_size(per_disk(best)), published)
 
 

@@ -12,7 +12,7 @@ from glusterlab.analysis.scaling_table import DRAWN
 from glusterlab.analysis.studies import STUDIES, Chosen, by_unit, choose_studies, measure, study_rows
 from glusterlab.errors import DataError
 
-from ..guide_pools import pools
+from ..guide_pools import NUMBERS, pools
 
 Make = Callable[..., pd.DataFrame]
 COUNTS = (1, 6, 12, 24)
@@ -106,19 +106,6 @@ def test_nothing_stands_for_a_study_of_an_empty_campaign() -> None:
 
 
 TELEMETRY = ["campaign", "cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
-NUMBERS = pd.DataFrame(
-    columns=[
-        "quantity",
-        "access",
-        "operation",
-        "type",
-        "geometry",
-        "backing",
-        "nominal_file_size_bytes",
-        "value",
-        "source",
-    ]
-)
 
 
 def test_throughput_has_its_fit_and_subsystems_their_means(make_telemetry: Make) -> None:

@@ -14,26 +14,13 @@ from glusterlab.outputs import OutputName
 from glusterlab.plots.studies import disk_groups, study_figures
 from glusterlab.plots.style import Provenance
 
-from ..guide_pools import pools
+from ..guide_pools import NUMBERS, pools
 from .test_figures import assert_inside_page, words
 
 Make = Callable[..., pd.DataFrame]
 TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 COUNTS = (1, 6, 12, 24)
 SMALL = {"create": {"replicate": 2.0}, "read": {"replicate": 3.0}}
-NUMBERS = pd.DataFrame(
-    columns=[
-        "quantity",
-        "access",
-        "operation",
-        "type",
-        "geometry",
-        "backing",
-        "nominal_file_size_bytes",
-        "value",
-        "source",
-    ]
-)
 
 
 @pytest.fixture
