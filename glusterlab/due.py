@@ -76,6 +76,8 @@ class Work:
     ----------
     folder : pathlib.Path
         Of this machine, with the campaign's small files.
+    notebooks : list of pathlib.Path
+        What is to be run on it.
     changed : bool
         The state is to be written although no notebook runs.
     running : list of Future
@@ -88,6 +90,7 @@ class Work:
     state: State
     folder: Path
     digests: RawDigests
+    notebooks: Sequence[Path]
     changed: bool
     tasks: list[Task] = field(default_factory=list)
     running: list[Future[None]] = field(default_factory=list)
@@ -100,14 +103,12 @@ class Due:
     Parameters
     ----------
     project : pathlib.Path
-    notebooks : sequence of pathlib.Path
     force : bool
         All are due.
     """
 
-    def __init__(self, project: Path, notebooks: Sequence[Path], force: bool) -> None:
+    def __init__(self, project: Path, force: bool) -> None:
         self.project = project
-        self.notebooks = notebooks
         self.force = force
         self._environment = environment_parts(project)
         self._baselines: dict[Path, Baseline | None] = {}
@@ -124,7 +125,7 @@ class Due:
         """
         campaign, known = work.campaign, work.state.notebooks
         unchanged, failed = [], []
-        for path in self.notebooks:
+        for path in work.notebooks:
             try:
                 source = NotebookSource.read(path)
                 source.refuse_unknown(self.parameters(campaign))

@@ -76,7 +76,7 @@ def reproduce(
     project : pathlib.Path
         The folder that holds ``notebooks/``, ``raw/`` and ``figures/``.
     notebooks : sequence of str, optional
-        Names, such as ``10-large-files`` or ``10``; all by default.
+        Names, such as ``10-large-files`` or ``10``; by default those that a campaign's campaign.yaml names, or all.
     output : pathlib.Path or str, optional
         Folder or URL that gets a folder per campaign; by default the project's ``figures/``.
     jobs : int, optional
@@ -130,7 +130,7 @@ class _Run:
     ) -> None:
         self.project = project
         self.notebooks = notebooks
-        self.due = Due(project, notebooks, force)
+        self.due = Due(project, force)
         self.jobs = jobs
         self.full = False
         self.scheduler: str | None = None
@@ -147,9 +147,8 @@ class _Run:
         """Bring ``figures/<campaign>/`` of each up to date."""
         states = [State.read(campaign.figures / STATE) for campaign in campaigns]
         with ExitStack() as opened:
-            # those that never ran will run: the server imports while raw files are checked
-            new = sum(path.stem not in state.notebooks for state in states for path in self.notebooks)
-            warm = self._warm(opened, new)
+            # a campaign that is new will have its notebooks run: the server imports while raw files are checked
+            warm = self._warm(opened, sum(len(self.notebooks) for state in states if not state.notebooks))
             works = [work for each, state in zip(campaigns, states, strict=True) if (work := self._open(each, state))]
             tasks = [task for work in works for task in work.tasks]
             warm = warm or self._warm(opened, sum(not task.retell for task in tasks))
@@ -175,6 +174,7 @@ class _Run:
         try:
             folder, digest, signatures = self._checked(campaign.raw, state.raw)
             digests = RawDigests(folder, digest)
+            notebooks = self._notebooks_of(folder)
             found = self.due.baseline(campaign)
             below = {} if found is None else check_raw(found.path, state.baseline)[1]
         except GlusterlabError as error:
@@ -182,7 +182,7 @@ class _Run:
             return None
         changed = (signatures, below) != (state.raw, state.baseline)
         state.raw, state.baseline = signatures, below
-        work = Work(campaign, state, folder, digests, changed)
+        work = Work(campaign, state, folder, digests, notebooks, changed)
         unchanged, failed = self.due.plan(work)
         for name in unchanged:
             self.unchanged.append(f"{campaign.name}/{name}")
@@ -190,6 +190,14 @@ class _Run:
         for failure in failed:
             self._fail(failure, 0.0)
         return work
+
+    def _notebooks_of(self, folder: Path) -> list[Path]:
+        """The notebooks of a campaign: those that its campaign.yaml names, where the user named none."""
+        from glusterlab.spec.load import load_campaign
+
+        path = folder / "campaign.yaml"
+        named = load_campaign(path).notebooks if self.full and path.is_file() else None
+        return self.notebooks if named is None else choose_notebooks(named, self.project)
 
     def _finish(self, work: Work) -> None:
         """Remove what no notebook of a campaign makes any more, and write the page."""
@@ -206,7 +214,7 @@ class _Run:
 
     def _tidy(self, work: Work, failed: list[str]) -> None:
         state, figures = work.state, work.campaign.figures
-        removed = self.full and self._remove_abandoned(figures, state, keep_figures=bool(failed))
+        removed = self.full and self._remove_abandoned(work, keep_figures=bool(failed))
         noted = {"failed": failed, "earlier": self.due.earlier(work)}
         index = figures / "index.html"
         stale = not index.is_file() or file_digest(index) != state.index or noted != state.noted
@@ -227,9 +235,10 @@ class _Run:
         opened = OpenCampaign.open(raw)
         return opened.store.path, *check_remote(raw, opened.store.path, opened.versions, known, self.scheduler)
 
-    def _remove_abandoned(self, figures: Path, state: State, *, keep_figures: bool) -> bool:
+    def _remove_abandoned(self, work: Work, *, keep_figures: bool) -> bool:
         """Forget notebooks that are gone, and remove figures that no notebook makes; true when there were any."""
-        gone = state.notebooks.keys() - {path.stem for path in self.notebooks}
+        figures, state = work.campaign.figures, work.state
+        gone = state.notebooks.keys() - {path.stem for path in work.notebooks}
         for name in gone:
             del state.notebooks[name]
             for suffix in (".ipynb", ".html"):

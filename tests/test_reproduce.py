@@ -39,6 +39,16 @@ folder = Path(figures)
 (folder / "fig{number}-tiny.csv").write_text("workers,value\\n1," + value)
 """
 
+CAMPAIGN = """\
+schema_version: 1
+name: demo
+study: supermicro-2017
+seed: 1
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
+workloads: [{tool: iozone, operations: write, file_size: 1 MiB, model: large-file}]
+workers: 2
+"""
+
 
 def cell(source: str, *tags: str, kind: str = "code") -> dict[str, Any]:
     """One cell of a notebook file."""
@@ -477,8 +487,25 @@ class TestWhatRuns:
         assert project.run(project.raw).ran == ("demo/20-second",)
 
     def test_a_campaign_that_only_speaks_of_a_baseline_is_one(self, project: Project) -> None:
-        (project.raw / "campaign.yaml").write_text("name: demo\ndescription: |\n  not origin: baseline\n")
+        (project.raw / "campaign.yaml").write_text(CAMPAIGN + "description: |\n  not origin: baseline\n")
         assert len(project.run().ran) == 2
+
+    def test_a_campaign_has_the_notebooks_that_it_names(self, project: Project) -> None:
+        def name(*notebooks: str) -> None:
+            text = CAMPAIGN + f"notebooks: {json.dumps(notebooks)}\n"
+            (project.raw / "campaign.yaml").write_text(text)
+
+        project.run()
+        name("20-second")
+        assert project.run().unchanged == BOTH[1:]
+        # as if the other notebook were gone
+        assert not (project.figures / "fig10-tiny.svg").exists()
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+        # whom the user asks for runs
+        assert project.run(notebooks=["10"]).ran == BOTH[:1]
+        name("20-second", "30-third")
+        (failure,) = project.run().failed
+        assert failure.error == "no notebook 30-third: there are 10-first, 20-second"
 
     def test_published_is_no_campaign(self, project: Project) -> None:
         published = project.root / "raw" / "published"

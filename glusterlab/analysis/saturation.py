@@ -51,9 +51,11 @@ _SUMS = {
     ("disk", "write_bytes_per_s"): "disk_bytes_per_s",
     ("disk", "transfers_per_s"): "disk_operations_per_s",
 }
-_NOT_BUSY = ("idle_fraction", "iowait_fraction", "steal_fraction")
-_MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
-USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*_NOT_BUSY, "await_s"})
+CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")
+"""Shares of a CPU's time that are not busy."""
+MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
+"""What shows where the measured part of a sample lies."""
+USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*CPU_METRICS, "await_s"})
 """Metrics of the telemetry table that `METRICS` are made from."""
 
 _HOST = ["cell_id", "sample", "role", "host"]
@@ -124,7 +126,7 @@ def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     pandas.DataFrame
         ``cell_id``, ``sample``, ``part_start_s``, ``part_end_s`` (epoch seconds); a row per sample.
     """
-    moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_MOVED)]
+    moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(MOVED)]
     traffic = {
         key: rows.groupby("time_s")["value"].sum() for key, rows in moved.groupby(["cell_id", "sample"], observed=True)
     }
@@ -194,7 +196,7 @@ def _with_quantity(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _busy(rows: pd.DataFrame) -> pd.DataFrame:
-    cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(_NOT_BUSY) & (rows["device"] == "all")]
+    cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(CPU_METRICS) & (rows["device"] == "all")]
     busy = 1 - cpu.groupby(_RECORD)["value"].sum()
     return busy.rename("value").reset_index().assign(quantity="cpu_busy_fraction")
 

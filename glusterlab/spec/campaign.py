@@ -241,6 +241,10 @@ class Campaign(SpecModel):
     deadline: Duration = Field(default=1200.0, description="of one workload command")
     exclude: tuple[Exclusion, ...] = ()
     baseline: BaselineSpec | None = Field(default=None, description="only where origin is baseline")
+    notebooks: Annotated[tuple[Name, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="those that `glusterlab reproduce` runs on it, such as 80-releases; by default all of them",
+    )
 
     @property
     def most_repeats(self) -> int:
@@ -250,8 +254,8 @@ class Campaign(SpecModel):
     @model_serializer(mode="wrap")
     def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         found: dict[str, Any] = dump(self)
-        # a campaign without warm-up is written as it was before there was one
-        return found if self.warmup else {key: value for key, value in found.items() if key != "warmup"}
+        # a campaign that does not use these is written as it was before there were any
+        return {key: value for key, value in found.items() if key not in ("warmup", "notebooks") or value}
 
     @field_validator("layouts")
     @classmethod

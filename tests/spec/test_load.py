@@ -269,8 +269,17 @@ def test_bounds_of_repeats_read_back_as_they_were_written(write: Write, text: st
     assert load_campaign(write("again.yaml", again)) == campaign
 
 
+def test_notebooks_of_a_campaign_read_back_as_they_were_written(write: Write) -> None:
+    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {"repeats: 3": "repeats: 3\nnotebooks: [80-releases]"}))
+    assert campaign.notebooks == ("80-releases",)
+    assert load_campaign(write("again.yaml", dump_yaml(campaign))) == campaign
+    with pytest.raises(SpecError, match="notebooks: expected at least 1"):
+        load_campaign(write("campaign.yaml", CAMPAIGN, {"repeats: 3": "repeats: 3\nnotebooks: []"}))
+
+
 def test_a_campaign_without_bounds_is_written_as_ever(campaign: Campaign) -> None:
     text = dump_yaml(campaign)
     assert "\nrepeats: 3\n" in text
     assert "warmup" not in text
+    assert "notebooks" not in text
     assert (campaign.most_repeats, campaign.warmup) == (3, 0)

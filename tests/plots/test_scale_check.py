@@ -1,0 +1,70 @@
+"""The figures of a scale: every cell and number is there, and nothing leaves the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+from matplotlib.collections import PathCollection
+
+from glusterlab.analysis.scale_check import machine_cpu, scale_pairs
+from glusterlab.plots.scale_check import machine_cpu_figure, scale_pairs_figure
+from glusterlab.plots.style import Provenance, house_style
+
+from ..conftest import build_samples
+from .test_figures import assert_inside_page, words
+
+Make = Callable[..., pd.DataFrame]
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+LAYOUTS = ("replicate", "disperse")
+
+
+@pytest.fixture
+def samples() -> pd.DataFrame:
+    parts = []
+    for scale in (200, 400):
+        for layout in LAYOUTS:
+            shares = (0.2, 0.21, 0.19) if (scale, layout) == (200, "disperse") else (1.0, 1.02, 0.98)
+            values = {(layout, "write", 48): [4e9 / scale * share for share in shares]}
+            parts.append(build_samples(values, scale=scale, cell_id=f"{layout}-{scale}"))
+    return pd.concat(parts, ignore_index=True)
+
+
+def test_pairs_have_a_row_each_with_ratio_and_cpu(samples: pd.DataFrame, make_telemetry: Make) -> None:
+    pairs = scale_pairs(samples, machine_cpu(make_telemetry(samples), samples))
+    with house_style():
+        figure = scale_pairs_figure(pairs, TESTBED, title="Two scales")
+        assert_inside_page(figure)
+    text = words(figure)
+    assert "write 4 GiB, disperse 12x(4+2), JBOD, 48 workers\n1:400 / 1:200, n = 3" in text
+    assert "Dashed: 70 %" in text
+    assert "scale model 1:200 and 1:400 on one machine" in text
+    left, right = figure.axes[:2]
+    # five times as much lies beyond the axis: an arrow at its end
+    arrows = [line for line in left.lines if line.get_marker() == ">"]
+    assert [line.get_xdata()[0] for line in arrows] == [pytest.approx(left.get_xlim()[1])]
+    shown = [list(line.get_xdata()) for line in right.lines if line.get_marker() == "o"]
+    assert shown == [pytest.approx([0.6, 0.6])] * 2
+
+
+def test_pairs_without_telemetry_are_drawn(samples: pd.DataFrame) -> None:
+    nothing = pd.DataFrame({"cell_id": pd.Series(dtype=str), "mean": pd.Series(dtype=float)})
+    with house_style():
+        pairs = scale_pairs(samples, nothing)
+        assert_inside_page(scale_pairs_figure(pairs, TESTBED, title="Two scales", threshold=0.5))
+
+
+def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> None:
+    busy = machine_cpu(make_telemetry(samples), samples)
+    with house_style():
+        figure = machine_cpu_figure(busy, TESTBED, title="How busy", threshold=0.5)
+        assert_inside_page(figure)
+    marks = [
+        dot for each in figure.axes[0].collections if isinstance(each, PathCollection) for dot in each.get_offsets()
+    ]
+    assert len(marks) == len(busy) == 4
+    assert {round(float(x), 3) for x, _ in marks} == {0.6}
+    text = words(figure)
+    assert "write 4 GiB\nat 1:200" in text
+    assert "Dashed: 50 %" in text
