@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,8 +14,10 @@ import pytest
 
 from glusterlab.baseline import find_baseline, read_results
 from glusterlab.baseline.wording import stated
-from glusterlab.hosts.testbed import preflight, state, tree
+from glusterlab.hosts.testbed import state
 from glusterlab.spec import load_cluster
+
+from .suite import glusterlab, require_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -24,14 +25,6 @@ NAME = "check"
 SUBNET = "10.213.1.0/24"
 SLACK = 1.4
 """The kernel's first slice of a limit is free, and a link's queue is filled at once: short measurements gain by it."""
-
-
-def glusterlab(*arguments: str | Path, cwd: Path, code: int = 0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glusterlab.cli", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
-    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Path]:
     """A cluster.yaml of two servers and two clients, with one scale model."""
-    missing = "; ".join(preflight.problems())
-    if missing and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1":
-        pytest.fail(f"this machine must run the test, and cannot: {missing}")
-    if missing or not (tree.tree_path("bookworm").is_dir() or preflight.problems() == []):
-        pytest.skip(f"needs a testbed: {missing}")
+    require_testbed()
     glusterlab("testbed", "down", "--name", NAME, cwd=folder)
     try:
         glusterlab(

@@ -15,14 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.hosts.testbed import network, preflight, state, throttle, tree
+from glusterlab.hosts.testbed import network, state, throttle
+
+from .suite import RELEASE, glusterlab, require_testbed
 
 pytestmark = pytest.mark.testbed
 
 PROJECT = Path(__file__).parents[2]
 NAME = "e2e"
 SUBNET = "10.211.0.0/24"
-RELEASE = "bookworm"
 CAMPAIGN = """\
 schema_version: 1
 name: small
@@ -44,34 +45,10 @@ workloads:
 """
 
 
-def _missing() -> str | None:
-    found = preflight.problems()
-    if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
-        found = ["debootstrap is not installed"]
-    return "; ".join(found) or None
-
-
-def glusterlab(
-    *arguments: str | Path, cwd: Path, code: int = 0, deadline_s: float = 600
-) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a user does, and require an exit code and the absence of a traceback."""
-    command = [sys.executable, "-m", "glusterlab.cli", *map(str, arguments)]
-    done = subprocess.run(
-        command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline_s
-    )
-    assert done.returncode == code, f"{arguments}: {done.returncode}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
-    assert "Traceback" not in done.stderr
-    return done
-
-
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of its own, so that nothing of the real one is touched."""
-    missing = _missing()
-    if missing and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1":
-        pytest.fail(f"this machine must run the end-to-end test, and cannot: {missing}")
-    if missing:
-        pytest.skip(f"the end-to-end test needs a testbed: {missing}")
+    require_testbed()
     folder = tmp_path_factory.mktemp("project")
     shutil.copytree(PROJECT / "notebooks", folder / "notebooks")
     shutil.copytree(PROJECT / "raw/published", folder / "raw/published")

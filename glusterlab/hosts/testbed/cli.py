@@ -55,6 +55,14 @@ def up(
             "scaled, too. May be given again.",
         ),
     ] = None,
+    slow_disk: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERVER:DISK=TIMES",
+            help="A disk that is so many times slower than its like, such as server04:d07=6, to see what a bad one "
+            "does. May be given again.",
+        ),
+    ] = None,
     release: Annotated[
         str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
     ] = "bookworm",
@@ -76,7 +84,7 @@ def up(
 
     from . import TestbedOptions, instructions
     from . import up as start
-    from .options import parse_model
+    from .options import parse_model, parse_slow_disk
 
     try:
         disk_size_bytes = parse_size(disk_size)
@@ -92,6 +100,7 @@ def up(
         small_file_scale=small_file_scale,
         medium_file_scale=medium_file_scale,
         more_models=tuple(parse_model(text) for text in model or ()),
+        slow_disks=tuple(parse_slow_disk(text) for text in slow_disk or ()),
         release=release,
         subnet=subnet,
         disk_size_bytes=disk_size_bytes,

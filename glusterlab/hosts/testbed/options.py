@@ -103,6 +103,25 @@ def parse_model(text: str) -> tuple[str, float, bool]:
     return match[1], float(match[2]), match[3] is not None
 
 
+def parse_slow_disk(text: str) -> tuple[str, str, float]:
+    """A disk that is slower than its like, as ``--slow-disk`` states it: its server, its name and how many times.
+
+    Raises
+    ------
+    UsageError
+        When the text states none.
+
+    Examples
+    --------
+    >>> parse_slow_disk("server04:d07=6")
+    ('server04', 'd07', 6.0)
+    """
+    match = re.fullmatch(r"([a-z0-9-]+):([a-z0-9]+)=([0-9]+(?:\.[0-9]+)?)", text)
+    if match is None:
+        raise UsageError(f"--slow-disk {text}: expected SERVER:DISK=TIMES, such as server04:d07=6")
+    return match[1], match[2], float(match[3])
+
+
 @dataclass(frozen=True)
 class TestbedOptions:
     """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
@@ -124,6 +143,7 @@ class TestbedOptions:
     small_file_scale: float = 20.0
     medium_file_scale: float = 120.0
     more_models: tuple[tuple[str, float, bool], ...] = ()
+    slow_disks: tuple[tuple[str, str, float], ...] = ()
     release: str = "bookworm"
     subnet: str = "10.77.0.0/24"
     disk_size_bytes: int = 4 << 30
@@ -146,6 +166,7 @@ class TestbedOptions:
                 raise UsageError(f"{what} {scale:g}: expected 1 (full speed) to 10000")
         if self.release not in RELEASES:
             raise UsageError(f"--release {self.release}: expected one of {', '.join(RELEASES)}")
+        self._check_slow_disks()
         if self.disk_size_bytes < 512 << 20:
             raise UsageError("--disk-size: XFS with GlusterFS needs at least 512 MiB")
         try:
@@ -173,6 +194,23 @@ class TestbedOptions:
         if len({name for name, *_ in self.more_models}) < len(self.more_models):
             raise UsageError("--model: expected each name once")
         return scales
+
+    def _check_slow_disks(self) -> None:
+        # a state file has lists where the options have tuples
+        object.__setattr__(self, "slow_disks", tuple((host, disk, times) for host, disk, times in self.slow_disks))
+        disks = [f"d{n:02d}" for n in range(1, self.disks + 1)] + [f"a{n:02d}" for n in range(1, self.arrays + 1)]
+        for host, disk, times in self.slow_disks:
+            if host not in self.server_names or disk not in disks:
+                raise UsageError(
+                    f"--slow-disk {host}:{disk}: expected one of {self.server_names[0]} to {self.server_names[-1]} and "
+                    f"of its {disks[0]} to {disks[-1]}"
+                )
+            if not 1 <= times <= 1000:
+                raise UsageError(f"--slow-disk {host}:{disk}={times:g}: expected 1 to 1000 times slower than its like")
+
+    def slowness(self, host: str, disk: str) -> float:
+        """How many times slower a disk is than its like; 1 of most."""
+        return {(server, name): times for server, name, times in self.slow_disks}.get((host, disk), 1.0)
 
     @property
     def models(self) -> dict[str, Model]:

@@ -72,7 +72,8 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     -------
     dict
         What is in effect now, for the sample's record: the model, its limits per device kind (bytes and
-        operations per second) and per link (bytes per second), and how they are enforced.
+        operations per second) and per link (bytes per second), of disks that are slower than their like, and how they
+        are enforced.
 
     Raises
     ------
@@ -89,8 +90,14 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     hardware = state.options.hardware
     kinds = {"disk": hardware.disk, "array": hardware.array}
     by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in kinds.items()}
+    slow: dict[str, dict[str, int]] = {}
     for disk in state.disks:
-        _limit_disk(state.options.name, disk, by_kind[disk.kind])
+        limits = by_kind[disk.kind]
+        times = state.options.slowness(disk.host, Path(disk.mount_point).name)
+        if times > 1 and limits:
+            limits = {name: max(1, round(limit / times)) for name, limit in limits.items()}
+            slow[f"{disk.host}:{disk.mount_point}"] = limits
+        _limit_disk(state.options.name, disk, limits)
     links = _link_rates(hardware, chosen)
     _limit_links(state, links)
     return {
@@ -98,6 +105,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         "scale": None if chosen is None else chosen.scale,
         "disk": by_kind["disk"],
         "array": by_kind["array"],
+        **({"slow_disks": slow} if slow else {}),
         "server_link_bytes_per_s": links["server"],
         "client_link_bytes_per_s": links["client"],
         "enforced_by": ["cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle", "tc tbf"],

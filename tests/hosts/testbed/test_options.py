@@ -14,7 +14,15 @@ from glusterlab.cli import app
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.hosts.testbed import disks, network, preflight, state, throttle, tree
 from glusterlab.hosts.testbed.lifecycle import HostStatus
-from glusterlab.hosts.testbed.options import ARRAY_DISKS, Device, HardwareModel, Model, TestbedOptions, parse_model
+from glusterlab.hosts.testbed.options import (
+    ARRAY_DISKS,
+    Device,
+    HardwareModel,
+    Model,
+    TestbedOptions,
+    parse_model,
+    parse_slow_disk,
+)
 from glusterlab.spec import load_cluster
 
 
@@ -33,6 +41,9 @@ from glusterlab.spec import load_cluster
         ({"more_models": (("x y", 400.0, False),)}, "a name of its own"),
         ({"more_models": (("slow", 4e9, False),)}, "--model slow="),
         ({"more_models": (("slow", 4.0, False), ("slow", 5.0, True))}, "each name once"),
+        ({"slow_disks": (("server07", "d01", 6.0),)}, "--slow-disk server07:d01"),
+        ({"slow_disks": (("server01", "d13", 6.0),)}, "d01 to a01"),
+        ({"slow_disks": (("server01", "d01", 0.5),)}, "--slow-disk server01:d01=0.5"),
         ({"release": "sarge"}, "sarge"),
         ({"subnet": "8.8.8.0/24"}, "8.8.8.0/24"),
         ({"subnet": "10.0.0.0/30"}, "10.0.0.0/30"),
@@ -113,6 +124,29 @@ def test_further_models_are_offered_and_kept(tmp_path: Path) -> None:
     found = state.cluster_specification(made)["scale_models"]
     assert found["small-fast"] == {"scale": 10.0, "operations": True}
     assert found["slow"] == {"scale": 400.0, "operations": False}
+
+
+@pytest.mark.parametrize("text", ["", "server01", "server01:d01", "server01=6", "server01:d01=", "server01:d01=x"])
+def test_a_slow_disk_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected SERVER:DISK=TIMES"):
+        parse_slow_disk(text)
+
+
+def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _state(tmp_path, servers=2, disks=2, arrays=1, slow_disks=(("server02", "d01", 4.0),))
+    made.save()
+    assert state.State.load(tmp_path) == made
+    limits: dict[str, dict[str, int]] = {}
+    monkeypatch.setattr(throttle, "_limit_disk", lambda _, disk, given: limits.update({disk.device: given}))
+    monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
+    in_effect = throttle.apply(tmp_path, "small-file")
+    whole, slow = in_effect["disk"], in_effect["slow_disks"]
+    assert slow == {"server02:/bricks/jbod/d01": {name: round(whole[name] / 4) for name in whole}}
+    assert whole["riops"] == 8
+    assert [given == whole for given in limits.values()] == [True, True, False, False, True, False]
+    assert limits[made.disks[3].device] == slow["server02:/bricks/jbod/d01"]
+    # without a scale model nothing is limited, nor slower
+    assert "slow_disks" not in throttle.apply(tmp_path, None)
 
 
 def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:

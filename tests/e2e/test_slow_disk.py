@@ -1,0 +1,83 @@
+"""One slow disk among seventy-two, on a real pool: it is found, by its name, and no other is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from glusterlab import tables
+from glusterlab.analysis.series import valid_samples
+from glusterlab.analysis.skew import slow_disks
+from glusterlab.hosts.testbed import state
+
+from .suite import RELEASE, glusterlab, require_testbed
+
+pytestmark = pytest.mark.testbed
+
+NAME = "slow-disk"
+SUBNET = "10.214.0.0/24"
+HOST, DISK = "server04", "d07"
+# several files on each of the twelve subvolumes, so that none of them is left out in both rounds
+CAMPAIGN = """\
+schema_version: 1
+name: slow
+study: supermicro-2017
+seed: 72
+repeats: 2
+layouts: [{name: disperse-12x6-jbod, type: disperse, geometry: 12x(4+2), backing: jbod}]
+workers: [48]
+deadline: 5 min
+workloads:
+  - tool: iozone
+    operations: [write]
+    file_size: 10 MiB
+    stands_for: 4 GiB
+    length: 0.5
+    record_size: 256 KiB
+    model: large-file
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("slow")
+    (path / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pool(folder: Path) -> Iterator[Path]:
+    """cluster.yaml of the guide's standard pool, with one disk at a sixth of what its like can do."""
+    require_testbed()
+    glusterlab("testbed", "down", "--name", NAME, cwd=folder)
+    try:
+        glusterlab(
+            *("testbed", "up", "--name", NAME, "--slow-disk", f"{HOST}:{DISK}=6", "--arrays", "0"),
+            *("--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
+            cwd=folder,
+            deadline_s=1800,
+        )
+        yield state.state_folder(NAME) / "cluster.yaml"
+    finally:
+        glusterlab("testbed", "down", "--name", NAME, cwd=folder)
+
+
+def test_one_slow_disk_of_seventy_two_is_named(pool: Path, folder: Path) -> None:
+    glusterlab("run", "campaign.yaml", "--cluster", pool, cwd=folder)
+    slow = next(disk for disk in state.State.load(pool.parent).disks_of(HOST) if disk.mount_point.endswith(DISK))
+
+    # the sample says what it was measured under
+    (throttled, _) = sorted((folder / "raw/slow").glob("cells/*/sample-*/workload/throttle.json"))
+    limits = json.loads(throttled.read_text())
+    sixth = {name: round(limit / 6) for name, limit in limits["disk"].items()}
+    assert limits["slow_disks"] == {f"{HOST}:{slow.mount_point}": sixth}
+
+    glusterlab("tables", folder / "raw/slow", cwd=folder)
+    found = tables.load(folder / "raw/slow")
+    samples = valid_samples(found.samples)
+    assert len(samples) == 2
+    named = slow_disks(found.telemetry, samples)
+    assert [(row.host, row.device) for row in named.itertuples()] == [(HOST, Path(slow.device).name)]
