@@ -26,10 +26,12 @@ from typing import Any
 import pytest
 
 from glusterlab import tables
+from glusterlab.chosen import choose_notebooks
 from glusterlab.fingerprint import NotebookSource
 from glusterlab.origin import is_baseline
 from glusterlab.outputs import OutputName, output_files
 from glusterlab.reads import known_tools, parse_reads, refuse_unknown
+from glusterlab.spec.load import load_campaign
 from glusterlab.tablefolder import CHECKED
 
 PROJECT = Path(__file__).parents[1]
@@ -97,10 +99,12 @@ def run_notebook(notebook: Path, raw: Path, figures: Path) -> None:
 
 
 def regenerate(raw: Path, figures: Path) -> dict[str, str]:
-    """Run every notebook on a campaign and return the CSV files by name."""
+    """Run a campaign's notebooks on it and return the CSV files by name."""
     assert tables.write(raw, figures / "tables") is not None
+    named = load_campaign(raw / "campaign.yaml").notebooks
+    notebooks = NOTEBOOKS if named is None else choose_notebooks(named, PROJECT)
     with ThreadPoolExecutor(2) as pool:
-        for future in [pool.submit(run_notebook, notebook, raw, figures) for notebook in NOTEBOOKS]:
+        for future in [pool.submit(run_notebook, notebook, raw, figures) for notebook in notebooks]:
             future.result()
     return numbers_in(figures)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,9 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from glusterlab.hosts.testbed import preflight, state
+from glusterlab.hosts.testbed import state
+
+from .suite import require_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -73,11 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def devices(folder: Path) -> Iterator[list[str]]:
     """Three blank loop devices and one with a file system on it; they go after the testbed."""
-    missing = "; ".join(preflight.problems())
-    if missing and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1":
-        pytest.fail(f"this machine must run the test, and cannot: {missing}")
-    if missing:
-        pytest.skip(f"needs a testbed: {missing}")
+    require_testbed()
     made = []
     try:
         for number in range(4):
