@@ -12,7 +12,7 @@ from glusterlab.manifest import CHANGING
 from glusterlab.raw import RawStore
 from glusterlab.storage import Remote, mirror, place
 
-_SMALL = ("/cell.json", "/sample.json")
+_SMALL = ("/cell.json", "/sample.json", "/throttle.json")
 
 
 @dataclass(frozen=True)

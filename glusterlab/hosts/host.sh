@@ -416,6 +416,7 @@ gl_facts() {
     gl_version iozone iozone -v
     gl_version iperf3 iperf3 --version
     gl_version python3 python3 --version
+    gl_version xfsprogs mkfs.xfs -V
     gl_version sysstat sar -V
     gl_version ssh ssh -V
     gl_version xz xz --version
