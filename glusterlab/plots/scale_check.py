@@ -17,9 +17,9 @@ from glusterlab.analysis.reading import percent
 from glusterlab.analysis.scale_check import BUSY
 from glusterlab.plots.scorecard import ratio_ticks
 from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure, row_style
-from glusterlab.units import format_size, short_number
+from glusterlab.units import format_size
 
-ROW_IN = 0.2
+ROW_IN = 0.29
 LEAST, MOST = 0.25, 4.0
 """Ends of the axis of ratios at the widest; what lies beyond has an arrow."""
 AGREE, DIFFER = "#2a7f62", "#8f1d3f"
@@ -46,7 +46,7 @@ def _draw_ratios(axes: Axes, table: pd.DataFrame) -> None:
     axes.set_xlim(least, most)
     axes.xaxis.set_major_locator(FixedLocator(ratio_ticks(least, most)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("slower model / faster model,\nboth times their scale (logarithmic)")
 
 
