@@ -44,7 +44,7 @@ def _draw_ratios(axes: Axes, table: pd.DataFrame) -> None:
         axes.plot([min(max(row["ratio"], least), most)], [place], shape, color=colour, clip_on=inside, zorder=4)
     axes.set_xscale("log")
     axes.set_xlim(least, most)
-    axes.xaxis.set_major_locator(FixedLocator(ratio_ticks(least, most)))
+    axes.xaxis.set_major_locator(FixedLocator(ratio_ticks(least, most, room=0.1)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axes.set_xlabel("slower model / faster model,\nboth times their scale (logarithmic)")

@@ -119,8 +119,8 @@ def _limits(table: pd.DataFrame) -> tuple[float, float]:
     return max(LEAST, min(0.7, float(ends.min()) / 1.1)), min(MOST, max(1.6, float(ends.max()) * 1.1))
 
 
-def ratio_ticks(least: float, most: float) -> list[float]:
-    """Round ratios on a logarithmic axis, as many as have room.
+def ratio_ticks(least: float, most: float, room: float = _TICK_ROOM) -> list[float]:
+    """Round ratios on a logarithmic axis, as many as have room; ``room`` is what a label takes, a share of the axis.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def ratio_ticks(least: float, most: float) -> list[float]:
     width = math.log(most / least)
     found: list[float] = []
     for tick in _TICKS:
-        near = any(abs(math.log(tick / other)) < _TICK_ROOM * width for other in found)
+        near = any(abs(math.log(tick / other)) < room * width for other in found)
         if least <= tick <= most and not near:
             found.append(tick)
     return sorted(found)

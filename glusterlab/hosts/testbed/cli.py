@@ -46,7 +46,7 @@ def up(
     ] = 20.0,
     medium_file_scale: Annotated[
         float, typer.Option(help="The same for files of a few MB, which keep their size; operations/s are not limited.")
-    ] = 120.0,
+    ] = 240.0,
     model: Annotated[
         list[str] | None,
         typer.Option(

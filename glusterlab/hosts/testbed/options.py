@@ -141,7 +141,7 @@ class TestbedOptions:
     arrays: int = 1
     scale: float = 200.0
     small_file_scale: float = 20.0
-    medium_file_scale: float = 120.0
+    medium_file_scale: float = 240.0
     more_models: tuple[tuple[str, float, bool], ...] = ()
     slow_disks: tuple[tuple[str, str, float], ...] = ()
     release: str = "bookworm"

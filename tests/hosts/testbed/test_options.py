@@ -162,7 +162,7 @@ def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
     assert found["backings"]["jbod"]["bricks"] == found["backings"]["jbod-dense"]["bricks"][:12]
     assert {name: model["disks"] for name, model in found["server_models"].items()} == {"standard": 12, "dense": 24}
     assert found["mount_options"] == ["attribute-timeout=34", "entry-timeout=34"]
-    assert found["scale_models"]["medium-file"] == {"scale": 120.0, "operations": False}
+    assert found["scale_models"]["medium-file"] == {"scale": 240.0, "operations": False}
 
 
 def test_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
