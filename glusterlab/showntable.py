@@ -170,10 +170,12 @@ def to_csv(frame: pd.DataFrame) -> str:
     return str(frame.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
 
 
+_S = ".shown-table" * 3
 _STYLE = (
-    "<style>.shown-table{max-width:60rem}.shown-table th,.shown-table td{text-align:left;vertical-align:top}"
-    ".shown-table .n{text-align:right;white-space:nowrap}</style>"
+    f"<style>.shown-table{{max-width:75rem}}{_S} table{{table-layout:auto;margin-left:0}}"
+    f"{_S} :is(th,td){{text-align:left;vertical-align:top}}{_S} .n{{text-align:right;white-space:nowrap}}</style>"
 )
+"""The class three times, because JupyterLab has rules of two classes: all text to the right, all columns as wide."""
 
 
 class SavedTable:
