@@ -340,6 +340,7 @@ def open_section(
     formats: str = "svg,png,csv",
     study: str = "supermicro-2017",
     reads: str = "*",
+    loaded: Tables | None = None,
 ) -> Section:
     """Load what a notebook needs.
 
@@ -357,6 +358,8 @@ def open_section(
     reads : str
         Tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none. The digest in footers is that
         of their raw files.
+    loaded : Tables, optional
+        The campaign's tables, where they are at hand already.
 
     Raises
     ------
@@ -385,7 +388,8 @@ def open_section(
         base = _base(campaign)
         source = raw = base / campaign
     folder = base / (figures or Path("figures", raw.name))
-    loaded = tables.load(source, folder / "tables")
+    if loaded is None:
+        loaded = tables.load(source, folder / "tables")
     if tools is not None:
         loaded = loaded.of(tools)
     asked = load_campaign(raw / "campaign.yaml")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from typer.testing import CliRunner, Result
 from glusterlab import cli, tables
 from glusterlab.analysis.verdicts import VERDICTS
 from glusterlab.commands import study
+from glusterlab.manifest import MANIFEST
+from glusterlab.schemas import SCHEMAS, as_schema
 from glusterlab.spec.claims import Claims, load_claims
 
 from .answers import strict_json
@@ -33,6 +36,16 @@ workers: 2
 """
 
 
+@dataclass
+class Loaded:
+    """Tables of a campaign without telemetry."""
+
+    samples: pd.DataFrame
+
+    def telemetry_of(self, **_: object) -> pd.DataFrame:
+        return as_schema(pd.DataFrame(columns=list(SCHEMAS["telemetry"])), "telemetry")
+
+
 @pytest.fixture
 def raw(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A campaign beside published numbers, whose tables are synthetic."""
@@ -40,16 +53,13 @@ def raw(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyP
     folder.mkdir(parents=True)
     (folder / "campaign.yaml").write_text(CAMPAIGN)
     (folder / "environment.json").write_text('{"schema_version": 1, "hosts": {}}')
-    published = tmp_path / "raw" / "published" / "supermicro-2017"
-    published.mkdir(parents=True)
-    (published / "claims.yaml").write_bytes(CLAIMS.read_bytes())
+    (folder / "cluster.yaml").write_bytes((ROOT / "raw" / "first-light" / "cluster.yaml").read_bytes())
+    (folder / MANIFEST).write_text("")
+    shutil.copytree(CLAIMS.parent, tmp_path / "raw" / "published" / "supermicro-2017")
     (tmp_path / "notebooks").mkdir()
 
-    class Loaded:
-        samples = large_samples
-
     monkeypatch.setattr(tables, "write", lambda *_, **__: None)
-    monkeypatch.setattr(tables, "load", lambda *_, **__: Loaded())
+    monkeypatch.setattr(tables, "load", lambda *_, **__: Loaded(large_samples))
     monkeypatch.delenv(cli.DEBUG, raising=False)
     monkeypatch.chdir(tmp_path)
     return folder
@@ -206,14 +216,13 @@ def two(raw: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch)
     """Two campaigns with cells of the same names: one with the replicated, one with the dispersed volume."""
     shutil.copytree(raw, raw.parent / "day")
 
-    class Loaded:
-        def __init__(self, path: Path) -> None:
-            kind = "replicate" if path.name == "day" else "disperse"
-            rows = large_samples[large_samples["type"] == kind]
-            cell = rows["operation"] + rows["workers"].astype(str)
-            self.samples = rows.assign(campaign=path.name, cell_id=cell).reset_index(drop=True)
+    def load(path: Path, **_: object) -> Loaded:
+        kind = "replicate" if path.name == "day" else "disperse"
+        rows = large_samples[large_samples["type"] == kind]
+        cell = rows["operation"] + rows["workers"].astype(str)
+        return Loaded(rows.assign(campaign=path.name, cell_id=cell).reset_index(drop=True))
 
-    monkeypatch.setattr(tables, "load", lambda path, **_: Loaded(path))
+    monkeypatch.setattr(tables, "load", load)
 
 
 @pytest.mark.usefixtures("two")

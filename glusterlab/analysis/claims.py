@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -69,10 +69,28 @@ class Judgement:
     level: float = LEVEL
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A verdict that the samples table cannot give, from elsewhere: `glusterlab.analysis.claims_telemetry` has some.
+
+    Attributes
+    ----------
+    verdict, why, reason
+        As in `Judgement`.
+    n : int
+        Samples behind it.
+    """
+
+    verdict: Verdict
+    why: str
+    n: int
+    reason: str = ""
+
+
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")
 
 
-def judge(claims: Claims, samples: pd.DataFrame) -> list[Judgement]:
+def judge(claims: Claims, samples: pd.DataFrame, told: Mapping[str, Told] | None = None) -> list[Judgement]:
     """The verdict of each claim on a campaign.
 
     Parameters
@@ -80,6 +98,8 @@ def judge(claims: Claims, samples: pd.DataFrame) -> list[Judgement]:
     claims : Claims
     samples : pandas.DataFrame
         The samples table, of every status.
+    told : mapping of str to Told, optional
+        Verdicts on claims that telemetry tells, by their id.
 
     Returns
     -------
@@ -89,7 +109,11 @@ def judge(claims: Claims, samples: pd.DataFrame) -> list[Judgement]:
     campaign = Campaign(samples, claims.layouts)
     met = conditions_met(samples)
     scaled = bool((samples["scale"].astype(float) != 1).any())
-    return [_judge(claim, campaign, met, scaled) for claim in claims.claims]
+    known = told or {}
+    return [
+        _judge_told(claim, known[claim.id], scaled) if claim.id in known else _judge(claim, campaign, met, scaled)
+        for claim in claims.claims
+    ]
 
 
 def conditions_met(samples: pd.DataFrame) -> frozenset[str]:
@@ -106,6 +130,11 @@ def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
     if claim.kind == "equality":
         return "ratio"
     return claim.kind
+
+
+def _judge_told(claim: Claim, told: Told, scaled: bool) -> Judgement:
+    measured = Estimate(math.nan, math.nan, math.nan, told.n, "")
+    return Judgement(claim, told.verdict, told.why, _class_of(claim, scaled), measured, reason=told.reason)
 
 
 def _judge(claim: Claim, campaign: Campaign, met: frozenset[str], scaled: bool) -> Judgement:

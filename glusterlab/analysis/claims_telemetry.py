@@ -1,6 +1,6 @@
 """What a campaign's telemetry says of the guide's statements on what saturates (its appendix B).
 
-The scorecard judges claims by samples alone. These here are about subsystems: which is full, which is far from it,
+Most claims are judged by the table of samples. These here are about subsystems: which is full, which is far from it,
 whose CPUs are busier. Each is answered from verdicts of the workload's measured part
 (`glusterlab.analysis.subsystems`) and from means with intervals (`glusterlab.analysis.saturation`).
 
@@ -11,7 +11,7 @@ an interval that leaves no other reading. Else it is *not told*.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.binding import verdict_sentences
+from glusterlab.analysis.claims import Told
 from glusterlab.analysis.efficiency import compare_rows
 from glusterlab.analysis.intervals import MIN_SAMPLES
 from glusterlab.analysis.reading import worker_count
@@ -27,7 +28,7 @@ from glusterlab.analysis.resources import FAMILIES
 from glusterlab.analysis.series import DIRECTIONS
 from glusterlab.analysis.studies import Measured
 from glusterlab.analysis.verdicts import WIDE_TOLERANCE
-from glusterlab.spec.claims import Claims
+from glusterlab.spec.claims import NEEDS, Claim, Claims
 
 Answer = Literal["yes", "no", "not told"]
 
@@ -83,11 +84,15 @@ def _those(rows: pd.DataFrame, wanted: Callable[[pd.Series], bool]) -> pd.DataFr
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was measured of a statement, in words, whether it is as the guide says, and the fewest samples behind it."""
+    """What was measured of a statement, in words, whether it is as the guide says, and the fewest samples behind it.
+
+    `comparable` is False where more samples would not tell it either.
+    """
 
     measured: str
     answer: Answer
     n: int
+    comparable: bool = True
 
 
 _NOTHING = Found("not measured", "not told", 0)
@@ -139,13 +144,12 @@ def _is_free(study: str, direction: str, families: Sequence[str], evidence: Evid
     n = int(rows["n"].min())
     lacking = [name for name in families if name not in set(of["family"].astype(str))]
     if lacking and full.empty:
-        return Found(f"no limit of {', '.join(lacking)} is known{most}", "not told", n)
+        return Found(f"no limit of {', '.join(lacking)} is known{most}", "not told", n, comparable=False)
     if len(full):
         return Found(f"{_where(full)}{most}", "no", n)
     if len(machine):
-        return Found(
-            f"{_where(machine)}, which is that of one machine for all hosts and not scaled{most}", "not told", n
-        )
+        words = f"{_where(machine)}, which is that of one machine for all hosts and not scaled{most}"
+        return Found(words, "not told", n, comparable=False)
     others = f" in {len(told)} of {len(rows)} cells, the others not told" if len(told) < len(rows) else " in any cell"
     ends = rows.groupby("operation", observed=True)["workers"].transform("max")
     loaded = rows[rows["workers"] == ends]
@@ -173,7 +177,7 @@ def _cpu_level(study: str, direction: str, evidence: Evidence, *, stated: float)
     words = f"{100 * float(row['mean']):.0f} % at {worker_count(row['workers'])}"
     if evidence.testbed:
         words = f"not comparable: all hosts share one machine, {words} of its CPUs busy, and CPUs are not scaled"
-        return Found(words, "not told", int(row["n"]))
+        return Found(words, "not told", int(row["n"]), comparable=False)
     if pd.isna(row["low"]):
         return Found(words, "not told", int(row["n"]))
     words += f" (95 % interval {100 * float(row['low']):.0f} to {100 * float(row['high']):.0f})"
@@ -257,14 +261,63 @@ def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
         Columns `COLUMNS`: the guide's figure, its statement in this project's words, what was measured in words,
         whether that is as the guide says, and the fewest samples behind it.
     """
-    records = []
-    for claim in claims.claims:
-        rule = _RULES.get(claim.id)
-        if rule is not None:
-            found = rule(evidence)
-            figure = ", ".join(claim.figure)
-            records.append((figure, claim.paraphrase, found.measured, found.answer, found.n, claim.id))
+    records = [
+        (", ".join(claim.figure), claim.paraphrase, found.measured, found.answer, found.n, claim.id)
+        for claim, found in _answered(claims, evidence)
+    ]
     return pd.DataFrame.from_records(records, columns=COLUMNS)
+
+
+def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, Found]]:
+    for claim in claims.claims:
+        if claim.id in _RULES:
+            yield claim, _RULES[claim.id](evidence)
+
+
+def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, Told]:
+    """The same as verdicts of the scorecard: yes is reproduced, no is contradicted, more repeats could tell the rest.
+
+    Parameters
+    ----------
+    claims : Claims
+        Of the study.
+    evidence : Evidence
+
+    Returns
+    -------
+    dict of str to Told
+        By the claim's id; "not measured" where there is no telemetry of it, or where repeats could not tell it.
+    """
+    return {claim.id: _as_verdict(found) for claim, found in _answered(claims, evidence)}
+
+
+def _as_verdict(found: Found) -> Told:
+    if found.answer != "not told":
+        return Told("reproduced" if found.answer == "yes" else "contradicted", found.measured, found.n)
+    if found.n and found.comparable:
+        return Told("insufficient n", found.measured, found.n)
+    reason = "the hosts' limits do not compare with the guide's" if found.n else NEEDS["telemetry"]
+    return Told("not measured", found.measured if found.n else reason, 0, reason)
+
+
+def first_told(campaigns: Sequence[Mapping[str, Told]]) -> dict[str, Told]:
+    """Of several campaigns the verdicts that say most: one that is told, else one that more repeats could tell.
+
+    Parameters
+    ----------
+    campaigns : sequence of mapping
+        From `telemetry_verdicts`; where two say as much, the earlier one counts.
+    """
+    found: dict[str, Told] = {}
+    for told in campaigns:
+        for name, one in told.items():
+            if name not in found or _says(one) > _says(found[name]):
+                found[name] = one
+    return found
+
+
+def _says(told: Told) -> int:
+    return {"not measured": 0, "insufficient n": 1}.get(told.verdict, 2)
 
 
 def statement_sentences(statements: pd.DataFrame, first: int, last: int) -> list[str]:

@@ -129,7 +129,8 @@ def _on_ratio_axis(judgement: Judgement) -> tuple[Estimate, Band]:
 def published_text(claim: Claim) -> str:
     """What a claim states, in a few characters.
 
-    A relation in words is followed by the ratios that it stands for.
+    A relation in words is followed by the ratios that it stands for; one that telemetry tells stands for none, and has
+    the study's own words.
     """
     relation, value, unit = claim.published.relation, claim.published.value, claim.published.unit
     if claim.kind == "fact":
@@ -140,6 +141,8 @@ def published_text(claim: Claim) -> str:
             number += f" to {claim.published.high:.3g}"
         before = {"equals": "", "between": ""}.get(relation, f"{relation} ")
         return f"{before}{number} {unit}".rstrip()
+    if "telemetry" in claim.needs:
+        return f'"{claim.published.words}"'
     band = band_of(claim)
     if math.isinf(band.high):
         return f"{relation} (> 1)" if band.low == 1 else f"{relation} (≥ {band.low:.2f})"

@@ -14,6 +14,7 @@ from glusterlab.arguments import JsonOption, complete_raw, examples, local_path
 from glusterlab.errors import DataError, UsageError
 
 if TYPE_CHECKING:
+    from glusterlab.analysis.claims import Told
     from glusterlab.spec.claims import Claims
     from glusterlab.tables import Tables
 
@@ -100,6 +101,16 @@ def _tables(raw: Path) -> Tables:
     with bar("parsing samples") as progress:
         written = tables.write(raw, progress=progress)
     return tables.load(raw, cache=False) if written is None else tables.Tables(written.folder)
+
+
+def _told(stated: Claims, held: Sequence[tuple[Path, Tables]]) -> dict[str, Told]:
+    """What the campaigns' telemetry says of the claims that need it; where several tell, the first that is named."""
+    from glusterlab.analysis.claims_telemetry import first_told, telemetry_verdicts
+    from glusterlab.saturationstudy import study_saturation
+    from glusterlab.section import open_section
+
+    sections = [open_section(str(path), loaded=loaded) for path, loaded in held]
+    return first_told([telemetry_verdicts(stated, study_saturation(section).evidence) for section in sections])
 
 
 def _complete_id(incomplete: str) -> Iterator[str]:
@@ -194,10 +205,12 @@ def claims(
         raise UsageError("--id names one claim, the filters choose among all: give one or the other")
     raws = [RawStore.open(one_raw).path for one_raw in raw]
     stated = _load(raws, study)
-    if one is not None:
-        stated.by_id(one)
+    asked = stated.claims if one is None else (stated.by_id(one),)
     chosen.check(stated)
-    judged = judge(stated, join_campaigns([_tables(path).samples for path in raws]))
+    held = [(path, _tables(path)) for path in raws]
+    samples = join_campaigns([loaded.samples for _, loaded in held])
+    told = _told(stated, held) if any("telemetry" in claim.needs for claim in asked) else {}
+    judged = judge(stated, samples, told)
     if one is not None:
         show_claim(raw, stated, judged, one, as_json=json)
     else:

@@ -17,7 +17,7 @@ from glusterlab.analysis.intervals import LEVEL, Estimate
 from glusterlab.analysis.scorecard import contradictions_of, measured_text, published_text, scorecard, totals
 from glusterlab.errors import UsageError
 from glusterlab.report.terminal import SCHEMA_VERSION, count_of, emit_json, show_table, talk
-from glusterlab.spec.claims import Claims
+from glusterlab.spec.claims import Claim, Claims
 from glusterlab.units import short_number
 
 _SHORT = {"same direction, different size": "different size", "absolute on a scale model": "scale model"}
@@ -159,7 +159,7 @@ def show_claim(
         ("section", f"{claim.section}{figures}"),
         ("says", claim.paraphrase),
         ("read as", claim.reading),
-        ("published", f"{published_text(claim)}, in its words: {claim.published.words}"),
+        ("published", _published(claim)),
         ("allows", _allowed(judgement)),
         ("class", ", ".join(dict.fromkeys((judgement.claim_class, claim.kind)))),
         ("verdict", f"{judgement.verdict}: {judgement.why}"),
@@ -188,6 +188,11 @@ def _measured(judgement: Judgement) -> str:
 
 def _unit(judgement: Judgement) -> str:
     return judgement.claim.published.unit if judgement.claim.kind in ("value", "arithmetic") else ""
+
+
+def _published(claim: Claim) -> str:
+    text, words = published_text(claim), claim.published.words
+    return text if words in text else f"{text}, in its words: {words}"
 
 
 def _allowed(judgement: Judgement) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from glusterlab.analysis.claims import CLASSES, Judgement, conditions_met, judge
+from glusterlab.analysis.claims import CLASSES, Judgement, Told, conditions_met, judge
 from glusterlab.analysis.claims_cells import join_campaigns
 from glusterlab.analysis.intervals import LEVEL, ratio_interval
 from glusterlab.analysis.scorecard import (
@@ -617,6 +617,20 @@ def test_a_condition_that_is_not_met_is_told(make_samples: Make, need: str) -> N
     assert found.comparisons == ()
 
 
+def test_a_verdict_from_telemetry_stands_beside_the_others(large_samples: pd.DataFrame) -> None:
+    told = {"saturation-small-network": Told("reproduced", "at 6 %", 3)}
+    found, *others = sorted(
+        (each for each in judge(GUIDE, large_samples, told) if "telemetry" in each.claim.needs),
+        key=lambda each: each.claim.id not in told,
+    )
+    assert (found.verdict, found.why, found.measured.n, found.claim_class) == ("reproduced", "at 6 %", 3, "ordering")
+    assert len(others) == 12
+    assert {each.verdict for each in others} == {"not measured"}
+    row = scorecard(GUIDE, [found]).iloc[0]
+    assert (row["verdict"], row["n"], row["comparisons"]) == ("reproduced", 3, 0)
+    assert measured_text(row) == ""
+
+
 def test_a_condition_that_is_met_lets_a_claim_be_tested(make_samples: Make) -> None:
     native = both(make_samples, 1.5, 1.4)
     nfs = native.assign(
@@ -791,6 +805,8 @@ def test_contradictions_have_both_sentences_and_verdicts(large_samples: pd.DataF
         ("nfs-replicate-read-high", "no more (≤ 1.10)"),
         ("tested-saturation-seen", "12, 24, 48, 96 and more workers"),
         ("video-ramp-until-900", "under 5 ms per row (this project's bound)"),
+        ("saturation-small-network", '"not close"'),
+        ("saturation-replicate-cpu", "about 25 % of the CPUs"),
         ("design-capacity-advantage", "108 TB"),
         ("design-fault-domain-share", "under 17 % of the pool"),
         ("bom-disk-capacity", "8 TB"),

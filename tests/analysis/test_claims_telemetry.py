@@ -8,13 +8,16 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from glusterlab.analysis.claims import Told
 from glusterlab.analysis.claims_telemetry import (
     _RULES,
     COLUMNS,
     Evidence,
+    first_told,
     statement_sentences,
     study_sentences,
     telemetry_statements,
+    telemetry_verdicts,
 )
 from glusterlab.analysis.studies import STUDIES, Chosen, Measured
 from glusterlab.spec.claims import Claims, load_claims
@@ -238,3 +241,38 @@ def test_a_study_says_what_binds_and_what_the_guide_says_of_its_figures(claims: 
         "Here: at 96 workers disks full, for 80 % of the measured part (3 of 3 repeats); as the guide says: yes."
     )
     assert statement_sentences(table, 60, 64) == []
+
+
+def test_answers_become_verdicts(claims: Claims) -> None:
+    full = {cell("large-replicate", "read", 96): "disks", cell("small-replicate", "create", 96): "CPU"}
+    found = telemetry_verdicts(claims, evidence(full, testbed=True))
+    assert set(found) == set(_RULES)
+    yes, no = found["saturation-replicate-disks"], found["saturation-disperse-network"]
+    assert (yes.verdict, yes.n, yes.reason) == ("reproduced", 3, "")
+    assert yes.why == "at 96 workers disks full, for 80 % of the measured part (3 of 3 repeats)"
+    assert no.verdict == "contradicted"
+    # more repeats would not tell what the CPUs of a testbed cannot
+    other = found["saturation-small-cpu"]
+    assert (other.verdict, other.n, other.reason) == (
+        "not measured",
+        0,
+        "the hosts' limits do not compare with the guide's",
+    )
+    divided = telemetry_verdicts(claims, evidence(full, n=4, agree=2))
+    assert divided["saturation-replicate-disks"].verdict == "insufficient n"
+
+
+def test_of_several_campaigns_the_one_that_tells_counts() -> None:
+    def told(verdict: Any, n: int = 3) -> Told:
+        return Told(verdict, f"by {n}", n)
+
+    first = {"a": told("not measured"), "b": told("insufficient n"), "c": told("contradicted", 4)}
+    second = {"a": told("insufficient n"), "b": told("reproduced", 5), "c": told("reproduced"), "d": told("reproduced")}
+    found = first_told([first, second])
+    assert {name: (one.verdict, one.n) for name, one in found.items()} == {
+        "a": ("insufficient n", 3),
+        "b": ("reproduced", 5),
+        "c": ("contradicted", 4),
+        "d": ("reproduced", 3),
+    }
+    assert first_told([]) == {}
