@@ -13,6 +13,8 @@ from glusterlab.analysis.series import operation_rank
 from glusterlab.plots.style import INK, Provenance, house_style, interval_words, new_figure
 
 CELL_HEIGHT_IN = 0.36
+_FITS = 9
+"""Characters of a line that a cell holds in the larger type; 101 to 108 has more."""
 _DARKEST = 1.35
 """Share that the darkest colour stands for: above 1, so that numbers can be read on the colours of most shares."""
 
@@ -61,6 +63,7 @@ def shares_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str) 
             for _, row in rows.iterrows():
                 at = series.index(str(row["series"])), workers.index(int(row["workers"]))
                 shares[at], texts[at] = float(row["share"]), _cell_text(row)
+            longest = max(len(line) for text in texts.flat for line in text.split("\n"))
             sns.heatmap(
                 pd.DataFrame(shares, index=series, columns=workers),
                 ax=axes,
@@ -72,7 +75,7 @@ def shares_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str) 
                 cbar=False,
                 linewidths=1.2,
                 linecolor="white",
-                annot_kws={"fontsize": 6.3, "linespacing": 1.1},
+                annot_kws={"fontsize": 6.3 if longest <= _FITS else 5.4, "linespacing": 1.1},
             )
             axes.set_title(operation)
             axes.set_xlabel("workers in total")
