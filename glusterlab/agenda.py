@@ -58,6 +58,8 @@ class Agenda:
         Kept up to date; of repeats alone, without those that a cell which ended does not need.
     rounds : tuple of int
         Numbers of the plan's rounds, in their order.
+    now : tuple of int
+        Those that this run comes to; all, until `choose_rounds` chose some.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class Agenda:
             key: attempts + (len(self._executions.get(key, ())) if retry else 0) for key in self._keys.values()
         }
         self._pending: set[int] = set()
-        self.rounds = tuple(sorted({planned.round for planned in self._planned}))
+        self.rounds = self.now = tuple(sorted({planned.round for planned in self._planned}))
         self.counts = Counts(rounds=max(self.rounds, default=0))
         for cell_id in self._cells:
             self._look_again(cell_id)
@@ -133,19 +135,19 @@ class Agenda:
         """What is still to be run, or what of one round is, in the plan's order; repeats at most."""
         return [planned for planned in self._planned if number in (None, planned.round) and self.is_pending(planned)]
 
-    def next_rounds(self, most: int | None) -> tuple[int, ...]:
-        """Numbers of the rounds of a run: all or, with those of the warm-up, the first in which repeats are pending."""
-        if most is None:
-            return self.rounds
+    def choose_rounds(self, most: int) -> None:
+        """Have this run come to some rounds only: those of the warm-up, and the first in which repeats are pending."""
         busy = [number for number in self.rounds if number > 0 and self.pending(number)]
-        return tuple(number for number in self.rounds if number <= 0 or number in busy[:most])
+        self.now = tuple(number for number in self.rounds if number <= 0 or number in busy[:most])
+        for cell_id in self._cells:
+            self._look_again(cell_id)
 
-    def likely(self, rounds: tuple[int, ...] | None = None) -> list[PlannedSample]:
-        """What of `pending` will likely be run, in some rounds or in all: a cell with a target may end before its last.
+    def likely(self) -> list[PlannedSample]:
+        """What of `pending` this run will likely come to: a cell with a target may end before its last repeat.
 
         By the scatter of the cell's own values or, while it has fewer than two, by the median of the other cells'.
         """
-        pending = [planned for planned in self.pending() if rounds is None or planned.round in rounds]
+        pending = [planned for planned in self.pending() if planned.round in self.now]
         if self._rule is None:
             return pending
         known = [cell.scatter for cell in self._cells.values() if cell.scatter is not None]
@@ -213,7 +215,7 @@ class Agenda:
             if attempts_left and not self.is_valid(planned) and self.is_needed(planned):
                 self._pending.add(planned.order)
         old, cell.counts = cell.counts, self._count(cell)
-        for name in ("total", "valid", "invalid", "failed", "left", "warmup_left"):
+        for name in ("total", "valid", "invalid", "failed", "left", "later", "warmup_left"):
             change = getattr(cell.counts, name) - getattr(old, name)
             setattr(self.counts, name, getattr(self.counts, name) + change)
 
@@ -226,5 +228,6 @@ class Agenda:
             invalid=last.count("invalid"),
             failed=last.count("failed"),
             left=sum(map(self.is_pending, cell.repeats)),
+            later=sum(self.is_pending(planned) and planned.round not in self.now for planned in cell.repeats),
             warmup_left=sum(map(self.is_pending, cell.warmup)),
         )

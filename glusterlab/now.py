@@ -128,7 +128,7 @@ class RunState(_Model):
     host : str
     began, updated : float
         Epoch seconds.
-    total, valid, invalid, failed, left, warmup_left : int
+    total, valid, invalid, failed, left, later, warmup_left : int
         As in `Counts`.
     ends_about : float or None
         Epoch seconds; None when there is nothing to go by.
@@ -161,6 +161,7 @@ class RunState(_Model):
     invalid: int = 0
     failed: int = 0
     left: int = 0
+    later: int = 0
     warmup_left: int = 0
     ends_about: float | None = None
     rounds: int = 0
@@ -313,7 +314,8 @@ class Recorder:
 
     def _count(self, eta_s: float | None) -> None:
         state, counts = self.state, self._counts
-        state.total, state.left, state.warmup_left = counts.total, counts.left, counts.warmup_left
+        state.total, state.warmup_left = counts.total, counts.warmup_left
+        state.left, state.later = counts.left, counts.later
         state.rounds = counts.rounds
         state.valid, state.invalid, state.failed = counts.valid, counts.invalid, counts.failed
         state.ends_about = time.time() + eta_s if eta_s else None

@@ -49,6 +49,8 @@ class Counts:
         Samples of the plan by the status of their last execution.
     left : int
         Samples that are still to be run, second attempts included.
+    later : int
+        Of those left, the ones of rounds that this run does not come to.
     warmup_left : int
         Samples of the warm-up that are still to be run; all other numbers are without it.
     rounds : int
@@ -60,6 +62,7 @@ class Counts:
     invalid: int = 0
     failed: int = 0
     left: int = 0
+    later: int = 0
     warmup_left: int = 0
     rounds: int = 0
 
@@ -371,7 +374,7 @@ class Lines:
     ) -> None:
         """Say how it came out and how much is left."""
         line = describe_sample(sample, planned, standing(sample, planned.cell, result))
-        self.note(f"{line}; {self._counts.left} left{ends_about(eta_s)}", level_of(sample.status))
+        self.note(f"{line}; {describe_left(self._counts, eta_s)}", level_of(sample.status))
 
     def end(self, ending: Ending) -> None:
         """Nothing: the summary follows."""
@@ -384,9 +387,28 @@ def describe_counts(counts: Counts, eta_s: float | None) -> str:
     --------
     >>> describe_counts(Counts(total=10, left=6, warmup_left=2), None)
     '10 samples, 4 done, 6 to run and 2 to warm up'
+    >>> describe_counts(Counts(total=80, left=72, later=64), None)
+    '80 samples, 8 done, 8 to run, 64 in later runs'
     """
     warmup = f" and {counts.warmup_left} to warm up" if counts.warmup_left else ""
-    return f"{counts.total} samples, {counts.total - counts.left} done, {counts.left} to run{warmup}{ends_about(eta_s)}"
+    later = f", {counts.later} in later runs" if counts.later else ""
+    now = f"{counts.left - counts.later} to run{warmup}{ends_about(eta_s)}"
+    return f"{counts.total} samples, {counts.total - counts.left} done, {now}{later}"
+
+
+def describe_left(counts: Counts, eta_s: float | None) -> str:
+    """How much is left.
+
+    Examples
+    --------
+    >>> describe_left(Counts(total=10, left=6), None)
+    '6 left'
+    >>> describe_left(Counts(total=80, left=71, later=64), None)
+    '7 left in this run, 64 in later ones'
+    """
+    if not counts.later:
+        return f"{counts.left} left{ends_about(eta_s)}"
+    return f"{counts.left - counts.later} left in this run{ends_about(eta_s)}, {counts.later} in later ones"
 
 
 def ends_about(seconds: float | None) -> str:

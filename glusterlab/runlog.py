@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import RawStoreError
 from glusterlab.journal import Journal, Level
-from glusterlab.progress import Counts, describe_counts, describe_sample, ends_about, level_of
+from glusterlab.progress import Counts, describe_counts, describe_left, describe_sample, level_of
 from glusterlab.reasons import MEANINGS
 from glusterlab.standing import standing
 
@@ -70,8 +70,7 @@ class RunLog:
             details |= {"quantity": stands.last.quantity, "value": stands.last.value}
         with suppress(RawStoreError):
             line = describe_sample(sample, planned, stands)
-            left = f"{self._counts.left} left{ends_about(eta_s)}"
-            self._journal.say(f"{line}; {left}", level_of(sample.status), **details)
+            self._journal.say(f"{line}; {describe_left(self._counts, eta_s)}", level_of(sample.status), **details)
         if sample.reasons:
             self._advise(sample.reasons[0].code, level_of(sample.status))
         self._codes.update({reason.code for reason in sample.reasons})

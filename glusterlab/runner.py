@@ -131,7 +131,6 @@ class _Run:
         self.retry = retry
         self.take_over = take_over
         self.most_rounds = rounds
-        self.rounds: tuple[int, ...] = ()
         self.claim: lock.Claim | None = None
         self.agenda = Agenda(plan, site.campaign.attempts)
         self.executed = 0
@@ -170,7 +169,7 @@ class _Run:
             self.site.progress.begin(self.agenda.counts, self._eta())
             for reason in self._left_out():
                 self._say(f"not runnable here, and left out: {reason}")
-            for number in self.rounds:
+            for number in self.agenda.now:
                 self._round(self.store, number)
             lock.refuse_if_lost(self.site.pool)
             self._put_away()
@@ -232,7 +231,8 @@ class _Run:
         cells = {cell.id: cell for cell in self.plan.cells}
         values = stored_values(samples, cells) if self.plan.repeats is not None else {}
         self.agenda = Agenda(self.plan, self.site.campaign.attempts, samples, retry=self.retry, values=values)
-        self.rounds = self.agenda.next_rounds(self.most_rounds)
+        if self.most_rounds is not None:
+            self.agenda.choose_rounds(self.most_rounds)
         for sample in samples:
             if sample.status == "valid" and sample.cell_id in cells:
                 self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
@@ -381,7 +381,7 @@ class _Run:
         return tuple(f"{number} {'cell' if number == 1 else 'cells'}: {why}" for why, number in sorted(reasons.items()))
 
     def _eta(self) -> float | None:
-        return self.durations.total([planned.cell for planned in self.agenda.likely(self.rounds)])
+        return self.durations.total([planned.cell for planned in self.agenda.likely()])
 
     def _say(self, message: str, level: Level = "info") -> None:
         self.site.progress.note(message, level)
@@ -409,8 +409,7 @@ class _Run:
     def _summary(self, *, interrupted: bool) -> RunSummary:
         counts = self.agenda.counts
         problems = [describe_sample(sample, planned) for planned, sample in self.agenda.problems()]
-        asked = any(self.agenda.pending(number) for number in self.rounds)
-        paused = counts.left > 0 and not (interrupted or asked)
+        paused = counts.left > 0 and counts.left == counts.later and not interrupted
         advice = ""
         if interrupted:
             advice = "run the same command again: it goes on where it stopped"

@@ -221,7 +221,8 @@ class _Drawing:
             if number:
                 counts.append(f", {number} {word}", _COLOURS[word])
         warmup = f", {state.warmup_left} to warm up" if state.warmup_left else ""
-        counts.append(f", {state.left} left{warmup}")
+        later = f", {state.later} in later runs" if state.later else ""
+        counts.append(f", {state.left - state.later} left{warmup}{later}")
         yield self._sides(counts if state.total else Text(""), Text(self._ends(self.width - counts.cell_len - 1)))
 
     def _ends(self, room: int) -> str:

@@ -145,6 +145,19 @@ def test_samples_of_cells_that_are_not_planned_are_passed_over() -> None:
     assert agenda.counts.left == 12
 
 
+def test_what_is_left_to_later_runs_is_told_apart() -> None:
+    agenda = Agenda(plan(), attempts=1)
+    assert agenda.counts.later == 0
+    agenda.choose_rounds(1)
+    assert agenda.now == (1,)
+    assert (agenda.counts.left, agenda.counts.later) == (6, 4)
+    assert [planned.repeat for planned in agenda.likely()] == [1, 1]
+    agenda.add(stored(1))
+    assert (agenda.counts.left, agenda.counts.later) == (5, 4)
+    agenda.add(stored(1, of=OTHER.id))
+    assert agenda.counts.left == agenda.counts.later == 4
+
+
 def test_what_will_likely_run_follows_from_the_scatter_so_far() -> None:
     agenda = Agenda(plan(warmup=1, rule=RULE), attempts=1)
     # the warm-up, and three repeats of either cell while nothing is known

@@ -157,6 +157,11 @@ def test_warmup_is_named(state: RunState) -> None:
     assert re.search("78.0 MB/s warm-up", text)
 
 
+def test_what_later_runs_have_left_is_told_apart(state: RunState) -> None:
+    state.later = 40
+    assert "18 left, 40 in later runs" in draw(state)
+
+
 @pytest.mark.parametrize("rows", range(12))
 def test_rows_are_shared_and_never_exceeded(rows: int) -> None:
     wanted = {"results": 20, "problems": 6, "notes": 9}
