@@ -157,7 +157,8 @@ def _verdict_words(row: pd.Series) -> str:
     names = " and then the ".join(binding.split(", then "))
     full = f"full for {100 * float(row['mean']):.0f} % of the measured part"
     part = "a part of the " if state == "partly" else "the "
-    return f"{part}{names} held it, {full}: {row['hosts']} ({repeats})"
+    apart = "the repeats disagree; " if n >= MIN_SAMPLES and 2 * agree <= n else ""
+    return f"{apart}{part}{names} held it, {full}: {row['hosts']} ({repeats})"
 
 
 def _runs(workers: Sequence[int], words: Sequence[str]) -> list[str]:

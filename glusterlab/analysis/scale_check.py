@@ -93,13 +93,16 @@ def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of `glusterlab.analysis.series.summarise`, ``peak`` and ``label``; shares of all CPUs of the
-        machine, a lower bound. The busiest cell first.
+        The columns of `glusterlab.analysis.series.summarise`, ``peak``, ``label`` and ``busiest``, the share in the
+        sample that has most; shares of all CPUs of the machine, a lower bound. The busiest cell first.
     """
     rows = with_series(valid_samples(samples).reset_index(drop=True))
     found = saturation(telemetry, rows, testbed=True)
     busy = found[found["role"] == "machine"].drop(columns="role")
-    busy = busy.assign(label=[cell_label(row) for row in busy.to_dict("records")])
+    busy = busy.assign(
+        label=[cell_label(row) for row in busy.to_dict("records")],
+        busiest=[max(split_values(str(values))) for values in busy["values"]],
+    )
     return busy.sort_values(["mean", "cell_id"], ascending=[False, True], kind="stable").reset_index(drop=True)
 
 
@@ -217,4 +220,9 @@ def busy_sentences(busy: pd.DataFrame, threshold: float = BUSY) -> list[str]:
     above = busy[busy["mean"] > threshold]
     share = f"more than {percent(threshold)} % of the machine's CPUs"
     told = [f"{len(above)} of {len(busy)} cells used {share}; the median is {percent(busy['mean'].median())} %."]
-    return told + [f"{row['label']}: {percent(row['mean'])} %" for row in above.to_dict("records")]
+    told += [f"{row['label']}: {percent(row['mean'])} %" for row in above.to_dict("records")]
+    for row in busy[(busy["mean"] <= threshold) & (busy["busiest"] > threshold)].to_dict("records"):
+        shares = [share for share in split_values(str(row["values"])) if share > threshold]
+        listed = ", ".join(percent(share) for share in sorted(shares))
+        told.append(f"{row['label']}: {percent(row['mean'])} %, in {len(shares)} of {row['n']} samples {listed} %")
+    return told

@@ -105,7 +105,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "slow_rate": Meaning(
             "the most that a slow disk moves over 10 s, share of the median of its peers",
             "a choice of this project: no disk that was not slowed came below it for as long as slow_time and "
-            "slow_seconds ask, in 259 samples of two campaigns",
+            "slow_seconds ask, in 850 samples of three campaigns",
         ),
         "slow_time": Meaning(
             "how many times as long as the median of its peers a slow disk works at its own full rate",

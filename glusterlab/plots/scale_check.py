@@ -144,6 +144,7 @@ def machine_cpu_figure(table: pd.DataFrame, provenance: Provenance, *, title: st
     subtitle = [
         "A mark is a cell (the larger, the more workers): the mean over the measured part, a lower bound.",
         f"Dashed: {percent(threshold)} %. Right of it the machine's CPUs may have limited what was measured.",
+        "A line from a mark ends at the cell's busiest sample, where that is right of the dashed line.",
     ]
     most = float(table["workers"].max())
     with house_style():
@@ -166,6 +167,15 @@ def machine_cpu_figure(table: pd.DataFrame, provenance: Provenance, *, title: st
                     alpha=0.85,
                     linewidth=0,
                 )
+                beyond = cells[cells["busiest"] > threshold]
+                axes.plot(
+                    [beyond["mean"], beyond["busiest"]],
+                    [at, at],
+                    color=style.colour,
+                    linewidth=1.0,
+                    marker="|",
+                    zorder=1,
+                )
         _rows(axes, [_group_label(rows.iloc[0]) for _, rows in groups])
-        _share_axis(axes, list(table["mean"]), threshold)
+        _share_axis(axes, list(table["busiest"]), threshold)
     return figure

@@ -110,3 +110,18 @@ def test_the_busiest_cell_comes_first_and_the_busy_are_named(two: pd.DataFrame, 
     ]
     assert len(busy_sentences(busy, 0.5)) == 3
     assert busy_sentences(busy.iloc[:0]) == []
+
+
+def test_a_cell_of_which_only_some_samples_are_busy_is_named_too(two: pd.DataFrame, make_telemetry: Make) -> None:
+    telemetry = make_telemetry(two)
+    one = (telemetry["cell_id"] == "w-400") & (telemetry["sample"] == 2) & (telemetry["metric"] == "idle_fraction")
+    telemetry.loc[one, "value"] = 0.52
+    busy = machine_cpu(telemetry, two)
+    assert dict(zip(busy["cell_id"], busy["busiest"], strict=True)) == {
+        "w-400": pytest.approx(0.84),
+        "w-200": pytest.approx(0.6),
+    }
+    assert busy_sentences(busy) == [
+        "0 of 2 cells used more than 70 % of the machine's CPUs; the median is 64 %.",
+        "write 4 GiB, replicate 3x2, RAID 6, 48 workers: 68 %, in 1 of 3 samples 84 %",
+    ]

@@ -364,6 +364,10 @@ def test_a_curve_ends_with_what_binds_there_on_which_hosts(make_samples: Make) -
     assert told([turn] * 3).startswith("the network and then the disks held it, full for 100 % of the measured part")
     part = Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03")
     assert told([part] * 3).startswith("a part of the network held it, full for 39 %")
+    assert told([full, full, turn]).startswith("the disks held it")
+    apart = told([full, turn, part])
+    assert apart.startswith("the repeats disagree; the disks held it")
+    assert apart.endswith("(1 of 3 repeats).")
     idle = Pool().disk("write_bytes_per_s", 0.2 * DISK)
     nothing = "none of them: look at the software; not judged: operations of disk arrays"
     assert told([idle] * 3).startswith(nothing)

@@ -68,3 +68,11 @@ def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> No
     text = words(figure)
     assert "write 4 GiB\nat 1:200" in text
     assert "Dashed: 50 %" in text
+
+
+def test_a_line_ends_at_a_busy_sample(samples: pd.DataFrame, make_telemetry: Make) -> None:
+    busy = machine_cpu(make_telemetry(samples), samples).assign(busiest=[0.6, 0.9, 0.6, 0.6])
+    with house_style():
+        (axes,) = machine_cpu_figure(busy, TESTBED, title="How busy", threshold=0.7).axes
+    lines = [[round(float(x), 3) for x in line.get_xdata()] for line in axes.lines if line.get_marker() == "|"]
+    assert lines == [[0.6, 0.9]]
