@@ -56,6 +56,7 @@ _CAMPAIGN_LEFT_OUT |= {"workers", "access", "exclude", "origin", "baseline"}
 _OPERATING_SYSTEM = "operating system"
 _GLUSTER = "tool gluster"
 _SMALLFILE_IN = "tool python3"
+_IOZONE = "tool iozone"
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,7 @@ def _weight(where: str, what: str, other_system: bool) -> Weight:
     if what in (_GLUSTER, "GlusterFS"):
         return "release"
     if where in ("servers", "clients"):
-        brought = what.startswith(("tool ", "file system ")) and what != "tool iozone"
+        brought = what.startswith(("tool ", "file system ")) and what != _IOZONE
         return "comes with it" if other_system and (brought or what == _OPERATING_SYSTEM) else "warning"
     if (where == "controller" and what in ("kernel", "python")) or (where == "campaign" and what != "warmup"):
         return "told"
@@ -262,6 +263,9 @@ def differences(campaigns: Sequence[Conditions]) -> list[Difference]:
         weight = _weight(where, what, len(systems) > 1)
         if weight == "warning" and what.startswith("tool ") and NOT_RECORDED in values:
             # a tool that one campaign did not need or did not ask for
+            weight = "told"
+        if what == _IOZONE and not any("iozone" in each.tools for each in campaigns):
+            # on the hosts, but nothing was measured by it
             weight = "told"
         found.append(Difference(where, what, values, weight))
     return sorted(found, key=lambda each: (WEIGHTS.index(each.weight), each.where, each.what))

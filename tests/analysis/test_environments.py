@@ -69,7 +69,7 @@ def conditions(name: str = "10.3", release: str = "10.3", **changed: Any) -> Con
         environment=environment,
         cluster=copy.deepcopy(CLUSTER),
         campaign={"name": name, "repeats": 10, "attempts": 3, "seed": 1, "warmup": 0},
-        tools={"smallfile": "3.2"},
+        tools={"smallfile": "3.2", "iozone": "3.489"},
         backings=frozenset({"raid6"}),
         **changed,
     )
@@ -217,8 +217,17 @@ def test_the_load_generator_is_a_warning_whatever_the_system() -> None:
     client["os"] = "Debian GNU/Linux 13 (trixie)"
     client["tools"]["iozone"] = "3.506"
     assert found(*pair)["clients", "tool iozone"].weight == "warning"
-    changed = replace(pair[1], tools={"smallfile": "3.3"})
+    changed = replace(pair[1], tools={"smallfile": "3.3", "iozone": "3.489"})
     assert found(pair[0], changed)["samples", "version of smallfile"].weight == "warning"
+
+
+def test_another_iozone_is_only_told_where_nothing_was_measured_by_it() -> None:
+    pair = [replace(each, tools={"smallfile": "3.2"}) for each in (conditions(), conditions("11.1", "11.1"))]
+    for host in pair[1].environment["hosts"].values():
+        host["tools"]["iozone"] = "3.506"
+    told = found(*pair)
+    assert (told["clients", "tool iozone"].weight, told["servers", "tool iozone"].weight) == ("told", "told")
+    assert warnings_of(pair, list(told.values())) == []
 
 
 def test_a_tool_that_one_campaign_did_not_ask_for_is_only_told() -> None:
