@@ -385,14 +385,15 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
     """
     from glusterlab.analysis.compare import Rule, compare_cells, unmatched
     from glusterlab.analysis.compare_groups import averages
-    from glusterlab.analysis.compare_reading import timing_notes, timing_warnings
+    from glusterlab.analysis.compare_reading import spoiled_warnings, timing_notes, timing_warnings
     from glusterlab.analysis.environments import differences, notes_of, warnings_of
 
     chosen = rule or Rule()
     reference, others = releases[0], {release.label: release.samples for release in releases[1:]}
     table = compare_cells(reference.samples, others, chosen, name=reference.label)
-    conditions = [release.conditions for release in releases]
+    conditions = [_of_compared(release.conditions, table) for release in releases]
     found = differences(conditions)
+    samples = {release.label: release.samples for release in releases}
     return Comparison(
         releases=releases,
         rule=chosen,
@@ -400,8 +401,25 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
         unmatched=unmatched(reference.samples, others, reference.label),
         averages=averages(table, reference.samples, others, reference.label),
         differences=tuple(found),
-        warnings=(*timing_warnings(table), *warnings_of(conditions, found), *_stopping(releases)),
+        warnings=(
+            *spoiled_warnings(samples),
+            *timing_warnings(table),
+            *warnings_of(conditions, found),
+            *_stopping(releases),
+        ),
         notes=(*timing_notes(table), *notes_of(conditions, found)),
+    )
+
+
+def _of_compared(conditions: Conditions, table: pd.DataFrame) -> Conditions:
+    """Of the conditions those of backings and tools that compared cells have: others do not matter."""
+    if table.empty:
+        return conditions
+    tools = set(table["tool"].astype(str))
+    return replace(
+        conditions,
+        backings=frozenset(table["backing"].astype(str)),
+        tools={tool: version for tool, version in conditions.tools.items() if tool in tools},
     )
 
 

@@ -15,6 +15,7 @@ The tree::
     ├── LockLostError          exit 1, another run took the hosts over
     ├── StoppedError           exit 130, a run was asked to stop while hosts were at work
     ├── DataError              exit 1, a table lacks what an analysis or a figure needs
+    ├── NotComparedError       exit 3, campaigns cannot be compared: the codes below are what a gate says
     └── ReproduceError         exit 1, a notebook failed: notebook, cell
 
 Errors cross process borders, so each of them pickles: the constructor takes keyword arguments that are
@@ -196,6 +197,12 @@ class StoppedError(GlusterlabError):
 
 class DataError(GlusterlabError):
     """A table lacks what an analysis or a figure needs."""
+
+
+class NotComparedError(GlusterlabError):
+    """Campaigns cannot be compared, or the summary not be written: CI must not take that for what a gate found."""
+
+    exit_code = 3
 
 
 class ReproduceError(GlusterlabError):

@@ -108,7 +108,7 @@ def test_a_row_per_cell_and_the_verdicts(pair: tuple[str, str]) -> None:
     assert "margin ± 5 %, p corrected over 4 cells (Holm)" in lines
     assert any(line.startswith("all writes: +1") for line in lines)
     assert any("signed-rank test" in line for line in lines)
-    assert result.stderr == ""
+    assert result.stderr.startswith("warning: 11.1: in all cells the same campaign went first")
 
 
 def test_slower_is_a_finding_and_no_fault_without_a_gate(pair: tuple[str, str]) -> None:
@@ -128,6 +128,28 @@ def test_the_gate_passes_without_evidence(make: Make) -> None:
     result = call("raw/older", "raw/newer", "--fail-on", "slower:5%")
     assert result.exit_code == 0
     assert "insufficient n, 4 cells have n = 4; with 4 cells at least 8 rounds are needed" in result.stdout
+    assert "gate: not closed, but it has tested nothing: none of 4 cells could be tested" in result.stdout
+    closed = call("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "untested")
+    assert closed.exit_code == 1
+    assert "gate: failed, 4 of 4 cells could not be tested (smallfile-create-32kib-w12" in closed.stdout
+
+
+def test_a_release_that_breaks_cells_does_not_simply_pass(make: Make) -> None:
+    make("older", older())
+    other = newer({})
+    other.loc[other["operation"] == "read", "status"] = "failed"
+    make("newer", other)
+    result = call("raw/older", "raw/newer", "--fail-on", "slower:5%")
+    assert result.exit_code == 0
+    assert "gate: passed, but only 2 of 4 cells could be tested; none of them is shown" in result.stdout
+    assert "warning: 11.1: 20 of 40 repeats never came out valid" in result.stderr
+    assert call("raw/older", "raw/newer", "--fail-on", "untested").exit_code == 1
+
+
+def test_the_gate_names_the_campaign_where_there_are_several(pair: tuple[str, str], make: Make) -> None:
+    make("again", newer({}, version="10.3", offset_s=300.0))
+    line = call(*pair, "raw/again", "--fail-on", "slower:5%").stdout.splitlines()[-1]
+    assert line.startswith("gate: failed, newer (11.1), smallfile-read-4096kib-w12 slower by more than 5 %: -")
 
 
 def test_a_release_that_is_slower_elsewhere_passes_a_gate_of_its_operation(pair: tuple[str, str]) -> None:
@@ -147,22 +169,27 @@ def test_markdown_is_short_and_has_verdict_change_and_warnings(pair: tuple[str, 
     assert [row.split(" | ")[0] for row in rows] == ["| smallfile-read-4096kib-w12", "| smallfile-create-32kib-w12"]
     assert rows[0].endswith("slower |")
     assert "- not only the release differs: servers: kernel 6.1, then 6.12" in lines
-    assert len(lines) < 30
+    assert len(lines) < 35
     assert "Measured in interleaved rounds; margin ± 5 %" in text
+    assert any(line.startswith("- 11.1: medians of ratios within rounds") for line in lines)
 
 
 def test_markdown_to_a_file_leaves_the_terminal_as_it_is(pair: tuple[str, str], tmp_path: Path) -> None:
     plain = call(*pair).stdout
     result = call(*pair, "--markdown", tmp_path / "summary.md")
     assert result.stdout == plain
-    assert (tmp_path / "summary.md").read_text().startswith("### 1 slower, 1 faster of 4 cells\n")
+    assert (
+        (tmp_path / "summary.md")
+        .read_text()
+        .startswith("### 1 slower, 1 faster, 2 equivalent within the margin of 4 cells\n")
+    )
 
 
 def test_markdown_of_nothing_found_says_the_least_n(make: Make) -> None:
     make("older", older(3))
     make("newer", newer(EFFECTS, 3))
     text = call("raw/older", "raw/newer", "--markdown", "-").stdout
-    assert text.startswith("### No difference is shown\n")
+    assert text.startswith("### No difference is shown: 4 insufficient n of 4 cells\n")
     assert "at least 8 rounds are needed" in text
     assert "|" not in text
 
@@ -187,7 +214,9 @@ def test_json_has_everything_and_no_nan(make: Make) -> None:
     ]
     assert found["rule"] == {"margin": 0.05, "correction": "holm", "level": 0.95}
     assert found["totals"] == {"11.1": {"insufficient n": 4}}
-    assert found["gate"] == {"slower": 0.05, "failed": False, "cells": []}
+    gate = found["gate"]
+    assert [each["cell_id"] for each in gate.pop("not_tested")] == [cell["cell_id"] for cell in found["cells"]]
+    assert gate == {"slower": 0.05, "untested": False, "failed": False, "tested": 0, "total": 4, "cells": []}
     cell = found["cells"][0]
     assert (cell["verdict"], cell["low"], cell["p_corrected"], cell["least_n"]) == ("insufficient n", None, None, 8)
     assert cell["samples_other"] == [1, 2, 3, 4]
@@ -200,6 +229,16 @@ def test_json_names_the_cells_at_which_the_gate_fails(pair: tuple[str, str]) -> 
     assert found["gate"]["failed"]
     assert [each["other"] for each in found["gate"]["cells"]] == ["11.1"]
     assert [cell["least_n"] for cell in found["cells"]] == [None] * 4
+
+
+def test_tools_of_cells_that_are_not_compared_do_not_differ(make: Make) -> None:
+    alone = older().assign(tool="iozone", tool_version="3.489", backing="jbod")
+    alone["cell_id"] += "-iozone"
+    make("older", pd.concat([older(), alone], ignore_index=True))
+    make("newer", newer({}))
+    result = call("raw/older", "raw/newer")
+    assert "version of iozone" not in result.stderr
+    assert "not only the release differs" not in result.stderr
 
 
 def test_cells_of_one_side_are_listed(make: Make) -> None:
@@ -224,7 +263,7 @@ def test_other_times_are_warned_of_on_stderr(make: Make) -> None:
     make("older", older())
     make("newer", newer(EFFECTS, offset_s=10**6))
     result = call("raw/older", "raw/newer")
-    assert "warning: 11.1: all cells measured at other times" in result.stderr
+    assert "warning: 11.1: all cells not in interleaved rounds" in result.stderr
     assert "rank-sum test" in result.stdout
 
 
@@ -279,13 +318,14 @@ def test_a_copy_is_the_same_campaign(pair: tuple[str, str], make: Make) -> None:
         (("raw/older", "raw/newer", "--fail-on", "5%"), "such as slower:5%"),
         (("raw/older", "raw/newer", "--fail-on", "faster:5%"), "such as slower:5%"),
         (("raw/older", "raw/newer", "--fail-on", "slower:x"), "such as slower:5%"),
+        (("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "slower:9%"), "found a second one"),
         (("raw/older", "raw/newer", "--operation", "creat"), "expected operations among create, read, found creat"),
         (("raw/older", "raw/newer", "--json", "--markdown", "-"), "give one of them"),
     ],
 )
 def test_wrong_usage(pair: tuple[str, str], arguments: tuple[str, ...], said: str) -> None:
     result = call(*arguments)
-    assert result.exit_code == (1 if "raw/nothing" in arguments else 2)
+    assert result.exit_code == (3 if "raw/nothing" in arguments else 2)
     assert said in " ".join(result.stderr.split())
     assert result.stdout == ""
 
@@ -298,7 +338,7 @@ def test_damaged_files_are_sentences(pair: tuple[str, str]) -> None:
     Path("raw/older/environment.json").write_bytes(b"\xff\xfe{")
     Path("raw/newer/campaign.yaml").write_text(CAMPAIGN.format(repeats=10))
     result = call(*pair)
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "raw/older/environment.json: expected JSON, found damage" in result.stderr
 
 
@@ -311,7 +351,7 @@ def test_conditions_that_were_not_recorded_are_warned_of(pair: tuple[str, str]) 
 
 def test_a_summary_that_cannot_be_written_is_a_sentence(pair: tuple[str, str]) -> None:
     result = call(*pair, "--markdown", "nowhere/summary.md")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert "nowhere" in result.stderr
 
 

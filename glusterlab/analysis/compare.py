@@ -95,6 +95,7 @@ COMPARED = [
     "n_reference",
     "n_other",
     "rounds",
+    "paired_by",
     "left_out",
     "one_sided",
     "median_reference",
@@ -117,8 +118,9 @@ COMPARED = [
 ]
 """Columns of a comparison, a row per cell and campaign.
 
-``rounds`` is 0 where the cell was not measured in rounds; ``left_out`` counts valid samples that belong to none.
-``one_sided`` is true where one campaign was always first in its round. ``low`` to ``high`` is the ratio's 95 %
+``rounds`` is 0 where the cell was not measured in rounds; ``paired_by`` is repeat or time where it was.
+``left_out`` counts valid samples that belong to no round, or have no value above 0. ``one_sided`` is true where one
+campaign was nearly always first in its round. ``low`` to ``high`` is the ratio's 95 %
 interval, ``low_90`` to ``high_90`` the one for the margin. Where the test could never be significant, ``p_corrected``
 is NaN and ``least_n`` says what all such cells of the campaign need; it is 0 where the test could. ``samples_...`` and
 ``values_...`` are those that count, as in a summary."""
@@ -214,13 +216,12 @@ def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
         Valid samples of the cell. Values that are not above 0 have no ratio and are left out.
     """
     for quantity in QUANTITIES:
-        both = [rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other)]
-        if all(len(rows) for rows in both):
-            found = find_rounds(*both)
-            if found is None:
-                return Pair(quantity, both[0], both[1], None, 0)
-            paired = both[0].iloc[list(found.reference)], both[1].iloc[list(found.other)]
-            return Pair(quantity, *paired, found, sum(map(len, both)) - 2 * len(paired[0]))
+        mine, theirs = (rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other))
+        if len(mine) and len(theirs):
+            found = find_rounds(mine, theirs)
+            if found is not None:
+                mine, theirs = mine.iloc[list(found.reference)], theirs.iloc[list(found.other)]
+            return Pair(quantity, mine, theirs, found, len(reference) + len(other) - len(mine) - len(theirs))
     return None
 
 
@@ -277,8 +278,8 @@ def cell_names(samples: pd.DataFrame) -> dict[str, str]:
     return {cell: cell if slug in twice else slug for cell, slug in names.itertuples(index=False, name=None)}
 
 
-def _pairs(reference: pd.DataFrame, other: pd.DataFrame) -> dict[str, Pair]:
-    mine, theirs = _by_cell(reference), _by_cell(other)
+def _pairs(mine: Mapping[str, pd.DataFrame], theirs: Mapping[str, pd.DataFrame]) -> dict[str, Pair]:
+    """Of the cells of both those that have a quantity in common, by their ids in order."""
     found = {cell: pair_of(mine[cell], theirs[cell]) for cell in sorted(mine.keys() & theirs.keys())}
     return {cell: pair for cell, pair in found.items() if pair is not None}
 
@@ -312,8 +313,9 @@ def compare_cells(
     names = cell_names(whole)
     identity = whole.drop_duplicates("cell_id").set_index("cell_id")
     records: list[dict[str, object]] = []
+    mine = _by_cell(reference)
     for place, (label, samples) in enumerate(others.items()):
-        pairs = _pairs(reference, samples)
+        pairs = _pairs(mine, _by_cell(samples))
         for (cell, pair), tested in zip(pairs.items(), _tested(list(pairs.values()), rule), strict=True):
             records.append(
                 {"_place": place, "reference": name, "other": label, "cell_id": cell, "cell": names[cell]}
@@ -339,6 +341,7 @@ def _measured(pair: Pair) -> dict[str, object]:
         "n_reference": len(below),
         "n_other": len(above),
         "rounds": 0 if pair.rounds is None else len(below),
+        "paired_by": "" if pair.rounds is None else pair.rounds.by,
         "left_out": pair.left_out,
         "one_sided": pair.rounds is not None and pair.rounds.one_sided,
         "median_reference": float(np.median(below)),
@@ -385,7 +388,7 @@ def _trace(pair: Pair) -> dict[str, str]:
 
 
 def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference") -> pd.DataFrame:
-    """Cells that cannot be compared, because only one campaign has them, or has valid samples of them.
+    """Cells that cannot be compared: only one campaign has them, or has valid samples of them with a value above 0.
 
     Parameters
     ----------
@@ -395,15 +398,25 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
     Returns
     -------
     pandas.DataFrame
-        Columns `UNMATCHED`; ``campaign`` is the one that lacks the cell.
+        Columns `UNMATCHED`; ``campaign`` is the one that lacks the cell, or the other one where both do.
     """
     records = []
+    mine = _by_cell(reference)
     for label, samples in others.items():
+        theirs = _by_cell(samples)
         names = cell_names(pd.concat([reference, samples], ignore_index=True))
-        sides = ((name, reference), (label, samples))
-        for (lacking, lacks), (_, has) in (sides, sides[::-1]):
-            there, valid = set(lacks["cell_id"].astype(str)), set(_by_cell(lacks))
-            for cell in sorted(set(_by_cell(has)) - valid):
-                why = "has no valid sample of it" if cell in there else "does not have it"
-                records.append({"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why})
+        whys: list[tuple[str, str, str]] = []
+        known = [set(rows["cell_id"].astype(str)) for rows in (reference, samples)]
+        for lacking, there, valid, has in ((name, known[0], mine, theirs), (label, known[1], theirs, mine)):
+            whys += [
+                (lacking, cell, "has no valid sample of it" if cell in there else "does not have it")
+                for cell in sorted(has.keys() - valid.keys())
+            ]
+        neither = sorted((known[0] & known[1]) - mine.keys() - theirs.keys())
+        whys += [(label, cell, "has no valid sample of it, nor has the reference") for cell in neither]
+        empty = sorted((mine.keys() & theirs.keys()) - _pairs(mine, theirs).keys())
+        whys += [(label, cell, "has no value above 0 of a quantity that the reference has, too") for cell in empty]
+        records += [
+            {"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why} for lacking, cell, why in whys
+        ]
     return pd.DataFrame.from_records(records, columns=UNMATCHED)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
 
 import pandas as pd
 
 from glusterlab.analysis.compare import EQUIVALENT, FASTER, SLOWER, UNDECIDED, VERDICTS, Rule
-from glusterlab.analysis.compare_tests import ALPHA
+from glusterlab.analysis.compare_tests import ALPHA, least_n
 from glusterlab.analysis.intervals import INSUFFICIENT
 
 SHORT = {EQUIVALENT: "equivalent"}
@@ -20,32 +20,6 @@ READ = ["cell", "n", "ratio", "interval", "p", "verdict"]
 """Columns of `rounded`, after that of the campaign where there are several."""
 
 _MOST_LISTED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """What a gate does not let pass.
-
-    Attributes
-    ----------
-    share : float
-        0.05 where a cell that is more than 5 % slower fails.
-    """
-
-    share: float
-
-    @property
-    def ratio(self) -> float:
-        """The ratio below which the whole interval has to lie."""
-        return 1 - self.share
-
-    def cells(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The rows of a comparison that are slower by more than that, on evidence.
-
-        The corrected p is below 0.05, and the 95 % interval of the ratio lies wholly beyond the loss.
-        """
-        shown = (table["verdict"].astype(str) == SLOWER) & (table["p_corrected"].astype(float) < ALPHA)
-        return table[shown & (table["high"].astype(float) < self.ratio)].reset_index(drop=True)
 
 
 def change_text(ratio: float) -> str:
@@ -142,13 +116,15 @@ def rule_line(rule: Rule, table: pd.DataFrame) -> str:
     return f"margin ± {100 * rule.margin:g} %, p corrected over {words} ({CORRECTIONS[rule.correction]})"
 
 
-def least_lines(table: pd.DataFrame) -> list[str]:
+def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
     """How many samples the cells lack that have too few, a line per campaign; none where none lacks any.
 
     Parameters
     ----------
     table : pandas.DataFrame
         From `glusterlab.analysis.compare.compare_cells`.
+    rule : Rule
+        By which it was made.
     """
     told = []
     for other, whole in table.groupby("other", observed=True, sort=False):
@@ -158,17 +134,23 @@ def least_lines(table: pd.DataFrame) -> list[str]:
         have = sorted({min(int(a), int(b)) for a, b in zip(short["n_reference"], short["n_other"], strict=True)})
         found = str(have[0]) if len(have) == 1 else f"{have[0]} to {have[-1]}"
         count = f"{len(short)} {'cell has' if len(short) == 1 else 'cells have'} n = {found}"
-        kind = "rounds" if (short["rounds"] > 0).any() else "repeats of each campaign"
+        least = int(short["least_n"].max())
+        rounds = max(least, least_n(["signed-rank"] * len(whole), [], rule.correction) or 0)
+        needed = (
+            f"{least} rounds"
+            if (short["rounds"] > 0).any()
+            else f"{least} repeats of each campaign, or {rounds} rounds in turns,"
+        )
         cells = "1 cell" if len(whole) == 1 else f"{len(whole)} cells"
         told.append(
-            f"{other}: insufficient n, {count}; with {cells} at least {int(short['least_n'].max())} {kind} are needed "
-            "before any difference could be shown"
+            f"{other}: insufficient n, {count}; with {cells} at least {needed} are needed before any difference could "
+            "be shown"
         )
     return told
 
 
 def timing_warnings(table: pd.DataFrame) -> list[str]:
-    """Of cells that were not measured in interleaved rounds: what then cannot be told.
+    """What of the times at which cells were measured may be the reason of a finding.
 
     Parameters
     ----------
@@ -177,12 +159,49 @@ def timing_warnings(table: pd.DataFrame) -> list[str]:
     """
     told = []
     for other, rows in table.groupby("other", observed=True, sort=False):
-        apart = int((rows["rounds"] == 0).sum())
-        if apart:
-            which = "all cells" if apart == len(rows) else f"{apart} of {len(rows)} cells"
+        if apart := int((rows["rounds"] == 0).sum()):
             told.append(
-                f"{other}: {which} measured at other times than the reference's, not in interleaved rounds, so that a "
-                "drift of the machine cannot be told from the release"
+                f"{other}: {_which(apart, len(rows))} not in interleaved rounds with the reference, as far as repeats "
+                "and their times tell, so that a drift of the machine cannot be told from the release"
+            )
+        if first := int(rows["one_sided"].astype(bool).sum()):
+            told.append(
+                f"{other}: in {_which(first, len(rows))} the same campaign went first in nearly every round, so that a "
+                "drift within a round is in the ratio: change the order from round to round"
+            )
+    return told
+
+
+def _which(count: int, of: int) -> str:
+    """How many cells.
+
+    Examples
+    --------
+    >>> _which(4, 4), _which(1, 4)
+    ('all cells', '1 of 4 cells')
+    """
+    return "all cells" if count == of else f"{count} of {of} cells"
+
+
+def spoiled_warnings(samples: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Repeats that never came out valid: a comparison of those that did is one of survivors.
+
+    Parameters
+    ----------
+    samples : mapping of str to pandas.DataFrame
+        Samples tables by the names of their campaigns.
+    """
+    told = []
+    for name, rows in samples.items():
+        counted = rows[~rows["warmup"].astype(bool)]
+        valid = (counted["status"].astype(str) == "valid").groupby(
+            [counted["cell_id"], counted["repeat"]], observed=True
+        )
+        came_out = valid.any()
+        if spoiled := int((~came_out).sum()):
+            told.append(
+                f"{name}: {spoiled} of {len(came_out)} repeats never came out valid and do not count, so that what is "
+                "compared may be its better part (glusterlab status has the reasons)"
             )
     return told
 
@@ -200,16 +219,15 @@ def timing_notes(table: pd.DataFrame) -> list[str]:
         paired = rows[rows["rounds"] > 0]
         if len(paired) < len(rows):
             told.append(f"{other}: ratios of medians (BC bootstrap), rank-sum test of Mann and Whitney, exact")
-        if paired.empty:
-            continue
-        told.append(f"{other}: medians of ratios within rounds (smoothed bootstrap), signed-rank test, exact")
-        if left := int(paired["left_out"].sum()):
-            told.append(f"{other}: {left} valid samples belong to no round of both campaigns and are left out")
-        if paired["one_sided"].all():
+        if len(paired):
+            told.append(f"{other}: medians of ratios within rounds (smoothed bootstrap), signed-rank test, exact")
+        if by_time := int((rows["paired_by"] == "time").sum()):
             told.append(
-                f"{other}: the same campaign went first in every round, so that a drift within a round is in the "
-                "ratio: change the order from round to round"
+                f"{other}: in {_which(by_time, len(rows))} rounds are neighbours in time, because the numbers of the "
+                "repeats are not in step"
             )
+        if left := int(rows["left_out"].sum()):
+            told.append(f"{other}: {left} valid samples belong to no round, or have no value above 0, and are left out")
     return told
 
 

@@ -234,6 +234,13 @@ def _weight(where: str, what: str, other_system: bool) -> Weight:
     return "warning"
 
 
+def _is_told(campaign: Conditions, where: str) -> bool:
+    """Whether a campaign says anything of that at all."""
+    if where == "cluster":
+        return bool(campaign.cluster)
+    return campaign.is_known or where in ("campaign", "samples")
+
+
 def differences(campaigns: Sequence[Conditions]) -> list[Difference]:
     """What is not the same in all campaigns, warnings first.
 
@@ -245,24 +252,24 @@ def differences(campaigns: Sequence[Conditions]) -> list[Difference]:
     Returns
     -------
     list of Difference
-        Of hosts only where all campaigns recorded them.
+        Of those campaigns that recorded hosts, or have a cluster.yaml, where that is what differs.
     """
     facts = [_facts(each) for each in campaigns]
-    recorded = all(each.is_known for each in campaigns)
-    clusters = all(each.cluster for each in campaigns)
     found = []
     for where, what in sorted(set().union(*facts)):
-        if (where in ("servers", "clients", "controller", "hosts") and not recorded) or (
-            where == "cluster" and not clusters
-        ):
+        told = [_is_told(each, where) for each in campaigns]
+        if sum(told) < 2:
             continue
-        values = tuple(each.get((where, what), NOT_RECORDED) for each in facts)
-        if len(set(values)) == 1:
+        values = tuple(
+            each.get((where, what), NOT_RECORDED) if known else NOT_RECORDED
+            for each, known in zip(facts, told, strict=True)
+        )
+        if len({value for value, known in zip(values, told, strict=True) if known}) == 1:
             continue
-        systems = {each.get((where, _OPERATING_SYSTEM), "") for each in facts}
+        systems = {each.get((where, _OPERATING_SYSTEM), "") for each, known in zip(facts, told, strict=True) if known}
         weight = _weight(where, what, len(systems) > 1)
-        if weight == "warning" and what.startswith("tool ") and NOT_RECORDED in values:
-            # a tool that one campaign did not need or did not ask for
+        if weight == "warning" and what.startswith(("tool ", "version of ")) and NOT_RECORDED in values:
+            # a tool that one campaign did not need, did not ask for, or that does not tell its version
             weight = "told"
         if what == _IOZONE and not any("iozone" in each.tools for each in campaigns):
             # on the hosts, but nothing was measured by it

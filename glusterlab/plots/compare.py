@@ -206,7 +206,7 @@ def _how(table: pd.DataFrame) -> str:
     paired = table["rounds"] > 0
     if paired.all():
         return "Median of the ratios within interleaved rounds"
-    return "Ratio of medians, measured at different times" if not paired.any() else "Medians, partly within rounds"
+    return "Ratio of medians, not in interleaved rounds" if not paired.any() else "Medians, partly within rounds"
 
 
 def forest_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, sources: Sources, rule: Rule) -> Figure:

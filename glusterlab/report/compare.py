@@ -10,9 +10,9 @@ from typing import Any
 
 import typer
 
-from glusterlab.analysis.compare import UNDECIDED, Rule
+from glusterlab.analysis.compare import Rule
+from glusterlab.analysis.compare_gate import Gate, Outcome, hold
 from glusterlab.analysis.compare_reading import (
-    Loss,
     average_sentences,
     change_text,
     changed,
@@ -36,10 +36,10 @@ _MOST_ROWS = 30
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
-def show_comparison(found: Comparison, loss: Loss | None, *, as_json: bool) -> None:
+def show_comparison(found: Comparison, gate: Gate | None, *, as_json: bool) -> None:
     """A row per cell, what it comes to, and what else differs."""
     if as_json:
-        emit_json(as_data(found, loss))
+        emit_json(as_data(found, gate))
         return
     table = found.table
     if len(table):
@@ -53,7 +53,7 @@ def show_comparison(found: Comparison, loss: Loss | None, *, as_json: bool) -> N
         typer.echo(verdict_line(table, found.reference.label, release.label))
     if len(table):
         typer.echo(rule_line(found.rule, table))
-    for line in [*least_lines(table), *average_sentences(found.averages), *unmatched_lines(found)]:
+    for line in [*least_lines(table, found.rule), *average_sentences(found.averages), *unmatched_lines(found)]:
         typer.echo(line)
     for note in found.notes:
         typer.echo(note)
@@ -61,8 +61,8 @@ def show_comparison(found: Comparison, loss: Loss | None, *, as_json: bool) -> N
         talk(f"warning: {warning}")
     if len(found.warnings) > _MOST_WARNINGS + 1:
         talk("all of them: --json")
-    if loss is not None:
-        typer.echo(gate_line(found, loss))
+    if gate is not None:
+        typer.echo(f"gate: {gate_line(outcome(found, gate))}")
 
 
 def unmatched_lines(found: Comparison) -> list[str]:
@@ -70,22 +70,46 @@ def unmatched_lines(found: Comparison) -> list[str]:
     told = []
     for (campaign, why), rows in found.unmatched.groupby(["campaign", "why"], observed=True, sort=False):
         names = ", ".join(listed([str(name) for name in rows["cell"]], 2))
-        told.append(f"not compared: {len(rows)} cells, because {campaign} {why} ({names})".replace("1 cells", "1 cell"))
+        count = f"{len(rows)} {'cell' if len(rows) == 1 else 'cells'}"
+        told.append(f"not compared: {count}, because {campaign} {why} ({names})")
     return told
 
 
-def gate_line(found: Comparison, loss: Loss) -> str:
-    """Whether a gate lets the comparison pass, and on what evidence not."""
-    cells = loss.cells(found.table)
-    limit = f"slower by more than {percent(loss.share)}"
-    if cells.empty:
-        return f"gate: passed, no cell is shown to be {limit}"
-    worst = cells.sort_values("ratio", kind="stable").iloc[0]
-    more = "" if len(cells) == 1 else f" and {len(cells) - 1} more"
-    return f"gate: failed, {worst['cell']}{more} {limit}: {interval_text(worst['low'], worst['high'])}"
+def outcome(found: Comparison, gate: Gate) -> Outcome:
+    """What a gate says of a comparison."""
+    return hold(gate, found.table, found.unmatched, found.rule.correction)
 
 
-def as_data(found: Comparison, loss: Loss | None) -> dict[str, Any]:
+def gate_line(told: Outcome) -> str:
+    """Whether a gate lets the comparison pass, on what evidence not, and how much of it could be tested."""
+    limit = "" if told.gate.slower is None else f"slower by more than {percent(told.gate.slower)}"
+    cells = "1 cell" if told.total == 1 else f"{told.total} cells"
+    if told.failed:
+        parts = []
+        if not told.slower.empty:
+            worst = told.slower.iloc[0]
+            more = "" if len(told.slower) == 1 else f" and {len(told.slower) - 1} more"
+            change = interval_text(worst["low"], worst["high"])
+            parts.append(f"{_named(worst, told)}{more} {limit}: {change}, corrected p {p_text(worst['p_gate'])}")
+        if told.gate.untested and len(told.untested):
+            names = [_named(row, told) for _, row in told.untested.iterrows()]
+            parts.append(f"{len(names)} of {cells} could not be tested ({', '.join(listed(names, 2))})")
+        return f"failed, {'; '.join(parts)}"
+    if not told.tested:
+        return f"not closed, but it has tested nothing: none of {cells} could be tested; 'untested' closes it then"
+    if not limit:
+        return f"passed, all of {cells} could be tested"
+    if len(told.untested):
+        return f"passed, but only {told.tested} of {cells} could be tested; none of them is shown to be {limit}"
+    return f"passed, none of {cells} is shown to be {limit}"
+
+
+def _named(row: Any, told: Outcome) -> str:
+    """A cell, with its campaign where there are several."""
+    return f"{row['other']}, {row['cell']}" if told.several else str(row["cell"])
+
+
+def as_data(found: Comparison, gate: Gate | None) -> dict[str, Any]:
     """A comparison as ``--json`` prints it."""
     data: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -99,12 +123,18 @@ def as_data(found: Comparison, loss: Loss | None) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "notes": list(found.notes),
     }
-    if loss is not None:
-        failing = loss.cells(found.table)
+    if gate is not None:
+        told = outcome(found, gate)
         data["gate"] = {
-            "slower": loss.share,
-            "failed": not failing.empty,
-            "cells": [{"other": row["other"], "cell_id": row["cell_id"]} for _, row in failing.iterrows()],
+            **asdict(gate),
+            "failed": told.failed,
+            "tested": told.tested,
+            "total": told.total,
+            "cells": [
+                {"other": row["other"], "cell_id": row["cell_id"], "p_corrected": float(row["p_gate"])}
+                for _, row in told.slower.iterrows()
+            ],
+            "not_tested": told.untested[["other", "cell_id"]].to_dict("records"),
         }
     return data
 
@@ -142,53 +172,50 @@ def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     return found
 
 
-def markdown(found: Comparison, loss: Loss | None) -> str:
+def markdown(found: Comparison, gate: Gate | None) -> str:
     """A summary for a pull request: the verdict, what changed, what is lacking, what else differs.
 
     Parameters
     ----------
     found : Comparison
-    loss : Loss or None
-        Of a gate.
+    gate : Gate or None
 
     Returns
     -------
     str
         Ends with a line end.
     """
-    parts = [f"### {_safe(_headline(found, loss))}"]
+    parts = [f"### {_safe(_headline(found, gate))}"]
     parts += [f"- {_safe(verdict_line(found.table, found.reference.label, each.label))}" for each in found.others]
-    lines = [*least_lines(found.table), *average_sentences(found.averages), *unmatched_lines(found)]
+    lines = [*least_lines(found.table, found.rule), *average_sentences(found.averages), *unmatched_lines(found)]
     parts += [f"- {_safe(line)}" for line in lines]
     text = "\n".join([parts[0], "", *parts[1:]])
     if table := _changed_table(found):
         text += f"\n\n{table}"
     if len(found.table):
         text += f"\n\n{_safe(_how(found.rule, found))}"
-    if found.warnings:
-        warnings = [f"- {_safe(warning)}" for warning in listed(list(found.warnings), _MOST_WARNINGS)]
-        text += "\n\n" + "\n".join(["**Warnings**", "", *warnings])
+    for title, told in (("Warnings", found.warnings), ("Notes", found.notes)):
+        if told:
+            items = [f"- {_safe(each)}" for each in listed(list(told), _MOST_WARNINGS)]
+            text += "\n\n" + "\n".join([f"**{title}**", "", *items])
     return text + "\n"
 
 
-def _headline(found: Comparison, loss: Loss | None) -> str:
-    if loss is not None:
-        line = gate_line(found, loss).removeprefix("gate: ")
+def _headline(found: Comparison, gate: Gate | None) -> str:
+    if gate is not None:
+        line = gate_line(outcome(found, gate))
         return line[0].upper() + line[1:]
-    rows = changed(found.table)
     if found.table.empty:
         return "Nothing to compare"
-    if rows.empty:
-        undecided = int((found.table["verdict"].astype(str) == UNDECIDED).sum())
-        return "No difference is shown" + (f", {undecided} undecided" if undecided else "")
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(rows).items())
-    return f"{told} of {len(found.table)} cells"
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.table).items())
+    of = f"{told} of {len(found.table)} cells"
+    return of if len(changed(found.table)) else f"No difference is shown: {of}"
 
 
 def _how(rule: Rule, found: Comparison) -> str:
     paired = int((found.table["rounds"] > 0).sum())
     total = len(found.table)
-    which = "in interleaved rounds" if paired == total else "at different times" if not paired else "partly in rounds"
+    which = "in interleaved rounds" if paired == total else "apart" if not paired else "partly in rounds"
     manifests = ", ".join(f"{each.name} {each.digest[:12]}" for each in found.releases)
     return f"Measured {which}; {rule_line(rule, found.table)}; manifests {manifests}."
 

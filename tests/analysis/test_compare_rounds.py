@@ -39,7 +39,7 @@ def test_rows_may_come_in_any_order() -> None:
     assert found.other == tuple(range(10))
 
 
-@pytest.mark.parametrize("offset", [1000.0, 5000.0, -1500.0, 250.0])
+@pytest.mark.parametrize("offset", [1000.0, 5000.0, -1500.0, 350.0])
 def test_campaigns_one_after_the_other_are_no_rounds(offset: float) -> None:
     assert find_rounds(rows(at(0)), rows(at(offset))) is None
 
@@ -68,10 +68,69 @@ def test_missing_repeats_are_left_out() -> None:
     assert repeats == [(n, n) for n in (1, 3, 4, 6, 7, 8, 9, 10)]
 
 
-def test_without_times_or_repeats_in_common_there_are_no_rounds() -> None:
+def test_without_times_there_are_no_rounds() -> None:
     assert find_rounds(rows(at(0)), rows(dict.fromkeys(range(1, 11), math.nan))) is None
-    assert find_rounds(rows(at(0)), rows({repeat + 20: start for repeat, start in at(40).items()})) is None
     assert find_rounds(rows({}), rows({})) is None
+    assert find_rounds(rows(at(0, 1)), rows(at(40, 1))) is None
+
+
+def turns(lost: dict[str, set[int]], again: set[int]) -> dict[str, dict[int, float]]:
+    """Starts of repeats of three campaigns in the runbook's turns, by the number of the step in which each ran.
+
+    Steps in `lost` measured nothing; after the steps of `again` the loop began anew.
+    """
+    order = "abccba" * 5
+    steps: list[str] = []
+    for step, name in enumerate(order):
+        steps.append("" if step in lost.get(name, set()) else name)
+        if step in again:
+            return _numbered(steps + list(order))
+    return _numbered(steps)
+
+
+def _numbered(steps: list[str]) -> dict[str, dict[int, float]]:
+    found: dict[str, dict[int, float]] = {"a": {}, "b": {}, "c": {}}
+    for step, name in enumerate(steps):
+        if name and len(found[name]) < 10:
+            found[name][len(found[name]) + 1] = 100.0 * step
+    return found
+
+
+@pytest.mark.parametrize("step", range(1, 29))
+@pytest.mark.parametrize("other", ["b", "c"])
+def test_a_loop_of_turns_that_was_broken_off_anywhere_is_still_in_rounds(step: int, other: str) -> None:
+    starts = turns({}, {step - 1})
+    found = find_rounds(rows(starts["a"]), rows(starts[other]))
+    assert found is not None
+    assert len(found.reference) >= 8
+
+
+@pytest.mark.parametrize("step", [1, 4, 7, 10, 13, 16, 19, 22, 25, 28])
+def test_a_step_that_was_lost_leaves_the_others_in_rounds(step: int) -> None:
+    starts = turns({"b": {step}}, set())
+    found = find_rounds(rows(starts["a"]), rows(starts["b"]))
+    assert found is not None
+    assert len(found.reference) >= 8
+    assert not found.one_sided
+
+
+def test_pairs_by_time_are_neighbours_and_the_closest() -> None:
+    """The other campaign is a round behind: its repeats are near to the next ones of the reference."""
+    found = find_rounds(rows(at(0)), rows({repeat: start + 140 for repeat, start in at(0).items()}))
+    assert found is not None
+    assert found.by == "time"
+    assert found.reference == tuple(range(1, 10))
+    assert found.other == tuple(range(9))
+    numbered_on = find_rounds(rows(at(0)), rows({repeat + 20: start for repeat, start in at(40).items()}))
+    assert numbered_on is not None
+    assert numbered_on.other == tuple(range(10))
+
+
+def test_nearly_always_first_counts_as_one_sided() -> None:
+    other = {repeat: start + (40 if repeat > 2 else -40) for repeat, start in at(0).items()}
+    found = find_rounds(rows(at(0)), rows(other))
+    assert found is not None
+    assert (found.reference_first, found.one_sided) == (8, True)
 
 
 def test_a_thousand_repeats_one_after_the_other_are_seen_at_once() -> None:

@@ -255,6 +255,20 @@ def test_an_import_has_unknown_conditions_and_is_not_held_against_known_ones() -
     assert warning.startswith("theirs: its conditions were not recorded (it is an import)")
 
 
+def test_an_import_does_not_hide_what_differs_between_the_others() -> None:
+    trio = [conditions(), conditions("11.1", "11.1"), replace(conditions("theirs"), environment={}, cluster={})]
+    trio[1].environment["hosts"]["server01"]["kernel"] = "6.12"
+    told = {(each.where, each.what): each for each in differences(trio)}
+    assert told["servers", "kernel"].values == ("6.1.0-18", "6.12", "not recorded")
+    assert any("kernel 6.1.0-18, then 6.12" in warning for warning in warnings_of(trio, list(told.values())))
+    assert ("cluster", "mount_options") not in told
+
+
+def test_a_tool_that_does_not_tell_its_version_is_no_warning() -> None:
+    one, other = conditions(), replace(conditions("again"), tools={"iozone": "3.489"})
+    assert found(one, other)["samples", "version of smallfile"].weight == "told"
+
+
 @pytest.mark.parametrize(
     "damage", [{"hosts": []}, {"hosts": {"a": None}}, {"hosts": {"a": {"tools": 3}}}, {"hosts": 7}]
 )
