@@ -8,6 +8,7 @@ is equivalent within the margin may still fail a gate that is stricter than the 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,7 +67,9 @@ class Outcome:
         return not self.slower.empty or (self.gate.untested and not self.untested.empty)
 
 
-def hold(gate: Gate, table: pd.DataFrame, unmatched: pd.DataFrame, correction: Correction) -> Outcome:
+def hold(
+    gate: Gate, table: pd.DataFrame, unmatched: pd.DataFrame, others: Sequence[str], correction: Correction
+) -> Outcome:
     """Hold a comparison against a gate.
 
     Parameters
@@ -74,9 +77,10 @@ def hold(gate: Gate, table: pd.DataFrame, unmatched: pd.DataFrame, correction: C
     gate : Gate
     table, unmatched : pandas.DataFrame
         From `glusterlab.analysis.compare`.
+    others : sequence of str
+        The campaigns that are held against the reference.
     correction : {"holm", "fdr"}
     """
-    others = set(table["other"].astype(str)) | (set(unmatched["campaign"]) - set(table["reference"].astype(str)))
     columns = ["other", "cell_id", "cell"]
     short = table.loc[~_testable(table), columns].astype(str)
     lacking = unmatched[unmatched["campaign"].isin(others)].rename(columns={"campaign": "other"})[columns]

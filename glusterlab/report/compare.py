@@ -77,7 +77,8 @@ def unmatched_lines(found: Comparison) -> list[str]:
 
 def outcome(found: Comparison, gate: Gate) -> Outcome:
     """What a gate says of a comparison."""
-    return hold(gate, found.table, found.unmatched, found.rule.correction)
+    others = [release.label for release in found.others]
+    return hold(gate, found.table, found.unmatched, others, found.rule.correction)
 
 
 def gate_line(told: Outcome) -> str:

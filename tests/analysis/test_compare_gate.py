@@ -18,7 +18,7 @@ SLOW = "smallfile-read-4096kib-w12"
 def held(gate: Gate, other: pd.DataFrame, reference: pd.DataFrame | None = None, rule: Rule | None = None) -> Outcome:
     reference, rule = older() if reference is None else reference, rule or Rule()
     others = {"b": other}
-    return hold(gate, compare_cells(reference, others, rule), unmatched(reference, others), rule.correction)
+    return hold(gate, compare_cells(reference, others, rule), unmatched(reference, others), [*others], rule.correction)
 
 
 @pytest.mark.parametrize(("share", "names"), [(0.0, [SLOW]), (0.05, [SLOW]), (0.15, [SLOW]), (0.2, []), (0.25, [])])
@@ -53,6 +53,8 @@ def test_a_release_that_measures_nothing_is_not_tested() -> None:
     assert (everything.tested, everything.total, everything.failed) == (0, 4, False)
     # what only the new release has is no loss
     assert held(Gate(untested=True), newer({}), older()[older()["operation"] == "read"]).total == 2
+    nothing = newer({}).assign(cell_id="another", slug="another")
+    assert (held(Gate(0.05), nothing).tested, held(Gate(0.05), nothing).total) == (0, 4)
 
 
 def test_a_loss_below_the_margin_closes_a_stricter_gate() -> None:
@@ -66,7 +68,7 @@ def test_a_loss_below_the_margin_closes_a_stricter_gate() -> None:
 
 def test_each_campaign_is_held_for_itself() -> None:
     others = {"a": newer({}, offset_s=300.0), "b": newer(EFFECTS)}
-    told = hold(Gate(0.05), compare_cells(older(), others), unmatched(older(), others), "holm")
+    told = hold(Gate(0.05), compare_cells(older(), others), unmatched(older(), others), [*others], "holm")
     assert told.slower[["other", "cell"]].to_numpy().tolist() == [["b", SLOW]]
     assert (told.total, told.several) == (8, True)
 
