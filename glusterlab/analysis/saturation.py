@@ -3,9 +3,7 @@
 Telemetry is averaged in the order time, host, sample: first over the measured part of a sample on one host, then over
 the hosts of a role, and the interval is over the samples of a cell.
 
-The measured part is not the window of the workload's command: to start 48 workers over SSH can take half of it. The
-tool says how long it measured, not when. So the measured part is that long, and lies where the hosts moved the most
-bytes.
+The measured part is not the window of the workload's command: `glusterlab.analysis.measured_part` tells where it lies.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.measured_part import measured_parts as measured_parts
 from glusterlab.analysis.series import summarise
 
 MIN_RECORDS = 2
@@ -53,8 +52,6 @@ _SUMS = {
 }
 CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")
 """Shares of a CPU's time that are not busy."""
-MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
-"""What shows where the measured part of a sample lies."""
 USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*CPU_METRICS, "await_s"})
 """Metrics of the telemetry table that `METRICS` are made from."""
 
@@ -106,47 +103,6 @@ def limits_source(limits: Iterable[Limits]) -> str:
 
 STATED_LINKS = "links at least as cluster.yaml states them"
 """What figures say of limits that a baseline measured: one TCP stream does not fill every link."""
-
-
-def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Where the measured part of each sample lies.
-
-    Among all stretches of ``elapsed_s`` seconds that end at a record inside the window of the command, it is the one in
-    which all hosts together moved the most bytes over their networks and disks. Without ``elapsed_s`` it is the window.
-
-    Parameters
-    ----------
-    telemetry : pandas.DataFrame
-        The telemetry table. A record holds averages over the interval before its time.
-    samples : pandas.DataFrame
-        Rows of the samples table.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``cell_id``, ``sample``, ``part_start_s``, ``part_end_s`` (epoch seconds); a row per sample.
-    """
-    moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(MOVED)]
-    traffic = {
-        key: rows.groupby("time_s")["value"].sum() for key, rows in moved.groupby(["cell_id", "sample"], observed=True)
-    }
-    records = []
-    for row in samples.to_dict("records"):
-        start, end, length = (float(row[name]) for name in ("start_s", "end_s", "elapsed_s"))
-        rates = traffic.get((str(row["cell_id"]), row["sample"]), pd.Series(dtype=float))
-        rates = rates[(rates.index >= start) & (rates.index <= end)]
-        if len(rates) and length < end - start:
-            start, end = _fullest(rates, start, length)
-        records.append((str(row["cell_id"]), row["sample"], start, end))
-    return pd.DataFrame.from_records(records, columns=["cell_id", "sample", "part_start_s", "part_end_s"])
-
-
-def _fullest(rates: pd.Series, earliest: float, length: float) -> tuple[float, float]:
-    times = rates.index.to_numpy(dtype=float)
-    sums = np.concatenate([[0.0], np.cumsum(rates.to_numpy(dtype=float))])
-    begins = np.searchsorted(times, np.maximum(times - length, earliest), side="right")
-    last = int(np.argmax(sums[1:] - sums[begins]))
-    return float(times[last] - length), float(times[last])
 
 
 def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
