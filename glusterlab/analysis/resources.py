@@ -29,7 +29,7 @@ import pandas as pd
 
 from glusterlab.analysis.saturation import PEAK_S, Limits
 from glusterlab.analysis.thresholds import Thresholds
-from glusterlab.analysis.timeline import Timeline, rolling
+from glusterlab.analysis.timeline import Timeline, rolling, rolling_known
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -217,14 +217,14 @@ def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
 
 
 def over(track: Track, timeline: Timeline, thresholds: Thresholds) -> NDArray[np.bool_]:
-    """Where each resource of a track was full, shape (resources, steps)."""
+    """Where each resource of a track was full, shape (resources, steps); nowhere where nothing is known of it."""
     level = levels(track, thresholds)[:, np.newaxis]
     steps = min(timeline.steps(track.stretch_s) if track.stretch_s else 1, track.used.shape[1])
-    full = rolling(track.used, steps) >= level
+    full = rolling_known(track.used, steps) >= level
     marked = np.zeros(track.used.shape, dtype=bool)
     for offset in range(steps):
         marked[:, offset : offset + full.shape[1]] |= full
-    return marked
+    return np.asarray(marked & np.isfinite(track.used))
 
 
 def tracks(timeline: Timeline, capacity: Capacity) -> list[Track]:
