@@ -225,3 +225,41 @@ def rolling_known(values: NDArray[np.float64], steps: int) -> NDArray[np.float64
     known = rolling(np.isfinite(values).astype(float), steps)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(known >= 0.5, rolling(values, steps) / known, np.nan)
+
+
+def carried(used: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """Use of links whose impossible records are evened out with their neighbours; the bytes stay.
+
+    A host that stalls takes the time of its record first and reads its counters late: that record holds bytes of the
+    next ones, which are short of them.
+
+    Parameters
+    ----------
+    used : numpy.ndarray
+        Shape (links, steps), 1 = full.
+    most : float
+        From there on a record is not believed. It is evened out with as few steps after it as suffice, at most twice
+        `COVERED_STEPS` (its own record and the late one), and then before it; what they do not even out stays.
+
+    Examples
+    --------
+    >>> carried(np.array([[0.5, 2.5, 0.1, 0.1, 0.5]]), 1.05).round(2).tolist()
+    [[0.5, 0.9, 0.9, 0.9, 0.5]]
+    >>> carried(np.array([[2.0, 2.0, 2.0]]), 1.05).tolist()
+    [[2.0, 2.0, 2.0]]
+    """
+    found = used.copy()
+    spans = [(0, after) for after in range(1, 2 * COVERED_STEPS)]
+    spans += [(before, 2 * COVERED_STEPS - 1) for before in range(1, COVERED_STEPS)]
+    for row, at in np.argwhere(np.nan_to_num(used) > most):
+        last = min(used.shape[1], at + 2 * COVERED_STEPS)
+        for before, after in spans:
+            begin, end = max(0, at - before), at + after + 1
+            # the last record is evened out as a whole, over all steps that it covers
+            while end < last and found[row, end] == found[row, end - 1]:
+                end += 1
+            mean = float(found[row, begin:end].mean())
+            # NaN is not below either: nothing is known of those bytes
+            if found[row, at] > most and mean <= 1.0:
+                found[row, begin:end] = mean
+    return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from glusterlab.analysis.resources import FAMILIES, Capacity, Family, Track, levels, over
+from glusterlab.analysis.resources import FAMILIES, LINK_MOST, Capacity, Family, Track, levels, over
 from glusterlab.analysis.saturation import MIN_RECORDS, PEAK_S
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import Timeline, rolling_known
@@ -62,8 +62,8 @@ class Looked:
     track : Track
     known, full : numpy.ndarray of bool
         Shape (resources, steps).
-    mean, peak : numpy.ndarray
-        Use over the steps that are known, and over the fullest `PEAK_S` of them; shape (resources,).
+    mean, peak, most : numpy.ndarray
+        Use over the steps that are known, over the fullest `PEAK_S` of them, and in the fullest; shape (resources,).
     level : numpy.ndarray
         From where on each resource counts as full.
     seconds, stretch_s : float
@@ -75,6 +75,7 @@ class Looked:
     full: NDArray[np.bool_]
     mean: NDArray[np.float64]
     peak: NDArray[np.float64]
+    most: NDArray[np.float64]
     level: NDArray[np.float64]
     seconds: float
     stretch_s: float
@@ -144,6 +145,7 @@ def look(track: Track, timeline: Timeline, thresholds: Thresholds) -> Looked:
         over(replace(track, used=used), timeline, thresholds),
         np.nan_to_num(used).sum(axis=1) / np.maximum(known.sum(axis=1), 1),
         np.nan_to_num(peaks).max(axis=1),
+        np.nan_to_num(used).max(axis=1),
         levels(track, thresholds),
         float(timeline.inside.sum()) * timeline.step_s,
         (timeline.steps(track.stretch_s) if track.stretch_s else 1) * timeline.step_s,
@@ -379,4 +381,10 @@ def silence(timeline: Timeline, seen: Sequence[Looked], expected: Mapping[str, i
             if one.track.role not in silent:
                 share = 100 * one.coverage
                 words.append(f"{one.track.subsystem}: telemetry of {share:.0f} % of the measured part only")
+        if one.track.family == "network":
+            most = one.most
+            beyond = [number for number in np.argsort(-most) if most[number] > LINK_MOST][:_MOST_NAMES]
+            if beyond:
+                links = ", ".join(f"{one.track.hosts[number]} {100 * float(most[number]):.0f} %" for number in beyond)
+                words.append(f"{one.track.subsystem}: records of more than a link can carry ({links})")
     return Silence(tuple(words), broken)

@@ -477,3 +477,32 @@ def test_subsystems_over_time_are_the_mean_and_the_fullest_of_what_carried_anyth
     # what never did anything is there with all its members
     assert table[table["subsystem"] == "server disks"]["resources"].unique().tolist() == [72]
     assert subsystems_over_time(each.iloc[:0]).empty
+
+
+def test_a_record_that_a_stalled_host_read_late_is_no_full_link(sample: pd.DataFrame) -> None:
+    late = lambda since: np.where(since == 32, 2.8, np.where((since > 32) & (since <= 38), 0.1, 0.6)) * LINK  # noqa: E731
+    pool = Pool().links("transmit", 0.6 * LINK, *CLIENTS).links("transmit", late, "client04")
+    found = judged(pool, sample)
+    use = found.use.set_index(["subsystem", "host"]).loc["client network, sent", "client04"]
+    assert (use["over"], use["peak"] < 0.9) == (0.0, True)
+    assert use["mean"] == pytest.approx((26 * 0.6 + 2.8 + 0.3) / 30)
+    assert "can carry" not in found.verdicts["not_judged"].iloc[0]
+    # what is far over all along is not late, and is told
+    beyond = verdict(pool.links("transmit", 1.2 * LINK, "client04"), sample)["not_judged"]
+    assert beyond.endswith("client network, sent: records of more than a link can carry (client04 120 %)")
+
+
+def test_the_memory_of_a_testbed_is_one(sample: pd.DataFrame) -> None:
+    # each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
+    pool = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
+    found = verdict(pool, sample, replace(KNOWN, one_machine=True))
+    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "memory", "the machine of the testbed")
+    assert "machine memory (at least) over 95 %" in found["evidence"]
+    assert verdict(pool, sample)["state"] == "none"
+
+
+def test_a_limit_of_nothing_is_not_known(sample: pd.DataFrame) -> None:
+    zero = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
+    found = verdict(Pool().disk("write_bytes_per_s", DISK), sample, zero)
+    assert found["state"] == "none"
+    assert found["not_judged"].startswith("network (no telemetry or no limit of it); disks (no telemetry or no limit")
