@@ -432,6 +432,12 @@ def test_use_is_shown_by_resource_and_over_time(make_samples: Make) -> None:
     assert one["full"].tolist() == [True] * 15 + [False] * 15
     assert one["inside"].all()
     assert use_over_time(pool.table(first.iloc[0]).iloc[:0], first, {}).empty
+    # a server that fell silent is not drawn as idle
+    table = pool.table(first.iloc[0])
+    early = table[(table["role"] == "client") | (table["time_s"] - float(first["start_s"].iloc[0]) <= 20)]
+    gone = subsystems_over_time(use_over_time(early, first, {str(first["cell_id"].iloc[0]): KNOWN}))
+    links = gone[gone["subsystem"] == "server network, received"].set_index("seconds")["mean"]
+    assert (links[20.0], math.isnan(links[22.0])) == (pytest.approx(1.0), True)
 
 
 def test_a_curve_ends_with_what_binds_there_on_which_hosts(make_samples: Make) -> None:
