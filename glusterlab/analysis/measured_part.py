@@ -68,13 +68,13 @@ def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     """
     moves = telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(MOVED_METRICS)
     moved = telemetry[moves & (telemetry["device"] != "lo")]
-    of = dict(iter(moved.groupby(["cell_id", "sample"], observed=True)))
+    places = moved.groupby(["cell_id", "sample"], observed=True).indices
     records = []
     for row in samples.to_dict("records"):
         start, end, length = (float(row[name]) for name in ("start_s", "end_s", "elapsed_s"))
-        rows = of.get((str(row["cell_id"]), row["sample"]))
-        if rows is not None and length < end - start:
-            begin = _begin(rows, start, end, length, str(row["tool"]))
+        place = places.get((str(row["cell_id"]), row["sample"]))
+        if place is not None and length < end - start:
+            begin = _begin(moved.iloc[place], start, end, length, str(row["tool"]))
             if begin is not None:
                 start = min(max(begin, start), end - length)
                 end = start + length

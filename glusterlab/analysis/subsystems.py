@@ -58,8 +58,9 @@ USE_COLUMNS = [
     "peak",
     "over",
 ]
-"""Columns of `Judgement.use`: one row per resource; ``mean``, ``peak`` (the fullest 10 s) and ``threshold`` are
-shares of what it can do, ``over`` is the share of the measured part in which it was over the threshold."""
+"""Columns of `Judgement.use`: one row per resource; ``mean``, ``peak`` (the fullest 10 s, or all of a
+shorter measured part) and ``threshold`` are shares of what it can do, ``over`` is the share of the measured part in
+which it was over the threshold. What telemetry lacks counts for none of them."""
 
 SUBSYSTEM_COLUMNS = [
     "cell_id",
