@@ -44,7 +44,7 @@ class Pool:
                     self._put(role, host, "network", "eth0", metric, 0.0)
                 for metric, value in (("idle_fraction", 1.0), ("iowait_fraction", 0.0), ("steal_fraction", 0.0)):
                     self._put(role, host, "cpu", "all", metric, value)
-                self._put(role, host, "memory", "", "available_bytes", 60e9)
+                self._put(role, host, "memory", "", "available_bytes", 63e9)
         for host in SERVERS:
             for device in disks:
                 for metric in ("read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
@@ -26,10 +27,16 @@ BINDING = [
     "not_judged",
 ]
 """Columns of `binding_by_cell` beside those that describe the cell: the verdict of most of its ``n`` samples, how
-many of them ``agree``, and the ``mean`` share of the measured part in which it was full, with its 95 % interval."""
+many of them ``agree``, and over these the ``mean`` share of the measured part in which it was full, with its 95 %
+interval."""
 
 _QUANTITY = "share of the measured part"
-_ORDER = ("binds", "in turn", "partly", "none", "unknown")
+NO_MAJORITY = "no majority"
+"""State and words of a cell of which no verdict has more than half of the repeats."""
+
+_THEN = ", then "
+_WHOLE = ("binds", "in turn")
+"""States of one kind: subsystems as a whole were full for most of the time."""
 
 
 def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -45,8 +52,9 @@ def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     Returns
     -------
     pandas.DataFrame
-        `POINT`, `IDENTITY` and `BINDING`, sorted by operation, size, series and workers. Where no verdict has more
-        samples than every other, a positive one goes before "none", and that before "unknown"; ``agree`` tells.
+        `POINT`, `IDENTITY` and `BINDING`, sorted by operation, size, series and workers. Samples agree that have the
+        same kind of verdict on the same subsystems; the order in which these took turns is that of most of them. Where
+        no more than half of the samples agree, state and binding are `NO_MAJORITY`, and the evidence is each verdict.
     """
     judged = samples.assign(cell_id=samples["cell_id"].astype(str)).merge(verdicts, on=["cell_id", "sample"])
     records = [
@@ -65,21 +73,33 @@ def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
 
 def _together(rows: pd.DataFrame) -> dict[str, object]:
     pairs = list(zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True))
-    state, binding = min(set(pairs), key=lambda pair: (-pairs.count(pair), _ORDER.index(pair[0]), pair[1]))
-    same = rows[[pair == (state, binding) for pair in pairs]]
+    votes = [("binds" if state in _WHOLE else state, frozenset(binding.split(_THEN))) for state, binding in pairs]
+    most = max(votes, key=votes.count)
+    agree = votes.count(most)
+    if 2 * agree <= len(votes):
+        words = Counter(short_verdict(*pair) for pair in pairs)
+        found = {"state": NO_MAJORITY, "binding": NO_MAJORITY, "mean": math.nan, "low": math.nan, "high": math.nan}
+        told = "; ".join(f"{number} of {len(rows)}: {word}" for word, number in sorted(words.items()))
+        missing = "; ".join(dict.fromkeys(word for word in rows["not_judged"] if word))
+        texts = {"where": "", "hosts": "", "evidence": told, "not_judged": missing}
+        return {"quantity": _QUANTITY, "n": len(rows), "agree": agree} | found | texts
+    same = rows[[vote == most for vote in votes]]
     share = mean_interval(same["share"].astype(float))
     # the sample in the middle stands for the others
-    ordered = same.sort_values(["share", "sample"], kind="stable").iloc[(len(same) - 1) // 2]
+    ordered = same.sort_values(["share", "sample"], kind="stable")
+    middle = ordered.iloc[(len(same) - 1) // 2]
+    orders = Counter(pair for pair, vote in zip(pairs, votes, strict=True) if vote == most)
+    state, binding = max(sorted(orders), key=lambda pair: orders[pair])
     return {
         "quantity": _QUANTITY,
         "n": len(rows),
         "state": state,
         "binding": binding,
-        "agree": len(same),
+        "agree": agree,
         "mean": share.centre,
         "low": share.low,
         "high": share.high,
-        **{name: ordered[name] for name in ("where", "hosts", "evidence", "not_judged")},
+        **{name: middle[name] for name in ("where", "hosts", "evidence", "not_judged")},
     }
 
 
@@ -90,11 +110,15 @@ def short_verdict(state: str, binding: str) -> str:
     --------
     >>> short_verdict("binds", "disks"), short_verdict("in turn", "network, then disks")
     ('disks', 'network, then disks')
-    >>> short_verdict("partly", "disks"), short_verdict("none", "none of them"), short_verdict("unknown", "unknown")
-    ('part of the disks', 'none', 'unknown')
+    >>> short_verdict("partly", "disks"), short_verdict("at times", "disks"), short_verdict("unknown", "unknown")
+    ('part of the disks', 'disks at times', 'unknown')
+    >>> short_verdict("none", "none of them: look at the software")
+    'none'
     """
     if state == "partly":
         return f"part of the {binding}"
+    if state == "at times":
+        return f"{binding} at times"
     return state if state in ("none", "unknown") else binding
 
 
@@ -154,11 +178,15 @@ def _verdict_words(row: pd.Series) -> str:
     if state == "none":
         known = str(row["not_judged"])
         return f"{binding}{f'; not judged: {known}' if known else ''} ({repeats})"
-    names = " and then the ".join(binding.split(", then "))
+    if state == NO_MAJORITY:
+        return f"the repeats disagree: {row['evidence']}"
+    names = " and then the ".join(binding.split(_THEN))
     full = f"full for {100 * float(row['mean']):.0f} % of the measured part"
+    hosts = f": {row['hosts']}" if str(row["hosts"]) else ""
+    if state == "at times":
+        return f"nothing held it for most of the time; the {names}, {full}{hosts} ({repeats})"
     part = "a part of the " if state == "partly" else "the "
-    apart = "the repeats disagree; " if n >= MIN_SAMPLES and 2 * agree <= n else ""
-    return f"{apart}{part}{names} held it, {full}: {row['hosts']} ({repeats})"
+    return f"{part}{names} held it, {full}{hosts} ({repeats})"
 
 
 def _runs(workers: Sequence[int], words: Sequence[str]) -> list[str]:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.binding import verdict_sentences
+from glusterlab.analysis.binding import short_verdict, verdict_sentences
 from glusterlab.analysis.claims import Told
 from glusterlab.analysis.efficiency import compare_rows
 from glusterlab.analysis.intervals import MIN_SAMPLES
@@ -86,16 +86,25 @@ def _those(rows: pd.DataFrame, wanted: Callable[[pd.Series], bool]) -> pd.DataFr
 class Found:
     """What was measured of a statement, in words, whether it is as the guide says, and the fewest samples behind it.
 
-    `comparable` is False where more samples would not tell it either.
+    `why` says why more samples would not tell it either; empty where they would.
     """
 
     measured: str
     answer: Answer
     n: int
-    comparable: bool = True
+    why: str = ""
 
 
 _NOTHING = Found("not measured", "not told", 0)
+
+
+_UNLIKE = "the hosts' limits do not compare with the guide's"
+_IN_PART = "it was full in part, or for less than most of the time"
+_WHOLE = ("binds", "in turn")
+"""States in which subsystems as a whole were full for most of the time."""
+
+FEW = 1.0
+"""Processes that wait for I/O on a server, on average, below which they are few: a choice of this project."""
 
 
 def _settled(row: pd.Series) -> bool:
@@ -115,11 +124,15 @@ def _is_full(study: str, direction: str, family: str, evidence: Evidence) -> Fou
     row = rows.iloc[-1]
     at = f"at {worker_count(row['workers'])}"
     share = "" if pd.isna(row["mean"]) else f", for {100 * float(row['mean']):.0f} % of the measured part"
-    binding = str(row["binding"])
-    full = binding if str(row["state"]) in ("none", "unknown") else f"{binding} full{share}"
-    words = f"{at} {full} ({row['agree']} of {row['n']} repeats)"
+    state, binding = str(row["state"]), str(row["binding"])
+    something = state in (*_WHOLE, "partly", "at times")
+    full = f"{short_verdict(state, binding)} full{share}" if something else binding
+    hosts = f": {row['hosts']}" if something and str(row["hosts"]) else ""
+    words = f"{at} {full}{hosts} ({row['agree']} of {row['n']} repeats)"
     if not _settled(row):
         return Found(words, "not told", int(row["n"]))
+    if _fills(row, [family]) and state not in _WHOLE:
+        return Found(words, "not told", int(row["n"]), _IN_PART)
     return Found(words, "yes" if _fills(row, [family]) else "no", int(row["n"]))
 
 
@@ -131,7 +144,8 @@ def _is_free(study: str, direction: str, families: Sequence[str], evidence: Evid
     told = _those(rows, _settled)
     # CPUs of a testbed are those of one machine, and not as much slower as its disks and links
     judged = [name for name in families if not (evidence.testbed and name == "CPU")]
-    full = _those(told, lambda row: _fills(row, judged))
+    filled = _those(told, lambda row: _fills(row, judged))
+    full = filled[filled["state"].astype(str).isin(_WHOLE)]
     machine = _those(told, lambda row: _fills(row, families) and not _fills(row, judged))
     cells = {str(cell) for cell in rows["cell_id"]}
     of = evidence.subsystems
@@ -144,12 +158,14 @@ def _is_free(study: str, direction: str, families: Sequence[str], evidence: Evid
     n = int(rows["n"].min())
     lacking = [name for name in families if name not in set(of["family"].astype(str))]
     if lacking and full.empty:
-        return Found(f"no limit of {', '.join(lacking)} is known{most}", "not told", n, comparable=False)
+        return Found(f"no limit of {', '.join(lacking)} is known{most}", "not told", n, "no limit of it is known")
     if len(full):
         return Found(f"{_where(full)}{most}", "no", n)
+    if len(filled):
+        return Found(f"{_where(filled)}{most}", "not told", n, _IN_PART)
     if len(machine):
         words = f"{_where(machine)}, which is that of one machine for all hosts and not scaled{most}"
-        return Found(words, "not told", n, comparable=False)
+        return Found(words, "not told", n, _UNLIKE)
     others = f" in {len(told)} of {len(rows)} cells, the others not told" if len(told) < len(rows) else " in any cell"
     ends = rows.groupby("operation", observed=True)["workers"].transform("max")
     loaded = rows[rows["workers"] == ends]
@@ -161,10 +177,34 @@ def _where(rows: pd.DataFrame) -> str:
     """Cells in which something was full, in words."""
     parts: dict[tuple[str, str], list[str]] = {}
     for row in rows.to_dict("records"):
-        parts.setdefault((str(row["binding"]), str(row["operation"])), []).append(str(int(row["workers"])))
+        what = short_verdict(str(row["state"]), str(row["binding"]))
+        parts.setdefault((what, str(row["operation"])), []).append(str(int(row["workers"])))
     return "; ".join(
         f"{what} full in {operation} at {', '.join(at)} workers" for (what, operation), at in parts.items()
     )
+
+
+def _little_memory(study: str, evidence: Evidence) -> Found:
+    """Memory is far from full, and few processes wait for I/O where the curves end."""
+    free = _is_free(study, "", ("memory",), evidence)
+    rows = evidence.means(study, "blocked_processes", "")
+    if rows.empty:
+        return free if free.answer == "no" else replace(free, answer="not told")
+    ends = rows[rows["workers"] == rows.groupby("operation", observed=True)["workers"].transform("max")]
+    told = ", ".join(
+        f"{float(row['mean']):.3g} in {row['operation']} at {worker_count(row['workers'])}"
+        for row in ends.to_dict("records")
+    )
+    where = "on the whole machine" if evidence.testbed else "per server"
+    found = replace(free, measured=f"{free.measured}; processes that wait for I/O, {where}: {told}")
+    if free.answer != "yes" or bool((ends["high"].isna() | ends["low"].isna()).any()):
+        return found if free.answer != "yes" else replace(found, answer="not told")
+    if bool((ends["high"] < FEW).all()):
+        return found
+    # on a testbed the kernel counts all hosts together: so many need not be on one server
+    if evidence.testbed:
+        return replace(found, answer="not told", why="waiting processes are counted for the whole machine")
+    return replace(found, answer="no" if bool((ends["low"] >= FEW).any()) else "not told")
 
 
 def _cpu_level(study: str, direction: str, evidence: Evidence, *, stated: float) -> Found:
@@ -177,7 +217,7 @@ def _cpu_level(study: str, direction: str, evidence: Evidence, *, stated: float)
     words = f"{100 * float(row['mean']):.0f} % at {worker_count(row['workers'])}"
     if evidence.testbed:
         words = f"not comparable: all hosts share one machine, {words} of its CPUs busy, and CPUs are not scaled"
-        return Found(words, "not told", int(row["n"]), comparable=False)
+        return Found(words, "not told", int(row["n"]), _UNLIKE)
     if pd.isna(row["low"]):
         return Found(words, "not told", int(row["n"]))
     words += f" (95 % interval {100 * float(row['low']):.0f} to {100 * float(row['high']):.0f})"
@@ -239,7 +279,7 @@ _RULES: Mapping[str, Callable[[Evidence], Found]] = {
     "saturation-small-no-limit": partial(_is_free, "small-replicate", "", FAMILIES),
     "saturation-small-network": partial(_is_free, "small-replicate", "", ("network",)),
     "saturation-small-cpu": partial(_is_free, "small-replicate", "", ("CPU",)),
-    "saturation-small-memory": partial(_is_free, "small-replicate", "", ("memory",)),
+    "saturation-small-memory": partial(_little_memory, "small-replicate"),
     "saturation-small-disks": partial(_is_full, "small-replicate", "read", "disks"),
     "files-writes-software": partial(_is_free, "small-replicate", "write", FAMILIES),
 }
@@ -294,9 +334,9 @@ def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, Told]:
 def _as_verdict(found: Found) -> Told:
     if found.answer != "not told":
         return Told("reproduced" if found.answer == "yes" else "contradicted", found.measured, found.n)
-    if found.n and found.comparable:
+    if found.n and not found.why:
         return Told("insufficient n", found.measured, found.n)
-    reason = "the hosts' limits do not compare with the guide's" if found.n else NEEDS["telemetry"]
+    reason = found.why if found.n else NEEDS["telemetry"]
     return Told("not measured", found.measured if found.n else reason, 0, reason)
 
 

@@ -285,7 +285,7 @@ def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> I
     for track in tracks(timeline, capacity):
         resources = [(track.role, host, device) for host, device in zip(track.hosts, track.devices, strict=True)]
         steps = timeline.steps(track.stretch_s) if track.stretch_s else 1
-        values = np.where(np.isfinite(track.used), evened(track.used, steps), math.nan)
+        values = evened(track.used, steps)
         yield SHARE, track.subsystem, "%", 100.0, resources, values, float(levels(track, thresholds).min())
     busy_of, busy = busy_cpus(timeline)
     for (activity, metric), names in [*_RECORDED.items(), (("cpu", ""), _BUSY)]:

@@ -10,8 +10,8 @@ Use is a share: 1 is what the resource can do.
   and the larger counts. Which operations read is not recorded: a disk that moves bytes one way has all its operations
   there, of others the share is taken that is surely in use. Merged requests and flushes are not counted by sar, so
   the share of operations is a lower bound in any case.
-- On a testbed all hosts share the CPUs of one machine: their use is added up, a lower bound, because kernel threads are
-  in no host's group.
+- On a testbed all hosts share the CPUs and the memory of one machine: their use is added up, a lower bound, because the
+  kernel's own is in no host's group.
 
 On a testbed the limit of a disk acts before the block layer counts a request, so ``await``, ``aqu-sz`` and ``%util``
 stay small on a disk that is full: only its bytes and operations against their limits tell.
@@ -29,7 +29,7 @@ import pandas as pd
 
 from glusterlab.analysis.saturation import PEAK_S, Limits
 from glusterlab.analysis.thresholds import Thresholds
-from glusterlab.analysis.timeline import Timeline, rolling
+from glusterlab.analysis.timeline import Timeline, carried, rolling, rolling_known
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +50,9 @@ that is less than a record."""
 BURST_OPERATIONS = 10.0
 """Or for so many operations."""
 
+LINK_MOST = 1.05
+"""A record in which a link carried more than that was not taken at its time."""
+
 ONE_WAY = 0.98
 """From this share of its bytes on a disk moves them one way."""
 
@@ -59,6 +62,8 @@ _DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """What the resources under one cell can do, on the scale that was measured; None where it is not known.
+
+    A rate of 0 or less is none that is known.
 
     Attributes
     ----------
@@ -73,7 +78,7 @@ class Capacity:
     serial : bool
         A brick is one disk that serves one request at a time, so that its ``%util`` shows how full it is.
     one_machine : bool
-        The hosts share the CPUs of one machine, and reads and writes of a disk have limits apart: a testbed.
+        The hosts share the CPUs and memory of one machine, and reads and writes of a disk have limits apart: a testbed.
     cpus : mapping of str to int
         By host.
     memory : mapping of str to float
@@ -97,6 +102,11 @@ class Capacity:
     memory: Mapping[str, float] = field(default_factory=dict)
     shared: frozenset[str] = frozenset()
     source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write"):
+            if (rate := getattr(self, name)) is not None and not rate > 0:
+                object.__setattr__(self, name, None)
 
 
 def capacities(
@@ -217,14 +227,14 @@ def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
 
 
 def over(track: Track, timeline: Timeline, thresholds: Thresholds) -> NDArray[np.bool_]:
-    """Where each resource of a track was full, shape (resources, steps)."""
+    """Where each resource of a track was full, shape (resources, steps); nowhere where nothing is known of it."""
     level = levels(track, thresholds)[:, np.newaxis]
     steps = min(timeline.steps(track.stretch_s) if track.stretch_s else 1, track.used.shape[1])
-    full = rolling(track.used, steps) >= level
+    full = rolling_known(track.used, steps) >= level
     marked = np.zeros(track.used.shape, dtype=bool)
     for offset in range(steps):
         marked[:, offset : offset + full.shape[1]] |= full
-    return marked
+    return np.asarray(marked & np.isfinite(track.used))
 
 
 def tracks(timeline: Timeline, capacity: Capacity) -> list[Track]:
@@ -267,7 +277,8 @@ def _networks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
             if rate is not None and real.any():
                 hosts, fullest = _by_host(series[real], values[real], "max")
                 name = f"{role} network, {direction}"
-                yield Track(name, "network", role, "network", hosts, ("",) * len(hosts), fullest / rate)
+                used = carried(fullest / rate, LINK_MOST)
+                yield Track(name, "network", role, "network", hosts, ("",) * len(hosts), used)
 
 
 def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
@@ -384,11 +395,7 @@ def busy_cpus(timeline: Timeline, role: str = "") -> tuple[pd.DataFrame, NDArray
 def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     if capacity.one_machine:
         series, busy = busy_cpus(timeline)
-        each = busy[(series["device"] == "all").to_numpy()]
-        known = np.isfinite(each).sum(axis=0)
-        enough = (known > 0) & (known * 2 >= len(each))
-        total = np.nansum(each, axis=0) / np.maximum(known, 1) * len(each)
-        used = np.where(enough, total, np.nan)[np.newaxis]
+        used = _added_up(busy[(series["device"] == "all").to_numpy()])
         yield Track("machine CPU (at least)", "CPU", "machine", "cpu", ("",), ("",), used)
         return
     for role in ("server", "client"):
@@ -402,11 +409,26 @@ def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
             yield Track(f"{role} CPU, busiest core", "CPU", role, "core", hosts, ("",) * len(hosts), fullest)
 
 
+def _added_up(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of one machine that its hosts use, together; those without a record count as the mean of the others.
+
+    Nothing is known where fewer than half of the hosts have one.
+    """
+    known = np.isfinite(shares).sum(axis=0)
+    enough = (known > 0) & (known * 2 >= len(shares))
+    total = np.nansum(shares, axis=0) / np.maximum(known, 1) * len(shares)
+    return np.where(enough, total, np.nan)[np.newaxis]
+
+
 def _memories(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
-    for role in ("server", "client"):
+    for role in ("",) if capacity.one_machine else ("server", "client"):
         series, available = timeline.of("memory", "available_bytes", role)
         hosts = tuple(str(host) for host in series["host"])
         total = np.array([capacity.memory.get(host, math.nan) for host in hosts])
-        if len(hosts) and np.isfinite(total).any():
-            used = 1 - available / total[:, np.newaxis]
+        if not len(hosts) or not np.isfinite(total).any():
+            continue
+        used = 1 - available / total[:, np.newaxis]
+        if capacity.one_machine:
+            yield Track("machine memory (at least)", "memory", "machine", "memory", ("",), ("",), _added_up(used))
+        else:
             yield Track(f"{role} memory", "memory", role, "memory", hosts, ("",) * len(hosts), used)

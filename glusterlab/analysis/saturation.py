@@ -3,9 +3,7 @@
 Telemetry is averaged in the order time, host, sample: first over the measured part of a sample on one host, then over
 the hosts of a role, and the interval is over the samples of a cell.
 
-The measured part is not the window of the workload's command: to start 48 workers over SSH can take half of it. The
-tool says how long it measured, not when. So the measured part is that long, and lies where the hosts moved the most
-bytes.
+The measured part is not the window of the workload's command: `glusterlab.analysis.measured_part` tells where it lies.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.measured_part import measured_parts as measured_parts
 from glusterlab.analysis.series import summarise
 
 MIN_RECORDS = 2
@@ -28,8 +27,8 @@ PEAK_S = 10.0
 disk's counters rise (a request counts when all of it is done), short enough to see a phase of a run."""
 
 METRICS = {
-    "network_receive_bytes_per_s": "received per host, bytes/s",
-    "network_transmit_bytes_per_s": "sent per host, bytes/s",
+    "network_receive_bytes_per_s": "received per host on its fullest interface, bytes/s",
+    "network_transmit_bytes_per_s": "sent per host on its fullest interface, bytes/s",
     "cpu_busy_fraction": "CPU time that was neither idle, waiting for I/O nor stolen, share of all CPUs of the host",
     "load_1min": "load average over one minute",
     "blocked_processes": "processes that wait for I/O",
@@ -53,10 +52,13 @@ _SUMS = {
 }
 CPU_METRICS = ("idle_fraction", "iowait_fraction", "steal_fraction")
 """Shares of a CPU's time that are not busy."""
-MOVED = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
-"""What shows where the measured part of a sample lies."""
 USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*CPU_METRICS, "await_s"})
 """Metrics of the telemetry table that `METRICS` are made from."""
+
+_TRAFFIC = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
+
+IDLE = 0.02
+"""A client that moved less than this share of what the one with the most traffic did had no worker."""
 
 _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]
@@ -106,47 +108,6 @@ def limits_source(limits: Iterable[Limits]) -> str:
 
 STATED_LINKS = "links at least as cluster.yaml states them"
 """What figures say of limits that a baseline measured: one TCP stream does not fill every link."""
-
-
-def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """Where the measured part of each sample lies.
-
-    Among all stretches of ``elapsed_s`` seconds that end at a record inside the window of the command, it is the one in
-    which all hosts together moved the most bytes over their networks and disks. Without ``elapsed_s`` it is the window.
-
-    Parameters
-    ----------
-    telemetry : pandas.DataFrame
-        The telemetry table. A record holds averages over the interval before its time.
-    samples : pandas.DataFrame
-        Rows of the samples table.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``cell_id``, ``sample``, ``part_start_s``, ``part_end_s`` (epoch seconds); a row per sample.
-    """
-    moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(MOVED)]
-    traffic = {
-        key: rows.groupby("time_s")["value"].sum() for key, rows in moved.groupby(["cell_id", "sample"], observed=True)
-    }
-    records = []
-    for row in samples.to_dict("records"):
-        start, end, length = (float(row[name]) for name in ("start_s", "end_s", "elapsed_s"))
-        rates = traffic.get((str(row["cell_id"]), row["sample"]), pd.Series(dtype=float))
-        rates = rates[(rates.index >= start) & (rates.index <= end)]
-        if len(rates) and length < end - start:
-            start, end = _fullest(rates, start, length)
-        records.append((str(row["cell_id"]), row["sample"], start, end))
-    return pd.DataFrame.from_records(records, columns=["cell_id", "sample", "part_start_s", "part_end_s"])
-
-
-def _fullest(rates: pd.Series, earliest: float, length: float) -> tuple[float, float]:
-    times = rates.index.to_numpy(dtype=float)
-    sums = np.concatenate([[0.0], np.cumsum(rates.to_numpy(dtype=float))])
-    begins = np.searchsorted(times, np.maximum(times - length, earliest), side="right")
-    last = int(np.argmax(sums[1:] - sums[begins]))
-    return float(times[last] - length), float(times[last])
 
 
 def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -235,6 +196,16 @@ def _await(rows: pd.DataFrame) -> pd.DataFrame:
     return value.rename("value").reset_index().assign(quantity="disk_await_s")
 
 
+def _at_work(by_host: pd.DataFrame) -> pd.DataFrame:
+    """The rows of servers, and of clients that had a worker as far as their traffic tells."""
+    traffic = by_host[(by_host["role"] == "client") & by_host["quantity"].isin(_TRAFFIC)]
+    moved = traffic.groupby(["cell_id", "sample", "host"])["value"].sum()
+    most = moved.groupby(["cell_id", "sample"]).transform("max")
+    idle = set(moved.index[(moved <= IDLE * most) & (most > 0)])
+    keys = zip(by_host["cell_id"], by_host["sample"], by_host["host"], strict=True)
+    return by_host[np.fromiter((key not in idle for key in keys), dtype=bool, count=len(by_host))]
+
+
 def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
     """Mean over the measured part, and mean of its busiest `PEAK_S` seconds, by host and quantity."""
     series = [*_HOST, "quantity"]
@@ -250,8 +221,9 @@ def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
 def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
-    Devices of a host are added up (disks, interfaces), except the waiting time of disks, which is averaged over all
-    requests of the measured part.
+    Disks of a host are added up, except their waiting time, which is averaged over all requests of the measured part.
+    Of its interfaces the fullest counts, record by record, as in verdicts: a bond is itself one of them. Clients are
+    those with a worker: that moved more than `IDLE` of what the client with the most traffic did.
 
     Parameters
     ----------
@@ -269,12 +241,14 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     """
     rows = steady_part(telemetry, samples)
     summed = _with_quantity(rows)
-    totals = summed.groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
+    linked = summed["activity"] == "network"
+    links = summed[linked & (summed["device"] != "lo")].groupby([*_RECORD, "quantity"])["value"].max().reset_index()
+    others = summed[~linked].groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
     busy = _busy(rows)
     machine = [_machine_busy(busy)] if testbed else []
-    by_host = _means_and_peaks(pd.concat([totals, busy, *machine], ignore_index=True))
+    by_host = _means_and_peaks(pd.concat([links, others, busy, *machine], ignore_index=True))
     by_host = pd.concat([by_host, _await(rows).assign(peak=math.nan)], ignore_index=True)
-    roles = by_host.groupby(["cell_id", "sample", "role", "quantity"])
+    roles = _at_work(by_host).groupby(["cell_id", "sample", "role", "quantity"])
     by_role = roles.agg(value=("value", "mean"), peak=("peak", "mean"), hosts=("value", "count"))
     described = samples.assign(cell_id=samples["cell_id"].astype(str))
     return described.merge(by_role.reset_index(), on=["cell_id", "sample"], how="inner")

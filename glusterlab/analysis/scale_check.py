@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.intervals import ratio_interval
+from glusterlab.analysis.measured_part import MOVED_METRICS
 from glusterlab.analysis.reading import percent
-from glusterlab.analysis.saturation import CPU_METRICS, MOVED, saturation
+from glusterlab.analysis.saturation import CPU_METRICS, saturation
 from glusterlab.analysis.series import layout_label, operation_rank, split_values, summarise, valid_samples, with_series
 from glusterlab.units import format_size, short_number
 
@@ -27,7 +28,7 @@ BUSY = 0.7
 """Share of all CPUs of a testbed's machine above which its scale is doubted: kernel threads of disks and links, and the
 runner, are in no host's group and come on top."""
 
-NEEDED = (*CPU_METRICS, *MOVED)
+NEEDED = (*CPU_METRICS, *MOVED_METRICS)
 """Metrics of the telemetry table that `machine_cpu` is made from."""
 
 _QUANTITIES = ("files_per_s", "throughput_bytes_per_s")

@@ -44,11 +44,13 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
             "(1,448 of 1,538 bytes)",
         ),
         "disks": Meaning(
-            "bytes or operations of one disk over 10 s, share of what it can do; or those of all disks of its server",
-            f"{_GREGG}; below 100 % because the limit is a baseline's and 10 s hold few requests of a slow disk",
+            "bytes or operations of one disk, share of what it can do, over as long as it needs for 10 MB or 10 "
+            "operations, from one record to 10 s; or those of all disks of its server",
+            f"{_GREGG}; below 100 % because the limit is a baseline's, or for operations the scale model's assumption, "
+            "and because so short a time holds few requests of a slow disk",
         ),
         "disk_busy": Meaning(
-            "%util of a disk over 10 s; only where each brick is one disk",
+            "%util of a disk, over as long as its bytes; only where each brick is one disk",
             "iostat(1): a device that serves requests serially is saturated close to 100 %; of RAID arrays and modern "
             "SSDs %util does not show the limit",
         ),
@@ -72,14 +74,13 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
             "a choice of this project: most of the time",
         ),
         "phase": Meaning(
-            "share of the measured part from which a subsystem counts as one of several that bind in turn, or binds in "
-            "part",
+            "share of the measured part from which a subsystem counts as one of several that bind in turn, binds in "
+            "part, or was full at times",
             "a choice of this project: one record of seven",
         ),
         "records": Meaning(
-            "fewest telemetry records in the measured part for the statement that nothing was full",
-            "a choice of this project: a record at either end may lie half outside, which makes a full subsystem look "
-            "idle and never the other way round",
+            "fewest telemetry records in the measured part for a verdict",
+            "a choice of this project: a record at either end may lie half outside, and one burst decides over few",
             share=False,
         ),
         "queue": Meaning(

@@ -1,8 +1,8 @@
 """The telemetry of one sample on one grid of time.
 
 Hosts write their records at moments of their own. Here they lie in common steps, as long as the records of one host
-are apart, so that "full at the same time" means something. A record that a host left out is covered by its next one,
-for sar averages over the time since the last that it wrote.
+are apart, so that "full at the same time" means something. A few records that a host left out are covered by its next
+one, for sar averages over the time since the last that it wrote. Of a host that was away for longer nothing is known.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
+from glusterlab.analysis.measured_part import COVERED_STEPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,6 +83,15 @@ class Timeline:
         if role:
             places = places[self.series["role"].to_numpy()[places] == role]
         return self.series.iloc[places], self.values[places]
+
+    def known(self, role: str) -> tuple[list[str], NDArray[np.bool_]]:
+        """Hosts of a role, and where in the measured part there is anything of each; shape (hosts, steps inside)."""
+        hosts = self.series["host"].to_numpy()
+        of_role = (self.series["role"] == role).to_numpy()
+        names = sorted({str(host) for host in hosts[of_role]})
+        recorded = np.isfinite(self.values[:, self.inside])
+        found = [recorded[of_role & (hosts == name)].any(axis=0) for name in names]
+        return names, np.array(found, dtype=bool).reshape(len(names), int(self.inside.sum()))
 
     @cached_property
     def _places(self) -> dict[tuple[str, str], NDArray[np.intp]]:
@@ -159,12 +170,14 @@ def _lay_out(
 
 
 def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Steps that a host left out, with the value of its next record; none before its first.
+    """Up to `COVERED_STEPS` - 1 steps that a host left out, with the value of its next record; none before its first.
 
     Examples
     --------
     >>> _covered(np.array([[math.nan, 1.0, math.nan, 3.0, math.nan]])).tolist()
     [[nan, 1.0, 3.0, 3.0, nan]]
+    >>> _covered(np.array([[1.0, math.nan, math.nan, math.nan, math.nan, 2.0]])).tolist()
+    [[1.0, nan, 2.0, 2.0, 2.0, 2.0]]
     """
     found = np.isfinite(values)
     steps = np.arange(values.shape[1])
@@ -172,7 +185,8 @@ def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:
     following = np.minimum.accumulate(following[:, ::-1], axis=1)[:, ::-1]
     started = np.maximum.accumulate(found, axis=1)
     taken = np.take_along_axis(values, np.minimum(following, values.shape[1] - 1), axis=1)
-    return np.where(started & (following < values.shape[1]), taken, np.nan)
+    near = (following < values.shape[1]) & (following - steps < COVERED_STEPS)
+    return np.where(started & near, taken, np.nan)
 
 
 def rolling(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
@@ -198,3 +212,54 @@ def rolling(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     steps = min(steps, known.shape[1])
     sums = np.cumsum(np.pad(known, ((0, 0), (1, 0))), axis=1)
     return np.asarray((sums[:, steps:] - sums[:, :-steps]) / steps)
+
+
+def rolling_known(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    """As `rolling`, but means of what is known; NaN where that is less than half of a stretch.
+
+    Examples
+    --------
+    >>> rolling_known(np.array([[1.0, math.nan, math.nan, 3.0]]), 2).tolist()
+    [[1.0, nan, 3.0]]
+    """
+    known = rolling(np.isfinite(values).astype(float), steps)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(known >= 0.5, rolling(values, steps) / known, np.nan)
+
+
+def carried(used: NDArray[np.float64], most: float) -> NDArray[np.float64]:
+    """Use of links whose impossible records are evened out with their neighbours; the bytes stay.
+
+    A host that stalls takes the time of its record first and reads its counters late: that record holds bytes of the
+    next ones, which are short of them.
+
+    Parameters
+    ----------
+    used : numpy.ndarray
+        Shape (links, steps), 1 = full.
+    most : float
+        From there on a record is not believed. It is evened out with as few steps after it as suffice, at most twice
+        `COVERED_STEPS` (its own record and the late one), and then before it; what they do not even out stays.
+
+    Examples
+    --------
+    >>> carried(np.array([[0.5, 2.5, 0.1, 0.1, 0.5]]), 1.05).round(2).tolist()
+    [[0.5, 0.9, 0.9, 0.9, 0.5]]
+    >>> carried(np.array([[2.0, 2.0, 2.0]]), 1.05).tolist()
+    [[2.0, 2.0, 2.0]]
+    """
+    found = used.copy()
+    spans = [(0, after) for after in range(1, 2 * COVERED_STEPS)]
+    spans += [(before, 2 * COVERED_STEPS - 1) for before in range(1, COVERED_STEPS)]
+    for row, at in np.argwhere(np.nan_to_num(used) > most):
+        last = min(used.shape[1], at + 2 * COVERED_STEPS)
+        for before, after in spans:
+            begin, end = max(0, at - before), at + after + 1
+            # the last record is evened out as a whole, over all steps that it covers
+            while end < last and found[row, end] == found[row, end - 1]:
+                end += 1
+            mean = float(found[row, begin:end].mean())
+            # NaN is not below either: nothing is known of those bytes
+            if found[row, at] > most and mean <= 1.0:
+                found[row, begin:end] = mean
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -85,7 +86,8 @@ def use_over_time(
     pandas.DataFrame
         Columns `OVER_TIME`: ``time_s`` is the epoch at the end of a step, ``seconds`` that since the start of the
         command; ``used`` and ``threshold`` are shares of what the resource can do, ``evened`` is ``used`` over as
-        long as the resource is looked at (`glusterlab.analysis.resources.Track`); ``full`` says that it was over the
+        long as the resource is looked at (`glusterlab.analysis.resources.Track`), both NaN where it has no telemetry;
+        ``full`` says that it was over the
         threshold, and ``inside`` that the step lies in the measured part.
     """
     chosen = thresholds or Thresholds()
@@ -148,14 +150,17 @@ def subsystems_over_time(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def evened(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-    """Means over so many steps around each; of fewer at either end.
+    """Means of what is known over so many steps around each; of fewer at either end. NaN where nothing is known.
 
     Examples
     --------
     >>> evened(np.array([[0.0, 3.0, 0.0, 3.0]]), 3).tolist()
     [[1.5, 1.0, 2.0, 1.5]]
+    >>> evened(np.array([[1.0, math.nan, 3.0]]), 1).tolist()
+    [[1.0, nan, 3.0]]
     """
-    known = np.nan_to_num(values)
-    kernel = np.ones(min(steps, known.shape[1]))
-    counts = np.convolve(np.ones(known.shape[1]), kernel, mode="same")
-    return np.array([np.convolve(row, kernel, mode="same") / counts for row in known])
+    known = np.isfinite(values)
+    kernel = np.ones(min(steps, values.shape[1]))
+    sums = np.array([np.convolve(row, kernel, mode="same") for row in np.nan_to_num(values)])
+    counts = np.array([np.convolve(row, kernel, mode="same") for row in known.astype(float)])
+    return np.where(known, sums / np.maximum(counts, 1.0), math.nan)

@@ -168,7 +168,10 @@ def saturation_figure(
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
     two = any(len(panel.quantities) > 1 for panel in shown)
-    subtitle = [f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}."]
+    subtitle = [
+        f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}.",
+        *(["Clients: those with a worker."] if any(panel.role == "client" for panel in shown) else []),
+    ]
     if any(panel.peaks for panel in shown):
         subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
     if _MACHINE in shown:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -11,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from glusterlab.analysis.binding import short_verdict
+from glusterlab.analysis.binding import NO_MAJORITY, short_verdict
 from glusterlab.analysis.series import operation_rank
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure
@@ -23,7 +24,9 @@ COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory":
 
 _NONE = "#efefef"
 _PART = 0.45
-"""Opacity of a subsystem that binds in part."""
+"""Opacity of a subsystem that binds in part or at times."""
+
+_PALE = ("partly", "at times")
 
 _SHOWN = 0.05
 """A subsystem that was never fuller than this is named and not drawn over time."""
@@ -43,19 +46,20 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     state, binding = str(row["state"]), str(row["binding"])
     families = [name for name in binding.split(", then ") if name in COLOURS]
     if not families:
-        axes.add_patch(Rectangle((column, line), 1, 1, facecolor="white" if state == "unknown" else _NONE, linewidth=0))
+        axes.add_patch(Rectangle((column, line), 1, 1, facecolor=_NONE if state == "none" else "white", linewidth=0))
     for number, name in enumerate(families):
         width = 1 / len(families)
-        alpha = _PART if state == "partly" else 1.0
+        alpha = _PART if state in _PALE else 1.0
         axes.add_patch(
             Rectangle((column + number * width, line), width, 1, facecolor=COLOURS[name], alpha=alpha, linewidth=0)
         )
-    agree = "" if int(row["n"]) == 1 else f", {row['agree']} of {row['n']}"
+    alone = int(row["n"]) == 1 or state == NO_MAJORITY
+    agree = "" if alone else f", {row['agree']} of {row['n']}"
     share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
     words = short_verdict(state, binding).replace(", then ", ", ").replace("part of the ", "part of ")
     inside = f"{words}\n{share}{agree}" if share else f"{words}{agree and chr(10) + agree.removeprefix(', ')}"
     mixed = len(families) > 1
-    light = bool(families) and not mixed and state != "partly" and families[0] in _LIGHT_TEXT
+    light = bool(families) and not mixed and state not in _PALE and families[0] in _LIGHT_TEXT
     axes.text(
         column + 0.5,
         line + 0.5,
@@ -69,7 +73,23 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     )
 
 
-def verdicts_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note: str = "") -> Figure:
+def _full_words(thresholds: Thresholds) -> str:
+    """From where on subsystems count as full.
+
+    Examples
+    --------
+    >>> _full_words(Thresholds()), _full_words(Thresholds(disks=0.8, memory=0.9))
+    ('over 90 %, memory over 95 %', 'over 90 %, disks over 80 %')
+    """
+    usual = thresholds.network
+    others = {"disks": thresholds.disks, "CPU": thresholds.cpu, "memory": thresholds.memory}
+    apart = [f"{name} over {100 * level:.0f} %" for name, level in others.items() if level != usual]
+    return ", ".join([f"over {100 * usual:.0f} %", *apart])
+
+
+def verdicts_figure(
+    table: pd.DataFrame, provenance: Provenance, *, title: str, thresholds: Thresholds | None = None, note: str = ""
+) -> Figure:
     """What binds by layout and workers, one panel per operation.
 
     Parameters
@@ -78,6 +98,8 @@ def verdicts_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, 
         From `glusterlab.analysis.binding.binding_by_cell`; at least one row.
     provenance : Provenance
     title : str
+    thresholds : Thresholds, optional
+        Those that the table was made with; by default `Thresholds()`.
     note : str
         More lines below the subtitle.
     """
@@ -85,11 +107,11 @@ def verdicts_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, 
     rows = table.assign(_row=_rows_of(table))
     lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
     workers = sorted({int(count) for count in table["workers"]})
-    usual = Thresholds()
     subtitle = [
         "In a tile: what was full, the share of the measured part in which it was, and how many of the repeats say so.",
-        f"Full: over {100 * usual.network:.0f} % of what it can do. Two colours: one after the other. Pale: some only.",
-        "None: nothing known was full for long. Unknown: too few telemetry records to say that.",
+        f"Full: {_full_words(thresholds or Thresholds())} of what it can do. Two colours: one after the other.",
+        "Pale: a part of it, with that part's share, or at times, for less than most of the time.",
+        "None: nothing known was full for long. Unknown: too little telemetry to say that.",
         *note.splitlines(),
     ]
     families = [name for name in COLOURS if table["binding"].astype(str).str.contains(name).any()]
@@ -145,7 +167,7 @@ def use_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note:
     subsystems = list(dict.fromkeys(rows["subsystem"].astype(str)))
     subtitle = [
         "Dot: one host or disk, mean over the measured part of n samples. Line: from the least to the most of them.",
-        "Triangle: the fullest 10 s of the fullest. Dashed: from there on it counts as full.",
+        "Triangle: fullest 10 s of the fullest, of shorter measured parts all. Dashed: from there on one is full.",
         "Right: share of the measured part in which that was so, each host or disk weighted by its use.",
         *note.splitlines(),
     ]
@@ -218,6 +240,9 @@ def over_time_figure(table: pd.DataFrame, provenance: Provenance, *, title: str,
         *note.splitlines(),
     ]
     inside = table[table["inside"]]
+    # a step is named by its end
+    step = float(np.diff(np.unique(table["seconds"])).min(initial=math.inf))
+    part = float(inside["seconds"].min()) - step, float(inside["seconds"].max())
     with house_style():
         figure, grid = new_figure(
             title,
@@ -234,7 +259,6 @@ def over_time_figure(table: pd.DataFrame, provenance: Provenance, *, title: str,
             axes.plot(rows["seconds"], rows["mean"], color=colour, linewidth=1.4)
             axes.axhline(float(rows["threshold"].min()), color=INK, linewidth=0.7, linestyle=(0, (3, 2)))
             if len(inside):
-                part = float(inside["seconds"].min()), float(inside["seconds"].max())
                 axes.axvspan(*part, color=PALE, alpha=0.5, zorder=0)
             axes.set_ylim(0, max(1.1, float(rows["fullest"].max()) * 1.05))
             axes.set_yticks([0, 1], ["0", "100 %"])

@@ -47,8 +47,13 @@ def evidence(
     testbed: bool = False,
     n: int = 3,
     agree: int = 3,
+    whole: str = "binds",
+    blocked: float = 0.2,
 ) -> Evidence:
-    """Verdicts of "none" but where `full` says what binds (by cell), and CPU use by study and operation."""
+    """Verdicts of "none" but where `full` says what binds (by cell), and CPU use by study and operation.
+
+    `whole` is the state of what binds, and `blocked` how many processes wait for I/O on a server.
+    """
     studies, bindings, subsystems = {}, [], []
     for study in STUDIES:
         throughput, means = [], []
@@ -56,7 +61,7 @@ def evidence(
             for place, workers in enumerate(COUNTS):
                 name = cell(study.slug, operation, workers)
                 binding = (full or {}).get(name, "none of them: look at the software")
-                state = {"n": "none", "u": "unknown"}.get(binding[0], "binds")
+                state = {"n": "none", "u": "unknown"}.get(binding[0], whole)
                 common = {
                     "cell_id": name,
                     "operation": operation,
@@ -66,7 +71,7 @@ def evidence(
                     "n": n,
                 }
                 verdict = {
-                    "state": "binds" if binding.startswith("network") else state,
+                    "state": whole if binding.startswith("network") else state,
                     "binding": binding,
                     "agree": agree,
                     "mean": 0.8,
@@ -87,6 +92,9 @@ def evidence(
                     means.append(
                         common | {"role": role, "quantity": quantity, "mean": level, "values": values} | bounds
                     )
+                waiting = common | {"role": "server", "quantity": "blocked_processes", "values": ""}
+                spread = {"mean": blocked, "low": 0.97 * blocked if n >= 3 else float("nan"), "high": 1.03 * blocked}
+                means.append(waiting | spread)
         chosen = Chosen(study, pd.DataFrame(throughput), "", "")
         studies[study.slug] = Measured(chosen, pd.DataFrame(throughput), pd.DataFrame(), {}, pd.DataFrame(means), {})
     return Evidence(studies, pd.DataFrame(bindings), pd.DataFrame(subsystems), testbed)
@@ -199,7 +207,31 @@ def test_a_family_without_a_limit_is_not_judged(claims: Claims) -> None:
     known = found.subsystems[found.subsystems["family"] != "memory"]
     lacking = Evidence(found.studies, found.binding, known, testbed=False)
     row = telemetry_statements(claims, lacking).set_index("claim").loc["saturation-small-memory"]
-    assert (row["as the guide says"], row["measured"]) == ("not told", "no limit of memory is known")
+    assert row["as the guide says"] == "not told"
+    assert row["measured"].startswith("no limit of memory is known; processes that wait for I/O, per server: 0.2 in")
+
+
+@pytest.mark.parametrize("whole", ["partly", "at times"])
+def test_what_is_full_in_part_is_neither_full_nor_free(claims: Claims, whole: str) -> None:
+    full = {cell("large-disperse", "read", 96): "disks", cell("small-replicate", "create", 12): "network"}
+    found = evidence(full, whole=whole)
+    told = answers(claims, found)
+    assert (told["disperse-disks"], told["small-network"], told["small-no-limit"]) == ("not told",) * 3
+    # another subsystem in part is none of these in full
+    assert told["disperse-network"] == "no"
+    one = telemetry_verdicts(claims, found)["saturation-disperse-disks"]
+    assert (one.verdict, one.reason) == ("not measured", "it was full in part, or for less than most of the time")
+
+
+@pytest.mark.parametrize(
+    ("blocked", "testbed", "answer"),
+    [(0.2, False, "yes"), (0.2, True, "yes"), (5.0, False, "no"), (1.0, False, "not told"), (65.0, True, "not told")],
+)
+def test_little_memory_is_half_of_a_statement(claims: Claims, blocked: float, testbed: bool, answer: str) -> None:
+    found = evidence(blocked=blocked, testbed=testbed)
+    row = telemetry_statements(claims, found).set_index("claim").loc["saturation-small-memory"]
+    assert row["as the guide says"] == answer
+    assert f"{blocked:.3g} in create at 96 workers, {blocked:.3g} in read at 96 workers" in row["measured"]
 
 
 def test_studies_that_were_not_measured_say_so(claims: Claims) -> None:
@@ -238,7 +270,8 @@ def test_a_study_says_what_binds_and_what_the_guide_says_of_its_figures(claims: 
     )
     assert [sentence[:3] for sentence in guide] == ["F46", "F47", "F47", "F49"]
     assert guide[-1].endswith(
-        "Here: at 96 workers disks full, for 80 % of the measured part (3 of 3 repeats); as the guide says: yes."
+        "Here: at 96 workers disks full, for 80 % of the measured part: all 6 servers (3 of 3 repeats); "
+        "as the guide says: yes."
     )
     assert statement_sentences(table, 60, 64) == []
 
@@ -249,7 +282,7 @@ def test_answers_become_verdicts(claims: Claims) -> None:
     assert set(found) == set(_RULES)
     yes, no = found["saturation-replicate-disks"], found["saturation-disperse-network"]
     assert (yes.verdict, yes.n, yes.reason) == ("reproduced", 3, "")
-    assert yes.why == "at 96 workers disks full, for 80 % of the measured part (3 of 3 repeats)"
+    assert yes.why == "at 96 workers disks full, for 80 % of the measured part: all 6 servers (3 of 3 repeats)"
     assert no.verdict == "contradicted"
     # more repeats would not tell what the CPUs of a testbed cannot
     other = found["saturation-small-cpu"]

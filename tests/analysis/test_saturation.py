@@ -125,5 +125,23 @@ def test_operations_of_all_disks_of_a_server_are_added_up(telemetry: pd.DataFram
     assert disks["mean"].tolist() == pytest.approx([40.0])
 
 
+def test_a_client_without_a_worker_is_not_averaged(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    client = telemetry[telemetry["host"] == "c1"]
+    idle = client.assign(host="c2", value=client["value"].where(client["activity"] != "network", 0.5))
+    table = telemetry_by_sample(pd.concat([telemetry, idle], ignore_index=True), samples)
+    clients = table[table["role"] == "client"]
+    assert clients["hosts"].eq(1).all()
+    sent = clients[clients["quantity"] == "network_transmit_bytes_per_s"]
+    assert sent["value"].tolist() == pytest.approx([10.0] * 3)
+
+
+def test_a_bond_is_not_counted_with_its_members(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    links = telemetry[telemetry["activity"] == "network"]
+    more = [links.assign(device=name, value=factor * links["value"]) for name, factor in (("bond0", 2.0), ("lo", 9.0))]
+    table = telemetry_by_sample(pd.concat([telemetry, *more], ignore_index=True), samples)
+    received = table[(table["role"] == "server") & (table["quantity"] == "network_receive_bytes_per_s")]
+    assert received["value"].tolist() == pytest.approx([300.0] * 3)
+
+
 def test_what_a_section_reads_for_verdicts_is_enough_for_means() -> None:
     assert USED_METRICS <= JUDGED_METRICS

@@ -11,11 +11,18 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import select
-from glusterlab.analysis.binding import binding_by_cell, binding_sentences, evidence_table, verdict_sentences
+from glusterlab.analysis.binding import (
+    NO_MAJORITY,
+    binding_by_cell,
+    binding_sentences,
+    evidence_table,
+    verdict_sentences,
+)
 from glusterlab.analysis.resources import Capacity
-from glusterlab.analysis.subsystems import NONE, VERDICT_COLUMNS, Judgement, judge
+from glusterlab.analysis.subsystems import VERDICT_COLUMNS, Judgement, judge
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.use_tables import subsystems_over_time, use_by_resource, use_over_time
+from glusterlab.analysis.verdict_rule import NONE
 from glusterlab.poolfacts import Operations
 
 from ..busy_pool import CLIENTS, DISK, DISKS, KNOWN, LINK, SERVERS, START, Pool, during
@@ -49,7 +56,8 @@ def test_full_disks_bind_on_all_servers(sample: pd.DataFrame) -> None:
     assert (found["state"], found["binding"], found["hosts"]) == ("binds", "disks", "all 72 disks")
     assert found["share"] == pytest.approx(1.0)
     assert found["evidence"] == (
-        "server disks over 90 % for 100 % of the measured part (mean 100 %, fullest 10 s 100 %)"
+        "server disks over 90 % for 100 % of the measured part "
+        "(mean 100 %, fullest 10 s 100 %, each looked at over 10 s)"
     )
     assert found["not_judged"] == "operations of disk arrays (their limit is not known, and %util does not show it)"
 
@@ -78,8 +86,23 @@ def test_two_that_are_full_at_the_same_time_do_not_take_turns(sample: pd.DataFra
 def test_what_binds_in_part_names_its_hosts(sample: pd.DataFrame) -> None:
     pool = Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03")
     found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["hosts"]) == ("partly", "network", "1 of 6 servers: server03")
-    assert found["share"] == pytest.approx(0.96 / (0.96 + 5 * 0.3))
+    assert (found["state"], found["binding"]) == ("partly", "network")
+    assert found["hosts"] == "1 of 6 servers with 39 % of the load: server03"
+    # its own share; the subsystem's is that of the load
+    assert found["share"] == pytest.approx(1.0)
+    assert "server network, sent over 90 % for 39 % of the measured part" in found["evidence"]
+
+
+def test_what_is_full_for_less_than_most_of_the_time_is_not_none(sample: pd.DataFrame) -> None:
+    pool = Pool().links("transmit", during(0, 28, LINK), *CLIENTS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["hosts"]) == ("at times", "network", "all 12 clients")
+    assert found["share"] == pytest.approx(28 / 60)
+    # a record more at one of them does not make it the one that held the others
+    one = verdict(pool.links("transmit", during(0, 32, LINK), "client01"), sample)
+    assert (one["state"], one["hosts"]) == ("at times", "all 12 clients")
+    brief = verdict(Pool().links("transmit", during(0, 6, LINK), *CLIENTS), sample)
+    assert (brief["state"], brief["binding"]) == ("none", NONE)
 
 
 def test_one_full_disk_of_many_is_named_but_is_not_what_binds(sample: pd.DataFrame) -> None:
@@ -114,18 +137,63 @@ def test_warm_up_and_ramp_down_do_not_count(sample: pd.DataFrame) -> None:
     assert verdict(pool, sample)["state"] == "binds"
 
 
-def test_few_records_can_say_that_something_was_full_and_not_that_nothing_was(sample: pd.DataFrame) -> None:
+def test_few_records_say_nothing(sample: pd.DataFrame) -> None:
     short = sample.assign(end_s=START + 6, elapsed_s=6.0)
-    idle = verdict(Pool(6).disk("write_bytes_per_s", 0.4 * DISK), short)
-    assert (idle["state"], idle["binding"]) == ("unknown", "unknown")
-    assert idle["evidence"].startswith("3 records in the measured part are too few")
-    assert verdict(Pool(6).disk("write_bytes_per_s", DISK), short)["state"] == "binds"
-    assert verdict(Pool(6).disk("write_bytes_per_s", 0.4 * DISK), short, None or KNOWN, Thresholds(records=3))[
-        "state"
-    ] == ("none")
+    for share in (0.4, 1.0):
+        found = verdict(Pool(6).disk("write_bytes_per_s", share * DISK), short)
+        assert (found["state"], found["binding"]) == ("unknown", "unknown")
+        assert found["evidence"].startswith("3 records in the measured part are too few for a verdict")
+        # the fullest 10 s of 6 s are no peak
+        assert "fullest" not in found["evidence"]
+    few = Thresholds(records=3)
+    assert verdict(Pool(6).disk("write_bytes_per_s", DISK), short, KNOWN, few)["state"] == "binds"
+    assert verdict(Pool(6).disk("write_bytes_per_s", 0.4 * DISK), short, KNOWN, few)["state"] == "none"
     none = verdict(Pool(2), sample.assign(end_s=START + 2, elapsed_s=2.0))
     assert none["state"] == "unknown"
     assert math.isnan(none["share"])
+
+
+def told_of(sample: pd.DataFrame, pool: Pool, kept: Callable[[pd.DataFrame, pd.Series], pd.Series]) -> pd.Series:
+    """The verdict where telemetry has only what is kept, by its rows and the seconds since the start."""
+    row = sample.iloc[0]
+    table = pool.table(row)
+    table = table[kept(table, table["time_s"] - START)]
+    return judge(table, sample, {str(row["cell_id"]): KNOWN}).verdicts.iloc[0]
+
+
+def test_hosts_that_fall_silent_are_not_idle(sample: pd.DataFrame) -> None:
+    full = Pool().disk("write_bytes_per_s", DISK)
+    early = told_of(sample, full, lambda rows, since: (rows["role"] == "client") | (since <= 24))
+    assert (early["state"], early["binding"]) == ("unknown", "unknown")
+    assert early["evidence"].startswith("telemetry covers too little of the measured part to say that nothing was full")
+    assert "mean 100 %" in early["evidence"]
+    assert early["not_judged"].endswith("all 6 servers: telemetry of 40 % of the measured part only")
+    disks = told_of(sample, full, lambda rows, since: (rows["activity"] != "disk") | (since <= 24))
+    assert disks["state"] == "unknown"
+    assert disks["not_judged"].endswith("server disks: telemetry of 40 % of the measured part only")
+    # what was full for most of the part whatever the rest was is told
+    late = told_of(sample, full, lambda rows, since: (rows["role"] == "client") | (since <= 40))
+    assert (late["state"], late["binding"], round(late["share"], 2)) == ("binds", "disks", 0.67)
+    nobody = told_of(sample, full, lambda rows, _: rows["role"] == "client")
+    assert nobody["state"] == "unknown"
+    for words in ("server network", "disks", "server CPU", "server memory", "no telemetry of any server"):
+        assert words in nobody["not_judged"]
+
+
+def test_a_record_after_a_long_silence_does_not_tell_of_it(sample: pd.DataFrame) -> None:
+    values = lambda since: np.where(since > 56, DISK, 0.2 * DISK)  # noqa: E731
+    away = lambda rows, since: (rows["role"] == "client") | (since <= 10) | (since > 56)  # noqa: E731
+    found = told_of(sample, Pool().disk("write_bytes_per_s", values), away)
+    assert (found["state"], found["binding"]) == ("unknown", "unknown")
+
+
+def test_hosts_without_any_telemetry_are_counted(sample: pd.DataFrame) -> None:
+    known = sample.assign(servers=6, clients=12)
+    one = told_of(known, Pool(), lambda rows, _: rows["host"] != "client03")
+    assert one["state"] == "none"
+    assert one["not_judged"].endswith("no telemetry of 1 of 12 clients")
+    gone = told_of(known, Pool(), lambda rows, _: ~rows["host"].isin(SERVERS[:3]))
+    assert gone["state"] == "unknown"
 
 
 def test_without_telemetry_or_limits_the_verdict_is_unknown(sample: pd.DataFrame) -> None:
@@ -286,8 +354,8 @@ def test_a_threshold_decides(sample: pd.DataFrame) -> None:
     assert verdict(pool, sample)["state"] == "none"
     assert verdict(pool, sample, KNOWN, Thresholds(network=0.7))["binding"] == "network"
     part = Pool().links("receive", during(0, 24, LINK), *SERVERS)
-    assert verdict(part, sample)["state"] == "none"
-    assert verdict(part, sample, KNOWN, Thresholds(window=0.4))["binding"] == "network"
+    assert verdict(part, sample)["state"] == "at times"
+    assert verdict(part, sample, KNOWN, Thresholds(window=0.4))["state"] == "binds"
 
 
 def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.DataFrame) -> None:
@@ -324,12 +392,26 @@ def test_a_cell_has_the_verdict_of_most_of_its_repeats(make_samples: Make) -> No
     ]
     shown = evidence_table(table).iloc[0]
     assert (shown["binds"], shown["repeats that agree"], shown["hosts"]) == ("disks", "2 of 3", "all 72 disks")
-    # of as many on either side the one that says something
+    # of as many on either side none
     rows, found = several(make_samples, [full, idle])
     table = binding_by_cell(found.verdicts, rows)
-    assert (table["state"].iloc[0], table["agree"].iloc[0]) == ("binds", 1)
+    assert (table["state"].iloc[0], table["binding"].iloc[0], table["agree"].iloc[0]) == (NO_MAJORITY, NO_MAJORITY, 1)
+    assert table["evidence"].iloc[0] == "1 of 2: disks; 1 of 2: none"
+    assert math.isnan(table["mean"].iloc[0])
     assert binding_sentences(table)[0].endswith("Insufficient n (2).")
     assert binding_by_cell(found.verdicts.iloc[:0], rows).empty
+
+
+def test_turns_in_another_order_are_the_same_verdict(make_samples: Make) -> None:
+    def turns(links: tuple[float, float], disks: tuple[float, float]) -> Pool:
+        pool = Pool().links("receive", during(*links, LINK), *SERVERS)
+        return pool.disk("write_bytes_per_s", during(*disks, DISK))
+
+    first, last = (0.0, 30.0), (30.0, 60.0)
+    network = Pool().links("receive", LINK, *SERVERS)
+    rows, found = several(make_samples, [turns(first, last), network, turns(last, first), turns(first, last)])
+    cell = binding_by_cell(found.verdicts, rows).iloc[0]
+    assert (cell["state"], cell["binding"], cell["agree"], cell["n"]) == ("in turn", "network, then disks", 3, 4)
 
 
 def test_use_is_shown_by_resource_and_over_time(make_samples: Make) -> None:
@@ -350,6 +432,12 @@ def test_use_is_shown_by_resource_and_over_time(make_samples: Make) -> None:
     assert one["full"].tolist() == [True] * 15 + [False] * 15
     assert one["inside"].all()
     assert use_over_time(pool.table(first.iloc[0]).iloc[:0], first, {}).empty
+    # a server that fell silent is not drawn as idle
+    table = pool.table(first.iloc[0])
+    early = table[(table["role"] == "client") | (table["time_s"] - float(first["start_s"].iloc[0]) <= 20)]
+    gone = subsystems_over_time(use_over_time(early, first, {str(first["cell_id"].iloc[0]): KNOWN}))
+    links = gone[gone["subsystem"] == "server network, received"].set_index("seconds")["mean"]
+    assert (links[20.0], math.isnan(links[22.0])) == (pytest.approx(1.0), True)
 
 
 def test_a_curve_ends_with_what_binds_there_on_which_hosts(make_samples: Make) -> None:
@@ -363,11 +451,16 @@ def test_a_curve_ends_with_what_binds_there_on_which_hosts(make_samples: Make) -
     turn = Pool().links("receive", during(0, 30, LINK), *SERVERS).disk("write_bytes_per_s", during(30, 60, DISK))
     assert told([turn] * 3).startswith("the network and then the disks held it, full for 100 % of the measured part")
     part = Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03")
-    assert told([part] * 3).startswith("a part of the network held it, full for 39 %")
+    assert told([part] * 3).startswith("a part of the network held it, full for 100 %")
     assert told([full, full, turn]).startswith("the disks held it")
-    apart = told([full, turn, part])
-    assert apart.startswith("the repeats disagree; the disks held it")
-    assert apart.endswith("(1 of 3 repeats).")
+    assert told([full, turn, part]) == (
+        "the repeats disagree: 1 of 3: disks; 1 of 3: network, then disks; 1 of 3: part of the network."
+    )
+    times = Pool().links("receive", during(0, 24, LINK), *SERVERS)
+    assert told([times] * 3) == (
+        "nothing held it for most of the time; the network, full for 40 % of the measured part: all 6 servers "
+        "(3 of 3 repeats)."
+    )
     idle = Pool().disk("write_bytes_per_s", 0.2 * DISK)
     nothing = "none of them: look at the software; not judged: operations of disk arrays"
     assert told([idle] * 3).startswith(nothing)
@@ -390,3 +483,32 @@ def test_subsystems_over_time_are_the_mean_and_the_fullest_of_what_carried_anyth
     # what never did anything is there with all its members
     assert table[table["subsystem"] == "server disks"]["resources"].unique().tolist() == [72]
     assert subsystems_over_time(each.iloc[:0]).empty
+
+
+def test_a_record_that_a_stalled_host_read_late_is_no_full_link(sample: pd.DataFrame) -> None:
+    late = lambda since: np.where(since == 32, 2.8, np.where((since > 32) & (since <= 38), 0.1, 0.6)) * LINK  # noqa: E731
+    pool = Pool().links("transmit", 0.6 * LINK, *CLIENTS).links("transmit", late, "client04")
+    found = judged(pool, sample)
+    use = found.use.set_index(["subsystem", "host"]).loc["client network, sent", "client04"]
+    assert (use["over"], use["peak"] < 0.9) == (0.0, True)
+    assert use["mean"] == pytest.approx((26 * 0.6 + 2.8 + 0.3) / 30)
+    assert "can carry" not in found.verdicts["not_judged"].iloc[0]
+    # what is far over all along is not late, and is told
+    beyond = verdict(pool.links("transmit", 1.2 * LINK, "client04"), sample)["not_judged"]
+    assert beyond.endswith("client network, sent: records of more than a link can carry (client04 120 %)")
+
+
+def test_the_memory_of_a_testbed_is_one(sample: pd.DataFrame) -> None:
+    # each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
+    pool = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
+    found = verdict(pool, sample, replace(KNOWN, one_machine=True))
+    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "memory", "the machine of the testbed")
+    assert "machine memory (at least) over 95 %" in found["evidence"]
+    assert verdict(pool, sample)["state"] == "none"
+
+
+def test_a_limit_of_nothing_is_not_known(sample: pd.DataFrame) -> None:
+    zero = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
+    found = verdict(Pool().disk("write_bytes_per_s", DISK), sample, zero)
+    assert found["state"] == "none"
+    assert found["not_judged"].startswith("network (no telemetry or no limit of it); disks (no telemetry or no limit")

@@ -13,9 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from glusterlab.analysis import select
-from glusterlab.analysis.binding import binding_by_cell
+from glusterlab.analysis.binding import NO_MAJORITY, binding_by_cell
 from glusterlab.analysis.skew import disk_pace, pace_by_disk
 from glusterlab.analysis.subsystems import judge
+from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.use_tables import subsystems_over_time, use_by_resource, use_over_time
 from glusterlab.plots.style import Provenance
 from glusterlab.plots.subsystems import COLOURS, disks_figure, over_time_figure, use_figure, verdicts_figure
@@ -65,7 +66,7 @@ def test_a_tile_has_the_colour_and_the_words_of_what_binds(rows: pd.DataFrame, t
     assert [text.get_text() for text in write.texts] == [
         "network\n100 %, 3 of 3",
         "none\n3 of 3",
-        f"part of network\n{100 * 0.96 / (0.96 + 5 * 0.3):.0f} %, 3 of 3",
+        "part of network\n100 %, 3 of 3",
         "network, disks\n100 %, 3 of 3",
         "disks\n100 %, 3 of 3",
     ]
@@ -78,6 +79,21 @@ def test_a_tile_has_the_colour_and_the_words_of_what_binds(rows: pd.DataFrame, t
     for part in ("A note.", "network", "disks", "n = 1 to 3", "scale model 1:200"):
         assert part in shown
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["network", "disks"]
+    assert_inside_page(figure)
+
+
+def test_the_thresholds_in_force_are_told_and_no_majority_has_no_colour(
+    rows: pd.DataFrame, telemetry: pd.DataFrame
+) -> None:
+    capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
+    levels = Thresholds(network=0.8)
+    table = binding_by_cell(judge(telemetry, rows, capacity, levels).verdicts, rows)
+    table = table[table["operation"] == "write"]
+    table = table.assign(state=NO_MAJORITY, binding=NO_MAJORITY, mean=float("nan"), agree=1)
+    figure = verdicts_figure(table, TESTBED, title="What binds", thresholds=levels)
+    assert "Full: over 80 %, disks over 90 %, CPU over 90 %, memory over 95 % of what it can do." in words(figure)
+    assert {colour for colour, _ in tiles(figure, 0)} == {"#ffffff"}
+    assert {text.get_text() for text in figure.axes[0].texts} == {"no majority"}
     assert_inside_page(figure)
 
 
@@ -119,6 +135,9 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     assert np.asarray(mean.get_ydata(), dtype=float) == pytest.approx([1.0] * 15 + [0.0] * 15)
     never = "client network, received; client network, sent; machine CPU (at least); server network, sent"
     assert f"Never over 5 %: {never}." in words(figure)
+    # the first step of the measured part ends 2 s after its start
+    (shade,) = (patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle))
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == pytest.approx((0.0, 60.0))
     assert_inside_page(figure)
     idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
     assert len(over_time_figure(subsystems_over_time(idle), TESTBED, title="Idle").axes) == 1
