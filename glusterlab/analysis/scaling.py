@@ -61,8 +61,11 @@ HARD = 0.5
 less it describes them clearly better."""
 
 SURE = 0.975
-"""Share of the bootstrap samples whose peak must lie within the data for one to be stated, and probability with which
-the means must fall after it."""
+"""Share of the bootstrap samples whose peak must lie within the data for one to be stated."""
+
+FALL = 0.95
+"""Probability with which the means must fall after a peak, besides. With more, peaks are stated of few curves only, of
+those whose spread came out small, and their intervals cover less than they say."""
 
 NOT_TOLD = "not told"
 """What `Estimate.method` says of a coherency that the means do not show."""
@@ -85,7 +88,8 @@ class Scaling:
     refusal : str
         Why nothing is stated; empty where there is a fit.
     contention, coherency : Estimate
-        sigma and kappa, without unit; kappa is NaN and `NOT_TOLD` where only a fall that is not shown tells it from 0.
+        sigma and kappa, without unit. Where only a fall that is not shown tells kappa from 0, it is NaN and `NOT_TOLD`,
+        and its interval goes from 0 to the most that it may be.
     one_worker : Estimate
         lambda, in the unit of the throughput.
     peak_workers : Estimate
@@ -236,8 +240,8 @@ def _refused(why: str, counts: tuple[int, ...], n: int, misfit: float = math.nan
     )
 
 
-def _nothing(n: int, method: str = INSUFFICIENT) -> Estimate:
-    return Estimate(math.nan, math.nan, math.nan, n, method)
+def _nothing(n: int) -> Estimate:
+    return Estimate(math.nan, math.nan, math.nan, n, INSUFFICIENT)
 
 
 def _stated(
@@ -251,10 +255,12 @@ def _stated(
     }
     inside = estimates["peak_workers"].centre <= counts[-1]
     within = float((samples[:, _ESTIMATES.index("peak_workers")] <= counts[-1]).mean()) if len(samples) else 1.0
-    least = least_fall(spread, SURE)
+    least = least_fall(spread, FALL)
     peak_note = _no_peak(means, inside=inside, least=least, within=within)
-    if inside and fall_of(means) <= least and not estimates["coherency"].low <= 0:
-        estimates["coherency"] = _nothing(n, NOT_TOLD)
+    told = estimates["coherency"]
+    if inside and fall_of(means) <= least and not told.low <= 0:
+        # without its upper end, what is told of many curves would be chosen by their errors, and cover less than 95 %
+        estimates["coherency"] = Estimate(math.nan, 0.0 if told.has_interval else math.nan, told.high, n, NOT_TOLD)
     if peak_note:
         estimates |= dict.fromkeys(("peak_workers", "peak", "knee"), _nothing(n))
     elif estimates["knee"].centre < counts[0]:

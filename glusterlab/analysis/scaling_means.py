@@ -66,7 +66,7 @@ def spread_of(means: Means, fitted: NDArray[np.float64]) -> Spread:
     The two are pooled where they agree: where the means lie no further from the law than their samples' scatter
     explains. Otherwise only the distance counts, with its few degrees of freedom. Intervals of Student's t with that
     spread cover 93 to 97 % for five and six counts, whatever the samples of a cell share. To pool until a test at 5 %
-    forbids it covers 85 % where what they share is as large as the scatter of one sample: that test has too little
+    forbids it covers 84 to 88 % where what they share is as large as the scatter of one sample: that test has little
     power.
 
     Parameters

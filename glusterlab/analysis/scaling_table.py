@@ -145,7 +145,7 @@ def scaling_table(fits: Fits, factor: float = 1.0, unit: str = "") -> pd.DataFra
             "layout": series,
             "n": fit.n,
             "contention": _text(fit.contention),
-            "coherency": "" if fit.refusal else _coherency(fit),
+            "coherency": _coherency(fit),
             f"one worker, {unit}".rstrip(", "): _text(fit.one_worker, factor),
             "knee, workers": _text(fit.knee),
             "peak, workers": _text(fit.peak_workers),
@@ -177,7 +177,9 @@ def _text(estimate: Estimate, factor: float = 1.0) -> str:
 
 
 def _coherency(fit: Scaling) -> str:
-    return _text(fit.coherency) or NOT_TOLD
+    if fit.coherency.method != NOT_TOLD:
+        return _text(fit.coherency)
+    return f"{NOT_TOLD}, at most {fit.coherency.high:.3g}" if fit.coherency.has_interval else NOT_TOLD
 
 
 def _knee_and_peak(fit: Scaling, factor: float, unit: str) -> str:

@@ -93,13 +93,19 @@ def _interval(row: pd.Series, name: str, form: str = ".2g") -> str:
     return f"{centre:{form}} ({low:{form}} to {'no end' if math.isinf(high) else format(high, form)})"
 
 
+def _coherency(row: pd.Series) -> str:
+    if not math.isnan(float(row["coherency"])):
+        return _interval(row, "coherency")
+    high = float(row["coherency_high"])
+    return NOT_TOLD if math.isnan(high) else f"{NOT_TOLD}, at most {high:.2g}"
+
+
 def _words(row: pd.Series) -> str:
     """What stands above a panel: its operation with the parameters, or why there are none."""
     operation = str(row["operation"])
     if str(row["refusal"]):
         return "\n".join(textwrap.wrap(f"{operation}: no fit: {row['refusal']}", _LONGEST))
-    coherency = NOT_TOLD if math.isnan(float(row["coherency"])) else _interval(row, "coherency")
-    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {coherency}"]
+    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {_coherency(row)}"]
     rest = []
     if not math.isnan(float(row["knee"])):
         rest.append(f"knee at {_interval(row, 'knee')} workers")

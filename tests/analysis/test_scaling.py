@@ -148,14 +148,18 @@ def coverage(
 def test_intervals_cover_the_truth_as_often_as_they_say(
     counts: Sequence[int], n: int, scatter: float, shared: float
 ) -> None:
-    """Between 93 and 97 %, whether samples scatter alone or share a part of it; only what is stated counts."""
+    """Between 93 and 97 %, whether samples scatter alone or share a part of it; only what is stated counts.
+
+    Of coherency 98 %: where it is not told, its upper end alone can be wrong.
+    """
     runs = 1000 if LONG else 40
     for name, (hits, stated) in coverage(runs, 500 if LONG else 200, counts, n, scatter, shared).items():
         # what is stated of few curves is chosen by their errors
         if stated < runs / 2:
             continue
         error = 3.5 * math.sqrt(0.95 * 0.05 / stated)
-        assert 0.93 - error <= hits / stated <= 0.97 + error, name
+        most = 0.98 if name == "coherency" else 0.97
+        assert 0.93 - error <= hits / stated <= most + error, name
 
 
 def test_intervals_are_no_wider_than_the_two_spreads_ask() -> None:
@@ -262,6 +266,9 @@ def test_a_peak_and_a_knee_are_stated_only_where_the_means_fall() -> None:
     assert math.isnan(level.knee.centre)
     assert level.curve([96])["fitted"].iloc[0] < level.curve([48])["fitted"].iloc[0]
     assert level.coherency.method == NOT_TOLD
+    assert math.isnan(level.coherency.centre)
+    assert level.coherency.low == 0.0
+    assert 0.0002 < level.coherency.high < 0.001
     little = shape([usl(count, 10.0, 0.05, 0.0002) * (0.993 if count == 96 else 1.0) for count in COUNTS])
     assert little.peak_note.startswith("no peak shown: from 48 to 96 workers the means fall by ")
     falls = shape([usl(count, 10.0, 0.02, 0.004) for count in COUNTS])
@@ -320,6 +327,16 @@ def test_words_and_tables_give_numbers_with_their_intervals(curves: pd.DataFrame
     assert " to " in table["peak, MB/s"].iloc[0]
     assert table["note"].tolist() == ["", f"refused: {list(fits.values())[1].refusal}"]
     assert table["contention"].iloc[1] == ""
+
+
+def test_a_coherency_that_is_not_told_has_its_upper_end_in_words() -> None:
+    level = shape([25 * -math.expm1(-2 * count / 25) for count in COUNTS])
+    fits = {("disperse", "iozone", "write", str(2**32)): level}
+    high = f"{level.coherency.high:.3g}"
+    assert f"coherency not told, at most {high}; no peak in the data" in scaling_sentences(fits)[0]
+    assert scaling_table(fits)["coherency"].tolist() == [f"not told, at most {high}"]
+    few = fit_scaling(SDM91.keys(), SDM91.values())
+    assert scaling_table({next(iter(fits)): few})["coherency"].tolist() == ["not told"]
 
 
 def test_a_caption_names_knee_and_peak_of_what_is_drawn(curves: pd.DataFrame) -> None:
