@@ -25,7 +25,9 @@ proportion to their mean. The intervals are percentiles of a bootstrap of the me
 curve, of the spread that `glusterlab.analysis.scaling_means.spread_of` gives. That is drawn anew each time, as
 chi-squared with its degrees of freedom has it: for a straight line this would be the interval of Student's t (Davison
 and Hinkley, Bootstrap Methods (1997), section 2.2 on parametric bootstraps, 7.3 on nonlinear fits). A simulation in the
-tests holds them against known parameters, with samples that scatter alone and with errors that a cell's samples share.
+tests holds them against known parameters, with samples that scatter alone and with errors that a cell's samples share:
+they cover 93 to 97 %. Peak and knee cover less, 90 to 94 %, where the samples show a peak in some of such curves only
+(five counts that share errors of 6 %): those whose spread came out small.
 Between the worker counts nothing was measured, and beyond the largest the law is an extrapolation: a peak out there
 is not stated.
 """

@@ -150,7 +150,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(
 ) -> None:
     """Between 93 and 97 %, whether samples scatter alone or share a part of it; only what is stated counts.
 
-    Of coherency 98 %: where it is not told, its upper end alone can be wrong.
+    Of coherency 98 %: where it is not told, its upper end alone can be wrong. Peak and knee fall short, as the module
+    says: 90 % where fewer than nine in ten curves show a peak.
     """
     runs = 1000 if LONG else 40
     for name, (hits, stated) in coverage(runs, 500 if LONG else 200, counts, n, scatter, shared).items():
@@ -159,7 +160,8 @@ def test_intervals_cover_the_truth_as_often_as_they_say(
             continue
         error = 3.5 * math.sqrt(0.95 * 0.05 / stated)
         most = 0.98 if name == "coherency" else 0.97
-        assert 0.93 - error <= hits / stated <= most + error, name
+        least = 0.93 if stated >= 0.9 * runs else 0.90
+        assert least - error <= hits / stated <= most + error, name
 
 
 def test_intervals_are_no_wider_than_the_two_spreads_ask() -> None:
