@@ -333,7 +333,7 @@ def test_words_and_tables_give_numbers_with_their_intervals(curves: pd.DataFrame
 
 def test_a_coherency_that_is_not_told_has_its_upper_end_in_words() -> None:
     level = shape([25 * -math.expm1(-2 * count / 25) for count in COUNTS])
-    fits = {("disperse", "iozone", "write", str(2**32)): level}
+    fits: dict[tuple[str, ...], Scaling] = {("disperse", "iozone", "write", str(2**32)): level}
     high = f"{level.coherency.high:.3g}"
     assert f"coherency not told, at most {high}; no peak in the data" in scaling_sentences(fits)[0]
     assert scaling_table(fits)["coherency"].tolist() == [f"not told, at most {high}"]
