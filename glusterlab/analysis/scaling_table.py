@@ -11,7 +11,7 @@ import pandas as pd
 
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.intervals import INSUFFICIENT, Estimate
-from glusterlab.analysis.scaling import Scaling
+from glusterlab.analysis.scaling import NOT_TOLD, Scaling
 from glusterlab.analysis.series import operation_rank
 from glusterlab.units import format_size
 
@@ -145,7 +145,7 @@ def scaling_table(fits: Fits, factor: float = 1.0, unit: str = "") -> pd.DataFra
             "layout": series,
             "n": fit.n,
             "contention": _text(fit.contention),
-            "coherency": _text(fit.coherency),
+            "coherency": _coherency(fit),
             f"one worker, {unit}".rstrip(", "): _text(fit.one_worker, factor),
             "knee, workers": _text(fit.knee),
             "peak, workers": _text(fit.peak_workers),
@@ -176,25 +176,41 @@ def _text(estimate: Estimate, factor: float = 1.0) -> str:
     return f"{centre} ({estimate.low * factor:.3g} to {high})"
 
 
+def _coherency(fit: Scaling) -> str:
+    if fit.coherency.method != NOT_TOLD:
+        return _text(fit.coherency)
+    return f"{NOT_TOLD}, at most {fit.coherency.high:.3g}" if fit.coherency.has_interval else NOT_TOLD
+
+
+def _knee_and_peak(fit: Scaling, factor: float, unit: str) -> str:
+    """Of a fit with a peak."""
+    peak = f"peak of {_text(fit.peak, factor)} {unit} at {_text(fit.peak_workers)} workers"
+    knee = _text(fit.knee)
+    return f"knee at {knee} workers, {peak}" if knee else peak
+
+
 def scaling_words(fits: Fits, factor: float = 1.0, unit: str = "") -> str:
     """Knees and peaks of the fits in few words, for the caption of a figure that draws them; empty where none is drawn.
+
+    A fit without a peak is counted and not named: why it has none stands in the tables.
 
     Parameters
     ----------
     fits, factor, unit
         As `scaling_table` takes them.
     """
-    told = []
-    for names, fit in sorted(fits.items(), key=lambda item: (operation_rank(item[0][2]), item[0])):
-        if fit.refusal:
-            continue
-        words = [f"knee at {_text(fit.knee)} workers" if not math.isnan(fit.knee.centre) else "knee beyond the data"]
-        if not fit.peak_note:
-            words.append(f"peak of {_text(fit.peak, factor)} {unit} at {_text(fit.peak_workers)} workers")
-        told.append(f"{names[2]}, {names[0]}: {', '.join(words)}")
-    if not told:
+    drawn = {names: fit for names, fit in fits.items() if not fit.refusal}
+    if not drawn:
         return ""
-    without = len(fits) - len(told)
+    told = [
+        f"{names[2]}, {names[0]}: {_knee_and_peak(fit, factor, unit)}"
+        for names, fit in sorted(drawn.items(), key=lambda item: (operation_rank(item[0][2]), item[0]))
+        if not fit.peak_note
+    ]
+    flat = len(drawn) - len(told)
+    if flat:
+        told.append(f"no knee and no peak are shown for {flat} of {len(drawn)} fits" if told else "no peak is shown")
+    without = len(fits) - len(drawn)
     refused = f" No fit for {without} of {len(fits)} curves." if without else ""
     return f"Dash-dotted: the scaling law that was fitted; {'; '.join(told)}.{refused}"
 
@@ -214,13 +230,7 @@ def scaling_sentences(fits: Fits, factor: float = 1.0, unit: str = "") -> list[s
         if fit.refusal:
             found.append(f"{head}: no fit, {fit.refusal}.")
             continue
-        words = [f"contention {_text(fit.contention)}", f"coherency {_text(fit.coherency)}"]
-        words.append(
-            f"knee at {_text(fit.knee)} workers" if not math.isnan(fit.knee.centre) else "knee beyond the data"
-        )
-        if fit.peak_note:
-            words.append(fit.peak_note)
-        else:
-            words.append(f"peak of {_text(fit.peak, factor)} {unit} at {_text(fit.peak_workers)} workers")
+        words = [f"contention {_text(fit.contention)}", f"coherency {_coherency(fit)}"]
+        words.append(fit.peak_note or _knee_and_peak(fit, factor, unit))
         found.append(f"{head}: {'; '.join(words)}.")
     return found

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from glusterlab.analysis.scaling import MISFIT
+from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, NOT_TOLD
 from glusterlab.analysis.series import operation_rank
 from glusterlab.plots.by_workers import draw_line
 from glusterlab.plots.style import (
@@ -93,12 +93,19 @@ def _interval(row: pd.Series, name: str, form: str = ".2g") -> str:
     return f"{centre:{form}} ({low:{form}} to {'no end' if math.isinf(high) else format(high, form)})"
 
 
+def _coherency(row: pd.Series) -> str:
+    if not math.isnan(float(row["coherency"])):
+        return _interval(row, "coherency")
+    high = float(row["coherency_high"])
+    return NOT_TOLD if math.isnan(high) else f"{NOT_TOLD}, at most {high:.2g}"
+
+
 def _words(row: pd.Series) -> str:
     """What stands above a panel: its operation with the parameters, or why there are none."""
     operation = str(row["operation"])
     if str(row["refusal"]):
         return "\n".join(textwrap.wrap(f"{operation}: no fit: {row['refusal']}", _LONGEST))
-    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {_interval(row, 'coherency')}"]
+    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {_coherency(row)}"]
     rest = []
     if not math.isnan(float(row["knee"])):
         rest.append(f"knee at {_interval(row, 'knee')} workers")
@@ -158,12 +165,13 @@ def scaling_figure(
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     series = sorted(summary["series"].astype(str).unique())
     fitted = summary["fitted_low"].notna().any()
+    few = f"fewer than {LEAST_COUNTS} worker counts"
     subtitle = [
         f"Points: mean of n samples, {interval_words(summary)}; dots beside them: the samples.",
         "Dashed: Universal Scalability Law, fitted to the samples"
-        + ("; shaded: its 95 % interval (bootstrap over samples)." if fitted else "."),
+        + ("; shaded: its 95 % interval (bootstrap of the means)." if fitted else "."),
         "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",
-        f"No fit: fewer than four worker counts, no bend, or over {100 * MISFIT:.0f} % from the means.",
+        f"Both only if the means fall. No fit: no bend, a hard limit, over {100 * MISFIT:.0f} % from them, {few}.",
         *note.splitlines(),
     ]
     with house_style():

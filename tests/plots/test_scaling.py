@@ -79,6 +79,19 @@ def test_a_refusal_stands_where_the_curve_would_be(samples: pd.DataFrame) -> Non
     assert "write\nnot measured" in titles
 
 
+def test_a_level_has_no_mark_and_its_coherency_is_not_told(make_samples: Make) -> None:
+    values = {
+        ("disperse", "write", count): [1e6 * share * -25 * np.expm1(-2 * count / 25) for share in (0.99, 1.0, 1.01)]
+        for count in (*COUNTS, 96)
+    }
+    figure = drawn(select(make_samples(values), tool="iozone"))
+    axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
+    assert "coherency not told, at most 0.000" in axes.get_title(loc="left")
+    assert axes.get_title(loc="left").endswith("no peak in the data")
+    assert [line for line in axes.get_lines() if line.get_markersize() == 11] == []
+    assert_inside_page(figure)
+
+
 def test_few_samples_have_a_curve_without_a_band(samples: pd.DataFrame) -> None:
     figure = drawn(samples[samples["sample"] == 1])
     axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
