@@ -104,18 +104,18 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
             share=False,
         ),
         "slow_rate": Meaning(
-            "the most that a slow disk moves over 10 s, share of the median of its peers",
-            "a choice of this project: no disk that was not slowed came below it for as long as slow_time and "
-            "slow_seconds ask, in 850 samples of three campaigns",
+            "rate of a slow disk over its time at work, share of the median of peers that moved as much",
+            "a choice of this project, with slow_seconds and outlier: no disk that was not slowed passed all three in "
+            "146 samples of one campaign",
         ),
         "slow_time": Meaning(
-            "how many times as long as the median of its peers a slow disk works at its own full rate",
-            "a choice of this project, with slow_rate; of seconds per byte the same ratio",
+            "busy seconds per byte of a slow disk, in multiples of the median of its peers",
+            "a choice of this project: a disk that takes twice as long for the same",
             share=False,
         ),
         "slow_seconds": Meaning(
-            "shortest time in seconds that a slow disk works at its own full rate",
-            "a choice of this project: two stretches of 10 s, below which few large requests decide",
+            "how many seconds longer a slow disk works than its peers for as much, and after half of all have done",
+            "a choice of this project: two records of 2 s, to which time at work is resolved",
             share=False,
         ),
     }
@@ -149,7 +149,7 @@ class Thresholds:
     skew: float = 1.5
     slow_rate: float = 0.6
     slow_time: float = 2.0
-    slow_seconds: float = 20.0
+    slow_seconds: float = 4.0
 
     def __post_init__(self) -> None:
         for name, meaning in MEANINGS.items():

@@ -1,4 +1,4 @@
-"""Which subsystem binds by layout and workers, the use of every resource, one sample over time, and the disks."""
+"""Which subsystem binds by layout and workers, the use of every resource, and one sample over time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
@@ -268,93 +267,3 @@ def over_time_figure(table: pd.DataFrame, provenance: Provenance, *, title: str,
             axes.set_title(f"{subsystem}{of}", fontsize=7.6)
         grid[-1, 0].set_xlabel("seconds since the start of the command")
     return figure
-
-
-_SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
-
-
-def disks_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, note: str = "") -> Figure:
-    """How long each disk works for what it moved, beside its peers; slow ones by name.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `glusterlab.analysis.skew.pace_by_disk`; at least one row.
-    provenance : Provenance
-    title : str
-    note : str
-        More lines below the subtitle.
-    """
-    disks = table.to_dict("records")
-    hosts = sorted({str(disk["host"]) for disk in disks})
-    subtitle = [
-        "Colour: how long a disk works at its own full rate for what it moved, in multiples of its peers' median",
-        "(median over samples): red takes longer, blue has less to do. Framed: slow in a sample or more.",
-        *note.splitlines(),
-    ]
-    most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            provenance.place(model=provenance.testbed),
-            panels_height=0.36 * len(hosts) + 0.5,
-            key=[
-                _shade(0.0, "a quarter of the time or less"),
-                _shade(0.5, "as long as its peers"),
-                _shade(1.0, "four times as long or more"),
-            ],
-        )
-        axes = grid[0, 0]
-        for line, host in enumerate(hosts):
-            own = [disk for disk in disks if disk["host"] == host]
-            for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
-                place = 0.5 + math.log2(max(float(row["time_ratio"]), 1e-3)) / 4
-                axes.add_patch(
-                    Rectangle(
-                        (column + 0.06, line + 0.06),
-                        0.88,
-                        0.88,
-                        facecolor=_SLOW(min(max(place, 0.0), 1.0)),
-                        edgecolor=INK if row["slow"] else PALE,
-                        linewidth=1.8 if row["slow"] else 0.4,
-                    )
-                )
-                if row["slow"] or most <= 16:
-                    axes.text(
-                        column + 0.5,
-                        line + 0.5,
-                        str(row["device"]),
-                        ha="center",
-                        va="center",
-                        fontsize=5.6 if most > 12 else 6.4,
-                        fontweight="bold" if row["slow"] else "normal",
-                    )
-        axes.set_xlim(0, most)
-        axes.set_ylim(len(hosts), 0)
-        axes.set_yticks([number + 0.5 for number in range(len(hosts))], hosts)
-        axes.set_xticks([])
-        axes.tick_params(length=0, labelcolor=INK)
-        for spine in axes.spines.values():
-            spine.set_visible(False)
-        axes.set_xlabel("disks of each server")
-    return figure
-
-
-def _shade(place: float, label: str) -> Line2D:
-    """A mark of the key: a colour of the scale, and what it says."""
-    return Line2D(
-        [], [], marker="s", linestyle="none", markersize=7, color=_SLOW(place), markeredgecolor=GREY, label=label
-    )
-
-
-def _natural(name: str) -> tuple[str, int]:
-    """Sort key of device names: loop9 before loop10.
-
-    Examples
-    --------
-    >>> sorted(["loop10", "loop9", "sda"], key=_natural)
-    ['loop9', 'loop10', 'sda']
-    """
-    stem = name.rstrip("0123456789")
-    return stem, int(name[len(stem) :] or 0)

@@ -10,7 +10,7 @@ import pytest
 
 from glusterlab import tables
 from glusterlab.analysis.series import valid_samples
-from glusterlab.analysis.skew import slow_disks
+from glusterlab.analysis.slowdisks import slow_disks
 from glusterlab.hosts.testbed import state
 
 from .suite import RELEASE, glusterlab, require_testbed

@@ -14,12 +14,11 @@ from matplotlib.patches import Rectangle
 
 from glusterlab.analysis import select
 from glusterlab.analysis.binding import NO_MAJORITY, binding_by_cell
-from glusterlab.analysis.skew import disk_pace, pace_by_disk
 from glusterlab.analysis.subsystems import judge
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.use_tables import subsystems_over_time, use_by_resource, use_over_time
 from glusterlab.plots.style import Provenance
-from glusterlab.plots.subsystems import COLOURS, disks_figure, over_time_figure, use_figure, verdicts_figure
+from glusterlab.plots.subsystems import COLOURS, over_time_figure, use_figure, verdicts_figure
 
 from ..busy_pool import CLIENTS, DISK, KNOWN, LINK, SERVERS, Pool, during
 from .test_figures import assert_inside_page, words
@@ -141,21 +140,6 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     assert_inside_page(figure)
     idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
     assert len(over_time_figure(subsystems_over_time(idle), TESTBED, title="Idle").axes) == 1
-
-
-def test_a_slow_disk_is_framed_and_named(rows: pd.DataFrame) -> None:
-    one = rows[rows["workers"] == 48].iloc[[0]]
-    pool = Pool().disk("read_bytes_per_s", DISK).disk("utilisation_fraction", 0.4)
-    pool.disk("read_bytes_per_s", 0.4 * DISK, ["server02"], ["sde"])
-    pool.disk("utilisation_fraction", 1.0, ["server02"], ["sde"])
-    figure = disks_figure(pace_by_disk(disk_pace(pool.table(one.iloc[0]), one)), TESTBED, title="Disks")
-    axes = figure.axes[0]
-    assert [tick.get_text() for tick in axes.get_yticklabels()] == list(SERVERS)
-    framed = [patch for patch in axes.patches if isinstance(patch, Rectangle) and patch.get_linewidth() > 1]
-    assert [(int(patch.get_x()), int(patch.get_y())) for patch in framed] == [(3, 1)]
-    assert [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"] == ["sde"]
-    assert len(axes.patches) == 72
-    assert_inside_page(figure)
 
 
 def test_clients_that_send_are_drawn_with_servers_that_receive(make_samples: Make) -> None:
