@@ -106,7 +106,7 @@ MEANINGS: Mapping[str, Meaning] = MappingProxyType(
         "slow_rate": Meaning(
             "rate of a slow disk over its time at work, share of the median of peers that moved as much",
             "a choice of this project, with slow_seconds and outlier: no disk that was not slowed passed all three in "
-            "146 samples of one campaign",
+            "632 samples of one campaign",
         ),
         "slow_time": Meaning(
             "busy seconds per byte of a slow disk, in multiples of the median of its peers",
