@@ -12,7 +12,8 @@ dilute it. Then
     waits for disks;
 ``partly``
     no subsystem as a whole, but hosts or disks that carry a good part of the load, and whose peers were full for much
-    less of the time: `glusterlab.analysis.slowdisks` says whether these were slow or had more to do. The share is theirs;
+    less of the time: `glusterlab.analysis.slowdisks` says whether these were slow or had more to do. The
+    share is theirs;
 ``at times``
     a subsystem, or several, was full for more than a moment and for less than most of the measured part;
 ``none``
