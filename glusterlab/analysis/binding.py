@@ -10,6 +10,7 @@ import pandas as pd
 
 from glusterlab.analysis.intervals import INSUFFICIENT, MIN_SAMPLES, mean_interval
 from glusterlab.analysis.series import IDENTITY, POINT, operation_rank
+from glusterlab.analysis.verdict_rule import THEN, WHOLE
 from glusterlab.units import format_size
 
 BINDING = [
@@ -33,10 +34,6 @@ interval."""
 _QUANTITY = "share of the measured part"
 NO_MAJORITY = "no majority"
 """State and words of a cell of which no verdict has more than half of the repeats."""
-
-_THEN = ", then "
-_WHOLE = ("binds", "in turn")
-"""States of one kind: subsystems as a whole were full for most of the time."""
 
 
 def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
@@ -73,7 +70,7 @@ def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
 
 def _together(rows: pd.DataFrame) -> dict[str, object]:
     pairs = list(zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True))
-    votes = [("binds" if state in _WHOLE else state, frozenset(binding.split(_THEN))) for state, binding in pairs]
+    votes = [("binds" if state in WHOLE else state, frozenset(binding.split(THEN))) for state, binding in pairs]
     most = max(votes, key=votes.count)
     agree = votes.count(most)
     if 2 * agree <= len(votes):
@@ -180,7 +177,7 @@ def _verdict_words(row: pd.Series) -> str:
         return f"{binding}{f'; not judged: {known}' if known else ''} ({repeats})"
     if state == NO_MAJORITY:
         return f"the repeats disagree: {row['evidence']}"
-    names = " and then the ".join(binding.split(_THEN))
+    names = " and then the ".join(binding.split(THEN))
     full = f"full for {100 * float(row['mean']):.0f} % of the measured part"
     hosts = f": {row['hosts']}" if str(row["hosts"]) else ""
     if state == "at times":

@@ -27,6 +27,7 @@ from glusterlab.analysis.reading import worker_count
 from glusterlab.analysis.resources import FAMILIES
 from glusterlab.analysis.series import DIRECTIONS
 from glusterlab.analysis.studies import Measured
+from glusterlab.analysis.verdict_rule import THEN, WHOLE
 from glusterlab.analysis.verdicts import WIDE_TOLERANCE
 from glusterlab.spec.claims import NEEDS, Claim, Claims
 
@@ -97,12 +98,8 @@ class Found:
 
 _NOTHING = Found("not measured", "not told", 0)
 
-
 _UNLIKE = "the hosts' limits do not compare with the guide's"
 _IN_PART = "it was full in part, or for less than most of the time"
-_WHOLE = ("binds", "in turn")
-"""States in which subsystems as a whole were full for most of the time."""
-
 FEW = 1.0
 """Processes that wait for I/O on a server, on average, below which they are few: a choice of this project."""
 
@@ -113,7 +110,7 @@ def _settled(row: pd.Series) -> bool:
 
 
 def _fills(row: pd.Series, families: Sequence[str]) -> bool:
-    return any(name in families for name in str(row["binding"]).split(", then "))
+    return any(name in families for name in str(row["binding"]).split(THEN))
 
 
 def _is_full(study: str, direction: str, family: str, evidence: Evidence) -> Found:
@@ -125,13 +122,13 @@ def _is_full(study: str, direction: str, family: str, evidence: Evidence) -> Fou
     at = f"at {worker_count(row['workers'])}"
     share = "" if pd.isna(row["mean"]) else f", for {100 * float(row['mean']):.0f} % of the measured part"
     state, binding = str(row["state"]), str(row["binding"])
-    something = state in (*_WHOLE, "partly", "at times")
+    something = state in (*WHOLE, "partly", "at times")
     full = f"{short_verdict(state, binding)} full{share}" if something else binding
     hosts = f": {row['hosts']}" if something and str(row["hosts"]) else ""
     words = f"{at} {full}{hosts} ({row['agree']} of {row['n']} repeats)"
     if not _settled(row):
         return Found(words, "not told", int(row["n"]))
-    if _fills(row, [family]) and state not in _WHOLE:
+    if _fills(row, [family]) and state not in WHOLE:
         return Found(words, "not told", int(row["n"]), _IN_PART)
     return Found(words, "yes" if _fills(row, [family]) else "no", int(row["n"]))
 
@@ -145,7 +142,7 @@ def _is_free(study: str, direction: str, families: Sequence[str], evidence: Evid
     # CPUs of a testbed are those of one machine, and not as much slower as its disks and links
     judged = [name for name in families if not (evidence.testbed and name == "CPU")]
     filled = _those(told, lambda row: _fills(row, judged))
-    full = filled[filled["state"].astype(str).isin(_WHOLE)]
+    full = filled[filled["state"].astype(str).isin(WHOLE)]
     machine = _those(told, lambda row: _fills(row, families) and not _fills(row, judged))
     cells = {str(cell) for cell in rows["cell_id"]}
     of = evidence.subsystems

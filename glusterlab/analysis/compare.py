@@ -207,6 +207,15 @@ class Pair:
         return round_ratio(other / reference, level)
 
 
+def _in_common(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[str, pd.DataFrame, pd.DataFrame] | None:
+    """The quantity that both have values above 0 of, and the samples with these in order; None where there is none."""
+    for quantity in QUANTITIES:
+        mine, theirs = (rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other))
+        if len(mine) and len(theirs):
+            return quantity, mine, theirs
+    return None
+
+
 def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
     """What two campaigns measured in one cell; None where there is no quantity of both.
 
@@ -215,14 +224,14 @@ def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
     reference, other : pandas.DataFrame
         Valid samples of the cell. Values that are not above 0 have no ratio and are left out.
     """
-    for quantity in QUANTITIES:
-        mine, theirs = (rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other))
-        if len(mine) and len(theirs):
-            found = find_rounds(mine, theirs)
-            if found is not None:
-                mine, theirs = mine.iloc[list(found.reference)], theirs.iloc[list(found.other)]
-            return Pair(quantity, mine, theirs, found, len(reference) + len(other) - len(mine) - len(theirs))
-    return None
+    common = _in_common(reference, other)
+    if common is None:
+        return None
+    quantity, mine, theirs = common
+    found = find_rounds(mine, theirs)
+    if found is not None:
+        mine, theirs = mine.iloc[list(found.reference)], theirs.iloc[list(found.other)]
+    return Pair(quantity, mine, theirs, found, len(reference) + len(other) - len(mine) - len(theirs))
 
 
 def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule) -> Verdict:
@@ -414,7 +423,7 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
             ]
         neither = sorted((known[0] & known[1]) - mine.keys() - theirs.keys())
         whys += [(label, cell, "has no valid sample of it, nor has the reference") for cell in neither]
-        empty = sorted((mine.keys() & theirs.keys()) - _pairs(mine, theirs).keys())
+        empty = [cell for cell in sorted(mine.keys() & theirs.keys()) if _in_common(mine[cell], theirs[cell]) is None]
         whys += [(label, cell, "has no value above 0 of a quantity that the reference has, too") for cell in empty]
         records += [
             {"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why} for lacking, cell, why in whys

@@ -115,8 +115,8 @@ def _neighbours(reference: Sequence[float], other: Sequence[float]) -> list[tupl
     ]
     known.sort()
     # the best of the first so many: how many pairs, how far apart they are together, and the last of them
-    best: list[tuple[int, float]] = [(0, 0.0), (0, 0.0)][: len(known) + 1]
-    paired = [False, False][: len(known) + 1]
+    best: list[tuple[int, float]] = [(0, 0.0), (0, 0.0)]
+    paired = [False, False]
     for end in range(2, len(known) + 1):
         (before, one, _), (after, two, _) = known[end - 2], known[end - 1]
         count, apart = best[end - 2]

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.binding import short_verdict
+from glusterlab.analysis.measured_part import measured_parts
 from glusterlab.analysis.resources import Capacity, busy_cpus, levels, tracks
-from glusterlab.analysis.saturation import measured_parts
 from glusterlab.analysis.series import operation_rank, valid_samples, with_series
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import Timeline, timelines

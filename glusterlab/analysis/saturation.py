@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.measured_part import measured_parts as measured_parts
+from glusterlab.analysis.measured_part import measured_parts
 from glusterlab.analysis.series import summarise
 
 MIN_RECORDS = 2
@@ -58,7 +58,8 @@ USED_METRICS = frozenset({metric for _, metric in _SUMS} | {*CPU_METRICS, "await
 _TRAFFIC = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
 
 IDLE = 0.02
-"""A client that moved less than this share of what the one with the most traffic did had no worker."""
+"""What carried less than this share of the fullest of its kind carried nothing to speak of: a client without a worker,
+a disk without a file."""
 
 _HOST = ["cell_id", "sample", "role", "host"]
 _RECORD = [*_HOST, "time_s"]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.saturation import measured_parts
+from glusterlab.analysis.measured_part import measured_parts
+from glusterlab.analysis.saturation import IDLE
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import Timeline, timelines
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 LEAST_PEERS = 4
 """Fewest disks or hosts that can be compared: the median of two others says little."""
-
-_IDLE = 0.02
 
 SKEW_COLUMNS = ["cell_id", "sample", "role", "quantity", "host", "value", "median", "ratio", "z", "outlier"]
 """Columns of `host_skew`: means over the measured part, in the unit of the quantity."""
@@ -129,7 +128,7 @@ def skew_sentences(hosts: pd.DataFrame) -> list[str]:
 
 def _outliers(loads: Mapping[str, float], thresholds: Thresholds) -> Iterator[dict[str, Any]]:
     values = np.array(list(loads.values()), dtype=float)
-    carried = values > _IDLE * values.max(initial=0.0)
+    carried = values > IDLE * values.max(initial=0.0)
     if not carried.any():
         return
     hosts = np.array(list(loads), dtype=object)[carried]

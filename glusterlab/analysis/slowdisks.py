@@ -29,7 +29,7 @@ import pandas as pd
 
 from glusterlab.analysis.capacity import layout_of
 from glusterlab.analysis.diskwork import RESOLVED, Work, comparable, full_speed, signs, visible
-from glusterlab.analysis.saturation import MIN_RECORDS
+from glusterlab.analysis.saturation import IDLE, MIN_RECORDS
 from glusterlab.analysis.skew import LEAST_PEERS, modified_z
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import Timeline, timelines
@@ -43,8 +43,6 @@ BUSY = 0.3
 
 TOLD = 4.0
 """A sample tells of slow disks where one so many times slower than full speed would have shown."""
-
-_IDLE = 0.02
 
 MEASURES = ("time at work", "seconds per byte")
 """What names a disk."""
@@ -164,7 +162,7 @@ class _Load:
         util = _same(timeline, "utilisation_fraction", disks, math.nan)[:, timeline.inside]
         busy = np.where(np.isfinite(util).any(axis=1), np.nan_to_num(util).sum(axis=1) * timeline.step_s, math.nan)
         total = (read + wrote).sum(axis=1)
-        carried = np.flatnonzero(total > _IDLE * total.max())
+        carried = np.flatnonzero(total > IDLE * total.max())
         chosen = [disks[number] for number in carried]
         reading = bool(read.sum() > wrote.sum())
         return cls(chosen, (read + wrote)[carried], busy[carried], timeline.step_s, reading)

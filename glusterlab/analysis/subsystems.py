@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -41,9 +41,6 @@ from glusterlab.analysis.signs import SIGN_COLUMNS, sample_signs, sign_sentences
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import timelines
 from glusterlab.analysis.verdict_rule import UNKNOWN, Looked, look, resource_name, silence, verdict
-
-if TYPE_CHECKING:
-    pass
 
 USE_COLUMNS = [
     "cell_id",

@@ -118,7 +118,7 @@ def timelines(
     samples : pandas.DataFrame
         Rows of the samples table.
     parts : pandas.DataFrame
-        From `glusterlab.analysis.saturation.measured_parts`.
+        From `glusterlab.analysis.measured_part.measured_parts`.
 
     Yields
     ------

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.measured_part import measured_parts
 from glusterlab.analysis.resources import Capacity, levels, over, tracks
-from glusterlab.analysis.saturation import measured_parts
+from glusterlab.analysis.saturation import IDLE
 from glusterlab.analysis.series import IDENTITY, POINT
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import timelines
@@ -37,8 +38,6 @@ OVER_TIME = [
 ]
 """Columns of `use_over_time`."""
 
-_IDLE = 0.02
-
 
 def use_by_resource(use: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Use of each resource of each cell: means over its samples.
@@ -63,7 +62,7 @@ def use_by_resource(use: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     groups = rows.groupby(keys, sort=False)
     table = groups[["mean", "peak", "over", "threshold"]].mean().assign(n=groups["sample"].nunique()).reset_index()
     fullest = table.groupby(["cell_id", "subsystem"])["mean"].transform("max")
-    table = table[table["mean"] > _IDLE * fullest]
+    table = table[table["mean"] > IDLE * fullest]
     of_cell = rows.drop_duplicates("cell_id")[[name for name in described if name != "sample"]]
     return of_cell.merge(table, on="cell_id").reset_index(drop=True)
 
@@ -140,7 +139,7 @@ def subsystems_over_time(table: pd.DataFrame) -> pd.DataFrame:
     each = [*sample, "host", "device"]
     means = table.groupby(each, sort=False)["evened"].transform("mean")
     most = means.groupby([table[name] for name in sample], sort=False).transform("max")
-    carried = table[(means > _IDLE * most) | (most <= 0)]
+    carried = table[(means > IDLE * most) | (most <= 0)]
     resources = carried.drop_duplicates(each).groupby(sample, sort=False).size().rename("resources")
     steps = carried.groupby([*sample, "seconds"], sort=False)
     found = steps.agg(

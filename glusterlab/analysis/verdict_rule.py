@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from glusterlab.analysis.resources import FAMILIES, LINK_MOST, Capacity, Family, Track, levels, over
-from glusterlab.analysis.saturation import MIN_RECORDS, PEAK_S
+from glusterlab.analysis.saturation import IDLE, MIN_RECORDS, PEAK_S
 from glusterlab.analysis.thresholds import Thresholds
 from glusterlab.analysis.timeline import Timeline, rolling_known
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 State = Literal["binds", "in turn", "partly", "at times", "none", "unknown"]
+
+WHOLE: tuple[State, ...] = ("binds", "in turn")
+"""States in which subsystems as a whole were full for most of the time."""
+
+THEN = ", then "
+"""Between the subsystems of a verdict on several."""
 
 NONE = "none of them: look at the software"
 """What a verdict says where nothing known was full for long."""
@@ -33,8 +39,6 @@ COVERAGE = 0.80
 ALIKE = 0.5
 """Hosts or disks that were full stand out where the others were for less than this share of their time."""
 
-_IDLE = 0.02
-"""A resource with less than this share of the use of the fullest one of its subsystem carried nothing."""
 
 _MOST_NAMES = 4
 
@@ -109,7 +113,7 @@ class Looked:
     @property
     def carried(self) -> NDArray[np.bool_]:
         """Resources that carried something."""
-        return np.asarray(self.mean > _IDLE * self.mean.max(initial=0.0))
+        return np.asarray(self.mean > IDLE * self.mean.max(initial=0.0))
 
     def share_of(self, chosen: NDArray[np.bool_]) -> float:
         """Share of the time in which these resources were full, each weighted by its use."""
@@ -224,7 +228,7 @@ def verdict(
         evidence.insert(0, "telemetry covers too little of the measured part to say that nothing was full")
     return {
         "state": state,
-        "binding": ", then ".join(chosen) or (NONE if state == "none" else "unknown"),
+        "binding": THEN.join(chosen) or (NONE if state == "none" else "unknown"),
         "share": share,
         "where": "; ".join(str(rows[n]["subsystem"]) for n in shown),
         "hosts": "; ".join(dict.fromkeys(filter(None, (_hosts(seen[n], thresholds, state, capacity) for n in shown)))),

@@ -179,10 +179,11 @@ def _compare(
 
     with bar("parsing samples") as progress:
         found = compare_campaigns(raws, rule, operations=operations, same=same, progress=progress)
+    told = None if gate is None else outcome(found, gate)
     if markdown == _STDOUT:
-        typer.echo(as_markdown(found, gate), nl=False)
+        typer.echo(as_markdown(found, told), nl=False)
     else:
-        show_comparison(found, gate, as_json=as_json)
+        show_comparison(found, told, as_json=as_json)
         if markdown is not None:
-            write_atomically(local_path(markdown), as_markdown(found, gate))
-    return gate is not None and outcome(found, gate).failed
+            write_atomically(local_path(markdown), as_markdown(found, told))
+    return told is not None and told.failed

@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle
 from glusterlab.analysis.binding import NO_MAJORITY, short_verdict
 from glusterlab.analysis.series import operation_rank
 from glusterlab.analysis.thresholds import Thresholds
+from glusterlab.analysis.verdict_rule import THEN
 from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure
 from glusterlab.units import format_size
 
@@ -43,7 +44,7 @@ def _rows_of(table: pd.DataFrame) -> pd.Series:
 def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     """One cell: the colour of what binds, side by side where several take turns, with its words."""
     state, binding = str(row["state"]), str(row["binding"])
-    families = [name for name in binding.split(", then ") if name in COLOURS]
+    families = [name for name in binding.split(THEN) if name in COLOURS]
     if not families:
         axes.add_patch(Rectangle((column, line), 1, 1, facecolor=_NONE if state == "none" else "white", linewidth=0))
     for number, name in enumerate(families):
@@ -55,7 +56,7 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     alone = int(row["n"]) == 1 or state == NO_MAJORITY
     agree = "" if alone else f", {row['agree']} of {row['n']}"
     share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
-    words = short_verdict(state, binding).replace(", then ", ", ").replace("part of the ", "part of ")
+    words = short_verdict(state, binding).replace(THEN, ", ").replace("part of the ", "part of ")
     inside = f"{words}\n{share}{agree}" if share else f"{words}{agree and chr(10) + agree.removeprefix(', ')}"
     mixed = len(families) > 1
     light = bool(families) and not mixed and state not in _PALE and families[0] in _LIGHT_TEXT

@@ -36,10 +36,10 @@ _MOST_ROWS = 30
 _MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
 
 
-def show_comparison(found: Comparison, gate: Gate | None, *, as_json: bool) -> None:
+def show_comparison(found: Comparison, told: Outcome | None, *, as_json: bool) -> None:
     """A row per cell, what it comes to, and what else differs."""
     if as_json:
-        emit_json(as_data(found, gate))
+        emit_json(as_data(found, told))
         return
     table = found.table
     if len(table):
@@ -61,8 +61,8 @@ def show_comparison(found: Comparison, gate: Gate | None, *, as_json: bool) -> N
         talk(f"warning: {warning}")
     if len(found.warnings) > _MOST_WARNINGS + 1:
         talk("all of them: --json")
-    if gate is not None:
-        typer.echo(f"gate: {gate_line(outcome(found, gate))}")
+    if told is not None:
+        typer.echo(f"gate: {gate_line(told)}")
 
 
 def unmatched_lines(found: Comparison) -> list[str]:
@@ -110,7 +110,7 @@ def _named(row: Any, told: Outcome) -> str:
     return f"{row['other']}, {row['cell']}" if told.several else str(row["cell"])
 
 
-def as_data(found: Comparison, gate: Gate | None) -> dict[str, Any]:
+def as_data(found: Comparison, told: Outcome | None) -> dict[str, Any]:
     """A comparison as ``--json`` prints it."""
     data: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
@@ -124,10 +124,9 @@ def as_data(found: Comparison, gate: Gate | None) -> dict[str, Any]:
         "warnings": list(found.warnings),
         "notes": list(found.notes),
     }
-    if gate is not None:
-        told = outcome(found, gate)
+    if told is not None:
         data["gate"] = {
-            **asdict(gate),
+            **asdict(told.gate),
             "failed": told.failed,
             "tested": told.tested,
             "total": told.total,
@@ -173,20 +172,21 @@ def _plain(row: Mapping[Any, Any]) -> dict[str, Any]:
     return found
 
 
-def markdown(found: Comparison, gate: Gate | None) -> str:
+def markdown(found: Comparison, told: Outcome | None) -> str:
     """A summary for a pull request: the verdict, what changed, what is lacking, what else differs.
 
     Parameters
     ----------
     found : Comparison
-    gate : Gate or None
+    told : Outcome or None
+        Of a gate.
 
     Returns
     -------
     str
         Ends with a line end.
     """
-    parts = [f"### {_safe(_headline(found, gate))}"]
+    parts = [f"### {_safe(_headline(found, told))}"]
     parts += [f"- {_safe(verdict_line(found.table, found.reference.label, each.label))}" for each in found.others]
     lines = [*least_lines(found.table, found.rule), *average_sentences(found.averages), *unmatched_lines(found)]
     parts += [f"- {_safe(line)}" for line in lines]
@@ -195,21 +195,21 @@ def markdown(found: Comparison, gate: Gate | None) -> str:
         text += f"\n\n{table}"
     if len(found.table):
         text += f"\n\n{_safe(_how(found.rule, found))}"
-    for title, told in (("Warnings", found.warnings), ("Notes", found.notes)):
-        if told:
-            items = [f"- {_safe(each)}" for each in listed(list(told), _MOST_WARNINGS)]
+    for title, sentences in (("Warnings", found.warnings), ("Notes", found.notes)):
+        if sentences:
+            items = [f"- {_safe(each)}" for each in listed(list(sentences), _MOST_WARNINGS)]
             text += "\n\n" + "\n".join([f"**{title}**", "", *items])
     return text + "\n"
 
 
-def _headline(found: Comparison, gate: Gate | None) -> str:
-    if gate is not None:
-        line = gate_line(outcome(found, gate))
+def _headline(found: Comparison, told: Outcome | None) -> str:
+    if told is not None:
+        line = gate_line(told)
         return line[0].upper() + line[1:]
     if found.table.empty:
         return "Nothing to compare"
-    told = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.table).items())
-    of = f"{told} of {len(found.table)} cells"
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.table).items())
+    of = f"{verdicts} of {len(found.table)} cells"
     return of if len(changed(found.table)) else f"No difference is shown: {of}"
 
 

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import saturation, select, telemetry_by_sample
-from glusterlab.analysis.saturation import METRICS, USED_METRICS, measured_parts, steady_part
+from glusterlab.analysis.measured_part import measured_parts
+from glusterlab.analysis.saturation import METRICS, USED_METRICS, steady_part
 from glusterlab.analysis.timeline import JUDGED_METRICS
 
 Make = Callable[..., pd.DataFrame]
