@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
 import pytest
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # so a shell starts jobs in the background; what the tests start and interrupt would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPLICATE = ("replicate-3x2-raid6", "replicate", "3x2", "raid6")
 DISPERSE = ("disperse-12x4+2-jbod", "disperse", "12x(4+2)", "jbod")
