@@ -58,7 +58,7 @@ fuzz: setup ## Hostile input for every reader: FUZZ=10000 cases per format, in p
 
 calibrate: setup ## What compare and the scaling law state, held against data of known truth; tables in build/calibration.md
 	mkdir -p build
-	GLUSTERLAB_CALIBRATE=long GLUSTERLAB_CALIBRATION_REPORT=build/calibration.md $(BIN)/pytest tests/analysis/test_compare_calibration.py tests/analysis/test_scaling.py
+	GLUSTERLAB_CALIBRATE=long GLUSTERLAB_CALIBRATION_REPORT=build/calibration.md $(BIN)/pytest tests/analysis/compare/test_power.py tests/analysis/test_scaling.py
 
 notebooks: setup ## Run the notebooks in place, so that they hold their outputs on the reference campaign
 	$(BIN)/jupyter nbconvert --to notebook --execute --inplace --ExecutePreprocessor.record_timing=False notebooks/*.ipynb

@@ -32,12 +32,8 @@ from typing import Any, ClassVar
 class GlusterlabError(Exception):
     """Base of all errors of this library.
 
-    Parameters
-    ----------
-    message : str
-        What was expected, what was found and what to do, in one or two sentences.
-    **details
-        Data of the error (host, file, line, ...), kept as attributes.
+    `message`: what was expected, what was found and what to do, in one or two sentences. `**details`: data of the error
+    (host, file, line, ...), kept as attributes.
     """
 
     exit_code: ClassVar[int] = 1
@@ -63,13 +59,7 @@ def _rebuild(cls: type[GlusterlabError], message: str, details: dict[str, Any]) 
 class SpecError(GlusterlabError):
     """A specification file is wrong.
 
-    Attributes
-    ----------
-    file : pathlib.Path or None
-    line : int or None
-        Counted from 1.
-    key : str or None
-        Dotted path of the key, such as ``workloads.0.record_size``.
+    `line`: counted from 1. `key`: dotted path of the key, such as ``workloads.0.record_size``.
     """
 
     exit_code = 2
@@ -125,13 +115,7 @@ def _names(names: list[str]) -> str:
 class CommandError(HostError):
     """A command failed on a host.
 
-    Attributes
-    ----------
-    command : str
-    returncode : int or None
-        None when the command passed its deadline.
-    stderr : str
-        The last lines of it.
+    `returncode`: none when the command passed its deadline. `stderr`: the last lines of it.
     """
 
     command: str = ""
@@ -142,10 +126,7 @@ class CommandError(HostError):
 class VolumeError(HostError):
     """The pool answers, but a volume of it is not what it should be.
 
-    Attributes
-    ----------
-    reasons : tuple of Reason
-        What was found wrong, where that was looked at.
+    `reasons`: what was found wrong, where that was looked at.
     """
 
     reasons: tuple[Any, ...] = ()
@@ -164,11 +145,7 @@ class WorkloadError(GlusterlabError):
 class ParseError(GlusterlabError):
     """A raw file is not what it should be.
 
-    Attributes
-    ----------
-    file : pathlib.Path or None
-    line : int or None
-        Counted from 1.
+    `line`: counted from 1.
     """
 
     file: Path | None = None

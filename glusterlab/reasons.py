@@ -38,12 +38,7 @@ ReasonCode = Literal[
 class Meaning:
     """A reason's code in words.
 
-    Attributes
-    ----------
-    sentence : str
-        What it means.
-    advice : str
-        What to do about it.
+    `sentence`: what it means. `advice`: what to do about it.
     """
 
     sentence: str
@@ -160,13 +155,8 @@ def code_of(error: HostError) -> ReasonCode:
 class Reason(BaseModel):
     """One reason why a sample is not valid.
 
-    Attributes
-    ----------
-    code : ReasonCode
-    message : str
-        What was expected and what was found, in one sentence; it is stored, so secrets in it are taken out.
-    host : str or None
-        The host that it concerns, where there is one.
+    `message`: what was expected and what was found, in one sentence; it is stored, so secrets in it are taken out.
+    `host`: the host that it concerns, where there is one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -88,12 +88,7 @@ _PATTERNS = {kind: (hints, re.compile(form, re.IGNORECASE)) for kind, (hints, fo
 class Secret:
     """A place of a text that holds a secret.
 
-    Attributes
-    ----------
-    kind : str
-        Such as ``private key``.
-    start, end : int
-        Of the part that is to go.
+    `kind`: such as ``private key``. `start`, `end`: of the part that is to go.
     """
 
     kind: str

@@ -60,16 +60,8 @@ def _exact_size(text: str | int | float, example: str) -> Decimal:
 def parse_size(text: str | int) -> int:
     """Bytes in a size such as ``4 GiB``.
 
-    Parameters
-    ----------
-    text : str or int
-        A number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024).
-        A bare number is bytes.
-
-    Returns
-    -------
-    int
-        Bytes, at least 1.
+    `text`: A number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024). A bare
+    number is bytes. Returns: Bytes, at least 1.
 
     Raises
     ------

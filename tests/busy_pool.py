@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.resources import Capacity
+from glusterlab.analysis.saturation.resources import Capacity
 
 START = 1_000_000.0
 SERVERS = tuple(f"server{number:02d}" for number in range(1, 7))

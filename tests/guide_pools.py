@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pandas as pd
 
 from glusterlab.analysis import select
-
-from .conftest import GIB, build_samples
+from glusterlab.analysis.saturation.studies import studies_of
+from glusterlab.analysis.select import layout_label
+from glusterlab.spec import published
+from glusterlab.spec.studies import load_study
+from tests.conftest import GIB, build_samples
 
 LAYOUTS = {
     "replicate": ("replicate-3x2-raid6", "replicate", "3x2", "raid6", "raid6", "standard", 72),
@@ -18,14 +22,11 @@ LAYOUTS = {
     "disperse-raid6": ("disperse-1x6-raid6", "disperse", "1x(4+2)", "raid6", "raid6", "standard", 72),
     "disperse-raid6-dense": ("disperse-2x6-raid6-dense", "disperse", "2x(4+2)", "raid6-dense", "raid6", "dense", 144),
 }
-SERIES = {
-    "replicate": "replicate 3x2, RAID 6",
-    "replicate-dense": "replicate 6x2, RAID 6",
-    "disperse": "disperse 12x(4+2), JBOD",
-    "disperse-dense": "disperse 24x(4+2), JBOD",
-    "disperse-raid6": "disperse 1x(4+2), RAID 6",
-    "disperse-raid6-dense": "disperse 2x(4+2), RAID 6",
-}
+SERIES = {name: layout_label(type_, geometry, kind) for name, (_, type_, geometry, _, kind, *_) in LAYOUTS.items()}
+GUIDE = Path(__file__).parents[1] / "raw" / "published" / "supermicro-2017"
+STUDY = load_study(GUIDE)
+STUDIES = studies_of(STUDY)
+SERVERS = tuple(STUDY.servers)
 SPREAD = (0.98, 1.0, 1.02)
 COLUMNS = ("layout", "type", "geometry", "backing", "kind", "server_model", "disks")
 
@@ -49,19 +50,7 @@ LARGE = {
 }
 """MB/s per disk at full size, 4 GB files: where the guide states a number or an advantage, near it."""
 
-NUMBERS = pd.DataFrame(
-    columns=[
-        "quantity",
-        "access",
-        "operation",
-        "type",
-        "geometry",
-        "backing",
-        "nominal_file_size_bytes",
-        "value",
-        "source",
-    ]
-)
+NUMBERS = pd.DataFrame(columns=published.COLUMNS)
 """Published numbers of no study: the columns alone."""
 
 

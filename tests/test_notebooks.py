@@ -24,14 +24,14 @@ from typing import Any
 
 import pytest
 
-from glusterlab import tables
-from glusterlab.figurestate import STATE
-from glusterlab.fingerprint import NotebookSource
-from glusterlab.origin import is_baseline
-from glusterlab.outputs import OutputName, output_files
-from glusterlab.reads import known_tools, parse_reads, refuse_unknown
-from glusterlab.reproduce import reproduce
-from glusterlab.tablefolder import CHECKED
+from glusterlab.figures.names import OutputName, output_files
+from glusterlab.reproduce.reproduce import reproduce
+from glusterlab.reproduce.state import STATE
+from glusterlab.store.campaign import is_baseline
+from glusterlab.store.digests import NotebookSource
+from glusterlab.store.reads import known_tools, parse_reads, refuse_unknown
+from glusterlab.tables import build as tables
+from glusterlab.tables.folder import CHECKED
 
 PROJECT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
@@ -46,7 +46,7 @@ RTOL = 1e-6
 
 READ_BY = {name: {"iozone", "smallfile"} for name in ("all_sizes", "scale_pairs", "study_saturation")}
 """Tools whose samples a function reads although no cell names them."""
-READ_ALL = {"judge", "cells_behind", "layouts_of", "advise", "size_examples"}
+READ_ALL = {"judge", "valid_samples", "layouts_of", "advise", "answer_demand"}
 """Functions that read the samples of every tool that they are given."""
 
 
@@ -79,6 +79,7 @@ def committed_figures(project: Path, campaign: str) -> dict[str, str]:
 
 COMMITTED = {campaign.name: committed_figures(PROJECT, campaign.name) for campaign in CAMPAIGNS}
 
+every_notebook = pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 campaigns = pytest.mark.parametrize(
     "campaign",
     [pytest.param(campaign, id=campaign.name) for campaign in CAMPAIGNS]
@@ -200,7 +201,7 @@ def displays(cell: dict[str, Any]) -> bool:
 
 
 @pytest.mark.skipif(not CAMPAIGNS, reason="no campaign in raw/")
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@every_notebook
 def test_notebooks_hold_their_outputs(notebook: Path) -> None:
     """nbval passes a notebook whose outputs were stripped."""
     cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
@@ -261,7 +262,14 @@ def test_a_repository_that_git_cannot_read_is_no_reason_to_take_the_working_tree
         committed_figures(tmp_path, "night")
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def code_of(notebook: Path, *, parameters: bool = False) -> list[ast.AST]:
+    """The syntax tree of a notebook's code, node by node, with its parameters or without."""
+    cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
+    chosen = [cell for cell in cells if parameters or "parameters" not in cell["metadata"].get("tags", [])]
+    return [node for cell in chosen for node in ast.walk(ast.parse("".join(cell["source"])))]
+
+
+@every_notebook
 def test_notebooks_say_what_they_read_and_hand_it_on(notebook: Path) -> None:
     """Else every changed sample would run them."""
     source = NotebookSource.read(notebook)
@@ -272,15 +280,13 @@ def test_notebooks_say_what_they_read_and_hand_it_on(notebook: Path) -> None:
     refuse_unknown(source.reads or (), known_tools())
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@every_notebook
 def test_notebooks_read_what_they_say(notebook: Path) -> None:
     """Else a changed sample that they do not use would run them. More than they say they cannot read: they get no more.
 
     A tool is read when a cell names it, or calls a function that is known to read it.
     """
-    cells = [cell for cell in json.loads(notebook.read_text())["cells"] if cell["cell_type"] == "code"]
-    others = [cell["source"] for cell in cells if "parameters" not in cell["metadata"].get("tags", [])]
-    code = [node for source in others for node in ast.walk(ast.parse("".join(source)))]
+    code = code_of(notebook)
     named = {node.value for node in code if isinstance(node, ast.Constant) and isinstance(node.value, str)}
     calls = {node.id for node in code if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     used = {node.attr for node in code if isinstance(node, ast.Attribute)}
@@ -293,7 +299,7 @@ def test_notebooks_read_what_they_say(notebook: Path) -> None:
         assert bool(tools) == bool(used & {"samples", "tables", "telemetry_of"} or calls & READ_BY.keys())
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+@every_notebook
 def test_notebooks_take_the_parameters_that_reproduce_gives(notebook: Path) -> None:
     from papermill import inspect_notebook
 
@@ -303,6 +309,34 @@ def test_notebooks_take_the_parameters_that_reproduce_gives(notebook: Path) -> N
         own = name not in ("campaign", "figures", "format", "reads")
         assert parameter["inferred_type_name"] in (("str", "float") if own else ("str",))
         assert parameter["help"]
+
+
+@every_notebook
+def test_notebooks_run_by_plain_papermill(notebook: Path) -> None:
+    """From a clone alone: there is what its defaults name and what it imports, and Python is its kernel."""
+    for default in NotebookSource.read(notebook).parameters.values():
+        for path in re.findall(r"\b(?:raw|runbooks)/[^\s,]+", str(default)):
+            assert (PROJECT / path).exists(), path
+    assert json.loads(notebook.read_text())["metadata"]["kernelspec"]["name"] == "python3"
+    imports = [node for node in code_of(notebook, parameters=True) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert imports
+    for statement in imports:
+        exec(ast.unparse(statement), {})
+
+
+@every_notebook
+def test_notebooks_open_no_raw_file_themselves(notebook: Path) -> None:
+    """What they read comes from their section, which holds the samples of the tools that they declare and no others."""
+    code = code_of(notebook)
+    modules = {node.module for node in code if isinstance(node, ast.ImportFrom)}
+    modules |= {alias.name for node in code if isinstance(node, ast.Import) for alias in node.names}
+    opening = ("glusterlab.importing", "glusterlab.run", "glusterlab.store", "glusterlab.tables", "os", "pathlib", "io")
+    assert not [name for name in modules if name and name.startswith(tuple(f"{each}." for each in opening))]
+    assert not modules & set(opening)
+    names = {node.id for node in code if isinstance(node, ast.Name)}
+    names |= {ast.unparse(node) for node in code if isinstance(node, ast.Attribute)}
+    readers = {"open", "open_campaign", "pd.read_csv", "pd.read_json", "pd.read_parquet", "section.raw"}
+    assert not names & readers
 
 
 def test_differences_have_a_tolerance() -> None:

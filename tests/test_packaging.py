@@ -75,4 +75,4 @@ def test_what_the_library_ships_beside_its_modules() -> None:
     package = PROJECT / "glusterlab"
     assert (package / "py.typed").exists()
     for template in ("index.html.j2", "drill-down.html"):
-        assert (package / "templates" / template).exists()
+        assert (package / "figures" / "templates" / template).exists()

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.spec import build_plan, load_campaign, load_cluster
+from glusterlab.run.plan import build_plan
+from glusterlab.spec import load_campaign, load_cluster
 
 RUNBOOKS = Path(__file__).parents[1] / "runbooks"
 SUPERMICRO = RUNBOOKS / "supermicro-2017"
@@ -42,7 +43,7 @@ def test_supermicro_plan_is_the_guide_s_matrix(
     suffix: str, model: str, disks: int, layouts: set[tuple[str, str, str]]
 ) -> None:
     cluster = load_cluster(SUPERMICRO / f"cluster{suffix}.yaml")
-    plan = build_plan(load_campaign(SUPERMICRO / f"campaign{suffix}.yaml"), cluster, smallfile=True)
+    plan = build_plan(load_campaign(SUPERMICRO / f"campaign{suffix}.yaml"), cluster, ready={"smallfile"})
     assert not plan.not_runnable
     assert not plan.excluded
     assert (len(cluster.servers), len(cluster.clients), cluster.disks_total) == (6, 12, disks)

@@ -1,6 +1,6 @@
-"""Which pool for which purpose: table 1 of the guide, derived from measured results by rules that are stated here.
+"""Which pool for which purpose: a study's table of advice, derived again from measured results, cell by cell.
 
-The guide names its categories and pool sizes, not how it chose. `RULES` are this project's, and what a notebook shows.
+The purposes are data of the study; how one is decided is this project's rule, which the notebook on sizing states.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pandas as pd
 
 from glusterlab.analysis.blocks import Block, blocks, native_only
-from glusterlab.analysis.capacity import LARGEST_POOL, MAX_FAULT_DOMAIN, RECOMMENDED_POOL, dense_rule
-from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, contrast_interval
-from glusterlab.analysis.series import BACKING_LABELS, select
+from glusterlab.analysis.capacity import dense_rule
+from glusterlab.analysis.select import BACKING_LABELS, select
 from glusterlab.analysis.sizing import Request, Sizing, size_block
 from glusterlab.errors import DataError
+from glusterlab.stats import MIN_SAMPLES, Estimate, contrast_interval
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster
@@ -28,55 +28,15 @@ WRITE_FLOOR = 0.5
 
 VOLUME_WORDS = {"replicate": "replicated", "disperse": "dispersed"}
 
-RULES: Mapping[str, str] = {
-    "pool": (
-        "A pool size is usable capacity. A layout takes part where a legal pool holds it: the fewest servers that the "
-        f"capacity, the geometry, the guide's fault domain (one server below {100 * MAX_FAULT_DOMAIN:g} %, asked of "
-        "all servers here, though the guide's sentence speaks of dense ones) and its recommended minimum "
-        f"({RECOMMENDED_POOL['replicate']} servers for replicated, {RECOMMENDED_POOL['disperse']} for dispersed "
-        f"volumes) ask for, and no more than {LARGEST_POOL}. Dense servers take part where the capacity needs more "
-        "than 1 PB of raw disks, as the guide says."
-    ),
-    "Small-file Performance": (
-        "The most files of 32 KB per second and cost, creates and reads weighing alike (their geometric mean), each at "
-        "its best number of workers."
-    ),
-    "Large-file Performance": "The same for writes and reads of 4 GB files, in bytes per second and cost.",
-    "Large-file Archive (write mostly)": (
-        "The lowest cost of the whole pool, and of equal ones the most usable capacity, among the layouts whose writes "
-        f"of 4 GB files per cost reach at least {WRITE_FLOOR:g} of the best's: an archive is bought for its capacity, "
-        "and must still take its writes."
-    ),
-    "verdict": (
-        "A cell agrees where the published layout is the best and the 95 % interval of its ratio to every other leaves "
-        "1 out. It differs where another is better and the interval of their ratio leaves 1 out, or where the "
-        "published layout makes no legal pool. Where an interval holds 1 the two are not told apart. Of an archive the "
-        "cost is exact and only the floor rests on samples: not told apart is a cell whose answer hangs on a layout of "
-        f"which the interval holds {WRITE_FLOOR:g}. Fewer than {MIN_SAMPLES} samples of any layout that takes part are "
-        "insufficient n."
-    ),
-    "not compared": "Hot tiers: they were not measured, and GlusterFS has none since release 6.",
-}
-"""What decides, by what it is for: the categories of table 1 have theirs, the others are of all cells."""
-
 NO_POOL = "the published layout makes no legal pool of this size"
 
 
 @dataclass(frozen=True, slots=True)
 class Purpose:
-    """A category of table 1, and what it is judged by.
+    """A category of table 1, as the guide prints it, and what it is judged by.
 
-    Attributes
-    ----------
-    category : str
-        As the guide prints it.
-    tool, quantity : str
-    operations : tuple of str
-        That weigh alike; of an archive the one that has a floor.
-    size : int
-        Nominal bytes of a file.
-    by_cost : bool
-        Whether the cost of the pool decides, and throughput is a floor.
+    ``operations`` weigh alike; of an archive it is the one that has a floor. ``size``: nominal bytes of a file;
+    ``by_cost``: the cost of the pool decides, and throughput is a floor.
     """
 
     category: str
@@ -86,12 +46,6 @@ class Purpose:
     size: int
     by_cost: bool = False
 
-
-PURPOSES = (
-    Purpose("Small-file Performance", "smallfile", "files_per_s", ("create", "read"), 32 << 10),
-    Purpose("Large-file Performance", "iozone", "throughput_bytes_per_s", ("write", "read"), 4 << 30),
-    Purpose("Large-file Archive (write mostly)", "iozone", "throughput_bytes_per_s", ("write",), 4 << 30, by_cost=True),
-)
 
 COLUMNS = ["category", "pool", "published", "derived", "verdict", "why", "layouts", "n", "read as"]
 """Columns of `advise`, all text but two: ``layouts``, how many took part, and ``n``, the smallest number of their
@@ -116,11 +70,6 @@ class _Candidate:
     @property
     def words(self) -> str:
         return layout_words(*self.key)
-
-
-def rules_table() -> pd.DataFrame:
-    """`RULES` as a table: what they are of, and what they say."""
-    return pd.DataFrame({"of": list(RULES), "rule": list(RULES.values())})
 
 
 def layout_words(server: str, type_: str, kind: str) -> str:
@@ -187,39 +136,27 @@ def _best(candidates: Sequence[_Candidate]) -> _Candidate:
 
 
 def advise(
-    samples: pd.DataFrame, published: pd.DataFrame, prices: PriceList, cluster: Cluster | None = None
+    samples: pd.DataFrame,
+    published: pd.DataFrame,
+    purposes: Sequence[Purpose],
+    prices: PriceList,
+    cluster: Cluster | None = None,
 ) -> pd.DataFrame:
-    """Table 1 as the guide prints it beside what follows from measured results, cell by cell.
+    """Table 1 as the guide prints it beside what follows from measured results, cell by cell: columns `COLUMNS`.
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        The samples table of a campaign.
-    published : pandas.DataFrame
-        Table 1, from `glusterlab.published.load_table`.
-    prices : PriceList
-    cluster : Cluster, optional
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `COLUMNS`; ``verdict`` is agree, differ, not told apart, insufficient n or not measured.
-
-    Raises
-    ------
-    DataError
-        When the table has a category that no rule speaks of.
+    ``verdict`` is agree, differ, not told apart, insufficient n or not measured. Raises `DataError` when the table has
+    a category that no rule speaks of.
     """
-    purposes = {purpose.category: purpose for purpose in PURPOSES}
-    unknown = sorted(set(published["category"]) - set(purposes))
+    known = {purpose.category: purpose for purpose in purposes}
+    unknown = sorted(set(published["category"]) - set(known))
     if unknown:
         raise DataError(
-            f"expected the categories {', '.join(purposes)}; found {', '.join(unknown)}, for which there is no rule"
+            f"expected the categories {', '.join(known)}; found {', '.join(unknown)}, for which there is no rule"
         )
-    measured = {category: _candidates(samples, purpose, prices, cluster) for category, purpose in purposes.items()}
+    measured = {category: _candidates(samples, purpose, prices, cluster) for category, purpose in known.items()}
     rows = []
     for row in published.to_dict("records"):
-        purpose = purposes[str(row["category"])]
+        purpose = known[str(row["category"])]
         wanted = (str(row["servers"]), str(row["volumes"]), str(row["bricks"]))
         derived = _derive(purpose, measured[purpose.category], wanted, float(row["pool_size_bytes"]))
         tier = f", hot tier {row['tier']} (not compared)" if row["tier"] else ""
@@ -263,12 +200,12 @@ def _fastest(
     # where the best is the published kind, every other kind must be worse; where it is not, the published one
     rivals = [one for one in taking_part if (one.key == wanted) != (best.key == wanted)]
     if not rivals:
-        return _told(best, verdict, f"{pool}; {'no other kind takes part' if verdict == 'agree' else NO_POOL}")
+        return _answer(best, verdict, f"{pool}; {'no other kind takes part' if verdict == 'agree' else NO_POOL}")
     rival = _best(rivals)
     like = [one for one in rivals if not _ratio(best, one).low > 1]
     others = [one.block.series for one in like if one is not rival]
     why = f"{pool}; {_times(_ratio(best, rival), rival)}" + f"; not apart from {', '.join(others)}" * bool(others)
-    return _told(best, "not told apart" if like else verdict, why)
+    return _answer(best, "not told apart" if like else verdict, why)
 
 
 def _times(ratio: Estimate, other: _Candidate) -> str:
@@ -312,7 +249,7 @@ def _cheapest(
     unsure = [one.block.series for one in may if not reaches(one, "low")]
     if unsure:
         why += f"; the interval holds the floor: {', '.join(unsure)}"
-    return _told(best, verdict, why)
+    return _answer(best, verdict, why)
 
 
 def _price_of(pool: Sizing) -> tuple[float, float]:
@@ -320,5 +257,5 @@ def _price_of(pool: Sizing) -> tuple[float, float]:
     return (math.inf if pool.cost is None else pool.cost), -pool.usable
 
 
-def _told(best: _Candidate, verdict: str, why: str) -> dict[str, Any]:
+def _answer(best: _Candidate, verdict: str, why: str) -> dict[str, Any]:
     return {"derived": best.words, "verdict": verdict, "why": why}

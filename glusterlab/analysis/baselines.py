@@ -2,33 +2,113 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
-from glusterlab.baseline.wording import label, ordered, stated
 from glusterlab.units import MEGABYTE, short_number
 
 if TYPE_CHECKING:
-    from glusterlab.baseline import Rates
     from glusterlab.spec.cluster import Cluster
 
+What = Literal["brick", "server", "link"]
+"""brick: one of each server at work at once. server: all bricks of a server at once. link: a pair of hosts."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Rates of alike places, on the scale that was measured.
+
+    ``model`` names the scale model; ``operations_limited``: operations of the disks are scaled as well; ``of``: the
+    backing; of links ``server`` between servers, ``client`` where a client is one of the two; ``operation``: write,
+    read or, of links, ``send``; ``rates``: bytes per second by place (``server01:/bricks/jbod/d01``, ``server01``,
+    ``server01 to client02``), the median over the samples.
+    """
+
+    model: str
+    scale: float
+    operations_limited: bool
+    what: What
+    of: str
+    operation: str
+    samples: int
+    rates: Mapping[str, float]
+
+    @property
+    def median(self) -> float:
+        """Over the places."""
+        return median(self.rates.values())
+
+
+SLOW = 0.9
+"""A place that is slower than this share of the median of its like is named."""
+
+
+def stated(rates: Rates, cluster: Cluster) -> float | None:
+    """What the cluster file states for these places, in bytes per second on their scale; None where it says nothing."""
+    hardware = cluster.hardware
+    if rates.what == "link":
+        link = hardware.server_link if rates.of == "server" else min(hardware.client_link, hardware.server_link)
+        return link / rates.scale
+    backing = cluster.backings.get(rates.of)
+    if backing is None:
+        return None
+    write = rates.operation == "write"
+    array = hardware.array_write if write else hardware.array_read
+    disk = hardware.disk_write if write else hardware.disk_read
+    brick = array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
+    return brick * (len(backing.bricks) if rates.what == "server" else 1) / rates.scale
+
+
+def slow_places(results: Sequence[Rates], cluster: Cluster) -> list[str]:
+    """A line for each kind with places well below their like: a bad disk, a bad port, a bad cable."""
+    lines = []
+    for each in ordered(results, cluster):
+        slow = sorted((rate, place) for place, rate in each.rates.items() if rate < SLOW * each.median)
+        if slow:
+            named = ", ".join(f"{place} {_mb(rate)} MB/s" for rate, place in slow[:4])
+            more = f" and {len(slow) - 4} more" if len(slow) > 4 else ""
+            what = "" if each.what == "link" else f" {each.operation}"
+            bound = f"below {100 * SLOW:.0f} % of the median {_mb(each.median)} MB/s"
+            lines.append(f"{label(each, cluster)}{what}, {each.model}: {bound}: {named}{more}")
+    return lines
+
+
+def ordered(results: Sequence[Rates], cluster: Cluster) -> list[Rates]:
+    """By scale model; disks, then servers, then links. What a brick alone has said, its server does not repeat."""
+    models = list(cluster.scale_models)
+    kinds = ("brick", "server", "link")
+
+    def place(each: Rates) -> tuple[object, ...]:
+        model = models.index(each.model) if each.model in models else -1
+        return model, kinds.index(each.what), each.of == "client", each.of, each.operation != "write"
+
+    # a backing of one brick per server is alone and whole at the same time: one row is enough
+    alone = {each.of for each in results if each.what == "brick" and len(cluster.backings[each.of].bricks) == 1}
+    return sorted((each for each in results if each.what != "server" or each.of not in alone), key=place)
+
+
+def label(each: Rates, cluster: Cluster) -> str:
+    """What the places of these rates are."""
+    if each.what == "link":
+        return "link between servers" if each.of == "server" else "link of a client"
+    backing = cluster.backings.get(each.of)
+    array = backing is not None and backing.disks_per_brick > 1
+    if each.what == "brick":
+        return f"one {'array' if array else 'disk'}, {each.of}"
+    return f"a server's {'arrays' if array else 'disks'} at once, {each.of}"
+
+
+def _mb(rate: float) -> str:
+    return short_number(rate / MEGABYTE)
+
+
 PLACE_COLUMNS = [
-    "baseline",
-    "model",
-    "scale",
-    "operations_limited",
-    "what",
-    "label",
-    "operation",
-    "place",
-    "at_once",
-    "samples",
-    "rate_bytes_per_s",
-    "stated_bytes_per_s",
-    "published_bytes_per_s",
-    "data_sheet_bytes_per_s",
+    *("baseline", "model", "scale", "operations_limited", "what", "label", "operation", "place", "at_once", "samples"),
+    *("rate_bytes_per_s", "stated_bytes_per_s", "published_bytes_per_s", "data_sheet_bytes_per_s"),
 ]
 """Columns of `place_rates`: a row per place, which is a disk, an array, a server's disks together, or a link.
 
@@ -41,24 +121,7 @@ _GROUP = ["model", "scale", "operations_limited", "what", "label", "operation", 
 
 
 def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, published: pd.DataFrame) -> pd.DataFrame:
-    """The rates of a baseline by place.
-
-    Parameters
-    ----------
-    results : sequence of Rates
-        As `glusterlab.baseline.read_results` returns them; may be empty.
-    cluster : Cluster or None
-        As it was measured.
-    name : str
-        Of the baseline.
-    published : pandas.DataFrame
-        As `glusterlab.published.load_baselines` returns it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `PLACE_COLUMNS`, by scale model, disks before arrays before links.
-    """
+    """The rates of a baseline by place: columns `PLACE_COLUMNS`, by scale model, disks before arrays before links."""
     rows = []
     for each in [] if cluster is None else ordered(results, cluster):
         assert cluster is not None
@@ -106,20 +169,14 @@ def _published(published: pd.DataFrame, what: str, disks: int, origin: str, oper
     return float(rows["value"].iloc[0]) if len(rows) else float("nan")
 
 
+_MEASURES = """places samples median lowest highest slowest_place stated share_of_stated full_size_median published
+share_of_published data_sheet"""
+
+
 def rates_by_kind(places: pd.DataFrame) -> pd.DataFrame:
     """Places of a kind together: their median, the lowest and the highest, and the shares of what is stated.
 
-    Parameters
-    ----------
-    places : pandas.DataFrame
-        From `place_rates`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per kind, in the order of `places`: the columns of the kind, ``places``, ``samples``, ``median``,
-        ``lowest``, ``highest``, ``slowest_place``, ``stated``, ``share_of_stated``, ``full_size_median`` (times the
-        scale), ``published``, ``share_of_published`` and ``data_sheet``; bytes per second of one disk, array or link.
+    Bytes per second of one disk, array or link, in the order of `places`; ``full_size_median`` is times the scale.
     """
     rows = []
     for key, group in places.groupby(_GROUP, sort=False):
@@ -144,33 +201,11 @@ def rates_by_kind(places: pd.DataFrame) -> pd.DataFrame:
                 "data_sheet": float(first["data_sheet_bytes_per_s"]),
             }
         )
-    return pd.DataFrame(rows, columns=[*_GROUP, *_MEASURES])
-
-
-_MEASURES = [
-    "places",
-    "samples",
-    "median",
-    "lowest",
-    "highest",
-    "slowest_place",
-    "stated",
-    "share_of_stated",
-    "full_size_median",
-    "published",
-    "share_of_published",
-    "data_sheet",
-]
+    return pd.DataFrame(rows, columns=[*_GROUP, *_MEASURES.split()])
 
 
 def rates_table(kinds: pd.DataFrame) -> pd.DataFrame:
-    """Kinds of places for people: MB/s of one disk, array or link, and shares in per cent, as text.
-
-    Parameters
-    ----------
-    kinds : pandas.DataFrame
-        From `rates_by_kind`.
-    """
+    """Kinds of places for people: MB/s of one disk, array or link, and shares in per cent, as text."""
     scaled = bool((kinds["scale"] != 1).any())
 
     def column(name: str, factor: float, form: str = "{}") -> list[str]:
@@ -192,34 +227,3 @@ def rates_table(kinds: pd.DataFrame) -> pd.DataFrame:
         "data sheet": column("data_sheet", 1 / MEGABYTE),
     }
     return pd.DataFrame(table)
-
-
-def baseline_sentences(kinds: pd.DataFrame) -> list[str]:
-    """One sentence for each kind of place, over its scale models: shares of what is stated, and the guide's numbers.
-
-    Parameters
-    ----------
-    kinds : pandas.DataFrame
-        From `rates_by_kind`.
-    """
-    sentences = []
-    for key, group in kinds.groupby(["what", "label"], sort=False):
-        parts = []
-        for operation, rows in group.groupby("operation", sort=False):
-            rate = _range(rows["full_size_median"] / MEGABYTE)
-            times = " times the scale" if (rows["scale"] != 1).any() else ""
-            part = f"{operation} " * (key[0] != "link") + f"{rate} MB/s{times}"
-            beside = []
-            if rows["share_of_stated"].notna().all():
-                beside.append(f"{_range(100 * rows['share_of_stated'])} % of what cluster.yaml states")
-            if rows["published"].notna().all():
-                beside.append(f"the guide {short_number(rows['published'].iloc[0] / MEGABYTE)}")
-            parts.append(f"{part} ({'; '.join(beside)})" if beside else part)
-        sentences.append(f"{key[1]}: {', '.join(parts)}.")
-    return sentences
-
-
-def _range(values: pd.Series) -> str:
-    """The lowest and the highest of some values, one where they read alike."""
-    low, high = short_number(float(values.min())), short_number(float(values.max()))
-    return low if low == high else f"{low} to {high}"

@@ -12,8 +12,8 @@ import pandas as pd
 from glusterlab.analysis.capacity import disks_per_brick, layout_of, pool_capacity, unknown_capacity
 from glusterlab.analysis.efficiency import GROUP, best_of_curves, with_full_size
 from glusterlab.analysis.limits import volume_bounds
-from glusterlab.analysis.saturation import Limits
-from glusterlab.analysis.series import split_values, summarise
+from glusterlab.analysis.saturation.resources import Limits
+from glusterlab.analysis.select import split_values, summarise
 from glusterlab.spec.cell import Layout, LayoutType
 
 if TYPE_CHECKING:
@@ -40,36 +40,11 @@ RULE_OF_THUMB = (
 class Block:
     """One layout as it was measured, on a number of equal servers.
 
-    Attributes
-    ----------
-    series : str
-        As figures name it.
-    type_, geometry, kind : str
-    server : str
-        The server's name in the price list, or its model in the cluster; empty where neither is known.
-    guessed : bool
-        Whether the server was found on the price list by its number of disks alone, as the cluster names no model.
-    servers, disks : int
-        Of the measured pool.
-    mean, low, high : float
-        Of the pool at full size, with the 95 % interval; NaN below `MIN_SAMPLES` samples.
-    values : tuple of float
-        The samples, of the pool at full size.
-    workers : int
-        That did best.
-    measured_workers : tuple of int
-        All numbers of workers that were measured.
-    still_rising : bool
-        More workers might do more.
-    scale : float
-        The measured values were multiplied by this.
-    operations_limited : bool
-        The disks' operations per second were scaled, too: they are an assumption.
-    disk_bytes : float or None
-        Of the disks that would be bought.
-    server_cost : float or None
-    cost_problem : str
-        Why there is no cost though there is a price list; empty where there is one, or no list.
+    ``server``: its name in the price list, else its model in the cluster, or empty; ``guessed``: found on the list by
+    its number of disks alone. ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`) and ``values``
+    are of the measured pool at full size, ``scale`` times what was measured, at the best number of ``workers``;
+    ``operations_limited``: operations per second were scaled, too. ``disk_bytes``: of the disks that would be bought;
+    ``cost_problem``: why a price list has no cost.
     """
 
     series: str
@@ -141,9 +116,8 @@ class Block:
     def fits(self, servers: int) -> bool:
         """Whether so many servers hold whole subvolumes, each brick of a subvolume on a server of its own.
 
-        Bricks go round the servers disk by disk, as the guide's layouts and `glusterlab.spec.place_bricks` place them:
-        with at least as many servers as a subvolume has bricks, bricks that follow each other lie on distinct servers.
-        Replicated servers come in whole sets, so that a set can be added or taken away.
+        Bricks go round the servers as `glusterlab.spec.cell.place_bricks` places them. Replicated servers come in whole
+        sets, so that a set can be added or taken away.
         """
         subvolume = self.layout.subvolume_size
         if self.bricks % self.servers:
@@ -162,43 +136,21 @@ class Block:
 
 
 def native_only(samples: pd.DataFrame) -> pd.DataFrame:
-    """The samples that prices, advice and sizing speak of: those of the native client.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        Rows of the samples table.
-    """
+    """The samples that prices, advice and sizing speak of: those of the native client."""
     return samples[samples["access"].astype(str) == ACCESS]
 
 
 def of_unknown_size(samples: pd.DataFrame) -> list[str]:
-    """The series of some samples whose disks or servers an import does not know: nothing can be built of them.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`.
-    """
+    """The series of some samples whose disks or servers an import does not know: nothing can be built of them."""
     unknown = samples[(samples["disks"] <= 0) | (samples["servers"] <= 0)]
     return sorted({str(name) for name in unknown["series"]})
 
 
 def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each layout at its best worker count, at full size: what blocks are made of.
+    """Each layout of selected samples at its best worker count, at full size and of the whole pool, as blocks need it.
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`. Those that `of_unknown_size` names are left out.
-    quantity : str
-        ``throughput_bytes_per_s`` or ``files_per_s``, of the whole pool.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `summarise` and `with_full_size`; ``servers`` (int), ``still_rising`` (bool), ``measured_workers``
-        (str, the numbers of workers that were measured, joined by ``;``).
+    Columns of `summarise` and `with_full_size`; ``servers`` (int), ``still_rising`` (bool), ``measured_workers`` (str,
+    the measured numbers of workers, joined by ``;``). What `of_unknown_size` names is left out.
     """
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)
@@ -220,21 +172,10 @@ def blocks(
     cluster: Cluster | None = None,
     disk_bytes: float | None = None,
 ) -> list[Block]:
-    """The layouts of some samples at their best worker count.
+    """The layouts of selected samples of one operation and file size, at their best worker count.
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`, of one operation and file size.
-    quantity : str
-        ``throughput_bytes_per_s`` or ``files_per_s``.
-    prices : PriceList, optional
-        For costs, and for the disks that would be bought.
-    cluster : Cluster, optional
-        Whose server models say how large the measured disks are.
-    disk_bytes : float, optional
-        Of the disks that would be bought; goes before the price list's, and that before the cluster's. A list has no
-        price for a server with disks of another size than its own.
+    The size of the disks that would be bought is ``disk_bytes``, else the price list's, else that of the cluster's
+    server models. A list has no price for a server with disks of another size than its own.
     """
     rows = best_rows(samples, quantity).to_dict("records")
     return [block_of(row, prices=prices, cluster=cluster, disk_bytes=disk_bytes) for row in rows]
@@ -313,12 +254,7 @@ def worker_counts(joined: str) -> tuple[int, ...]:
 
 
 def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
-    """At how many workers the values of some layouts are, and which numbers were tried.
-
-    Parameters
-    ----------
-    measured : iterable of tuple of int
-        Of each curve; at least one.
+    """At how many workers the values of some layouts are, and which numbers were tried for each curve.
 
     Examples
     --------
@@ -345,26 +281,9 @@ def _disk_rate(block: Block, hardware: Hardware, *, writing: bool) -> float:
 
 
 def rule_of_thumb(block: Block, hardware: Hardware | None, operation: str) -> float | None:
-    """Throughput of one server by the summit's rules: the slowest of network and disks, with its share, bytes/s.
+    """Throughput of one server by the summit's rules (bytes/s), as `RULE_OF_THUMB` reads them.
 
-    The summit's example is one network card of 1,200 MB; it does not say whether of a server, a client or a volume,
-    nor what "disk" adds up. Read here as one server: its whole link as cluster.yaml states it (both ports of a bond),
-    and the sum of its disks or arrays. Writes are divided by the replicas. For a dispersed volume, of which the rule
-    does not speak, the bytes stored for each byte of a file stand in their place, which is the same for replicas:
-    (k + m) / k. `RULE_OF_THUMB` says so in words.
-
-    Parameters
-    ----------
-    block : Block
-    hardware : Hardware or None
-        Rates of the cluster; a RAID 6 backing counts its arrays where their rate is known.
-    operation : str
-        Of large files: ``write`` or ``read``.
-
-    Returns
-    -------
-    float or None
-        None without hardware, and for another operation: the rules are for large files.
+    None without hardware, and for what is not ``write`` or ``read``: the rules are for large files.
     """
     if hardware is None or operation not in ("write", "read"):
         return None
@@ -374,20 +293,9 @@ def rule_of_thumb(block: Block, hardware: Hardware | None, operation: str) -> fl
 
 
 def physical_bound(block: Block, hardware: Hardware | None, operation: str) -> float | None:
-    """What the link and the disks of one server allow this layout, bytes/s, whatever the clients.
+    """What the link and the disks of one server allow this layout (bytes/s), by `volume_bounds`, whatever the clients.
 
-    Parameters
-    ----------
-    block : Block
-    hardware : Hardware or None
-    operation : str
-        Of large files: ``write`` or ``read``.
-
-    Returns
-    -------
-    float or None
-        From `glusterlab.analysis.limits.volume_bounds`; None where that does not know the operation, without hardware,
-        and where bricks are not spread evenly.
+    None for what is not ``write`` or ``read`` of large files, without hardware, and where bricks are not spread evenly.
     """
     if hardware is None or operation not in ("write", "read") or block.bricks % block.servers:
         return None

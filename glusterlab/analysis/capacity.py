@@ -1,9 +1,7 @@
 """Usable capacity of a layout, and the guide's rules on fault domains and pool sizes, as checks with findings.
 
-Capacity follows from the layout alone, nothing of it is measured. RAID 6 gives two disks of each array to parity
-("RAID 6 bricks ... protect against the loss of up to two physical disks", supermicro-2017, Gluster volumes and bricks);
-replicate r stores each file r times; disperse k+m adds m redundancy bricks to each k bricks of data (Selecting a data
-protection method, figure 3). What file systems, thin pools and reserves take besides is left out, as the guide does.
+Capacity follows from the layout alone, nothing of it is measured (the guide, Gluster volumes and bricks, and Selecting
+a data protection method, figure 3). What file systems, thin pools and reserves take is left out, as the guide does.
 """
 
 from __future__ import annotations
@@ -15,17 +13,16 @@ from typing import Any, cast, get_args
 
 import pandas as pd
 
-from glusterlab.analysis.series import layout_label
+from glusterlab.analysis.select import layout_label
 from glusterlab.errors import DataError
 from glusterlab.spec.cell import Layout, LayoutType, parse_geometry
 from glusterlab.spec.cluster import RAID6_DISKS, BackingKind
 
 PETABYTE = 10**15
-TEBIBYTE = 2**40
 
 MAX_FAULT_DOMAIN = 0.17
 """One server should hold less than this share of the pool: "the capacity of an individual server accounts for less than
-17% of the total cluster capacity" (supermicro-2017, Determining fault domain risk tolerance). One of six servers is
+17% of the total cluster capacity" (the guide, Determining fault domain risk tolerance). One of six servers is
 16.7 %, one of five 20 %.
 
 The guide's sentence speaks of dense servers, and of a recommendation that "may be relaxed for less critical pilot
@@ -48,9 +45,6 @@ DENSE_RAW_BYTES = PETABYTE
 LARGEST_POOL = 128
 """"Pooling storage across up to 128 storage servers" (Qualifying the need)."""
 
-GUIDE_POOL = {"servers": 6, "disks_per_server": 12, "disk_bytes": 6 * 10**12}
-"""What figure 3 counts with: six standard servers with the disks that were tested."""
-
 RAID6_PARITY_DISKS = 2
 
 KINDS: tuple[str, ...] = get_args(BackingKind)
@@ -59,18 +53,9 @@ KINDS: tuple[str, ...] = get_args(BackingKind)
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """Bytes of a pool, by what they are for; the parts add up to `raw`.
+    """Bytes of a pool, by what they are for; the parts add up to `raw`, that of all data disks.
 
-    Attributes
-    ----------
-    raw : float
-        All data disks.
-    usable : float
-        What files can fill.
-    parity : float
-        RAID 6 parity, and redundancy bricks of dispersed subvolumes.
-    replica : float
-        Second and further copies, of a replicated volume or of RAID 10.
+    ``parity``: of RAID 6, and redundancy bricks; ``replica``: second and further copies, of a volume or of RAID 10.
     """
 
     raw: float
@@ -88,10 +73,7 @@ class Capacity:
 def layout_of(type_: str, geometry: str) -> Layout:
     """The layout of a geometry, on any backing.
 
-    Raises
-    ------
-    ValueError
-        When the geometry is none.
+    Raises `ValueError` when the geometry is none.
 
     Examples
     --------
@@ -104,16 +86,7 @@ def layout_of(type_: str, geometry: str) -> Layout:
 
 
 def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
-    """Why what a layout holds cannot be said; empty where it can.
-
-    Parameters
-    ----------
-    type_ : str
-        Of the layout.
-    kind : str
-        Of its backing. An import has only its name for what its bricks lie on.
-    disks_per_brick : int
-        Disks of one RAID array.
+    """Why what a layout holds cannot be said; empty where it can. An import may have any name for a kind of backing.
 
     Examples
     --------
@@ -132,30 +105,13 @@ def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
 
 
 def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per_brick: int = 1) -> Capacity:
-    """What a layout makes of some raw bytes.
+    """What a layout makes of some raw bytes (of all data disks).
 
     RAID first, volume after it: a RAID 6 array of d disks leaves (d - 2) / d, replicate r leaves 1 / r of that, and
-    disperse k+m leaves k / (k + m). A RAID 6 array of twelve under replicate 2 leaves 10/12 x 1/2 = 41.7 %, a dispersed
-    4+2 volume on single disks 66.7 %.
+    disperse k+m leaves k / (k + m).
 
-    Parameters
-    ----------
-    raw : float
-        Bytes of all data disks, more than 0.
-    type_ : {"distribute", "replicate", "disperse"}
-    geometry : str
-        Such as ``3x2`` or ``12x(4+2)``.
-    kind : str
-        Of the backing, one of `KINDS`.
-    disks_per_brick : int
-        Disks of one RAID array.
-
-    Raises
-    ------
-    ValueError
-        When the geometry is none, or `raw` is not above 0.
-    DataError
-        When the capacity cannot be known: `unknown_capacity` says why.
+    Raises `ValueError` when the geometry is none, or `raw` is not above 0, and `DataError` where `unknown_capacity`
+    says why it cannot be known.
 
     Examples
     --------
@@ -191,21 +147,10 @@ def disks_per_brick(type_: str, geometry: str, disks: int) -> int:
 
 
 def capacity_table(layouts: pd.DataFrame, *, servers: int, disk_bytes: float) -> pd.DataFrame:
-    """Usable, parity and replica capacity of some layouts, on as many servers of each one's own kind.
+    """Usable, parity and replica capacity of the layouts of `layouts_of`, on as many servers of each one's own kind.
 
-    Parameters
-    ----------
-    layouts : pandas.DataFrame
-        ``type``, ``geometry``, ``kind``, ``disks_per_brick``, ``disks_per_server``.
-    servers : int
-    disk_bytes : float
-        Of one data disk.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per layout: ``series``, ``type``, ``geometry``, ``kind``, ``servers``, ``disks`` and, in bytes,
-        ``raw_bytes``, ``usable_bytes``, ``parity_bytes``, ``replica_bytes``; ``usable_share`` of 1.
+    One row per layout: ``series``, ``type``, ``geometry``, ``kind``, ``servers``, ``disks`` and, in bytes,
+    ``raw_bytes``, ``usable_bytes``, ``parity_bytes``, ``replica_bytes``; ``usable_share`` of 1.
     """
     records = []
     for row in layouts.to_dict("records"):
@@ -234,24 +179,9 @@ def capacity_table(layouts: pd.DataFrame, *, servers: int, disk_bytes: float) ->
     return pd.DataFrame.from_records(records)
 
 
-def guide_layouts() -> pd.DataFrame:
-    """The two layouts of figure 3, as `capacity_table` takes them."""
-    both = [("replicate", "3x2", "raid6", 12, 12), ("disperse", "12x(4+2)", "jbod", 1, 12)]
-    return pd.DataFrame(both, columns=["type", "geometry", "kind", "disks_per_brick", "disks_per_server"])
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says of a pool.
-
-    Attributes
-    ----------
-    rule : str
-        ``fault-domain``, ``supported-pool``, ``recommended-pool``, ``dense-servers`` or ``largest-pool``.
-    ok : bool
-    sentence : str
-        What was expected, and what was found.
-    """
+    """What a rule says of a pool: ``sentence`` has what was expected, and what was found."""
 
     rule: str
     ok: bool
@@ -270,22 +200,10 @@ def fault_domain(servers: int) -> float:
 
 
 def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
-    """Whether servers as dense as these fit a pool by the guide: only above a petabyte of raw disks.
+    """Whether servers as dense as these fit a pool by the guide: only above a petabyte of raw disks. None if not dense.
 
-    Everything that advises on dense servers asks here, so that there is one reading of the rule: by the raw capacity
-    that is *needed*. What is bought may be more: six dense servers, which the rules on fault domains ask for, may hold
-    a petabyte that nobody needs.
-
-    Parameters
-    ----------
-    disks_per_server : float
-    raw : float
-        Bytes of all data disks that are needed; of a pool that stands, those that it has.
-
-    Returns
-    -------
-    Finding or None
-        None for servers that are not dense.
+    The one reading of the rule: by the raw bytes that are *needed* (of a pool that stands, those that it has). What is
+    bought may be more: six dense servers, as fault domains ask for, may hold a petabyte that nobody needs.
     """
     if disks_per_server < DENSE_DISKS:
         return None
@@ -300,24 +218,7 @@ def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
 def check_pool(
     type_: str, servers: int, *, disks_per_server: int, raw: float, max_fault_domain: float = MAX_FAULT_DOMAIN
 ) -> list[Finding]:
-    """The guide's rules on one pool of equal servers.
-
-    Parameters
-    ----------
-    type_ : str
-        Of the volume.
-    servers : int
-        At least 1.
-    disks_per_server : int
-    raw : float
-        Bytes of all data disks, as `dense_rule` takes them.
-    max_fault_domain : float
-        The share that one server must stay below, of 1.
-
-    Returns
-    -------
-    list of Finding
-        One of each rule that speaks of such a pool, whether it is kept or not.
+    """The guide's rules on one pool of equal servers, each that speaks of it, whether it is kept or not.
 
     Examples
     --------
@@ -361,65 +262,8 @@ def broken(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if not finding.ok]
 
 
-def stated_capacities() -> pd.DataFrame:
-    """What the guide states on capacity beside what follows from its own layouts and disks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``statement``, ``stated``, ``arithmetic``, ``result``, ``follows`` ("yes", or how it does not), all text.
-    """
-    disk, servers = GUIDE_POOL["disk_bytes"], GUIDE_POOL["servers"]
-    replicate, disperse = capacity_table(guide_layouts(), servers=servers, disk_bytes=disk)["usable_bytes"].tolist()
-    dense = pool_capacity(6 * 24 * disk, type_="disperse", geometry="24x(4+2)", kind="jbod")
-    rows = [
-        (
-            "more usable capacity of disperse 4+2 on JBOD (figure 3)",
-            "108 TB",
-            "6 x 12 x 6 TB = 432 TB; x 4/6 = 288 TB, x 10/12 / 2 = 180 TB",
-            f"{(disperse - replicate) / 1e12:g} TB",
-            "yes, with TB of 10^12 bytes",
-        ),
-        (
-            "additional storage volume of the dispersed volume (case study)",
-            "60 %",
-            "288 TB / 180 TB - 1",
-            f"{100 * (disperse / replicate - 1):.0f} %",
-            "yes",
-        ),
-        (
-            "usable capacity of 144 disks of 6 TB (case study)",
-            "524 TB",
-            "144 x 6 TB x 4/6 = 576 x 10^12 bytes",
-            f"{dense.usable / 1e12:g} TB, or {dense.usable / TEBIBYTE:.0f} TiB",
-            "only with TB of 2^40 bytes: another unit than in figure 3",
-        ),
-        (
-            "dense servers are for more than 1 PB of raw capacity (fault domain)",
-            "> 1 PB",
-            "6 x 24 x 6 TB",
-            f"{dense.raw / 1e12:g} TB",
-            "the tested dense pool is below the guide's own rule",
-        ),
-        (
-            "one server holds less than 17 %; four nodes are the least for replicated volumes (fault domain)",
-            "< 17 %, 4 nodes",
-            "1 / 4",
-            f"{100 * fault_domain(RECOMMENDED_POOL['replicate']):g} %",
-            "only where the 17 % are for dense servers alone, of which the sentence speaks",
-        ),
-    ]
-    return pd.DataFrame(rows, columns=["statement", "stated", "arithmetic", "result", "follows"])
-
-
 def layouts_of(samples: pd.DataFrame) -> pd.DataFrame:
-    """The layouts of some samples, as `capacity_table` takes them, but those whose capacity cannot be known.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        Rows of the samples table, of any status.
-    """
+    """The layouts of samples of any status, as `capacity_table` takes them; not those of unknown capacity."""
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)].drop_duplicates("layout")
     rows = []
     for row in known.to_dict("records"):
@@ -431,24 +275,3 @@ def layouts_of(samples: pd.DataFrame) -> pd.DataFrame:
     columns = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
     found = pd.DataFrame(rows, columns=columns).drop_duplicates()
     return found.sort_values(["disks_per_server", "type", "geometry"], ascending=[True, False, True], ignore_index=True)
-
-
-def readable_capacity(table: pd.DataFrame) -> pd.DataFrame:
-    """A capacity table in TB, for people.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `capacity_table`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``layout``, ``disks``, ``raw TB``, ``usable TB``, ``replica TB``, ``parity TB``, ``usable share, %``.
-    """
-    parts = {f"{part} TB": (table[f"{part}_bytes"] / 1e12).round(1) for part in ("raw", "usable", "replica", "parity")}
-    return pd.DataFrame(
-        {"layout": table["series"], "disks": table["disks"]}
-        | parts
-        | {"usable share, %": (100 * table["usable_share"]).round(1)}
-    )

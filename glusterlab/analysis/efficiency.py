@@ -1,8 +1,7 @@
 """Throughput per disk, the guide's measure of what an investment yields, and the worker count where a volume saturates.
 
-"All numbers are calculated as total throughput divided by the number of disks in the storage solution, regardless of
-the RAID, replication, or erasure coding configuration" (supermicro-2017, Evaluating for performance, efficiency, and
-price-performance).
+It divides by all disks, "regardless of the RAID, replication, or erasure coding configuration" (the guide, Evaluating
+for performance, efficiency, and price-performance).
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ import math
 import numpy as np
 import pandas as pd
 
-from glusterlab.analysis.intervals import MIN_SAMPLES, Estimate, ratio_interval
-from glusterlab.analysis.series import DENSE, same_size, select, split_values, summarise
+from glusterlab.analysis.select import same_size, select, split_values, summarise
+from glusterlab.stats import MIN_SAMPLES, Estimate, ratio_interval
 
 SATURATION_GAIN = 0.10
 """A volume counts as saturated where more workers gain no more than this share."""
@@ -23,42 +22,29 @@ _NUMBERS = ["mean", "low", "high", "median", "median_low", "median_high"]
 
 
 def with_full_size(summary: pd.DataFrame) -> pd.DataFrame:
-    """A summary with the values that a pool of full size would show, beside the measured ones.
+    """A summary with ``full_size_mean``, ``full_size_low`` and ``full_size_high``: what a pool of full size would show.
 
-    A scale model of 1:s runs disks, arrays and links at 1/s of their speed, so its throughput times s stands beside a
-    published one. Such values are never measured ones: every figure labels them "x s".
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the columns ``full_size_mean``, ``full_size_low``, ``full_size_high``; on real hardware, where scale is
-        1, they equal the measured ones.
+    That is measured times scale. Such values are never measured ones: every figure labels them "x s".
     """
     scale = summary["scale"].astype(float)
     return summary.assign(**{f"full_size_{name}": summary[name] * scale for name in ("mean", "low", "high")})
 
 
 def per_disk(summary: pd.DataFrame) -> pd.DataFrame:
-    """A summary divided by all disks in the pool, whatever the protection.
+    """A summary divided by all disks in the pool, its ``values`` as well; ``quantity`` ends in ``_per_disk``."""
+    return divided(summary, summary["disks"], "_per_disk")
 
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `glusterlab.analysis.series.summarise`.
 
-    Returns
-    -------
-    pandas.DataFrame
-        The same columns; ``quantity`` ends in ``_per_disk``, ``values`` are per disk as well.
-    """
+def divided(summary: pd.DataFrame, by: pd.Series, suffix: str) -> pd.DataFrame:
+    """A summary with its numbers divided row by row; ``quantity`` ends in the suffix."""
     table = summary.copy()
-    disks = table["disks"].astype(float)
+    by = by.astype(float)
     for name in _NUMBERS:
-        table[name] = table[name].astype(float) / disks
-    table["quantity"] = table["quantity"].astype(str) + "_per_disk"
+        table[name] = table[name].astype(float) / by
+    table["quantity"] = table["quantity"].astype(str) + suffix
     table["values"] = [
         ";".join(f"{value / count:.9g}" for value in split_values(str(values)))
-        for values, count in zip(table["values"], disks, strict=True)
+        for values, count in zip(table["values"], by, strict=True)
     ]
     return table
 
@@ -66,10 +52,8 @@ def per_disk(summary: pd.DataFrame) -> pd.DataFrame:
 def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
     """For each series, operation and file size, the row of the worker count with the highest mean.
 
-    Worker counts with at least `MIN_SAMPLES` samples go before the others, where there are any.
-
-    The best of several noisy means is a little too high on average; with a curve that is flat near its top the effect
-    is smaller than the interval. Figures that use this say at how many workers each value was measured.
+    Worker counts with at least `MIN_SAMPLES` samples go before the others. The best of several noisy means is a little
+    too high on average; with a flat curve the effect is smaller than the interval.
     """
     if summary.empty:
         return summary.copy()
@@ -83,22 +67,12 @@ def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
 def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> pd.DataFrame:
     """Where each curve over workers stops rising, by its means.
 
-    The saturation point is the fewest workers that no larger measured count beats by more than `gain`. When that is
-    the largest measured count itself, the curve was still rising at its end and no saturation was seen. A curve with a
-    point of fewer than `MIN_SAMPLES` samples supports neither statement.
+    The saturation point is the fewest workers that no larger measured count beats by more than the share `gain`. When
+    that is the largest count itself, no saturation was seen. A curve with a point of fewer than `MIN_SAMPLES` samples
+    supports neither statement.
 
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `summarise`; uses the columns of `GROUP`, ``workers``, ``n`` and ``mean``.
-    gain : float
-        Share by which more workers must be faster to count.
-
-    Returns
-    -------
-    pandas.DataFrame
-        `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``still_rising`` (bool, at the right end),
-        ``most_workers`` (int), ``best_workers`` (int), ``points`` (int) and ``n`` (int, smallest of the curve).
+    `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``still_rising`` (bool, at the right end),
+    ``most_workers``, ``best_workers``, ``points`` and ``n`` (int, smallest of the curve).
     """
     records: list[dict[str, object]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
@@ -131,31 +105,23 @@ def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
 def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """A per-disk summary with the study's number for the same cell, where it states one.
 
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        Per disk, with ``full_size_mean``.
-    published : pandas.DataFrame
-        As `glusterlab.published.load` returns it. Only rows that state type, geometry and backing can match.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With ``published`` (float, NaN where the study states nothing; same unit as ``full_size_mean``),
-        ``published_source`` (str), and ``published_any`` (float): a number that the study states for this operation
-        and file size without a geometry that it tested. Dense servers have none of these: the guide's figures by
-        layout are of standard ones, and it states another number for them.
+    Adds ``published`` (float, NaN where nothing is stated; in the unit of ``full_size_mean``), ``published_source``
+    (str), and ``published_any`` (float): a number that the study states for this operation and file size without a
+    geometry. Where a cluster knows the study's servers by their names, each has the numbers of its own.
     """
     values: list[float] = []
     anywhere: list[float] = []
     sources: list[str] = []
     # a study names the kind of a backing, a cluster file may name it as it likes
     names = {"type": "type", "geometry": "geometry", "backing": "kind"}
+    servers = set(published["server_model"])
     for row in summary.to_dict("records"):
         match = published[same_size(published["nominal_file_size_bytes"], float(row["nominal_file_size_bytes"]))]
         for name in ("quantity", "access", "operation"):
             match = match[match[name].astype(str) == str(row[name])]
-        unplaced = match[match["geometry"].astype(str) == ""] if row["server_model"] != DENSE else match.iloc[:0]
+        if row["server_model"] in servers:
+            match = match[match["server_model"].isin(["", row["server_model"]])]
+        unplaced = match[match["geometry"].astype(str) == ""]
         for name, own in names.items():
             match = match[match[name].astype(str) == str(row[own])]
         values.append(float(match["value"].iloc[0]) if len(match) else math.nan)
@@ -166,22 +132,10 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
 
 
 def with_published_totals(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
-    """A summary of all workers together with what the study states per disk, times the disks.
+    """A summary of all workers together with ``published``: what the study states per disk, times the disks.
 
-    What a study states for a layout is its best over the worker counts ("topped out", "peak"): a level that the curve
-    reaches, and no point of it.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `glusterlab.analysis.series.summarise`.
-    published : pandas.DataFrame
-        As `with_published` takes it.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With ``published`` (float, of a full-size pool in the unit of ``mean``, NaN where nothing is stated).
+    That is its best over the worker counts ("topped out", "peak"): a level that the curve reaches, and no point of it;
+    NaN where nothing is stated.
     """
     per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published)
     disks = summary["disks"].astype(float)
@@ -189,39 +143,16 @@ def with_published_totals(summary: pd.DataFrame, published: pd.DataFrame) -> pd.
 
 
 def best_of_curves(summary: pd.DataFrame) -> pd.DataFrame:
-    """Each curve over workers at its best count, and whether that may be less than its best.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `glusterlab.analysis.series.summarise`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The rows of `best_workers`, with ``still_rising`` (bool) and ``points`` (int) of `saturation_points`.
-    """
+    """The rows of `best_workers`, with ``still_rising`` (bool) and ``points`` (int) of `saturation_points`."""
     rising = saturation_points(summary)[[*GROUP, "still_rising", "points"]]
     return best_workers(summary).merge(rising, on=GROUP, how="left", validate="one_to_one")
 
 
 def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) -> pd.DataFrame:
-    """Per disk at each series' best worker count, with full-size and published values: what per-disk figures draw.
+    """Selected samples per disk at each series' best worker count, with full-size and published values.
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`. Those of a layout whose disks an import does not know are left out.
-    quantity : str
-        ``throughput_bytes_per_s`` or ``files_per_s``.
-    published : pandas.DataFrame
-        Numbers that the study states.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With ``still_rising`` (bool): the curve over workers still rises at its right end, so the value is a lower bound
-        of the layout's best; and ``points`` (int): the worker counts that were measured.
+    Layouts whose disks an import does not know are left out. ``still_rising`` (bool): the value is a lower bound of the
+    layout's best; ``points`` (int): worker counts that were measured.
     """
     best = best_of_curves(summarise(samples[samples["disks"] > 0], quantity))
     return with_published(with_full_size(per_disk(best)), published)
@@ -230,20 +161,9 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Throughput per disk over the files of both tools, small files as bytes: what figures 26 and 27 of the guide draw.
 
-    "The 32KB and 4MB files/s metrics normalized to MB/s": files per second times the size of a file. Creates count as
-    writes. Each row is on the scale of its own model, so rows compare by ``full_size_mean`` only.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        The samples table.
-    published : pandas.DataFrame
-        Numbers that the study states; those in files are taken times the file size as well.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `efficiency` returns it, with the operations ``write`` and ``read``.
+    "The 32KB and 4MB files/s metrics normalized to MB/s": files per second times the size of a file, the published ones
+    as well. Creates count as writes. Rows are as `efficiency` returns them, each on the scale of its own model: they
+    compare by ``full_size_mean`` only.
     """
     in_files = published["quantity"].astype(str) == "files_per_s_per_disk"
     in_bytes = published.assign(

@@ -1,25 +1,11 @@
 """Physical bounds of a volume: what links and disks allow, with the traffic of replicas and redundancy.
 
-As the performance brief of Red Hat Gluster Storage 3.1 derives its 800, 600 and 400 MB/s per server from a link of
-1,200 MB/s (section 3.1.2.1.1): a byte of a file crosses the network as often as its layout stores it.
-
-- A native client makes the copies and fragments itself. A write on *r* replicas leaves it *r* times, on *k* + *m*
-  bricks (*k* + *m*) / *k* times; the servers take in as much. Servers send nothing to each other, and a client is no
-  server, so nothing stays local.
-- A read fetches each byte once: from one replica, or as *k* fragments from *k* bricks. The brief counts the
-  redundancy in reads, too (800 MB/s). GlusterFS does not fetch it (``disperse.read-policy``: reads "happen only on
-  'k' number of bricks"). The telemetry of raw/first-light says the same: per byte of a file 1.02 bytes on the wire in
-  reads of 4+2 and 1.53 in writes, 1.00 and 2.01 of two replicas.
-- A file lies in one subvolume, and is read from the same bricks (``gfid-hash``, the default from release 5 on at the
-  latest). Where ``disperse.read-policy`` is ``round-robin``, as it was by default before, or replicas are chosen by
-  their load (``cluster.read-hash-mode`` 3 to 5), reads of one file reach all bricks of its subvolume.
-- So few files reach few bricks, and few workers use few clients' links. A worker has one file at a time; only what it
-  creates without a flush may wait for the disks while it goes on with the next.
-- A server gives no more than the rate of its bricks that are reached, and no more than all of its bricks at once.
-
-A bound is what no volume of this shape can pass on this hardware; nothing in it is fitted to results. It knows no
-latency, no CPU, no seeks and no operations per second, so small files stay far below it. Caches may pass the bound of
-the disks for as long as they take what the disks have not yet.
+A byte of a file crosses the network as often as its layout stores it (performance brief of Red Hat Gluster Storage 3.1,
+3.1.2.1.1): the native client makes copies and fragments itself, and a read fetches each byte once, from one replica or
+*k* bricks (``disperse.read-policy``; raw/first-light shows 1.02 bytes on the wire per byte read of 4+2, 1.53 written).
+A file lies in one subvolume and is read from the same bricks, unless options say otherwise (`reads_all_bricks`); so few
+files reach few bricks, and few workers use few clients' links. Nothing is fitted to results; latency, CPU, seeks and
+operations per second are left out, so small files stay far below a bound. Caches may pass that of the disks.
 """
 
 from __future__ import annotations
@@ -33,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.capacity import layout_of
 from glusterlab.analysis.efficiency import GROUP
-from glusterlab.analysis.saturation import Limits
-from glusterlab.analysis.series import DIRECTIONS
+from glusterlab.analysis.saturation.resources import Limits
+from glusterlab.analysis.select import DIRECTIONS
+from glusterlab.spec.campaign import expand
 
 if TYPE_CHECKING:
     from glusterlab.spec.campaign import Campaign
@@ -78,37 +66,14 @@ def volume_bounds(
     files_at_once: int = 1,
     all_bricks: bool = False,
 ) -> dict[Part, float]:
-    """What each part of a pool allows one volume, bytes of files per second, all workers together.
+    """What each part of a pool allows one volume, bytes of files per second, all workers together; the least binds.
 
-    Parameters
-    ----------
-    type_, geometry : str
-        Of the layout, such as ``disperse`` and ``12x(4+2)``.
-    operation : str
-        A key of `DIRECTIONS`.
-    host : Limits
-        Of one server and one client, bytes/s; the unit of the result is its unit.
-    servers, clients : int
-        Of the pool.
-    bricks_per_server : int
-        That share ``host.server_disks_write`` and ``host.server_disks_read``, where the rate of one brick is not known.
-    workers : int, optional
-        Over all clients; by default as many as it takes.
-    files_at_once : int
-        Files of one worker that may be on their way to or from disks at a time.
-    all_bricks : bool
-        Reads of one file reach all bricks of its subvolume, and not one replica or *k* bricks alone.
+    ``host`` is of one server and one client, and its unit (bytes/s) that of the result. ``workers`` are over all
+    clients, by default as many as it takes, each with ``files_at_once`` on their way to or from disks; with
+    ``all_bricks`` reads of one file reach all bricks of its subvolume. Where few files lie is not known, so they are
+    taken to lie as well as they can.
 
-    Returns
-    -------
-    dict of str to float
-        The least of them is the bound. Few files reach the bricks of few subvolumes; where they lie is not known, so
-        they are taken to lie as well as they can.
-
-    Raises
-    ------
-    ValueError
-        When the geometry is none, or the operation moves no files.
+    Raises `ValueError` when the geometry is none, or the operation moves no files.
 
     Examples
     --------
@@ -123,8 +88,6 @@ def volume_bounds(
     36x2 600.0
     24x3 400.0
     """
-    from glusterlab.analysis.capacity import layout_of
-
     layout = layout_of(type_, geometry)
     direction = DIRECTIONS.get(operation)
     if direction is None:
@@ -152,27 +115,12 @@ def volume_bounds(
 def pool_limits(
     cells: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str, Limits], campaign: Campaign | None = None
 ) -> pd.DataFrame:
-    """The bounds of each cell, part by part.
+    """The bounds of each cell, part by part; what no campaign tells is taken so that the bound stays one.
 
-    Parameters
-    ----------
-    cells : pandas.DataFrame
-        Samples or a summary of them: ``cell_id`` and the columns that describe a cell.
-    cluster : Cluster or None
-        As it was measured.
-    hosts : mapping of str to Limits
-        By ``cell_id``, on the scale that was measured: `glusterlab.section.Section.limits`.
-    campaign : Campaign, optional
-        For the options of volumes and of tools. What it does not tell is taken so that the bound stays one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row per cell and part: what describes the cell; ``part`` (client links, server links or disks);
-        ``bound_bytes_per_s``, of all workers together on the scale that was measured; ``binds`` (bool, True for the
-        least of a cell's bounds, and for any that equals it); ``source`` (str, the baseline that measured the hardware,
-        empty where the cluster file states it). No rows of cells whose hardware, layout, access or operation is not
-        known here, and of volumes that shard their files.
+    ``hosts`` is by ``cell_id``, on the scale that was measured. A row per cell and part: what describes the cell;
+    ``part``; ``bound_bytes_per_s``, of all workers together on that scale; ``binds`` (bool, the least of a cell's
+    bounds); ``source`` (str, the baseline that measured the hardware, empty where the cluster file states it). No rows
+    of cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files.
     """
     asked = _asked(campaign, cluster)
     records: list[dict[str, object]] = []
@@ -199,18 +147,8 @@ def limit_curves(
 ) -> pd.DataFrame:
     """The bound of each curve at every number of workers between its ends, for a figure: it has steps and bends there.
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        Samples or a summary of them, with ``series``.
-    cluster, hosts, campaign
-        As `pool_limits` takes them.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `CURVE`: the binding limit in bytes per second of all workers together, on the scale that was measured.
-        No rows of curves without one.
+    Columns `CURVE`: the binding limit in bytes per second of all workers together, on the scale that was measured. No
+    rows of curves without one.
     """
     asked = _asked(campaign, cluster)
     records: list[dict[str, object]] = []
@@ -243,8 +181,6 @@ def _counts(least: int, most: int) -> list[int]:
 
 def _asked(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
     """The cells of a campaign by their ids."""
-    from glusterlab.spec.matrix import expand
-
     return {} if campaign is None else {cell.id: cell for cell, _, _ in expand(campaign, cluster)}
 
 
@@ -290,15 +226,7 @@ def flushes(options: Sequence[str]) -> bool:
 
 
 def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> bool:
-    """Whether reads of one file reach all bricks of its subvolume.
-
-    Parameters
-    ----------
-    type_ : str
-    options : mapping of str to str
-        Of the volume.
-    releases : str
-        GlusterFS of the servers, several separated by ``, ``; empty where it is not known.
+    """Whether reads of one file reach all bricks of its subvolume, by a volume's options and the servers' GlusterFS.
 
     Examples
     --------
@@ -317,21 +245,10 @@ def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> b
 
 
 def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """A summary with the bound of each cell, the part that binds, and the measured share of it.
+    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`.
 
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `summarise`, `per_disk` or `efficiency`, of throughput or of files per second.
-    bounds : pandas.DataFrame
-        From `pool_limits`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With the columns `LIMIT`: ``limit`` in the unit of the summary's ``mean``, ``limit_part``, ``limit_source``
-        (str, empty where there is no bound), and the mean and the ends of its interval as shares of the limit
-        (1 = at the bound). NaN where no bound is known.
+    Adds `LIMIT`: ``limit`` in the unit of ``mean``, ``limit_part``, ``limit_source`` (str, empty without a bound), and
+    the mean and the ends of its interval as shares of the limit. NaN where no bound is known.
     """
     binding: dict[str, dict[str, Any]] = {}
     for cell, found in bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False):

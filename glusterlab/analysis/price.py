@@ -1,11 +1,8 @@
 """Performance and capacity for the money: per cost, per usable byte, and how a ranking changes when a price moves.
 
-"A price-performance metric that considers performance values alongside the hardware and software costs of the total
-solution" (supermicro-2017, Evaluating for performance, efficiency, and price-performance). The guide states no prices
-and shows relative values; so here every value is a ratio to the first configuration, and doubling all prices changes
-none.
-
-A price is an exact number: the 95 % intervals are those of the measured values, carried through.
+The guide (Evaluating for performance, efficiency, and price-performance) states no prices and shows relative values; so
+every value is a ratio to the first configuration, and doubling all prices changes none. A price is an exact number: the
+95 % intervals are those of the measured values, carried through.
 """
 
 from __future__ import annotations
@@ -18,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from glusterlab.analysis.blocks import best_rows, block_of, guess_sentence, of_unknown_size
-from glusterlab.analysis.intervals import Estimate, ratio_interval
-from glusterlab.analysis.series import operation_rank, split_values
+from glusterlab.analysis.select import operation_rank, split_values
+from glusterlab.spec.prices import GROUPS
+from glusterlab.stats import Estimate, ratio_interval
 
 if TYPE_CHECKING:
     from glusterlab.spec.prices import Group, PriceList
@@ -27,14 +25,8 @@ if TYPE_CHECKING:
 TERABYTE = 10**12
 
 PRICED = [
-    "servers",
-    "server",
-    "currency",
-    "server_cost",
-    "pool_cost",
-    "raw_bytes",
-    "usable_bytes",
-    "cost_per_usable_tb",
+    *("servers", "server", "currency", "server_cost", "pool_cost"),
+    *("raw_bytes", "usable_bytes", "cost_per_usable_tb"),
 ]
 """Columns that `priced` adds to a summary.
 
@@ -69,12 +61,7 @@ def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
 
 
 def price_factors(steps: int = 4) -> list[float]:
-    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, 1 among them.
-
-    Parameters
-    ----------
-    steps : int
-        On either side of 1.
+    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, so many on either side of 1.
 
     Examples
     --------
@@ -87,19 +74,8 @@ def price_factors(steps: int = 4) -> list[float]:
 def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:
     """What each layout does at its best worker count, with what its pool costs and holds.
 
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`.
-    quantity : str
-        ``throughput_bytes_per_s`` or ``files_per_s``, of the whole pool.
-    prices : PriceList
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns of `glusterlab.analysis.blocks.best_rows` and `PRICED`, in the order of the guide within each operation.
-        Layouts on servers that the list does not have are left out; `pricing_notes` names them.
+    Columns of `glusterlab.analysis.blocks.best_rows` and `PRICED`, in the order of the guide within each operation.
+    Layouts on servers that the list does not have are left out; `pricing_notes` names them.
     """
     best = best_rows(samples, quantity)
     records = []
@@ -118,16 +94,7 @@ def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFr
 
 
 def pricing_notes(samples: pd.DataFrame, quantity: str, prices: PriceList) -> list[str]:
-    """What must be said of some layouts' prices: none, of a server that was guessed, or no capacity; as sentences.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        From `glusterlab.analysis.series.select`.
-    quantity : str
-        ``throughput_bytes_per_s`` or ``files_per_s``.
-    prices : PriceList
-    """
+    """What must be said of some layouts' prices: none, of a server that was guessed, or no capacity; as sentences."""
     sentences = [f"{series}: not priced, its servers or disks are not known." for series in of_unknown_size(samples)]
     rows = best_rows(samples, quantity).drop_duplicates("series").sort_values("series")
     for block in (block_of(row, prices=prices) for row in rows.to_dict("records")):
@@ -155,21 +122,11 @@ def _ratio(row: Mapping[Any, Any], first: Mapping[Any, Any], column: str) -> Est
 def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
     """Throughput per cost, and per usable byte, as ratios to the first configuration, with 95 % intervals.
 
-    Throughput, cost and capacity of a pool all grow with its servers, by the same assumption of linear growth. So the
-    throughput per cost of two pools of equal capacity is that of the pools as they were measured: capacity moves both
-    factors, and not their quotient. Both factors are here, because they are what a buyer of a given capacity gets and
-    pays.
+    Throughput, cost and capacity of a pool all grow with its servers, by the same assumption. So the throughput per
+    cost of two pools of equal capacity is that of the pools as they were measured.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `priced`, of one file size and access.
-
-    Returns
-    -------
-    pandas.DataFrame
-        With `RELATIVE`, ``relative_n`` and ``cost_per_usable_relative``. Where the first configuration was not measured
-        with an operation, its ratios are NaN.
+    Adds `RELATIVE`, ``relative_n`` and ``cost_per_usable_relative`` to a table of `priced`, of one file size and
+    access; NaN where the first configuration was not measured with an operation.
     """
     if table.empty:
         columns = [*RELATIVE, "relative_n", "cost_per_usable_relative"]
@@ -198,18 +155,7 @@ def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def cost_table(table: pd.DataFrame) -> pd.DataFrame:
-    """What each pool costs and holds, once per layout.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `priced`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``series``, ``type``, ``geometry``, ``kind`` and `PRICED`.
-    """
+    """What each pool costs and holds, once per layout: ``series``, ``type``, ``geometry``, ``kind`` and `PRICED`."""
     rows = table.drop_duplicates("series")[["series", "type", "geometry", "kind", *PRICED]]
     return rows.reset_index(drop=True)
 
@@ -224,24 +170,8 @@ def sensitivity(
 ) -> pd.DataFrame:
     """Throughput per cost while one price moves, as a ratio to the first configuration at the same prices.
 
-    Layouts on the same server cost the same, whatever prices do: only lines of different servers can cross.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `relative_per_cost`; rows without a ratio are left out.
-    prices : PriceList
-    factors : iterable of float
-        What the price is multiplied by, more than 0.
-    moves : mapping
-        Names of prices, and the groups that each moves.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``move``, ``operation``, ``series``, ``type``, ``geometry``, ``kind``, ``factor``, ``relative``,
-        ``relative_low``, ``relative_high``, ``rank`` (1 is the best of an operation at that factor). Nothing where all
-        layouts are on one server.
+    A row per move, factor and row of `relative_per_cost` with a ratio; ``rank`` 1 is the best of an operation at that
+    factor. No rows where all layouts are on one server: they cost the same, whatever prices do.
     """
     known = table[table["relative"].notna()]
     rows = known.to_dict("records") if known["server"].nunique() > 1 else []
@@ -296,23 +226,11 @@ def crossings(
     moves: Mapping[str, tuple[Group, ...]] = MOVES,
     between: tuple[float, float] = FACTOR_RANGE,
 ) -> pd.DataFrame:
-    """Where two configurations change places while one price moves.
+    """Where two configurations change places while one price moves by a factor ``between`` two.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `relative_per_cost`.
-    prices : PriceList
-    moves : mapping
-    between : (float, float)
-        Factors to look between.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``move``, ``operation``, ``better_below`` and ``better_above`` (series), ``factor``, ``factor_low`` and
-        ``factor_high`` (where the ends of the 95 % interval of the two's ratio cross, 0 to infinity; NaN: insufficient
-        n), ``relative`` (of both, to the first configuration).
+    ``move``, ``operation``, ``better_below`` and ``better_above`` (series), ``factor``, ``factor_low`` and
+    ``factor_high`` (where the ends of the 95 % interval of the two's ratio cross, 0 to infinity; NaN: insufficient n),
+    ``relative`` (of both, to the first configuration).
     """
     records = []
     rows = table[table["relative"].notna()].to_dict("records")
@@ -352,3 +270,73 @@ def _parts(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group]) -
     """A pool's cost as what stays and what moves."""
     fixed = _moved_cost(row, prices, groups, 0.0)
     return fixed, float(row["pool_cost"]) - fixed
+
+
+def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFrame:
+    """A bill of materials (table 3 or 4 of the guide) as printed, with the price list's amounts.
+
+    A part that this server does not have gets no amount, and what it has besides comes after the guide's lines. Nothing
+    where the list has no such server.
+    """
+    if server not in prices.servers:
+        return pd.DataFrame()
+    lines = {line.part: line for line in prices.lines(server)}
+    rows = []
+    for row in bill.to_dict("records"):
+        line = lines.pop(str(row["part_number"]), None)
+        quantity = int(row["quantity"])
+        same = line is not None and line.quantity == quantity
+        rows.append(
+            {
+                "category": row["category"],
+                "part number": row["part_number"],
+                "description": row["description"],
+                "quantity": quantity,
+                "price": math.nan if line is None else line.price,
+                "amount": math.nan if line is None else line.amount,
+                "price from": "not on the price list"
+                if line is None
+                else line.source
+                if same
+                else f"{line.source}; the price list has {line.quantity} of them",
+            }
+        )
+    rows.extend(
+        {
+            "category": f"price list: {line.group}",
+            "part number": line.part,
+            "description": line.description,
+            "quantity": line.quantity,
+            "price": line.price,
+            "amount": line.amount,
+            "price from": line.source,
+        }
+        for line in lines.values()
+    )
+    return pd.DataFrame(rows)
+
+
+def server_costs(prices: PriceList) -> pd.DataFrame:
+    """What each server of a list costs, by group and in ``total``; parts that are no data disks are ``other parts``."""
+    rows = []
+    for name, server in prices.servers.items():
+        cost = prices.cost(name)
+        disks = f"{server.disks} x {server.data_disks.capacity / 1e12:g} TB"
+        rows.append(
+            {"server": name, "model": server.model, "data disks": disks}
+            | {"other parts" if group == "server" else group: cost.groups[group] for group in GROUPS}
+            | {"total": cost.total}
+        )
+    return pd.DataFrame(rows)
+
+
+def fixed_order(table: pd.DataFrame) -> str:
+    """Why no price can change an order of layouts, from `relative_per_cost`; empty where one can."""
+    if table.empty:
+        return "Nothing is measured and priced: there is no order that a price could change."
+    compared = table[table["relative"].notna()]
+    if compared["series"].nunique() < 2:
+        return "Only one layout is measured and priced: there is no order that a price could change."
+    if compared["server"].nunique() < 2:
+        return "All layouts are on one kind of server: they cost the same at any price, and their order hangs on none."
+    return ""

@@ -1,18 +1,18 @@
-"""Ratios of cells that the guide speaks of: standard against dense servers, and reads against writes of one layout.
+"""Ratios of cells: one kind of servers against another, and reads against writes of one layout.
 
-Each ratio is of two cells at their own best worker counts, with the 95 % interval of `ratio_interval`. Ratios need no
-scale: on a scale model they may stand beside a published one as they are.
+Each ratio is of two cells at their own best worker counts, and needs no scale.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from glusterlab.analysis.efficiency import compare_rows
-from glusterlab.analysis.series import DENSE, DIRECTIONS, STANDARD, operation_rank, same_size
+from glusterlab.analysis.select import DIRECTIONS, operation_rank, same_size
 
 if TYPE_CHECKING:
     from glusterlab.spec.claims import Cells, Claim, Claims
@@ -22,16 +22,10 @@ RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_wo
 smaller number of samples. Below three ``ratio_low`` and ``ratio_high`` are NaN; without a counterpart all are."""
 
 
-def standard_servers(samples: pd.DataFrame) -> pd.DataFrame:
-    """The rows that were measured on standard servers: all of them, where the cluster knows neither kind by its name.
-
-    Parameters
-    ----------
-    samples : pandas.DataFrame
-        With ``server_model``.
-    """
+def on_servers(samples: pd.DataFrame, servers: Collection[str], role: str) -> pd.DataFrame:
+    """The rows on servers of one role of a study; all of them, where the cluster knows none of its servers by name."""
     models = samples["server_model"].astype(str)
-    return samples[models == STANDARD].reset_index(drop=True) if models.isin((STANDARD, DENSE)).any() else samples
+    return samples[models == role].reset_index(drop=True) if models.isin(list(servers)).any() else samples
 
 
 def family(table: pd.DataFrame, type_: str, kind: str) -> pd.DataFrame:
@@ -53,34 +47,26 @@ def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd
     return rows.join(pd.DataFrame.from_records(ratios, columns=RATIO))
 
 
-def server_advantage(table: pd.DataFrame, published: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Efficiency on standard and dense servers, with the ratio of the first to the second.
+def server_advantage(
+    table: pd.DataFrame, servers: Collection[str], published: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Efficiency of one family of layouts on the two kinds of servers of a study, with the ratio of first to second.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `glusterlab.analysis.efficiency.efficiency`, of one family of layouts. Where a kind of server has several
-        series with the same operation, size, access and scale, the one with the highest mean is taken.
-    published : pandas.DataFrame, optional
-        From `stated_ratios`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The rows of standard and of dense servers, writes and standard servers first, with the columns `RATIO` (on rows
-        of standard servers) and ``published_ratio`` (float, NaN where nothing is stated). No rows where no operation
-        was measured on both.
+    Of several series of a kind the one with the highest mean is taken. The rows of both kinds, writes and the first
+    kind first, with the columns `RATIO` (on rows of the first) and ``published_ratio`` (float, NaN where nothing is
+    stated). No rows where no operation was measured on both.
     """
     models = table["server_model"].astype(str)
     cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
-    rows = table[models.isin((STANDARD, DENSE))]
+    first, second, *_ = [*servers, "", ""]
+    rows = table[models.isin([first, second]) & (models != "")]
     best = rows.loc[rows.groupby([*cell, "server_model"], observed=True)["mean"].idxmax()]
     best = best.assign(
-        _second=best["server_model"].astype(str) == DENSE, _order=best["operation"].map(operation_rank)
+        _second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank)
     ).sort_values(["_order", *cell, "_second"], ignore_index=True)
-    dense = {tuple(row[name] for name in cell): row for _, row in best[best["_second"]].iterrows()}
+    others = {tuple(row[name] for name in cell): row for _, row in best[best["_second"]].iterrows()}
     counterparts = [
-        None if row["_second"] else dense.get(tuple(row[name] for name in cell)) for _, row in best.iterrows()
+        None if row["_second"] else others.get(tuple(row[name] for name in cell)) for _, row in best.iterrows()
     ]
     compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order"])
     stated = [math.nan if row["ratio_to"] == "" else _stated_for(row, published) for _, row in compared.iterrows()]
@@ -98,31 +84,32 @@ def _stated_for(row: pd.Series, published: pd.DataFrame | None) -> float:
     return float(found["ratio"].iloc[0]) if len(found) else math.nan
 
 
+def layout_advantage(table: pd.DataFrame) -> pd.DataFrame:
+    """Each layout against the replicated one (else the first), per operation and file size, with the columns `RATIO`.
+
+    `table` is from `efficiency`, one row per series; rows of what the others are compared with are left out.
+    """
+    found = []
+    for _, rows in table.groupby(["operation", "nominal_file_size_bytes"], observed=True, sort=False):
+        ordered = rows.sort_values("series", kind="stable")
+        first = int((ordered["type"].astype(str) != "replicate").to_numpy().argmin())
+        rest = ordered.drop(ordered.index[first]).reset_index(drop=True)
+        found.append(_with_ratios(rest, [ordered.iloc[first]] * len(rest)))
+    return pd.concat(found, ignore_index=True) if found else _with_ratios(table, [])
+
+
 STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "ratio"]
 """Columns of `stated_ratios`."""
 
 
 def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
-    """Ratios of standard to dense servers that a study states for a figure.
-
-    Parameters
-    ----------
-    claims : Claims
-        What the study states.
-    figure : str
-        Such as ``F8``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns `STATED`; a row per operation and file size. No rows where the study states none.
-    """
+    """Ratios of its first kind of servers to the second that a study states for a figure: columns `STATED`."""
     records: list[dict[str, object]] = []
     for claim in claims.claims:
         if claim.kind != "ratio" or figure not in claim.figure or claim.of is None or claim.to is None:
             continue
         over, under = _layouts(claims, claim.of), _layouts(claims, claim.to)
-        if not (over and under) or (over[0].server_model, under[0].server_model) != (STANDARD, DENSE):
+        if not (over and under) or (over[0].server_model, under[0].server_model) != claims.servers[:2]:
             continue
         records += [
             {
@@ -150,17 +137,9 @@ def _of_both(claim: Claim, name: str) -> tuple[Any, ...]:
 def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
     """How many times as fast each layout reads as it writes, by file size.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `efficiency`, of one tool or of several.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The rows that read and have a counterpart that writes (series, tool, file size and scale alike), with the
-        columns `RATIO` and ``published_ratio`` (float): what follows from the numbers that the study states for the
-        two, NaN where it does not state both. For writes that may be one that it states for any layout.
+    The rows of `efficiency` that read and have a counterpart that writes, with the columns `RATIO` and
+    ``published_ratio`` (float): what follows from the numbers that the study states for the two, NaN where it does not
+    state both. For writes that may be one that it states for any layout.
     """
     cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
     direction = table["operation"].astype(str).map(DIRECTIONS)

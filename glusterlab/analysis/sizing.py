@@ -2,9 +2,6 @@
 
 The assumption behind every number: throughput, capacity and cost grow in proportion to the servers, and clients with
 them. It was measured on one number of servers only, so a pool of another size is an extrapolation.
-
-The fault domain is a limit of every pool here. The guide says its 17 % of dense servers: `MAX_FAULT_DOMAIN` has why
-this project asks it of all, and `Request.max_fault_domain` is where a person decides otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +20,9 @@ from glusterlab.analysis.capacity import (
     dense_rule,
     fault_domain,
 )
-from glusterlab.analysis.intervals import MIN_SAMPLES
+from glusterlab.analysis.words import interval_text
+from glusterlab.stats import MIN_SAMPLES
+from glusterlab.units import short_number
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Hardware
@@ -41,25 +40,10 @@ _ROUNDING = 1e-9
 class Request:
     """What a pool has to do.
 
-    Attributes
-    ----------
-    tool, operation : str
-    nominal_file_size_bytes : int
-    quantity : str
-        ``throughput_bytes_per_s`` or ``files_per_s``.
-    rate : float or None
-        Of all clients together, in the quantity's unit; None where only capacity is asked for.
-    capacity : float or None
-        Bytes today; None where only throughput is asked for.
-    growth : float
-        Share by which the capacity grows a year.
-    years : float
-    fill_limit : float
-        Share of the usable capacity that may be filled.
-    max_fault_domain : float
-        The share of the pool that one server stays below.
-    by : {"lower", "mean"}
-        Whether the throughput of a server is taken at the lower end of its 95 % interval, or at the mean.
+    ``rate`` is of all clients together, in the unit of ``quantity`` (``throughput_bytes_per_s`` or ``files_per_s``),
+    ``capacity`` bytes today, which grow by the share ``growth`` a year; ``fill_limit`` of the usable capacity may be
+    filled, and one server stays below the share ``max_fault_domain`` of the pool. ``by``: whether a server's throughput
+    is the lower end of its 95 % interval, or the mean.
     """
 
     tool: str
@@ -91,31 +75,12 @@ class Request:
 class Sizing:
     """A layout on the number of servers that a request needs, or why there is no such number.
 
-    Attributes
-    ----------
-    block : Block
-    servers : int
-        0 where the request cannot be met.
-    needs : dict of str to int
-        Servers that each limit asks for, before the geometry rounds them up.
-    binding : tuple of str
-        The limits that ask for the most; "geometry" besides where whole subvolumes need more than these.
-    rate_low, rate_mean, rate_high : float
-        Of the pool, by growth in proportion to the servers; NaN without an interval.
-    usable, fillable : float
-        Bytes; the second is the part that the fill limit leaves. NaN where the capacity is not known.
-    cost : float or None
-    fault_domain : float
-    advice : tuple of str
-        What the guide advises against though it is no limit of the request: dense servers for what needs few disks.
-    thumb_rate : float or None
-        Of one server by the summit's rules of thumb; None where these do not speak of the workload.
-    thumb_servers : int or None
-        What they would size the same request to.
-    bound_rate : float or None
-        What link and disks of one server allow; None where that is not known.
-    problem : str
-        Why the request cannot be met; empty where it can.
+    ``needs``: servers that each limit asks for, before the geometry rounds them up; ``binding``: those that ask for the
+    most, and "geometry" where whole subvolumes need more. Rates are of the pool, by growth in proportion to the
+    servers, NaN without an interval; ``usable`` and ``fillable`` (within the fill limit) are bytes, NaN where not
+    known. ``advice`` is what the guide advises against though the request allows it. ``thumb_rate`` (of one server) and
+    ``thumb_servers`` are by the summit's rules of thumb; ``bound_rate`` is what link and disks of one server allow.
+    With a ``problem``, ``servers`` is 0.
     """
 
     block: Block
@@ -181,15 +146,7 @@ def _pool_size(block: Block, needs: Mapping[str, int]) -> int:
 
 
 def size_block(block: Block, request: Request, hardware: Hardware | None = None) -> Sizing:
-    """The fewest servers of one layout that meet a request.
-
-    Parameters
-    ----------
-    block : Block
-    request : Request
-    hardware : Hardware, optional
-        For the rules of thumb.
-    """
+    """The fewest servers of one layout that meet a request; ``hardware`` is for the rules of thumb."""
     per_server = (block.low if request.by == "lower" else block.mean) / block.servers
     problem = _problem(block, request, per_server)
     needs = _needs(block, request)
@@ -241,15 +198,7 @@ def _advice(block: Block, servers: int, request: Request) -> tuple[str, ...]:
 
 
 def size(found: Iterable[Block], request: Request, hardware: Hardware | None = None) -> list[Sizing]:
-    """Every layout on the servers that a request needs: those that meet it first, the cheapest before the others.
-
-    Parameters
-    ----------
-    found : iterable of Block
-    request : Request
-    hardware : Hardware, optional
-        For the rules of thumb.
-    """
+    """Every layout on the servers that a request needs: those that meet it first, the cheapest before the others."""
     sized = [size_block(block, request, hardware) for block in found]
     return sorted(
         sized,
@@ -260,3 +209,62 @@ def size(found: Iterable[Block], request: Request, hardware: Hardware | None = N
             one.block.series,
         ),
     )
+
+
+def rate_unit(quantity: str, rate: float) -> tuple[float, str]:
+    """The factor and unit in which a rate (in SI units) and the ends of its interval are shown: one for all three.
+
+    Examples
+    --------
+    >>> rate_unit("throughput_bytes_per_s", 1.05e9), rate_unit("files_per_s", 1.05e9)
+    ((1e-09, 'GB/s'), (1.0, 'files/s'))
+    """
+    if quantity == "files_per_s":
+        return 1.0, "files/s"
+    return (1e-9, "GB/s") if abs(rate) >= 1e9 else (1e-6, "MB/s")
+
+
+def rate_text(quantity: str, rate: float) -> str:
+    """A rate with its unit.
+
+    Examples
+    --------
+    >>> rate_text("throughput_bytes_per_s", 980e6)
+    '980 MB/s'
+    """
+    factor, unit = rate_unit(quantity, rate)
+    return f"{short_number(rate * factor)} {unit}"
+
+
+def rate_interval(quantity: str, mean: float, low: float, high: float) -> str:
+    """The interval of a rate, in the unit of its mean; below 0 the samples do not determine the mean.
+
+    Examples
+    --------
+    >>> rate_interval("throughput_bytes_per_s", 1.05e9, 0.98e9, 1.12e9)
+    '0.980 to 1.12'
+    >>> rate_interval("throughput_bytes_per_s", 3.2e9, -0.5e9, 7.0e9)
+    'below 0 to 7.00, too scattered to tell'
+    """
+    factor, _ = rate_unit(quantity, mean)
+    if low < 0:
+        return f"below 0 to {short_number(high * factor)}, too scattered to tell"
+    return interval_text(low * factor, high * factor)
+
+
+def scale_caveats(scales: Iterable[float], *, operations_limited: bool) -> list[str]:
+    """What a scale model cannot say, as sentences; none of real hardware.
+
+    Examples
+    --------
+    >>> scale_caveats([1.0], operations_limited=False)
+    []
+    """
+    ratios = ", ".join(f"{scale:g}" for scale in sorted({float(scale) for scale in scales if scale != 1}))
+    if not ratios:
+        return []
+    model = f"A scale model: what was measured is multiplied by its scale ({ratios})."
+    found = [f"{model} It compares layouts; it cannot say how fast your pool will be."]
+    if operations_limited:
+        found.append("The disks' operations per second are assumed in it: the guide states none.")
+    return found

@@ -5,16 +5,18 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab import __version__
 from glusterlab.hosts import script
 from glusterlab.secrets import redact
+from glusterlab.tools import volume_tools
 
 if TYPE_CHECKING:
     from glusterlab.errors import HostError
-    from glusterlab.hosts.connection import Pool
+    from glusterlab.hosts.pool import Pool
     from glusterlab.spec.cluster import Cluster, Host
 
 _SECTOR_BYTES = 512
@@ -33,18 +35,10 @@ def lines(host: Host, cluster: Cluster) -> list[str]:
 
 
 def read_facts(text: str) -> dict[str, Any]:
-    r"""Facts of one host as plain values.
+    r"""Facts of one host as plain values, from the lines ``key value`` of ``gl_facts`` and ``gl_filesystems``.
 
-    Parameters
-    ----------
-    text : str
-        Lines ``key value`` of host.sh's ``gl_facts`` and ``gl_filesystems``; lines that are unknown are kept as text.
-
-    Returns
-    -------
-    dict
-        Keys as printed; besides ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` as mappings.
-        Sizes are in bytes, ``interface_speed_bytes_per_s`` in bytes per second.
+    Keys as printed, unknown ones as text; ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` are
+    mappings. Sizes are in bytes, ``interface_speed_bytes_per_s`` in bytes per second.
 
     Examples
     --------
@@ -113,14 +107,7 @@ def _whole(text: str) -> int | None:
 
 
 def gather(pool: Pool, cluster: Cluster) -> tuple[dict[str, dict[str, Any]], dict[str, HostError]]:
-    """Facts of all hosts, read at once.
-
-    Returns
-    -------
-    facts : dict
-        By host name, each with its ``role``.
-    failed : dict of str to HostError
-    """
+    """Facts of all hosts by name, each with its ``role``, read at once; and the hosts that failed."""
     results = pool.run({host.name: script.command(lines(host, cluster)) for host in cluster.hosts})
     facts = {}
     for name, result in sorted(results.succeeded.items()):
@@ -130,15 +117,18 @@ def gather(pool: Pool, cluster: Cluster) -> tuple[dict[str, dict[str, Any]], dic
     return facts, dict(results.failed)
 
 
-def controller(smallfile: Path | None) -> dict[str, Any]:
+def controller(cluster: Cluster | None = None) -> dict[str, Any]:
     """Facts of this machine, which drives the others: versions and revisions, nothing personal."""
     source = Path(__file__).resolve().parents[2]
+    checkouts = {} if cluster is None else {name: tool.checkout(cluster) for name, tool in volume_tools().items()}
     return {
         "glusterlab_version": __version__,
         "glusterlab_revision": git_revision(source) if (source / "pyproject.toml").is_file() else None,
         "python": platform.python_version(),
         "kernel": platform.release(),
-        "smallfile_revision": None if smallfile is None else git_revision(smallfile),
+        **{
+            f"{name}_revision": git_revision(folder) for name, folder in sorted(checkouts.items()) if folder is not None
+        },
     }
 
 
@@ -157,22 +147,17 @@ def git_revision(folder: Path) -> str | None:
     return done.stdout.strip() or None
 
 
-def environment(pool: Pool, cluster: Cluster, smallfile: Path | None) -> dict[str, Any]:
+def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = ()) -> dict[str, Any]:
     """The content of environment.json.
 
-    ``controller`` and ``hosts``; of a testbed also ``shared_counters``, which its hosts show of the whole machine.
+    ``controller`` and ``hosts``; of a testbed also `shared_counters`, which its hosts show of the whole machine.
 
-    Raises
-    ------
-    HostError
-        When a host gives no facts.
+    Raises `HostError` when a host gives no facts.
     """
     facts, failed = gather(pool, cluster)
     for error in failed.values():
         raise error
-    found: dict[str, Any] = {"controller": controller(smallfile), "hosts": facts}
-    if cluster.is_testbed:
-        from glusterlab.hosts.testbed.cgroups import SHARED_COUNTERS
-
-        found["shared_counters"] = list(SHARED_COUNTERS)
+    found: dict[str, Any] = {"controller": controller(cluster), "hosts": facts}
+    if shared_counters:
+        found["shared_counters"] = list(shared_counters)
     return found

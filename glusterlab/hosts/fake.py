@@ -16,8 +16,8 @@ from xml.sax.saxutils import escape
 
 from glusterlab.errors import HostError
 from glusterlab.hosts import lock, script
-from glusterlab.hosts.check import ask as check
 from glusterlab.hosts.transport import Outcome, Stop
+from glusterlab.tools import runnable
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Cluster, Host
@@ -43,40 +43,11 @@ class FakeVolume:
 
 
 class FakeTransport:
-    """A `Transport` to a pool in memory.
+    """A `Transport` to a pool in memory, whose attributes a test changes.
 
-    Parameters
-    ----------
-    cluster : Cluster
-
-    Attributes
-    ----------
-    calls : list of (str, str)
-        Host and script of every call, without host.sh.
-    hooks : list of callable
-        Asked first, the latest first.
-    down : set of str
-        Hosts that cannot be reached.
-    disconnected : set of str
-        Servers whose glusterd the others do not reach.
-    offline : set of str
-        Bricks that are offline, as ``address:path``.
-    first_pid : int
-        Process number of a volume's first brick, the others follow it.
-    heal_pending : int
-        Entries that every server reports.
-    strays : dict of str to list of str
-        Command lines of leftover processes by host, until they are ended.
-    volumes : dict of str to FakeVolume
-    mounted : dict of str to str
-        Mount point of each client.
-    files : dict of (str, str) to str
-        Small files by host and path, such as the owner of the cluster.
-    facts : dict of str to str
-        Lines of ``gl_facts`` that replace the usual ones, by their first word or two.
-    clock_offset_s : dict of str to float
-    answers : dict of (str, str) to str
-        What a shell function of host.sh prints on a host, instead of the usual.
+    `calls` has host and script of every call, `hooks` answer first, the latest before the others. `offline` bricks are
+    ``address:path``, `strays` are command lines by host until they are ended, `facts` replace lines of ``gl_facts`` by
+    their first word or two, and `answers` replace what a shell function prints on a host.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -99,7 +70,6 @@ class FakeTransport:
         self._lock = threading.RLock()
 
     def open(self, host: Host) -> None:
-        """Connect, unless the host is down."""
         if host.name in self.down:
             raise HostError(f"not reachable at {host.address} port 22: no route to host", host=host.name)
 
@@ -111,8 +81,8 @@ class FakeTransport:
         del command, deadline_s
         self.open(host)
         text = stdin.decode("utf-8", "replace")
-        for library in (lock.library(), check.library(), script.library()):
-            text = text.removeprefix(library)
+        for more in (("lock.sh",), ("check/check.sh",), ()):
+            text = text.removeprefix(script.library(*more))
         text = text.strip("\n")
         if stop.is_set():
             return Outcome(b"", b"", None)
@@ -232,11 +202,13 @@ class FakeTransport:
                 f"tool {tool}": version
                 for tool, version in (
                     ("gluster", "glusterfs 10.3"),
-                    ("iozone", "3.489"),
-                    ("iperf3", "3.12"),
                     ("sysstat", "12.6.1"),
                     ("ssh", "OpenSSH_9.2"),
-                    ("python3", "3.11.2"),
+                    *(
+                        (program.name, program.example_version)
+                        for tool in runnable().values()
+                        for program in tool.programs
+                    ),
                     ("xz", "5.4.1"),
                 )
             },

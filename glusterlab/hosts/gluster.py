@@ -12,14 +12,19 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import CommandError, ParseError, VolumeError
 from glusterlab.hosts import script
-from glusterlab.hosts.volumes import VolumeInfo, read_info, read_status
+from glusterlab.spec.cell import place_bricks
+from glusterlab.store.records import BrickHealth
+from glusterlab.tools.gluster import xml as gluster_xml
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.connection import Pool
+    from xml.etree.ElementTree import Element
+
+    from glusterlab.hosts.pool import Pool
     from glusterlab.spec.cell import Layout
     from glusterlab.spec.cluster import Cluster, Host
 
@@ -33,20 +38,47 @@ _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Dis
 Note = Callable[[str], None]
 """Receives one sentence about each change that is made to the pool."""
 
+MAX_XML_BYTES = 32 << 20
+"""`gluster volume status --xml` of a large volume is some hundred kilobytes."""
+
+
+@dataclass(frozen=True)
+class VolumeInfo:
+    """One volume of `gluster volume info`.
+
+    `type`: in gluster's words: Distribute, Replicate, Distributed-Disperse, ... `bricks`: ``address:path``, in the
+    volume's order. `options`: those that were set.
+    """
+
+    name: str
+    type: str
+    started: bool
+    bricks: tuple[str, ...]
+    options: Mapping[str, str]
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether every brick lies in a directory that the suite makes for a volume of this name."""
+        return bool(self.bricks) and all(
+            PurePosixPath(brick.partition(":")[2]).parts[-2:] == (f"glusterlab-{self.name}", "brick")
+            for brick in self.bricks
+        )
+
+
+@dataclass(frozen=True)
+class VolumeStatus:
+    """`gluster volume status` of one volume: its bricks as far as their servers answered, and its tasks."""
+
+    bricks: tuple[BrickHealth, ...]
+    rebalancing: bool
+
 
 @dataclass(frozen=True)
 class Volume:
     """A layout on a cluster: the volume's name and its bricks.
 
-    Attributes
-    ----------
-    name : str
-        The layout's name and a hash of all that the volume is made of, so that another layout, or the same on other
-        bricks, is another volume.
-    layout : Layout
-    places : tuple of (Host, str)
-        Server and brick root of every brick, in the order of creation.
-    mount_point : str
+    `name`: the layout's name and a hash of all that the volume is made of, so that another layout, or the same on
+    other bricks, is another volume. `places`: server and brick root of every brick, in the order of creation.
     """
 
     name: str
@@ -58,13 +90,8 @@ class Volume:
     def of(cls, layout: Layout, cluster: Cluster) -> Volume:
         """The volume of a layout.
 
-        Raises
-        ------
-        SpecError
-            When the cluster has no room for it.
+        Raises `SpecError` when the cluster has no room for it.
         """
-        from glusterlab.spec.plan import place_bricks
-
         places = place_bricks(layout, cluster)
         facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")
@@ -73,7 +100,6 @@ class Volume:
 
     @property
     def dataset_root(self) -> str:
-        """Directory of all datasets, below the mount point."""
         return f"{self.mount_point}/{DATASETS}"
 
     @property
@@ -123,10 +149,7 @@ def _few(bricks: tuple[str, ...]) -> str:
 def ask(pool: Pool, server: str, *words: str) -> bytes:
     """One gluster command on a server.
 
-    Raises
-    ------
-    HostError
-        When it fails; the message holds what gluster said.
+    Raises `HostError` when it fails; the message holds what gluster said.
     """
     result = pool.run_on(server, script.command([script.call("gl_gluster", *words)], deadline_s=_GLUSTER_DEADLINE_S))
     return result.stdout
@@ -135,10 +158,7 @@ def ask(pool: Pool, server: str, *words: str) -> bytes:
 def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
     """All volumes of the pool, by name.
 
-    Raises
-    ------
-    HostError
-        When gluster does not answer, or not in its XML.
+    Raises `HostError` when gluster does not answer, or not in its XML.
     """
     try:
         return read_info(ask(pool, server, "volume", "info", "--xml"))
@@ -147,26 +167,11 @@ def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
 
 
 def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
-    """Make a volume the only one of the suite that is started and mounted.
+    """Make a volume the only one of the suite that is started and mounted; `mark` goes into directories that are made.
 
-    Parameters
-    ----------
-    pool : Pool
-    cluster : Cluster
-    volume : Volume
-        Created when the pool has no such volume, and then compared with what was asked for.
-    mark : str
-        Text for the marks of the directories that are made.
-    note : callable
-        Told what is changed.
-    fresh : bool
-        Begin with an empty volume: one that is there is deleted and created again. Deleting bricks on their servers
-        takes seconds, deleting the files through a client can take longer than the samples that made them.
-
-    Raises
-    ------
-    HostError
-        When a step fails, or the volume is not what it should be.
+    A volume that is there must be what was requested. With `fresh` it is deleted and created again: deleting bricks on
+    their servers takes seconds, deleting the files through a client can take longer than the samples that made them.
+    Raises `HostError` when a step fails.
     """
     server = cluster.servers[0].name
     known = volumes(pool, server)
@@ -191,7 +196,7 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
     found = volume.differences(known[volume.name])
     if found:
         advice = f"remove it with 'gluster volume delete {volume.name}' if it is in the way"
-        raise VolumeError(f"volume {volume.name} is not what was asked for: {'; '.join(found)}; {advice}", host=server)
+        raise VolumeError(f"volume {volume.name} is not what was requested: {'; '.join(found)}; {advice}", host=server)
     if not known[volume.name].started:
         ask(pool, server, "volume", "start", volume.name)
         note(f"started volume {volume.name}")
@@ -234,17 +239,9 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
 
 
 def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
-    """Wait until no entry of a volume waits for self-heal; its daemon is told to begin now, not at its next hour.
+    """Wait until no entry of a volume waits for self-heal; returns how many still do.
 
-    Returns
-    -------
-    int
-        Entries that still do; 0 when the wait succeeded.
-
-    Raises
-    ------
-    HostError
-        When a server cannot be asked.
+    The daemon is told to begin now, not at its next hour. Raises `HostError` when a server does not answer.
     """
     roots: dict[str, list[str]] = {}
     for host, root in volume.places:
@@ -282,19 +279,7 @@ def _ours(known: Mapping[str, VolumeInfo]) -> set[str]:
 def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume | None = None) -> None:
     """Unmount volumes of the suite from all clients, but one; what else is mounted below mount_root stays.
 
-    Parameters
-    ----------
-    pool : Pool
-    cluster : Cluster
-    names : iterable of str
-        Of the suite's volumes.
-    keep : Volume, optional
-        Stays mounted.
-
-    Raises
-    ------
-    HostError
-        When a mount point cannot be freed.
+    `names`: of the suite's volumes. `keep`: stays mounted. Raises `HostError` when a mount point cannot be freed.
     """
     kept = "" if keep is None else keep.mount_point
     line = script.call("gl_umount_others", cluster.mount_root, kept, *sorted(names))
@@ -305,10 +290,7 @@ def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume 
 def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
     """Unmount and stop all volumes of the suite; their files stay.
 
-    Raises
-    ------
-    HostError
-        When a step fails.
+    Raises `HostError` when a step fails.
     """
     server = cluster.servers[0].name
     known = volumes(pool, server)
@@ -317,3 +299,71 @@ def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
         if volume.is_ours and volume.started:
             ask(pool, server, "volume", "stop", volume.name)
             note(f"stopped volume {volume.name}")
+
+
+def read_xml(text: bytes) -> Element:
+    """The document of one `gluster --xml` command.
+
+    Raises `ParseError` when it is too big, no XML, has a document type declaration, or reports that the command
+    failed.
+    """
+    if len(text) > MAX_XML_BYTES:
+        raise ParseError(f"expected at most {MAX_XML_BYTES} bytes of gluster's XML, found {len(text)}")
+    return gluster_xml.read_output(text)
+
+
+def read_peers(text: bytes, cluster: Cluster, server_name: str) -> dict[str, bool]:
+    """Servers that are members of the pool, by the cluster's names, and whether they are connected.
+
+    `text` is `gluster peer status --xml`; the server that ran it does not list itself.
+    """
+    peers = {server_name: True}
+    for peer in read_xml(text).iter("peer"):
+        connected = peer.findtext("connected") == "1"
+        known = {peer.findtext("hostname") or "", *(name.text or "" for name in peer.iter("hostname"))}
+        for server in cluster.servers:
+            if server.name != server_name and {server.name, server.address} & known:
+                peers[server.name] = connected
+    return peers
+
+
+def read_info(text: bytes) -> dict[str, VolumeInfo]:
+    """Volumes of `gluster volume info --xml`, by name."""
+    volumes = {}
+    for volume in read_xml(text).iter("volume"):
+        name = volume.findtext("name")
+        if name is None:
+            continue
+        volumes[name] = VolumeInfo(
+            name,
+            volume.findtext("typeStr") or "",
+            volume.findtext("status") == "1",
+            tuple(brick for bricks in volume.iterfind("bricks") for brick in gluster_xml.brick_names(bricks)),
+            gluster_xml.options(volume),
+        )
+    return volumes
+
+
+def read_status(text: bytes) -> VolumeStatus:
+    """Bricks and tasks of `gluster volume status VOLUME --xml`."""
+    root = read_xml(text)
+    bricks = tuple(
+        BrickHealth(
+            host=node.findtext("hostname") or "",
+            path=node.findtext("path") or "",
+            online=node.findtext("status") == "1",
+            pid=gluster_xml.pid(node),
+            port=gluster_xml.tcp_port(node),
+        )
+        for node in gluster_xml.brick_nodes(root)
+    )
+    rebalancing = any("in progress" in (task.findtext("statusStr") or "") for task in root.iter("task"))
+    return VolumeStatus(bricks, rebalancing)
+
+
+def server_name(cluster: Cluster, address: str) -> str:
+    """The cluster's name for what gluster calls a server; the address itself where it is none of ours."""
+    for server in cluster.servers:
+        if address in (server.name, server.address):
+            return server.name
+    return address

@@ -149,9 +149,9 @@ gl_look() {
             [ -z "$mark" ] || [ "$mark" = "$GLUSTERLAB_RUN" ] || marked+=("$pid")
         elif read -r comm 2>/dev/null </proc/"$pid"/comm; then
             # other programs may have these names as arguments
-            case $comm in iozone | python* | smallfile*) tools+=("$pid") ;; esac
+            [[ $comm =~ ^($gl_tool_comms)$ ]] && tools+=("$pid")
         fi
-    done < <(cd /proc && exec grep -lsazE '^GLUSTERLAB_RUN=|^([^ ]*/)?(iozone|smallfile_(cli|remote)\.py)$' \
+    done < <(cd /proc && exec grep -lsazE "^GLUSTERLAB_RUN=|^([^ ]*/)?($gl_tool_names)\$" \
         [0-9]*/environ [0-9]*/cmdline)
 }
 
@@ -413,9 +413,7 @@ gl_facts() {
             "$(cat "$file/queue/read_ahead_kb" 2>/dev/null || echo -)" "$(cat "$file/device/model" 2>/dev/null || echo -)"
     done
     gl_version gluster gluster --version
-    gl_version iozone iozone -v
-    gl_version iperf3 iperf3 --version
-    gl_version python3 python3 --version
+    gl_tool_versions
     gl_version xfsprogs mkfs.xfs -V
     gl_version sysstat sar -V
     gl_version ssh ssh -V

@@ -17,20 +17,18 @@ import platform
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import GlusterlabError, HostError, LockLostError, UsageError
 from glusterlab.hosts import script
-from glusterlab.hosts.quoting import quote
-from glusterlab.process import started
+from glusterlab.shell import quote
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.connection import Command, Pool
+    from glusterlab.hosts.pool import Command, Pool
     from glusterlab.spec.cluster import Cluster
 
 LOCK_DIR = "/var/lib/glusterlab"
@@ -48,21 +46,9 @@ _GUARD_WITHIN_S = 10.0
 class Owner:
     """The run that has a host.
 
-    Attributes
-    ----------
-    campaign : str
-    controller : str
-        Host name of the machine that runs it.
-    machine : str
-        Tells that machine from others of the same name: a digest, for it is nobody's business on the hosts.
-    pid : int
-    started : str
-        When the process started, in ticks since that machine's boot, with the boot's id: tells the process from a
-        later one of the same number.
-    mark : str
-        What its processes on the hosts carry.
-    since : str
-        When it asked for the hosts, UTC.
+    `machine` is a digest that tells the controller from others of the same name; `started`, ticks since boot with the
+    boot's id, tells the process from a later one of the same number; `mark` is carried by its processes on the hosts;
+    `since` is UTC.
     """
 
     campaign: str
@@ -75,7 +61,6 @@ class Owner:
 
     @classmethod
     def this_process(cls, campaign: str, mark: str) -> Owner:
-        """The process that calls this."""
         pid = os.getpid()
         since = datetime.now(UTC).isoformat(timespec="microseconds")
         return cls(campaign, platform.node(), _this_machine(), pid, _start_of(pid), mark, since)
@@ -92,16 +77,14 @@ class Owner:
 
     @property
     def text(self) -> str:
-        """What is written into the lock."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @property
     def is_of_this_machine(self) -> bool:
-        """Whether its process can be looked at from here."""
         return (self.controller, self.machine) == (platform.node(), _this_machine())
 
     @property
-    def is_gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether it is known to have ended; of another machine's processes that is never known."""
         return self.is_of_this_machine and self.started != _start_of(self.pid)
 
@@ -110,9 +93,26 @@ class Owner:
         return f"campaign '{self.campaign}', process {self.pid} on {self.controller}, since {since} UTC"
 
 
+def process_start(pid: int) -> int | None:
+    """When a process of this machine started, in ticks since its boot; None when there is none, or it is unknown.
+
+    It tells a process from a later one with the same number.
+
+    Examples
+    --------
+    >>> import os
+    >>> process_start(os.getpid()) == process_start(os.getpid()), process_start(-1)
+    (True, None)
+    """
+    with suppress(OSError, IndexError, ValueError):
+        # the name before it may hold blanks and brackets
+        return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
+    return None
+
+
 def _start_of(pid: int) -> str:
     """When a process started, and since which boot; empty when there is none."""
-    ticks = started(pid)
+    ticks = process_start(pid)
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return "" if ticks is None else f"{boot}:{ticks}"
@@ -136,12 +136,7 @@ def _this_machine() -> str:
 class Claim:
     """A cluster that is taken.
 
-    Attributes
-    ----------
-    owner : Owner
-        Who has it.
-    ended : tuple of str
-        Hosts on which an earlier run had left processes, which were ended.
+    `owner`: who has it. `ended`: hosts on which an earlier run had left processes, which were ended.
     """
 
     owner: Owner
@@ -151,24 +146,9 @@ class Claim:
 def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = False) -> Claim:
     """Take a cluster for one run: lock every host, mark the work directories, end what an earlier run left running.
 
-    One round trip, unless a host has an owner. After an error no host is kept.
-
-    Parameters
-    ----------
-    pool : Pool
-    cluster : Cluster
-    campaign : str
-    take_over : bool
-        Also from a run of another controller, which cannot be seen from here: the operator knows that it is gone.
-
-    Raises
-    ------
-    UsageError
-        When another run has a host.
-    HostError
-        When a host cannot be locked, or its work directory cannot be made, or is there and not the suite's.
-    StoppedError
-        When the run is stopped meanwhile.
+    One round trip, unless a host has an owner. After an error no host is kept. `take_over` also takes hosts from a run
+    of another controller, of which the operator knows that it is dead. Raises `UsageError` when another run has a
+    host, `HostError` when a host cannot be locked, or its work directory is not the suite's.
     """
     owner = Owner.this_process(campaign, pool.mark)
     try:
@@ -212,13 +192,13 @@ def _take_line(cluster: Cluster, own: Owner, replaced: str) -> str:
 
 
 def _may_replace(owner: Owner | None, *, take_over: bool) -> bool:
-    if owner is not None and owner.is_gone:
+    if owner is not None and owner.has_ended:
         return True
     return take_over and (owner is None or not owner.is_of_this_machine)
 
 
 def _gives_way(owner: Owner, own: Owner) -> bool:
-    """Whether an owner asked later than this run, and so may be giving back right now what it took."""
+    """Whether an owner came later than this run, and so may be giving back right now what it took."""
     return (owner.since, owner.text) > (own.since, own.text)
 
 
@@ -230,12 +210,12 @@ def _refusal(owners: Mapping[str, Owner | None], hosts: int) -> str:
     if owner is None:
         return (
             f"{which} {verb} locked by something that cannot be read: look at {LOCK_DIR}/owner.json there; if no run is"
-            " at work, 'glusterlab run --take-over' replaces it"
+            " running, 'glusterlab run --take-over' replaces it"
         )
     found = f"{which} {verb} in use by {owner}: wait for it, or end it"
     if owner.is_of_this_machine:
         return f"{found}, then run again"
-    return f"{found} there; if it is gone for good, 'glusterlab run --take-over' takes its place"
+    return f"{found} there; if it is dead for good, 'glusterlab run --take-over' takes its place"
 
 
 def owned(pool: Pool) -> str:
@@ -251,15 +231,7 @@ def guard(pool: Pool) -> str:
 def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
     """Refuse to go on when a script ended at its `guard`.
 
-    Parameters
-    ----------
-    reports : mapping of str to mapping
-        The parts of the scripts' reports, by host.
-
-    Raises
-    ------
-    LockLostError
-        When one did.
+    `reports`: the parts of the scripts' reports, by host. Raises `LockLostError` when one did.
     """
     lost = sorted(name for name, parts in reports.items() if "lost" in parts)
     if lost:
@@ -272,17 +244,7 @@ def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
 def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
     """Refuse to go on when a host is not this run's any more; one that does not answer is passed over.
 
-    Parameters
-    ----------
-    pool : Pool
-    names : iterable of str, optional
-        The hosts that are looked at; default: all.
-
-    Raises
-    ------
-    LockLostError
-        When one is not.
-    StoppedError
+    `names`: default all. Raises `LockLostError` when one is not.
     """
     command = script.command([guard(pool)], deadline_s=_GUARD_WITHIN_S)
     reports: dict[str, Mapping[str, script.Part]] = {}
@@ -294,17 +256,9 @@ def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
 
 
 def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
-    """Who has each host; the hosts are only looked at.
+    """Who has each locked host: the run, None where that cannot be read, and whether it is known to have ended.
 
-    Returns
-    -------
-    dict of str to (Owner or None, bool)
-        Of each host that is locked: the run, None where that cannot be read, and whether it is known to be gone.
-
-    Raises
-    ------
-    HostError
-        When a host does not answer.
+    The hosts are only read. Raises `HostError` when one does not answer.
     """
     path = f"{LOCK_DIR}/owner.json"
     results = pool.run_everywhere(_command([f"[ ! -e {quote(path)} ] || {script.part('owner', 'cat', path)}"]))
@@ -313,7 +267,7 @@ def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
         parts = script.read_parts(result)
         if "owner" in parts:
             owner = Owner.read(parts["owner"].text)
-            found[name] = (owner, owner is not None and owner.is_gone)
+            found[name] = (owner, owner is not None and owner.has_ended)
     return found
 
 
@@ -324,23 +278,10 @@ def release(pool: Pool, owner: Owner) -> None:
 
 
 def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Mapping[str, HostError]:
-    """End everything of the suite on the hosts, and give them back, by one script each.
+    """End everything of the suite on the hosts and give them back; returns the hosts that are not known to be clear.
 
-    A host that another run has is left alone. A volume is taken away where a process waits for it that nothing ends.
-
-    Parameters
-    ----------
-    pool : Pool
-    cluster : Cluster
-    owner : Owner
-        As `claim` made it.
-    within_s : float
-        What does not answer within so many seconds is not waited for.
-
-    Returns
-    -------
-    mapping of str to HostError
-        The hosts that are not known to be clear, and why.
+    A host that another run has is left alone, and one that does not answer within `within_s` is not waited for. A
+    volume is taken away where a process waits for it that nothing ends.
     """
     lines = [
         f"{owned(pool)} || exit 0",
@@ -349,12 +290,6 @@ def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Map
     return pool.run_everywhere(_command(lines, deadline_s=within_s), within_s=within_s).failed
 
 
-@cache
-def library() -> str:
-    """The functions of host.sh and lock.sh."""
-    return script.library() + files("glusterlab.hosts").joinpath("lock.sh").read_text(encoding="utf-8")
-
-
 def _command(lines: Iterable[str], deadline_s: float = _DEADLINE_S) -> Command:
     # without a mark: what another run that takes hosts at this moment ends there must not be this
-    return replace(script.command(lines, deadline_s=deadline_s, marked=False), library=library())
+    return script.command(lines, "lock.sh", deadline_s=deadline_s, marked=False)

@@ -1,4 +1,4 @@
-"""Making the file systems of bricks: what is on each device is looked at, judged and shown before anything is done.
+"""Making the file systems of bricks: what is on each device is inspected, judged and shown before anything is done.
 
 A device is left alone when it is right already, made ready when it is blank, wiped only where the cluster file says
 ``wipe: true``, and refused when anything uses it. When one device is refused nothing is done on any.
@@ -9,15 +9,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 from glusterlab.errors import UsageError
 from glusterlab.hosts import lock, script
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.connection import Command, Pool
+    from glusterlab.hosts.pool import Command, Pool
     from glusterlab.spec.cluster import Backing, Cluster
 
 MKFS_OPTIONS = ("-i", "size=512", "-n", "size=8192")
@@ -30,7 +28,7 @@ _LOOK_DEADLINE_S = 600.0
 
 _MAKE_DEADLINE_S = 600.0
 _MAKE_DEVICE_S = 120.0
-"""And so much longer for each device of a server: one after the other, each is looked at again before."""
+"""And so much longer for each device of a server: one after the other, each is inspected again before."""
 
 Action = Literal["ready", "mount", "make", "wipe", "refused"]
 
@@ -62,18 +60,9 @@ _BY_HAND = {
 class Device:
     """One block device of one server, meant for one brick.
 
-    Attributes
-    ----------
-    host, backing, path, brick : str
-        `path` is the device, `brick` where its file system is to be mounted.
-    facts : mapping of str to tuple of str
-        What was found, by key; several where a key was printed more than once.
-    digest : str
-        SHA-256 of what was found.
-    action : str
-        What is to be done with it.
-    why : str
-        In a few words.
+    `host`, `backing`, `path`, `brick`: `path` is the device, `brick` where its file system is to be mounted. `facts`:
+    what was found, by key; several where a key was printed more than once. `digest`: SHA-256 of what was found.
+    `action`: what is to be done with it. `why`: in a few words.
     """
 
     host: str
@@ -87,7 +76,6 @@ class Device:
 
     @property
     def size_bytes(self) -> int | None:
-        """None where the device is missing."""
         size = self.facts.get("size", ("",))[0]
         return int(size) if size.isdecimal() else None
 
@@ -98,7 +86,6 @@ class Device:
 
     @property
     def contents(self) -> str:
-        """What is on it, for a person."""
         facts, found = self.facts, []
         if "missing" in facts:
             return "no such block device"
@@ -143,10 +130,7 @@ def label_of(backing: str, brick: str) -> str:
 def named(cluster: Cluster) -> list[tuple[str, str, str, str]]:
     """Host, backing, device and brick of every device that a cluster names.
 
-    Raises
-    ------
-    UsageError
-        When it names none.
+    Raises `UsageError` when it names none.
     """
     found = [
         (server.name, name, device, brick)
@@ -165,12 +149,7 @@ def named(cluster: Cluster) -> list[tuple[str, str, str, str]]:
 def look(pool: Pool, cluster: Cluster) -> list[Device]:
     """Look at every device that a cluster names; nothing is changed.
 
-    Raises
-    ------
-    UsageError
-        When it names none.
-    HostError
-        When a server does not answer.
+    Raises `UsageError` when it names none. Raises `HostError` when a server does not answer.
     """
     wanted = named(cluster)
     lines: dict[str, list[str]] = {}
@@ -263,12 +242,8 @@ def _judge_mounted(device: Device) -> tuple[Action, str]:
 class Prepared:
     """What was done.
 
-    Attributes
-    ----------
-    made : tuple of Device
-        On which file systems were made, or which were mounted.
-    fstab : mapping of str to tuple of str
-        The lines that mount the bricks after a restart, by server.
+    `made`: on which file systems were made, or which were mounted. `fstab`: the lines that mount the bricks after a
+    restart, by server.
     """
 
     made: tuple[Device, ...]
@@ -278,25 +253,11 @@ class Prepared:
 def prepare(
     pool: Pool, cluster: Cluster, devices: Sequence[Device], *, write_fstab: bool = False, note: Callable[[str], None]
 ) -> Prepared:
-    """Do what was judged to be done, on all servers at once.
+    """Do what was judged to be done, on all servers at once; a device that changed since `look` is not touched.
 
-    Parameters
-    ----------
-    pool : Pool
-    cluster : Cluster
-    devices : sequence of Device
-        As `look` found them; a device that is another since then is not touched.
-    write_fstab : bool
-        Write the lines into /etc/fstab of the servers, between marks.
-    note : callable
-        Told of each step.
-
-    Raises
-    ------
-    UsageError
-        When a device is refused, or a run has the cluster.
-    HostError
-        When a step fails on a server; the others have done theirs, and a second call goes on.
+    `write_fstab` writes the lines into /etc/fstab of the servers, between marks. Raises `UsageError` when a device is
+    refused, or a run has the cluster, `HostError` when a step fails on a server; the others have done theirs, and a
+    second call goes on.
     """
     refused = [device for device in devices if device.action == "refused"]
     if refused:
@@ -345,11 +306,5 @@ def _fstab_lines(pool: Pool, devices: Sequence[Device]) -> dict[str, tuple[str, 
     return {host: tuple(answer.text.splitlines()) for host, answer in answers.items()}
 
 
-@cache
-def library() -> str:
-    """The functions of host.sh and prepare.sh."""
-    return script.library() + files("glusterlab.hosts").joinpath("prepare.sh").read_text(encoding="utf-8")
-
-
 def _command(lines: Iterable[str], deadline_s: float) -> Command:
-    return replace(script.command(lines, deadline_s=deadline_s), library=library())
+    return script.command(lines, "prepare.sh", deadline_s=deadline_s)

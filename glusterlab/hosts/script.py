@@ -10,8 +10,9 @@ from importlib.resources import files
 from uuid import UUID
 
 from glusterlab.errors import HostError
-from glusterlab.hosts.connection import Command, CommandResult
-from glusterlab.hosts.quoting import join
+from glusterlab.hosts.pool import Command, CommandResult
+from glusterlab.shell import join, quote
+from glusterlab.tools import runnable
 
 MAX_PART_BYTES = 256 << 20
 """A report's part may have so many bytes."""
@@ -21,9 +22,18 @@ _TAIL = re.compile(rb"(?P<code>\d{1,3})\n")
 
 
 @cache
-def library() -> str:
-    """The text of host.sh."""
-    return files("glusterlab.hosts").joinpath("host.sh").read_text(encoding="utf-8")
+def library(*more: str) -> str:
+    """The text of host.sh and of further files beside it, with what the tools say of their programs and processes."""
+    programs = {program.name: program for tool in runnable().values() for program in tool.programs}
+    processes = {name: comm for tool in runnable().values() for name, comm in tool.processes.items()}
+    versions = [join(("gl_version", name, name, *each.version_arguments)) for name, each in programs.items()]
+    facts = [
+        f"gl_tool_names={quote('|'.join(processes))}",
+        f"gl_tool_comms={quote('|'.join(dict.fromkeys(processes.values())))}",
+        "gl_tool_versions() { " + "; ".join(versions) + "; }",
+    ]
+    texts = (files("glusterlab.hosts").joinpath(name).read_text(encoding="utf-8") for name in ("host.sh", *more))
+    return "\n".join(facts) + "\n" + "".join(texts)
 
 
 def call(function: str, *arguments: str | int | float) -> str:
@@ -48,20 +58,16 @@ def part(name: str, *words: str | int | float) -> str:
     return join(("gl_part", name, *words))
 
 
-def command(lines: Iterable[str], *, deadline_s: float = 60.0, marked: bool = True) -> Command:
-    """A script of calls; one that fails ends nothing unless the line says so."""
-    return Command("\n".join(lines), deadline_s=deadline_s, library=library(), marked=marked)
+def command(lines: Iterable[str], *more: str, deadline_s: float = 60.0, marked: bool = True) -> Command:
+    """A script of calls, of functions in `more` files also; one that fails ends nothing unless the line says so."""
+    return Command("\n".join(lines), deadline_s=deadline_s, library=library(*more), marked=marked)
 
 
 @dataclass(frozen=True)
 class Part:
     """One part of a report.
 
-    Attributes
-    ----------
-    exit_code : int
-    data : bytes
-        What the command wrote to stdout.
+    `data`: what the command wrote to stdout.
     """
 
     exit_code: int
@@ -69,17 +75,13 @@ class Part:
 
     @property
     def text(self) -> str:
-        """The data as text; bytes that are no UTF-8 are replaced."""
         return self.data.decode("utf-8", "replace")
 
 
 def read_parts(result: CommandResult) -> Mapping[str, Part]:
     """The parts of a script's report, by name.
 
-    Raises
-    ------
-    HostError
-        When the output is not what host.sh writes: something else printed into it, or it was cut short.
+    Raises `HostError` when the output is not what host.sh writes: something else printed into it, or it was cut short.
     """
     parts: dict[str, Part] = {}
     data, place = result.stdout, 0
@@ -122,10 +124,7 @@ def write_part(name: str, part: Part) -> bytes:
 def need(parts: Mapping[str, Part], name: str, host: str) -> Part:
     """One part of a report.
 
-    Raises
-    ------
-    HostError
-        When it is missing.
+    Raises `HostError` when it is missing.
     """
     if name not in parts:
         raise HostError(f"the report has no part '{name}': the script was cut short", host=host)

@@ -45,13 +45,8 @@ on many hosts."""
 class Outcome:
     """What is left of a command that was started on a host.
 
-    Attributes
-    ----------
-    stdout, stderr : bytes
-    exit_code : int or None
-        None when it was cut off: at its deadline, by a stop of the run, or by a signal.
-    lost : bool
-        The connection broke while it ran.
+    `exit_code`: None when it was cut off: at its deadline, by a stop of the run, or by a signal. `lost`: the
+    connection broke while it ran.
     """
 
     stdout: bytes
@@ -61,7 +56,7 @@ class Outcome:
 
 
 class Stop:
-    """Whether a run was asked to stop.
+    """Whether a run was stopped.
 
     A signal handler sets it, and may strike the main thread anywhere: so it has no lock, as `threading.Event` has, and
     nothing waits for it.
@@ -71,15 +66,12 @@ class Stop:
         self._asked = False
 
     def set(self) -> None:
-        """Ask for it."""
         self._asked = True
 
     def clear(self) -> None:
-        """Take it back."""
         self._asked = False
 
     def is_set(self) -> bool:
-        """Whether it was asked for."""
         return self._asked
 
 
@@ -99,16 +91,8 @@ class Transport(Protocol):
 class FabricTransport:
     """SSH by Fabric.
 
-    Parameters
-    ----------
-    ssh_config : Path or None
-        An ssh_config to use instead of the user's own and the system's.
-    user : str or None
-        Who to log in as; None leaves it to ssh_config.
-    check_host_keys : bool
-        Whether a host whose key is not in known_hosts, or is another one, is refused.
-    connect_timeout_s : float
-        Seconds for each step of connecting.
+    `ssh_config` replaces the user's own and the system's; without a user ssh_config names one. Without
+    `check_host_keys` any key is taken.
     """
 
     def __init__(
@@ -132,10 +116,7 @@ class FabricTransport:
     def open(self, host: Host) -> None:
         """Connect to a host, check its key and log in.
 
-        Raises
-        ------
-        HostError
-            When it does not answer, is not the host that known_hosts knows, or refuses the login.
+        Raises `HostError` when it does not answer, is not the host that known_hosts knows, or refuses the login.
         """
         with self._lock:
             connection = self._connections.get(host.name)
@@ -149,24 +130,9 @@ class FabricTransport:
             self._connections[host.name] = connection
 
     def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-        """Run a shell command on a host.
+        """Run a shell command on a host, `stdin` as its input; the channel is closed at the deadline or the stop.
 
-        Parameters
-        ----------
-        host : Host
-        command : str
-            For the login shell of the user.
-        stdin : bytes
-            Its standard input.
-        deadline_s : float
-            Seconds after which the channel is closed, whatever the host does.
-        stop : Stop
-            When set, the channel is closed at once.
-
-        Raises
-        ------
-        HostError
-            When the command could not be started.
+        Raises `HostError` when the command could not be started.
         """
         channel = self._channel(host)
         try:
@@ -179,7 +145,6 @@ class FabricTransport:
             channel.close()
 
     def close(self, host: Host) -> None:
-        """Close the connection to a host, if there is one."""
         with self._lock:
             connection = self._connections.pop(host.name, None)
         if connection is not None:
@@ -279,7 +244,7 @@ def _rules() -> Any:
 
 
 def _attend(transport: Any) -> None:
-    """Let a connection notice that its host is gone, and else sleep."""
+    """Let a connection notice that its host is away, and else sleep."""
     transport.set_keepalive(_KEEPALIVE_S)
     transport.sock.settimeout(_LOOK_AROUND_S)
     # a connection through a jump host has a channel instead, whose own connection has this

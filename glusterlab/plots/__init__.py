@@ -1,40 +1,31 @@
-"""Figures: pure functions from a table of analysis to a matplotlib figure, one module per family."""
+"""Figures: functions that draw a tidy table on Axes, or on the panels of a `Frame`; one module per family."""
 
 from __future__ import annotations
 
-from glusterlab.plots.by_file_size import by_file_size_figure
-from glusterlab.plots.by_workers_limits import workers_and_limits_figure
-from glusterlab.plots.file_sizes import file_sizes_figure
-from glusterlab.plots.per_disk import per_disk_figure
-from glusterlab.plots.ratios import gap_figure, server_advantage_figure
-from glusterlab.plots.saturation import (
-    DISKS,
-    NETWORK,
-    cpu_panels,
-    memory_panels,
-    panel_rows,
-    saturation_figure,
-)
-from glusterlab.plots.saving import SavedFigure, save
-from glusterlab.plots.shares import shares_figure
-from glusterlab.plots.style import Provenance, layout_style
+from glusterlab.plots.by_file_size import draw_by_file_size
+from glusterlab.plots.by_workers import draw_workers_and_limits
+from glusterlab.plots.per_disk import draw_per_disk
+from glusterlab.plots.ratios import draw_gap, draw_server_advantage
+from glusterlab.plots.saturation import DISKS, NETWORK, cpu_panels, draw_usage, memory_panels, panel_rows
+from glusterlab.plots.small import draw_capacity, draw_file_sizes, draw_shares
+from glusterlab.plots.style import Frame, Provenance, layout_style
 
 __all__ = [
     "DISKS",
     "NETWORK",
+    "Frame",
     "Provenance",
-    "SavedFigure",
-    "by_file_size_figure",
     "cpu_panels",
-    "file_sizes_figure",
-    "gap_figure",
+    "draw_by_file_size",
+    "draw_capacity",
+    "draw_file_sizes",
+    "draw_gap",
+    "draw_per_disk",
+    "draw_server_advantage",
+    "draw_shares",
+    "draw_usage",
+    "draw_workers_and_limits",
     "layout_style",
     "memory_panels",
     "panel_rows",
-    "per_disk_figure",
-    "saturation_figure",
-    "save",
-    "server_advantage_figure",
-    "shares_figure",
-    "workers_and_limits_figure",
 ]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from glusterlab.analysis.topology import link_words
-from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure
+from glusterlab.analysis.describe import link_words
+from glusterlab.plots import marks
+from glusterlab.plots.style import GREY, INK, PALE, Frame, Provenance
 from glusterlab.units import MEGABYTE, short_number
 
 ROW_IN = 0.34
@@ -27,104 +27,70 @@ _DASHES = (0, (3, 1.5))
 _ROW = ["model", "scale", "label"]
 
 
-def rates_figure(
-    places: pd.DataFrame,
-    provenance: Provenance,
-    *,
-    title: str,
-    digest: str,
-    operations: Sequence[str] = ("write", "read"),
-) -> Figure:
+def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str] = ("write", "read")) -> None:
     """Rates of disks or arrays, a panel per operation, a row per kind and scale model.
 
-    Parameters
-    ----------
-    places : pandas.DataFrame
-        From `glusterlab.analysis.baselines.place_rates`, of one kind of thing; at least one row.
-    provenance : Provenance
-        Of the campaign; the footer names the baseline instead.
-    title : str
-    digest : str
-        Of the baseline's manifest.
-    operations : sequence of str
+    `places` are from `glusterlab.analysis.baselines.place_rates`, of one kind of thing.
     """
     rows = places[_ROW].drop_duplicates().reset_index(drop=True)
     shown = [name for name in operations if (places["operation"] == name).any()]
     scaled = bool((places["scale"] != 1).any())
     thing = str(places["what"].iloc[0])
-    subtitle = [
+    figure.key = _key(places, guide=True)
+    figure.subtitle = [
         f"A dot is one {thing}, or one server's mean where several worked at once: the median of n samples.",
         *(["Everything is times the scale of its model: what the full size would show."] if scaled else []),
     ]
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            _footer(places, provenance, digest),
-            panels_height=(len(rows) + 1) * ROW_IN + 0.75,
-            columns=len(shown),
-            share_y=True,
-            share_x=True,
-            key=_key(places, guide=True),
-        )
-        for axes, operation in zip(grid[0], shown, strict=True):
-            of = places[places["operation"] == operation]
-            scale = of["scale"].astype(float)
-            _draw_rows(axes, of, rows, scale / MEGABYTE, below=_SPREAD, above=_SPREAD)
-            for y, row in rows.iterrows():
-                here = of[_same(of, row)]
-                if len(here):
-                    median = float((here["rate_bytes_per_s"] * scale[here.index]).median()) / MEGABYTE
-                    _say(axes, float(str(y)), short_number(median), INK)
-            _draw_published(axes, of)
-            axes.set_title(operation)
-            start, end = _ends(places)
-            axes.set_xlim(start, end)
-            axes.set_xlabel(f"MB/s per {thing}" + ", × scale" * scaled + _starts(start))
-        _name_rows(grid[0][0], rows)
-        grid[0][0].set_ylim(len(rows) - 0.5, -1.2)
-    return figure
+    height = (len(rows) + 1) * ROW_IN + 0.75
+    grid = figure.panels(1, len(shown), height=height, share_y=True, share_x=True)[0]
+    start, end = _ends(places)
+    for axes, operation in zip(grid, shown, strict=True):
+        of = places[places["operation"] == operation]
+        scale = of["scale"].astype(float)
+        _draw_rows(axes, of, rows, scale / MEGABYTE, below=_SPREAD, above=_SPREAD)
+        for y, row in rows.iterrows():
+            here = of[_same(of, row)]
+            if len(here):
+                median = float((here["rate_bytes_per_s"] * scale[here.index]).median()) / MEGABYTE
+                _row_words(axes, float(str(y)), short_number(median), INK)
+        _draw_published(axes, of)
+        axes.set_title(operation)
+        axes.set_xlim(start, end)
+        axes.set_xlabel(f"MB/s per {thing}" + ", × scale" * scaled + _starts(start))
+    _name_rows(grid[0], rows)
+    grid[0].set_ylim(len(rows) - 0.5, -1.2)
 
 
-def links_figure(places: pd.DataFrame, provenance: Provenance, *, title: str, digest: str) -> Figure:
-    """Rates of links as shares of what is stated for them, a row per kind and scale model.
-
-    Parameters
-    ----------
-    places : pandas.DataFrame
-        Links from `glusterlab.analysis.baselines.place_rates`; at least one row.
-    provenance : Provenance
-        Of the campaign; the footer names the baseline instead.
-    title : str
-    digest : str
-        Of the baseline's manifest.
-    """
+def draw_links(figure: Frame, places: pd.DataFrame) -> None:
+    """Rates of links as shares of what is stated for them, a row per kind and scale model; `places` as above."""
     rows = places[_ROW].drop_duplicates().reset_index(drop=True)
     share = 100 * places["rate_bytes_per_s"].astype(float) / places["stated_bytes_per_s"].astype(float)
     low, high = float(share.min()), max(100.0, float(share.max()))
     start = 0.0 if low < 60 else 5 * math.floor((low - 2) / 5)
-    subtitle = [
+    figure.key = _key(places, guide=False)
+    figure.subtitle = [
         "A dot is one direction between two hosts while all hosts talk in pairs: the median of n samples.",
         "Payload of one TCP stream: headers take some per cent of a link's rate.",
     ]
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            _footer(places, provenance, digest),
-            panels_height=len(rows) * (ROW_IN + 0.18) + 0.6,
-            key=_key(places, guide=False),
-        )
-        axes: Axes = grid[0][0]
-        _draw_rows(axes, places, rows, 100 / places["stated_bytes_per_s"].astype(float), below=0.40, above=0.08)
-        axes.set_xlim(start, high + 0.02 * (high - start))
-        axes.set_xlabel("share of the stated rate of the link, %" + _starts(start))
-        for y, row in rows.iterrows():
-            of = places[_same(places, row)]
-            _say(axes, float(str(y)) - 0.30, _link_words(of, share[of.index]), GREY)
-        _name_rows(axes, rows)
-        axes.set_ylim(len(rows) - 0.5, -0.55)
-    return figure
+    axes = figure.panel(len(rows) * (ROW_IN + 0.18) + 0.6)
+    _draw_rows(axes, places, rows, 100 / places["stated_bytes_per_s"].astype(float), below=0.40, above=0.08)
+    axes.set_xlim(start, high + 0.02 * (high - start))
+    axes.set_xlabel("share of the stated rate of the link, %" + _starts(start))
+    for y, row in rows.iterrows():
+        of = places[_same(places, row)]
+        _row_words(axes, float(str(y)) - 0.30, _link_words(of, share[of.index]), GREY)
+    _name_rows(axes, rows)
+    axes.set_ylim(len(rows) - 0.5, -0.55)
+
+
+def baseline_footer(places: pd.DataFrame, provenance: Provenance, digest: str) -> str:
+    """The footer of the baseline instead of the campaign: `digest` is that of its manifest."""
+    if places.empty:
+        return ""
+    samples = sorted({int(count) for count in places["samples"]})
+    n = f"n = {samples[0]}" if len(samples) == 1 else f"n = {samples[0]} to {samples[-1]}"
+    own = replace(provenance, campaign=f"{places['baseline'].iloc[0]} · {n}", digest=digest)
+    return own.place(places["scale"].astype(float), model=True)
 
 
 def _link_words(of: pd.DataFrame, share: pd.Series) -> str:
@@ -139,18 +105,10 @@ def _starts(start: float) -> str:
     return f" (from {start:g})" if start else ""
 
 
-def _say(axes: Axes, y: float, text: str, colour: str) -> None:
+def _row_words(axes: Axes, y: float, text: str, colour: str) -> None:
     """Words at the left end of a row."""
-    axes.annotate(
-        text,
-        (0.0, y),
-        xycoords=("axes fraction", "data"),
-        xytext=(3, 0),
-        textcoords="offset points",
-        fontsize=7.5,
-        color=colour,
-        va="center",
-    )
+    place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center"}
+    marks.words(axes, text, (0.0, y), (3, 0), fontsize=7.5, color=colour, **place)
 
 
 def _draw_published(axes: Axes, of: pd.DataFrame) -> None:
@@ -195,26 +153,22 @@ def _draw_rows(
 
 def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
     labels = [f"{row.label}" + (f", 1:{row.scale:g}" if row.scale != 1 else "") for row in rows.itertuples()]
-    axes.set_yticks(range(len(rows)), labels)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
+    marks.rows_axis(axes, labels, top=-0.5, below=0.5)
 
 
 def _key(places: pd.DataFrame, *, guide: bool) -> list[Line2D]:
-    def known(column: str) -> bool:
-        return bool(places[column].notna().any())
-
-    dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 3.5}
+    known = {name: bool(places[f"{name}_bytes_per_s"].notna().any()) for name in ("stated", "published", "data_sheet")}
+    hollow: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
     key = [
-        Line2D([], [], color=_DOT, label="one place", **dot),
-        Line2D([], [], color=INK, linestyle="none", marker="|", markersize=9, markeredgewidth=1.6, label="median"),
+        marks.key_mark("o", "one place", color=_DOT, markersize=3.5),
+        marks.key_mark("|", "median", markersize=9, markeredgewidth=1.6),
     ]
-    if known("stated_bytes_per_s"):
+    if known["stated"]:
         key.append(Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHES, label="cluster.yaml"))
-    mark: dict[str, Any] = {"linestyle": "none", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
-    if guide and known("published_bytes_per_s"):
-        key.append(Line2D([], [], marker="D", label="the guide's", **mark))
-    if guide and known("data_sheet_bytes_per_s"):
-        key.append(Line2D([], [], marker="v", label="data sheet", **mark))
+    if guide and known["published"]:
+        key.append(marks.key_mark("D", "the guide's", **hollow))
+    if guide and known["data_sheet"]:
+        key.append(marks.key_mark("v", "data sheet", **hollow))
     return key
 
 
@@ -230,10 +184,3 @@ def _ends(places: pd.DataFrame) -> tuple[float, float]:
     step = 10 ** math.floor(math.log10(high)) / 10
     start = step * math.floor(start / step)
     return (start if start > 0.3 * high else 0.0), high + 0.03 * (high - max(start, 0.0))
-
-
-def _footer(places: pd.DataFrame, provenance: Provenance, digest: str) -> str:
-    samples = sorted({int(count) for count in places["samples"]})
-    n = f"n = {samples[0]}" if len(samples) == 1 else f"n = {samples[0]} to {samples[-1]}"
-    own = replace(provenance, campaign=f"{places['baseline'].iloc[0]} · {n}", digest=digest)
-    return own.place(places["scale"].astype(float), model=True)

@@ -1,72 +1,145 @@
-"""Curves over the number of workers, for the figures that draw them (F5, F40 to F44)."""
+"""Curves over the number of workers (F5, F40 to F44), beside what links and disks allow.
+
+Six layouts with a limit each are twelve lines for one panel. In small multiples a panel has the two sizes of server of
+one family, and all panels of a row share their axis.
+"""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 
-from glusterlab.analysis.efficiency import saturation_points
-from glusterlab.analysis.series import split_values
-from glusterlab.plots.style import row_style
+from glusterlab.analysis.efficiency import GROUP, saturation_points
+from glusterlab.analysis.saturation.resources import STATED_LINKS
+from glusterlab.analysis.select import BACKING_LABELS, layout_label, operation_rank
+from glusterlab.plots import marks
+from glusterlab.plots.scaling import draw_fit
+from glusterlab.plots.style import (
+    GREY,
+    Frame,
+    access_style,
+    comparable,
+    interval_words,
+    layout_key,
+    row_style,
+    scale_axis,
+    top_of,
+    workers_axis,
+)
+from glusterlab.stats import MIN_SAMPLES
 
-DOT_SHIFT = 1.07
-"""Samples stand this much to the right of their interval, so that neither hides the other."""
+ROW_HEIGHT_IN = 1.75
+FITTED = "Dash-dotted, thin: the Universal Scalability Law, where the samples support a fit."
+FAR = 4.0
+"""A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
+_LINE_IN, _SPACING = 0.115, 1.12
+_MOST_LABELS = 6
+_ROOM = 8.0
+"""The worker axis goes on to this many times its right end: the names of the lines are there."""
 
 
-def draw_line(
-    axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, dots: bool = True
-) -> Line2D:
-    """One series over workers: mean, 95 % interval, and each sample as a small dot behind.
+def draw_ring(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+    """A ring at the saturation point of one series, where one was seen."""
+    point = float(saturation_points(rows)["saturation_workers"].iloc[0])
+    if not math.isnan(point):
+        row = rows[rows["workers"].astype(float) == point].iloc[0]
+        marks.ring(axes, point, float(row["mean"]) * factor, colour=row_style(row).colour)
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    rows : pandas.DataFrame
-        Rows of a summary (`glusterlab.analysis.series.summarise`) of one series and operation.
-    factor : float
-        From the unit of the rows to that of the axis.
-    hollow : bool
-        Hollow marks and a dashed line, for the second of two lines of one layout.
-    dots : bool
-        Draw the samples.
 
-    Returns
-    -------
-    matplotlib.lines.Line2D
+def family_label(row: pd.Series) -> str:
+    """What the layouts of one panel have in common.
+
+    Examples
+    --------
+    >>> family_label(pd.Series({"type": "disperse", "kind": "jbod"}))
+    'disperse on JBOD'
     """
-    rows = rows.sort_values("workers")
-    style = row_style(rows.iloc[0])
-    workers = rows["workers"].astype(float).to_numpy()
-    mean = rows["mean"].astype(float).to_numpy() * factor
-    low = rows["low"].astype(float).to_numpy() * factor
-    high = rows["high"].astype(float).to_numpy() * factor
-    if dots:
-        for count, values in zip(workers, rows["values"], strict=True):
-            points = [value * factor for value in split_values(str(values))]
-            axes.plot(
-                [count * DOT_SHIFT] * len(points),
-                points,
-                ".",
-                color=style.colour,
-                alpha=0.35,
-                markersize=4,
-                markeredgewidth=0,
-            )
-    axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
+    return f"{row['type']} on {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}"
+
+
+def _short_name(row: pd.Series) -> str:
+    """A series within its family: geometry, and what else tells it apart."""
+    common = layout_label(str(row["type"]), str(row["geometry"]), str(row["kind"]))
+    return str(row["geometry"]) + str(row["series"]).removeprefix(common)
+
+
+def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFrame | None = None) -> Line2D | None:
+    """The bound of one series over workers (`with_limits`), as a light dashed line; None where none is known.
+
+    `curve` has its rows of `glusterlab.analysis.limits.limit_curves`. Without it the measured worker counts have a dash
+    each: between them the bound has steps that are not known here.
+    """
+    known = rows[rows["limit"].notna()].sort_values("workers") if "limit" in rows else rows.iloc[:0]
+    if known.empty:
+        return None
+    joined = curve is not None and len(curve) > 1
+    drawn = curve.sort_values("workers") if curve is not None and joined else known
     (line,) = axes.plot(
-        workers,
-        mean,
-        color=style.colour,
-        marker=style.marker,
-        linestyle="--" if hollow else "-",
-        markerfacecolor="white" if hollow else style.colour,
-        markeredgecolor=style.colour,
-        label=str(rows["series"].iloc[0]),
+        drawn["workers"].astype(float),
+        drawn["limit"].astype(float) * factor,
+        color=row_style(known.iloc[0]).colour,
+        linewidth=0.9,
+        linestyle=marks.DASHED if joined else "none",
+        marker="" if joined else "_",
+        markersize=14,
+        alpha=0.75,
+        zorder=1.5,
+        label=f"limit {_short_name(known.iloc[0])}:\n{known['limit_part'].iloc[-1]}",
     )
     return line
+
+
+def draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
+    """The level that the study states for one series (`with_published_totals`), as a dotted line; None without one."""
+    stated = rows["published"].dropna() if "published" in rows else pd.Series(dtype=float)
+    if stated.empty:
+        return None
+    full = float(stated.iloc[0]) * factor
+    (line,) = axes.plot(
+        [float(rows["workers"].min()) / 1.2, float(rows["workers"].max()) * 1.2],
+        [full / float(rows["scale"].iloc[0])] * 2,
+        color=row_style(rows.iloc[0]).colour,
+        linewidth=1.3,
+        linestyle=(0, (1, 1.8)),
+        zorder=1.4,
+        label=f"guide {rows['geometry'].iloc[0]}:\n{full:,.0f}",
+    )
+    return line
+
+
+def _draw_panel(
+    axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame | None, fits: pd.DataFrame | None, *, far: bool
+) -> list[tuple[Line2D, str]]:
+    """Lines of one family and operation, each with the text that names it; limits that are `far` in words alone."""
+    named: list[tuple[Line2D, str]] = []
+    for name, series in rows.groupby("series", sort=True, observed=True):
+        first = series.iloc[0]
+        curve = None if curves is None else curves[curves["series"].astype(str) == str(name)]
+        limit = None if far else draw_limit(axes, series, factor, curve)
+        line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
+        draw_ring(axes, series, factor)
+        if fits is not None:
+            same = (fits[GROUP].astype(str) == first[GROUP].astype(str)).all(axis=1)
+            draw_fit(axes, fits[same], row_style(first).colour, factor, band=False, thin=True)
+        named.append((line, "\n".join(part for part in (_short_name(first), str(first["server_model"])) if part)))
+        named += [(limit, str(limit.get_label()))] if limit is not None else []
+    if far and rows["limit"].notna().any():
+        known = rows[rows["limit"].notna()]
+        ends = known[known["workers"] == known["workers"].max()]
+        least = ends.loc[ends["limit"].astype(float).idxmin()]
+        more = " and more" if known["series"].nunique() > 1 else ""
+        text = f"limit {float(least['limit']) * factor:,.0f}{more} ({least['limit_part']}), beyond this axis"
+        axes.text(0.02, 0.98, text, transform=axes.transAxes, va="top", fontsize=6.8, color=GREY)
+    # one for all series of a layout: the guide knows neither scales nor options
+    for _, layout in rows.groupby("geometry", sort=True, observed=True):
+        level = draw_published(axes, layout, factor)
+        named += [(level, str(level.get_label()))] if level is not None else []
+    return named
 
 
 def spread(wanted: list[float], step: float, lowest: float, highest: float) -> list[float]:
@@ -87,18 +160,141 @@ def spread(wanted: list[float], step: float, lowest: float, highest: float) -> l
     return heights
 
 
-def draw_ring(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
-    """Marks the saturation point of one series, where one was seen."""
-    point = float(saturation_points(rows)["saturation_workers"].iloc[0])
-    if math.isnan(point):
-        return
-    row = rows[rows["workers"].astype(float) == point].iloc[0]
-    axes.plot(
-        [point],
-        [float(row["mean"]) * factor],
-        "o",
-        markersize=12,
-        markerfacecolor="none",
-        markeredgecolor=row_style(row).colour,
-        markeredgewidth=0.9,
+def _name_lines(axes: Axes, named: list[tuple[Line2D, str]], top: float, height_in: float) -> None:
+    """Names of the lines to the right of their ends, as far apart as they are high; darker, to be read on white."""
+    ordered = sorted(named, key=lambda each: float(np.asarray(each[0].get_ydata())[-1]))
+    wanted = [float(np.asarray(line.get_ydata())[-1]) for line, _ in ordered]
+    lines = max((text.count("\n") + 1 for _, text in ordered), default=1)
+    step = top * _LINE_IN * lines / height_in * _SPACING
+    ends = [float(np.asarray(line.get_xdata())[-1]) for line, _ in ordered]
+    for (line, text), height in zip(ordered, spread(wanted, step, step / 2, top - step / 3), strict=True):
+        colour = tuple(0.78 * part for part in to_rgb(line.get_color()))
+        axes.text(max(ends) * 1.25, height, text, va="center", color=colour, fontsize=6.8, linespacing=1.0)
+
+
+def draw_workers_and_limits(
+    figure: Frame,
+    table: pd.DataFrame,
+    *,
+    unit: str,
+    factor: float,
+    note: str = "",
+    curves: pd.DataFrame | None = None,
+    fits: pd.DataFrame | None = None,
+) -> None:
+    """Aggregate throughput by workers with the limit of each layout: a row per family, a column per operation.
+
+    `table` is from `glusterlab.analysis.select.summarise`, with the columns of `with_limits` where limits are to be
+    drawn, and of `with_published_totals` where the study's numbers are. `factor` leads from its SI unit to `unit`.
+    `curves` are from `limit_curves`: limits between the worker counts that were measured; `fits` from `scaling_curves`.
+    """
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    shown = comparable(table)
+    if curves is not None and not shown.two_axes:
+        curves = curves.assign(limit=curves["limit"] * curves["scale"])
+    if fits is not None and not shown.two_axes:
+        fits = fits.assign(fitted=fits["fitted"] * _scales(table, fits))
+    drawn = shown.table.assign(_family=[family_label(row) for _, row in table.iterrows()])
+    families = sorted(drawn["_family"].unique(), reverse=True)
+    stated = drawn["published"].astype(float) if "published" in drawn else pd.Series(dtype=float)
+    far = {name for name, rows in drawn.groupby("_family") if _is_far(rows, factor)}
+    labels = _labels(drawn)
+    labelled = labels <= _MOST_LABELS or _look_alike(drawn)
+    height = max(ROW_HEIGHT_IN, labels * 2 * _LINE_IN * _SPACING + 0.15) if labelled else ROW_HEIGHT_IN
+    lacking = f", or n below {MIN_SAMPLES}" if (table["n"] < MIN_SAMPLES).any() else ""
+    figure.subtitle = [
+        f"Mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
+        f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
+        *_limit_words(table, drawn=far != set(families)),
+        *_published_words(stated, right=shown.two_axes),
+        *([FITTED] if fits is not None and len(fits) else []),
+        *shown.note,
+        *note.splitlines(),
+    ]
+    figure.key = [] if labelled else layout_key(table)
+    grid = figure.panels(
+        len(families), len(operations), height=height * len(families) + 0.55, share_y="row", share_x="all"
     )
+    for number, (line, name) in enumerate(zip(grid, families, strict=True)):
+        rows = drawn[drawn["_family"] == name]
+        top = _top(rows, factor, stated, far=name in far)
+        line[0].set_ylim(0, top)
+        for axes, operation in zip(line, operations, strict=True):
+            of = None if curves is None else curves[curves["operation"].astype(str) == operation]
+            panel = rows[rows["operation"].astype(str) == operation]
+            named = _draw_panel(axes, panel, factor, of, fits, far=name in far)
+            axes.set_title(f"{operation}, {name}")
+            axes.grid(axis="y")
+            if labelled:
+                _name_lines(axes, named, top, height)
+        line[0].set_ylabel(unit if shown.words == "measured" else f"{unit}, {shown.words}")
+        scale_axis(line[-1], shown.scales, "y", unit)
+        if number != len(families) // 2:
+            for second in line[-1].child_axes:
+                second.set_ylabel("")
+    for axes in grid[-1]:
+        workers_axis(axes, table["workers"])
+        axes.set_xlabel("workers in total")
+        if labelled:
+            axes.set_xlim(right=axes.get_xlim()[1] * _ROOM)
+    figure.figure.align_ylabels(list(grid[:, 0]))
+
+
+def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> float:
+    """Upper end of a row's axis."""
+    top = top_of(rows, factor)
+    if "limit" in rows and rows["limit"].notna().any():
+        # room for the words on a limit that is not drawn
+        top = top * 1.2 if far else max(top, float(rows["limit"].max()) * factor * 1.1)
+    if stated.notna().any():
+        levels = (stated[rows.index] / rows["scale"].astype(float)).fillna(0.0)
+        top = max(top, float(levels.max()) * factor * 1.1)
+    return top
+
+
+def _scales(table: pd.DataFrame, fits: pd.DataFrame) -> pd.Series:
+    """The scale of the curve that each row of the fitted law is of."""
+    names = ["series", "operation"]
+    scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
+    found = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
+    return found.set_axis(fits.index)
+
+
+def _labels(table: pd.DataFrame) -> int:
+    """Names in the fullest panel: of each series, of its limit, and of what the guide states."""
+    most = 0
+    for _, rows in table.groupby(["_family", "operation"], observed=True):
+        stated = rows[rows["published"].notna()]["geometry"].nunique() if "published" in rows else 0
+        most = max(most, 2 * rows["series"].nunique() + stated)
+    return most
+
+
+def _look_alike(table: pd.DataFrame) -> bool:
+    """Whether a key cannot tell series apart: two of them are drawn alike, such as two scales of a layout."""
+    series = table.drop_duplicates(["operation", "series"])
+    return bool(series.duplicated(["operation", "type", "geometry", "kind", "access"]).any())
+
+
+def _is_far(rows: pd.DataFrame, factor: float) -> bool:
+    """Whether the highest limit of a family is `FAR` above what was measured."""
+    if "limit" not in rows or rows["limit"].isna().all():
+        return False
+    return float(rows["limit"].max()) * factor > FAR * top_of(rows, factor)
+
+
+def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:
+    if "limit" not in table or table["limit"].isna().all():
+        return []
+    sources = sorted({str(source) for source in table["limit_source"]} - {""})
+    hardware = "Links and disks are as the cluster file states them."
+    if sources:
+        hardware = f"Disks are as the baseline {', '.join(sources)} measured them, {STATED_LINKS}."
+    dashed = "Dashed: what links and disks allow with the traffic of copies; at its end which of them binds."
+    return [dashed, hardware] if drawn else [hardware]
+
+
+def _published_words(stated: pd.Series, *, right: bool) -> list[str]:
+    if stated.isna().all():
+        return []
+    axis = ", on the right axis" if right else ""
+    return [f"Dotted: the most that the guide states for that layout: its number per disk times the disks{axis}."]

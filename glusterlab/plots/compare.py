@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from glusterlab.analysis.compare import EQUIVALENT, FASTER, SLOWER, UNDECIDED, VERDICTS, Rule
-from glusterlab.analysis.compare_reading import SHORT, change_text, interval_text, n_text
-from glusterlab.analysis.intervals import INSUFFICIENT
-from glusterlab.analysis.series import split_values
+from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, UNDECIDED, VERDICTS, Rule
+from glusterlab.analysis.compare.words import SHORT, change_text, interval_text, n_text
+from glusterlab.analysis.select import split_values
 from glusterlab.plots.scorecard import Mark
-from glusterlab.plots.style import GREY, INK, PALE, Provenance, house_style, new_figure, scale_words
+from glusterlab.plots.style import GREY, INK, PALE, Frame, scale_words
+from glusterlab.stats import INSUFFICIENT
 from glusterlab.units import format_size, short_number
 
 if TYPE_CHECKING:
-    from glusterlab.comparison import Release
+    from glusterlab.sections.comparison import Release
 
 MARKS: Mapping[str, Mark] = {
     FASTER: Mark("#1f4e89", "^"),
@@ -73,27 +72,23 @@ class Sources:
             any(release.testbed for release in releases),
         )
 
-    def footer(self, rows: pd.DataFrame, counts: Sequence[int]) -> str:
-        """The footer line.
-
-        Parameters
-        ----------
-        rows : pandas.DataFrame
-            What is drawn; uses ``scale``, ``operations_limited``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
-        counts : sequence of int
-            Samples behind what is drawn.
+    def footer(self, rows: pd.DataFrame) -> str:
+        """The footer line: every campaign, and n from ``n``, or ``n_reference`` and ``n_other``, of what is drawn.
 
         Examples
         --------
         >>> rows = pd.DataFrame({"scale": [20], "operations_limited": [True], "file_size_bytes": [32768]})
-        >>> rows = rows.assign(nominal_file_size_bytes=32768)
-        >>> Sources(("a", "b"), ("10.3", "11.1"), ("0" * 64, "1" * 64), True).footer(rows, [10]).split(" · ")[:3]
+        >>> rows = rows.assign(nominal_file_size_bytes=32768, n=10)
+        >>> Sources(("a", "b"), ("10.3", "11.1"), ("0" * 64, "1" * 64), True).footer(rows).split(" · ")[:3]
         ['a, GlusterFS 10.3, manifest 000000000000', 'b, GlusterFS 11.1, manifest 111111111111', 'n = 10']
         """
         parts = []
         for name, version, digest in zip(self.names, self.versions, self.digests, strict=True):
             release = [f"GlusterFS {version}"] if version else []
             parts.append(", ".join([name, *release, *([f"manifest {digest[:12]}"] if digest else [])]))
+        if rows.empty:
+            return " · ".join(parts)
+        counts = [int(n) for name in ("n", "n_reference", "n_other") if name in rows for n in rows[name]]
         least, most = min(counts), max(counts)
         parts.append(f"n = {least}" if least == most else f"n = {least} to {most}")
         if self.testbed:
@@ -138,18 +133,8 @@ def change_ticks(least: float, most: float) -> list[float]:
     return [2.0**power for power in range(-highest, highest + 1)]
 
 
-def draw_forest(axes: Axes, rows: pd.DataFrame, rule: Rule, limits: tuple[float, float]) -> None:
-    """One line per cell: the ratio with its interval, over the band of the margin.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    rows : pandas.DataFrame
-        Of a comparison, of one campaign.
-    rule : Rule
-    limits : tuple of float
-        Ends of the axis.
-    """
+def draw_ratios(axes: Axes, rows: pd.DataFrame, rule: Rule, limits: tuple[float, float]) -> None:
+    """One line per cell: the ratio with its interval, over the band of the margin."""
     least, most = limits
     axes.axvspan(*rule.band, color=PALE, alpha=0.6, linewidth=0, zorder=0)
     axes.axvline(1.0, color=GREY, linewidth=0.7, zorder=1)
@@ -205,57 +190,39 @@ def _key(table: pd.DataFrame) -> list[Line2D]:
 def _how(table: pd.DataFrame) -> str:
     paired = table["rounds"] > 0
     if paired.all():
-        return "Median of the ratios within interleaved rounds"
-    return "Ratio of medians, not in interleaved rounds" if not paired.any() else "Medians, partly within rounds"
+        return "Ratio within interleaved rounds (Hodges and Lehmann)"
+    return (
+        "Ratio (Hodges and Lehmann), not in interleaved rounds" if not paired.any() else "Ratio, partly within rounds"
+    )
 
 
-def forest_figure(table: pd.DataFrame, provenance: Provenance, *, title: str, sources: Sources, rule: Rule) -> Figure:
-    """All cells of a comparison, one panel per campaign that is held against the reference.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `glusterlab.analysis.compare.compare_cells`; at least one row.
-    provenance : Provenance
-        Not drawn: `sources` names all campaigns.
-    title : str
-    sources : Sources
-    rule : Rule
-    """
-    del provenance
-    others = list(dict.fromkeys(table["other"].astype(str)))
+def draw_forest(frame: Frame, table: pd.DataFrame, rule: Rule) -> None:
+    """All cells of a comparison (`compare_cells`), one panel per campaign that is held against the reference."""
     reference = str(table["reference"].iloc[0])
-    groups = [table[table["other"].astype(str) == other] for other in others]
-    lacking = table["low"].isna().any()
-    subtitle = [
-        f"{_how(table)}. Line: 95 % interval (bootstrap){', where n is 5 or more' if lacking else ''}.",
+    groups = {str(other): rows for other, rows in table.groupby("other", sort=False, observed=True)}
+    few = ", where n is 5 or more" if table["low"].isna().any() else ""
+    frame.subtitle += [
+        f"{_how(table)}. Line: 95 % interval of the rank test{few}.",
         f"Pale band: margin of ± {100 * rule.margin:g} %. Faster, slower: corrected p below 0.05, a line beyond 0 %.",
     ]
+    frame.key += _key(table)
     limits = _limits(table, rule)
-    counts = [int(n) for column in ("n_reference", "n_other") for n in table[column]]
-    height = sum(len(rows) for rows in groups) * ROW_IN + len(groups) * 0.32 + 0.45
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            sources.footer(table, counts),
-            panels_height=height,
-            rows=len(groups),
-            share_x=True,
-            key=_key(table),
-            heights=[len(rows) + 0.6 for rows in groups],
-        )
-        for axes, other, rows in zip(grid[:, 0], others, groups, strict=True):
-            draw_forest(axes, rows, rule, limits)
-            axes.set_title(f"{other} against {reference}", fontsize=8.5)
-        last = grid[-1][0]
-        last.set_xscale("log")
-        last.set_xlim(*limits)
-        last.xaxis.set_major_locator(FixedLocator(change_ticks(*limits)))
-        last.xaxis.set_minor_locator(NullLocator())
-        last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_text(value)))
-        last.set_xlabel(f"change against {reference} (logarithmic)")
-    return figure
+    grid = frame.panels(
+        len(groups),
+        height=len(table) * ROW_IN + len(groups) * 0.32 + 0.45,
+        heights=[len(rows) + 0.6 for rows in groups.values()],
+        share_x=True,
+    )
+    for axes, (other, rows) in zip(grid[:, 0], groups.items(), strict=True):
+        draw_ratios(axes, rows, rule, limits)
+        axes.set_title(f"{other} against {reference}", fontsize=8.5)
+    last = grid[-1][0]
+    last.set_xscale("log")
+    last.set_xlim(*limits)
+    last.xaxis.set_major_locator(FixedLocator(change_ticks(*limits)))
+    last.xaxis.set_minor_locator(NullLocator())
+    last.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _tick_text(value)))
+    last.set_xlabel(f"change against {reference} (logarithmic)")
 
 
 def _tick_text(ratio: float) -> str:
@@ -281,17 +248,8 @@ def _bar_text(row: pd.Series, value: float) -> str:
     return f"{text}, {SHORT.get(str(row['verdict']), str(row['verdict']))}"
 
 
-def draw_releases(axes: Axes, table: pd.DataFrame, factor: float) -> None:
-    """Bars of the releases, a group per cell, with the samples and the median's interval.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    table : pandas.DataFrame
-        From `glusterlab.analysis.compare_groups.release_bars`, of one file size.
-    factor : float
-        From the quantity's unit to that of the axis.
-    """
+def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
+    """Bars of the releases, a group per cell, with the samples and the median's interval."""
     place, ticks, names = 0.0, [], []
     highest = max(value for values in table["values"] for value in split_values(str(values))) * factor
     for _, rows in table.groupby("cell_id", sort=False, observed=True):
@@ -325,55 +283,20 @@ def draw_releases(axes: Axes, table: pd.DataFrame, factor: float) -> None:
     axes.tick_params(axis="x", color=GREY)
 
 
-def releases_figure(
-    table: pd.DataFrame,
-    provenance: Provenance,
-    *,
-    title: str,
-    sources: Sources,
-    unit: str,
-    factor: float,
-    stated: str = "",
-) -> Figure:
-    """What each release reaches, a panel per file size.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        From `glusterlab.analysis.compare_groups.release_bars`; at least one row.
-    provenance : Provenance
-        Not drawn: `sources` names all campaigns.
-    title : str
-    sources : Sources
-    unit : str
-        Of the axis.
-    factor : float
-        From the quantity's unit to it.
-    stated : str
-        What the study says of its own releases, a line of the subtitle.
-    """
-    del provenance
-    sizes = sorted({int(size) for size in table["nominal_file_size_bytes"]})
-    panels = [table[table["nominal_file_size_bytes"] == size] for size in sizes]
+def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 1.0) -> None:
+    """What each release reaches (`release_bars`), a panel per file size; `factor` leads from quantity to unit."""
+    panels = {int(str(size)): rows for size, rows in table.groupby("nominal_file_size_bytes")}
     lacking = table["low"].isna()
     interval = "none, insufficient n" if lacking.all() else "95 % interval of the median"
     few = " where n is 6 or more" if lacking.any() and not lacking.all() else ""
-    subtitle = [
-        f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}.",
-        *([stated] if stated else []),
+    frame.subtitle.insert(
+        0, f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}."
+    )
+    heights = [
+        rows["cell_id"].nunique() * (GROUP_IN + 0.5 * BAR_IN) + len(rows) * BAR_IN + 0.1 for rows in panels.values()
     ]
-    heights = [rows["cell_id"].nunique() * (GROUP_IN + 0.5 * BAR_IN) + len(rows) * BAR_IN + 0.1 for rows in panels]
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            sources.footer(table, [int(n) for n in table["n"]]),
-            panels_height=sum(heights) + PANEL_IN * len(panels),
-            rows=len(panels),
-            heights=heights,
-        )
-        for axes, size, rows in zip(grid[:, 0], sizes, panels, strict=True):
-            draw_releases(axes, rows, factor)
-            axes.set_title(f"{format_size(size)} files")
-            axes.set_xlabel(unit)
-    return figure
+    grid = frame.panels(len(panels), height=sum(heights) + PANEL_IN * len(panels), heights=heights)
+    for axes, (size, rows) in zip(grid[:, 0], panels.items(), strict=True):
+        draw_bars(axes, rows, factor)
+        axes.set_title(f"{format_size(size)} files")
+        axes.set_xlabel(unit)

@@ -5,108 +5,52 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from glusterlab.analysis.reading import best_count, worker_count
-from glusterlab.analysis.series import operation_rank, split_values
-from glusterlab.plots.scales import comparable, scale_axis
-from glusterlab.plots.style import GREY, INK, Provenance, house_style, interval_words, new_figure, row_style
+from glusterlab.analysis.select import operation_rank, split_values
+from glusterlab.analysis.words import best_count, worker_count
+from glusterlab.plots import marks
+from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words, row_style, scale_axis
 from glusterlab.units import short_number
 
-BAR_IN = 0.38
-PANEL_IN = 0.30
+BAR_IN, PANEL_IN = 0.38, 0.30
 RISING = "\N{UPWARDS ARROW}"
 """Stands behind the worker count where the curve still rises."""
+ANY_LAYOUT = "guide, for any layout"
 
 
-def _value_text(row: pd.Series, factor: float) -> str:
-    scale = float(row["scale"])
-    text = short_number(float(row["mean"]) * factor)
-    if scale != 1:
-        text += f"  (× {scale:g}: {short_number(float(row['full_size_mean']) * factor)})"
-    rising = f" {RISING}" if bool(row["still_rising"]) else ""
-    return f"{text}, {worker_count(int(row['workers']))}{rising}"
+def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
+    """One bar per row: mean, 95 % interval, samples as small circles, the guide's number as a hollow diamond.
 
-
-def _draw_guide(axes: Axes, value: float, position: float) -> None:
-    axes.plot(
-        [value],
-        [position],
-        "D",
-        markersize=7,
-        markerfacecolor="white",
-        markeredgecolor=INK,
-        markeredgewidth=1.1,
-        zorder=4,
-    )
-    axes.annotate(
-        "guide",
-        (value, position),
-        xytext=(0, 7),
-        textcoords="offset points",
-        ha="center",
-        va="bottom",
-        fontsize=7,
-        color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.4},
-        zorder=5,
-    )
-
-
-def draw_per_disk(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
-    """One bar per series of one operation: mean, 95 % interval, samples as dots, published value as a hollow diamond.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    rows : pandas.DataFrame
-        Rows of `glusterlab.analysis.efficiency.efficiency` of one operation.
-    factor : float
-        From the SI unit of the rows to that of the axis.
-    names : list of str, optional
-        Of the bars, in the order of the rows; by default they are sorted by series and named by it.
+    `rows` are those of `glusterlab.analysis.efficiency.efficiency` of one operation, drawn from the top in their order;
+    `factor` leads from their SI unit to that of the axis. Bars are named by series, or as `names` says.
     """
-    ordered = (
-        rows.sort_values("series", kind="stable").reset_index(drop=True)
-        if names is None
-        else rows.reset_index(drop=True)
-    )
-    for place, row in ordered.iterrows():
-        style = row_style(row)
-        position = float(str(place))
-        mean, low, high = (float(row[name]) * factor for name in ("mean", "low", "high"))
-        axes.barh(position, mean, height=0.62, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0)
-        points = [value * factor for value in split_values(str(row["values"]))]
-        axes.plot(
-            points,
-            [position] * len(points),
-            "o",
-            markersize=2.6,
-            markerfacecolor="white",
-            markeredgecolor=INK,
-            markeredgewidth=0.5,
-            zorder=3,
-        )
-        axes.hlines(position, low, high, color="white", linewidth=3.2, zorder=2)
-        axes.hlines(position, low, high, color=INK, linewidth=1.2, zorder=2)
-        guide = float(row["published"]) * factor / float(row["scale"])
+    for place, row in enumerate(rows.to_dict("records")):
+        marks.bar(axes, place, row["mean"] * factor, row_style(row))
+        marks.dots_on_bar(axes, place, [value * factor for value in split_values(str(row["values"]))])
+        marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
+        guide = row["published"] * factor / row["scale"]
         if guide == guide:
-            _draw_guide(axes, guide, position)
-        axes.annotate(
-            _value_text(row, factor),
-            (1, position),
-            xycoords=("axes fraction", "data"),
-            ha="right",
-            va="center",
-            fontsize=7.5,
-            color=INK,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+            marks.diamond(axes, guide, place, zorder=4)
+            marks.words(axes, "guide", (guide, place), (0, 7), va="bottom", color=INK, bbox=marks.behind(), zorder=5)
+        text = short_number(row["mean"] * factor)
+        if row["scale"] != 1:
+            text += f"  (× {row['scale']:g}: {short_number(row['full_size_mean'] * factor)})"
+        marks.words_at_right(
+            axes, place, f"{text}, {worker_count(row['workers'])}" + f" {RISING}" * row["still_rising"]
         )
-    axes.set_yticks(range(len(ordered)), list(ordered["series"]) if names is None else names)
-    axes.set_ylim(len(ordered) - 0.45, -0.62)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
+    _draw_guide_line(axes, rows, factor)
+    marks.rows_axis(axes, list(rows["series"]) if names is None else names)
+    axes.tick_params(axis="x", color=GREY)
+
+
+def _draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
+    """A number that the guide states for no layout of its list: a line over the bars of all that it may be of."""
+    values = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
+    for value in sorted(set(values[~np.isnan(values)])):
+        places = np.flatnonzero(values == value)
+        top = -0.62 if places[0] == 0 else places[0] - 0.45
+        axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=marks.DASHED, zorder=2.5)
+        marks.words(axes, ANY_LAYOUT, (value, top), (3, 0), ha="left", va="bottom", color=INK, annotation_clip=False)
 
 
 def right_end(summary: pd.DataFrame, factor: float) -> float:
@@ -118,108 +62,35 @@ def right_end(summary: pd.DataFrame, factor: float) -> float:
     return float(np.nanmax(ends)) * factor * 1.75
 
 
-ANY_LAYOUT = "guide, for any layout"
+def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:
+    """Throughput per disk by layout, a panel per operation, bars in the order of the rows.
 
-
-def draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
-    """A number that the guide states for no layout of its list: a line over the bars of all that it may be of.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    rows : pandas.DataFrame
-        Those that were drawn, in their order from the top.
-    factor : float
-        From the SI unit of the rows to that of the axis.
+    `table` is from `glusterlab.analysis.efficiency.efficiency`; `unit` is that of the axis, without "per disk", and
+    `factor` leads to it from the table's SI unit.
     """
-    values = (rows["published_any"].astype(float) / rows["scale"].astype(float)).to_numpy() * factor
-    for value in sorted(set(values[~np.isnan(values)])):
-        places = np.flatnonzero(values == value)
-        top = -0.62 if places[0] == 0 else places[0] - 0.45
-        axes.vlines(value, top, places[-1] + 0.45, color=INK, linewidth=0.9, linestyle=(0, (4, 3)), zorder=2.5)
-        axes.annotate(
-            ANY_LAYOUT,
-            (value, top),
-            xytext=(3, 0),
-            textcoords="offset points",
-            ha="left",
-            va="bottom",
-            fontsize=7,
-            color=INK,
-            annotation_clip=False,
-        )
+    shown = comparable(table)
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
+    figure.subtitle = [*bars_note(table, second_axis=shown.two_axes), *shown.note]
+    bars = [len(rows) for rows in panels]
+    height = sum(bars) * BAR_IN + len(bars) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
+    grid = figure.panels(len(bars), height=height, heights=bars, share_x=True)[:, 0]
+    for axes, operation, rows in zip(grid, operations, panels, strict=True):
+        draw_bars(axes, rows, factor)
+        axes.set_title(operation)
+    grid[-1].set_xlim(0, right_end(shown.table, factor))
+    grid[-1].set_xlabel(f"{unit} per disk, {shown.words}")
+    scale_axis(grid[-1], shown.scales, "x", f"{unit} per disk")
 
 
-def per_disk_figure(summary: pd.DataFrame, provenance: Provenance, *, title: str, unit: str, factor: float) -> Figure:
-    """Throughput per disk by layout, one panel per operation.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `glusterlab.analysis.efficiency.efficiency`; at least one row.
-    provenance : Provenance
-    title : str
-    unit : str
-        Of the axis, without "per disk".
-    factor : float
-        From the summary's SI unit to it.
-    """
-    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
-    shown = comparable(summary)
-    table = shown.table.sort_values("series", kind="stable")
-    subtitle = [
-        *bars_note(summary),
-        f"Line: {interval_words(summary)}." + guide_note(summary, lower=shown.two_axes),
-        *rising_note(summary),
-        *shown.note,
-    ]
-    bars = [int((summary["operation"].astype(str) == operation).sum()) for operation in operations]
-    height = sum(bars) * BAR_IN + len(operations) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            provenance.footer(summary),
-            panels_height=height,
-            rows=len(operations),
-            share_x=True,
-            heights=bars,
-        )
-        for axes, operation in zip(grid[:, 0], operations, strict=True):
-            rows = table[table["operation"].astype(str) == operation]
-            draw_per_disk(axes, rows, factor)
-            draw_guide_line(axes, rows, factor)
-            axes.set_title(operation)
-        grid[-1][0].set_xlim(0, right_end(table, factor))
-        grid[-1][0].set_xlabel(f"{unit} per disk, {shown.words}")
-        scale_axis(grid[-1][0], shown.scales, "x", f"{unit} per disk")
-        for axes in grid[:, 0]:
-            axes.tick_params(axis="x", color=GREY)
-    return figure
-
-
-def bars_note(summary: pd.DataFrame) -> list[str]:
-    """What bars and circles are; in two lines where one is too long."""
-    first, second = f"Over all disks of the pool, {best_count(summary)}.", "Bar: mean; small circles: the n samples."
-    return [f"{first} {second}"] if len(first) + len(second) < 110 else [first, second]
-
-
-def rising_note(summary: pd.DataFrame) -> list[str]:
-    """What the arrow says, where there is one."""
-    if not summary["still_rising"].astype(bool).any():
-        return []
-    return [f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound."]
-
-
-def guide_note(summary: pd.DataFrame, *, lower: bool) -> str:
-    """What the diamond is, where there is one.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-    lower : bool
-        It is read from the second axis below.
-    """
-    if summary["published"].isna().all():
-        return ""
-    return " Hollow diamond: the guide's number" + (", on the lower axis." if lower else ".")
+def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
+    """How to read the bars, the arrow and the diamond, where they are; the latter on a second axis below or not."""
+    first, second = f"Over all disks of the pool, {best_count(table)}.", "Bar: mean; small circles: the n samples."
+    lines = [f"{first} {second}"] if len(first) + len(second) < 110 else [first, second]
+    guide = ""
+    if table["published"].notna().any():
+        guide = " Hollow diamond: the guide's number" + (", on the lower axis." if second_axis else ".")
+    lines.append(f"Line: {interval_words(table)}.{guide}")
+    if table["still_rising"].astype(bool).any():
+        lines.append(f"{RISING}: throughput still rose at the most workers that were measured, so it is a lower bound.")
+    return lines

@@ -1,57 +1,76 @@
-"""Network, CPU, memory and disks by workers, servers and clients apart (F41-F44, F46-F49, F51-F54)."""
+"""What saturates: subsystems by workers, verdicts, the use of every host and disk, one sample over time, slow disks.
+
+Functions draw on the panels of a `glusterlab.plots.style.Frame`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
 
-from glusterlab.analysis.saturation import PEAK_S, Limits, limits_source
-from glusterlab.analysis.series import BACKING_LABELS, DIRECTIONS, operation_rank
-from glusterlab.plots.by_workers import draw_line, spread
+from glusterlab.analysis.saturation.resources import PEAK_S, Limits, limits_source
+from glusterlab.analysis.saturation.summary import NO_MAJORITY
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.verdict import THEN
+from glusterlab.analysis.select import BACKING_LABELS, DIRECTIONS, operation_rank
+from glusterlab.plots.by_workers import spread
+from glusterlab.plots.marks import line as draw_line
 from glusterlab.plots.style import (
     GREY,
     INK,
-    Provenance,
-    house_style,
+    PALE,
+    Frame,
     interval_words,
     layout_key,
-    new_figure,
     row_style,
     top_of,
     workers_axis,
 )
+from glusterlab.units import format_size
 
 ROW_HEIGHT_IN = 1.45
+TILE_HEIGHT_IN = 0.44
+COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}
+"""Of a subsystem; in grey they differ, too, and every tile has its name."""
+
 _LABEL = 0.11
 """Height of a limit's name as a share of the axis."""
+
+_NONE = "#efefef"
+_PART = 0.45
+"""Opacity of a subsystem that binds in part or at times."""
+
+_PALE = ("partly", "at times")
+
+_SHOWN = 0.05
+"""A subsystem that was never fuller than this is named and not drawn over time."""
+
+_LIGHT_TEXT = {"network", "CPU", "memory"}
+
+_SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
+_NOT_JUDGED = "#c4c4c4"
+"""No shade of the scale, and hatched, so that it differs in grey, too."""
+
+_LETTERED = 16
+"""Rows of more disks than this name only those that are slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One row of panels: what of which role, in which unit.
+    """One row of panels: one or two `quantities` (keys of `glusterlab.analysis.saturation.usage.METRICS`) of a role.
 
-    Attributes
-    ----------
-    role : str
-        server or client.
-    quantities : tuple of str
-        One or two keys of `glusterlab.analysis.saturation.METRICS`; the second is drawn dashed and hollow.
-    label : str
-        Of the y axis.
-    factor : float
-        From the SI unit to that of the label.
-    limit : str
-        Name of the attribute of `Limits` that is drawn as a line, without ``_read`` or ``_write`` where it has one for
-        each; empty for none.
-    peaks : bool
-        Draw the peak over time as well.
-    full : float
-        Limit of every cell in the unit of the label, where `limit` names none; 0 for none.
+    The second is drawn dashed and hollow; `factor` leads from the SI unit to that of the label. `limit` names the
+    attribute of `Limits` that is drawn as a line, without ``_read`` or ``_write`` where it has one for each; `full` is
+    the limit of every cell in the unit of the label, where `limit` names none.
     """
 
     role: str
@@ -142,84 +161,55 @@ def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
     axes.grid(axis="y")
 
 
-def saturation_figure(
-    summary: pd.DataFrame,
-    provenance: Provenance,
-    panels: tuple[Panel, ...],
-    limits: dict[str, Limits],
-    *,
-    title: str,
-    note: str = "",
-) -> Figure:
+def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], limits: dict[str, Limits]) -> None:
     """Subsystems by workers: a row per panel, a column per operation, servers and clients in rows of their own.
 
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        From `glusterlab.analysis.saturation.saturation`, cut by `panel_rows`; at least one row.
-    provenance : Provenance
-    panels : tuple of Panel
-    limits : dict of str to Limits
-        By cell id; each that a panel's cells have is a dashed line, in ink where it holds for several layouts.
-    title : str
-    note : str
-        More lines below the subtitle.
+    `summary` is that of `glusterlab.analysis.saturation.usage.telemetry_by_cell`, cut by `panel_rows`. Each of the
+    limits (by cell) that a panel's cells have is a dashed line, in ink where it holds for several layouts.
     """
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
-    two = any(len(panel.quantities) > 1 for panel in shown)
-    subtitle = [
-        f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}.",
-        *(["Clients: those with a worker."] if any(panel.role == "client" for panel in shown) else []),
-    ]
+    figure.subtitle.append(
+        f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}."
+    )
+    if any(panel.role == "client" for panel in shown):
+        figure.subtitle.append("Clients: those with a worker.")
     if any(panel.peaks for panel in shown):
-        subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
+        figure.subtitle.append(f"Small triangle: the busiest {PEAK_S:g} s.")
     if _MACHINE in shown:
-        subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
+        figure.subtitle.append("CPU of all hosts: a lower bound, kernel threads and the runner are in no host's group.")
     if any(panel.limit for panel in shown) and (source := limits_source(limits.values())):
-        subtitle.append(source)
-    subtitle += note.splitlines()
-    key = layout_key(summary)
-    if two:
-        key += [
+        figure.subtitle.append(source)
+    figure.key = layout_key(summary)
+    if any(len(panel.quantities) > 1 for panel in shown):
+        figure.key += [
             Line2D([], [], color=GREY, marker="o", label="received"),
             Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle="--", label="sent"),
         ]
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            provenance.footer(summary),
-            panels_height=ROW_HEIGHT_IN * len(shown) + 0.5,
-            rows=len(shown),
-            columns=len(operations),
-            share_y="row",
-            share_x="all",
-            key=key,
-        )
-        for line, panel in zip(grid, shown, strict=True):
-            rows = panel_rows(summary, (panel,))
-            top = top_of(rows, panel.factor)
-            if panel.peaks:
-                top = max(top, float(rows["peak"].max()) * panel.factor * 1.12)
-            known: list[dict[float, tuple[str, str]]] = []
-            for axes, operation in zip(line, operations, strict=True):
-                part = rows[rows["operation"].astype(str) == operation]
-                draw_panel(axes, part, panel)
-                known.append(_known_limits(part, panel, limits, operation))
-            # room for the name of the highest one
-            top = max([top, *(value * 1.22 for found in known for value in found)]) or 1.0
-            line[0].set_ylim(0, top)
-            line[0].set_ylabel(panel.label)
-            for axes, found in zip(line, known, strict=True):
-                _draw_limits(axes, found, top)
-        for axes, operation in zip(grid[0], operations, strict=True):
-            axes.set_title(operation)
-        for axes in grid[-1]:
-            workers_axis(axes, summary["workers"])
-            axes.set_xlabel("workers in total")
-        figure.align_ylabels(list(grid[:, 0]))
-    return figure
+    height = ROW_HEIGHT_IN * len(shown) + 0.5
+    grid = figure.panels(len(shown), len(operations), height=height, share_y="row", share_x="all")
+    for line, panel in zip(grid, shown, strict=True):
+        rows = panel_rows(summary, (panel,))
+        top = top_of(rows, panel.factor)
+        if panel.peaks:
+            top = max(top, float(rows["peak"].max()) * panel.factor * 1.12)
+        known: list[dict[float, tuple[str, str]]] = []
+        for axes, operation in zip(line, operations, strict=True):
+            part = rows[rows["operation"].astype(str) == operation]
+            draw_panel(axes, part, panel)
+            known.append(_known_limits(part, panel, limits, operation))
+        # room for the name of the highest one
+        top = max([top, *(value * 1.22 for found in known for value in found)]) or 1.0
+        line[0].set_ylim(0, top)
+        line[0].set_ylabel(panel.label)
+        for axes, found in zip(line, known, strict=True):
+            _draw_limits(axes, found, top)
+    for axes, operation in zip(grid[0], operations, strict=True):
+        axes.set_title(operation)
+    for axes in grid[-1]:
+        workers_axis(axes, summary["workers"])
+        axes.set_xlabel("workers in total")
+    figure.figure.align_ylabels(list(grid[:, 0]))
 
 
 def _known_limits(
@@ -251,7 +241,7 @@ def _known_limits(
 
 
 def _limit_name(value: float, apart: Sequence[str] = ()) -> str:
-    """What stands beside the line of a limit: its value, and whose it is where there are several.
+    """The words beside the line of a limit: its value, and whose it is where there are several.
 
     Examples
     --------
@@ -276,3 +266,265 @@ def _draw_limits(axes: Axes, known: dict[float, tuple[str, str]], top: float) ->
             fontsize=7,
             color=colour,
         )
+
+
+def _rows_of(table: pd.DataFrame) -> pd.Series:
+    """Name of the row of a cell: its series, and its size where there are several."""
+    sizes = table["nominal_file_size_bytes"].astype(float)
+    names = table["series"].astype(str)
+    return names if sizes.nunique() <= 1 else names + [f", {format_size(int(size))}" for size in sizes]
+
+
+def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
+    """One cell: the colour of what binds, side by side where several take turns, with its words."""
+    state, binding = str(row["state"]), str(row["binding"])
+    families = [name for name in binding.split(THEN) if name in COLOURS]
+    if not families:
+        axes.add_patch(Rectangle((column, line), 1, 1, facecolor=_NONE if state == "none" else "white", linewidth=0))
+    for number, name in enumerate(families):
+        width = 1 / len(families)
+        alpha = _PART if state in _PALE else 1.0
+        axes.add_patch(
+            Rectangle((column + number * width, line), width, 1, facecolor=COLOURS[name], alpha=alpha, linewidth=0)
+        )
+    alone = int(row["n"]) == 1 or state == NO_MAJORITY
+    agree = "" if alone else f", {row['agree']} of {row['n']}"
+    share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
+    words = str(row["binds"]).replace(THEN, ", ").replace("part of the ", "part of ")
+    inside = f"{words}\n{share}{agree}" if share else f"{words}{agree and chr(10) + agree.removeprefix(', ')}"
+    mixed = len(families) > 1
+    light = bool(families) and not mixed and state not in _PALE and families[0] in _LIGHT_TEXT
+    axes.text(
+        column + 0.5,
+        line + 0.5,
+        inside,
+        ha="center",
+        va="center",
+        fontsize=6.6,
+        linespacing=1.15,
+        color="white" if light else INK,
+        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.2} if mixed else None,
+    )
+
+
+def _full_words(thresholds: Thresholds) -> str:
+    """From where on subsystems count as full.
+
+    Examples
+    --------
+    >>> _full_words(Thresholds()), _full_words(Thresholds(disks=0.8, memory=0.9))
+    ('over 90 %, memory over 95 %', 'over 90 %, disks over 80 %')
+    """
+    usual = thresholds.network
+    others = {"disks": thresholds.disks, "CPU": thresholds.cpu, "memory": thresholds.memory}
+    apart = [f"{name} over {100 * level:.0f} %" for name, level in others.items() if level != usual]
+    return ", ".join([f"over {100 * usual:.0f} %", *apart])
+
+
+def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | None = None) -> None:
+    """What binds by layout and workers, one panel per operation.
+
+    `table` is that of `glusterlab.analysis.saturation.summary.binding_by_cell`, made with these thresholds.
+    """
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    rows = table.assign(_row=_rows_of(table))
+    lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
+    workers = sorted({int(count) for count in table["workers"]})
+    figure.subtitle += [
+        "In a tile: what was full, the share of the measured part in which it was, and how many of the repeats agree.",
+        f"Full: {_full_words(thresholds or Thresholds())} of what it can do. Two colours: one after the other.",
+        "Pale: a part of it, with that part's share, or at times, for less than most of the time.",
+        "None: nothing known was full for long. Unknown: too little telemetry to say that.",
+    ]
+    families = [name for name in COLOURS if table["binding"].astype(str).str.contains(name).any()]
+    figure.key = [Line2D([], [], color=COLOURS[name], marker="s", linestyle="none", label=name) for name in families]
+    heights = [len(names) for names in lines.values()]
+    height = TILE_HEIGHT_IN * sum(heights) + 0.42 * len(operations) + 0.3
+    grid = figure.panels(len(operations), height=height, heights=heights, share_x="all")
+    for axes, operation in zip(grid[:, 0], operations, strict=True):
+        names = lines[operation]
+        for _, row in rows[rows["operation"].astype(str) == operation].iterrows():
+            _tile(axes, workers.index(int(row["workers"])), names.index(str(row["_row"])), row)
+        axes.set_title(operation)
+        _squares(axes, len(workers), names)
+        axes.set_xticks([number + 0.5 for number in range(len(workers))], [str(count) for count in workers])
+        axes.set_xticks(range(1, len(workers)), minor=True)
+        axes.set_yticks(range(1, len(names)), minor=True)
+        axes.grid(which="minor", color="white", linewidth=2.0)
+        axes.set_axisbelow(False)
+        axes.tick_params(which="both", length=0, labelcolor=INK)
+    grid[-1, 0].set_xlabel("workers in total")
+
+
+def _squares(axes: Axes, columns: int, names: Sequence[str]) -> None:
+    """A panel of squares: a row per name, the first on top, no frame."""
+    axes.set_xlim(0, columns)
+    axes.set_ylim(len(names), 0)
+    axes.set_yticks([number + 0.5 for number in range(len(names))], list(names))
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+
+
+def draw_use(figure: Frame, table: pd.DataFrame) -> None:
+    """Use of every resource, a dot for each host or disk: a panel per cell.
+
+    `table` is that of `glusterlab.analysis.saturation.summary.use_by_resource`, of one number of workers per series and
+    operation.
+    """
+    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    rows = table.assign(_row=_rows_of(table))
+    names = sorted(rows["_row"].unique())
+    subsystems = list(dict.fromkeys(rows["subsystem"].astype(str)))
+    figure.subtitle += [
+        "Dot: one host or disk, mean over the measured part of n samples. Line: from the least to the most of them.",
+        "Triangle: fullest 10 s of the fullest, of shorter measured parts all. Dashed: from there on one is full.",
+        "Right: share of the measured part in which that was so, each host or disk weighted by its use.",
+    ]
+    height = (0.19 * len(subsystems) + 0.42) * len(names) + 0.35
+    grid = figure.panels(len(names), len(operations), height=height, share_x="all", share_y="all")
+    right = max(1.18, float(rows["peak"].max()) * 1.05) + 0.22
+    for line, name in zip(grid, names, strict=True):
+        for axes, operation in zip(line, operations, strict=True):
+            of = rows[(rows["_row"] == name) & (rows["operation"].astype(str) == operation)]
+            _use_panel(axes, of, subsystems, right)
+            count = f", {int(of['workers'].iloc[0])} workers" if len(of) else ", not measured"
+            axes.set_title(f"{operation}, {name}{count}", fontsize=7.6)
+    for axes in grid[:, 0]:
+        axes.set_yticks(range(len(subsystems)), subsystems)
+        axes.tick_params(axis="y", labelsize=7)
+    grid[0, 0].set_ylim(len(subsystems) - 0.4, -0.6)
+    grid[0, 0].set_xlim(0, right)
+    grid[0, 0].set_xticks([0, 0.5, 1.0], ["0", "50", "100"])
+    for axes in grid[-1]:
+        axes.set_xlabel("use, % of what it can do")
+
+
+def _use_panel(axes: Axes, of: pd.DataFrame, subsystems: list[str], right: float) -> None:
+    axes.grid(axis="x")
+    axes.tick_params(axis="y", length=0)
+    for height, subsystem in enumerate(subsystems):
+        resources = of[of["subsystem"].astype(str) == subsystem]
+        if resources.empty:
+            continue
+        colour = COLOURS[str(resources["family"].iloc[0])]
+        means = resources["mean"].astype(float)
+        threshold = float(resources["threshold"].min())
+        axes.plot([means.min(), means.max()], [height, height], color=colour, linewidth=1.0, alpha=0.6)
+        axes.plot(means, [height] * len(means), "o", color=colour, markersize=3.4, alpha=0.55, markeredgewidth=0)
+        axes.plot([float(resources["peak"].max())], [height], "^", color=colour, markersize=4, markerfacecolor="white")
+        axes.plot([threshold] * 2, [height - 0.42, height + 0.42], color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
+        share = float((resources["over"] * means).sum() / means.sum()) if means.sum() > 0 else 0.0
+        axes.text(right * 0.995, height, f"{100 * share:.0f} %", ha="right", va="center", fontsize=6.4, color=GREY)
+
+
+def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
+    """One sample over time: use of each subsystem, the mean of its hosts or disks, and the fullest of them.
+
+    `table` is that of `glusterlab.analysis.saturation.summary.subsystems_over_time`, of one sample.
+    """
+    fullest = table.groupby("subsystem", sort=False)["fullest"].max()
+    subsystems = [str(name) for name, most in fullest.items() if most >= _SHOWN] or [str(fullest.idxmax())]
+    idle = sorted(set(table["subsystem"].astype(str)) - set(subsystems))
+    figure.subtitle += [
+        "Line: mean of the hosts or disks that carried anything. Thin: the fullest of them at each moment.",
+        "Dashed: from there on one counts as full. Shaded: the measured part; what lies outside does not count.",
+        *([f"Never over {100 * _SHOWN:.0f} %: {'; '.join(idle)}."] if idle else []),
+    ]
+    inside = table[table["inside"]]
+    # a step is named by its end
+    step = float(np.diff(np.unique(table["seconds"])).min(initial=math.inf))
+    part = float(inside["seconds"].min()) - step, float(inside["seconds"].max())
+    grid = figure.panels(len(subsystems), height=0.78 * len(subsystems) + 0.4, share_x="all")
+    for axes, subsystem in zip(grid[:, 0], subsystems, strict=True):
+        rows = table[table["subsystem"].astype(str) == subsystem]
+        colour = next((shade for name, shade in COLOURS.items() if name in subsystem), INK)
+        axes.plot(rows["seconds"], rows["fullest"], color=colour, linewidth=0.6, alpha=0.6)
+        axes.plot(rows["seconds"], rows["mean"], color=colour, linewidth=1.4)
+        axes.axhline(float(rows["threshold"].min()), color=INK, linewidth=0.7, linestyle=(0, (3, 2)))
+        if len(inside):
+            axes.axvspan(*part, color=PALE, alpha=0.5, zorder=0)
+        axes.set_ylim(0, max(1.1, float(rows["fullest"].max()) * 1.05))
+        axes.set_yticks([0, 1], ["0", "100 %"])
+        what = "disks" if "disks" in subsystem else "hosts"
+        resources = int(rows["resources"].iloc[0])
+        of = f" ({resources} {what})" if resources > 1 else ""
+        axes.set_title(f"{subsystem}{of}", fontsize=7.6)
+    grid[-1, 0].set_xlabel("seconds since the start of the command")
+
+
+def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
+    """How long each disk takes beside peers that moved as much; slow ones by name, those that were not judged hatched.
+
+    `table` is that of `glusterlab.analysis.saturation.outliers.disks_by_name`.
+    """
+    disks = table.to_dict("records")
+    hosts = sorted({str(disk["host"]) for disk in disks})
+    figure.subtitle += [
+        "Colour: time at work, in multiples of what its peers take for as much (median where it was judged).",
+        "Hatched: not judged, for in no sample did it work near full speed for long enough.",
+        "Framed: slow in a sample or more.",
+    ]
+    figure.key = [
+        _mark(_SLOW(0.0), "a quarter of the time or less"),
+        _mark(_SLOW(0.5), "as long as its peers"),
+        _mark(_SLOW(1.0), "four times as long or more"),
+        _mark(_NOT_JUDGED, "not judged (hatched)"),
+    ]
+    most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
+    axes = figure.panel(0.36 * len(hosts) + 0.5)
+    for line, host in enumerate(hosts):
+        own = [disk for disk in disks if disk["host"] == host]
+        for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
+            _disk(axes, column, line, row)
+            if row["slow"] or most <= _LETTERED:
+                _name(axes, column, line, row, 5.6 if most > 12 else 6.4)
+    _squares(axes, most, hosts)
+    axes.set_xticks([])
+    axes.tick_params(length=0, labelcolor=INK)
+    axes.set_xlabel("disks of each server")
+
+
+def _disk(axes: Axes, column: int, line: int, row: dict[Hashable, Any]) -> None:
+    """One disk, as a square."""
+    unknown = math.isnan(float(row["time_ratio"]))
+    place = 0.5 if unknown else 0.5 + math.log2(max(float(row["time_ratio"]), 1e-3)) / 4
+    axes.add_patch(
+        Rectangle(
+            (column + 0.06, line + 0.06),
+            0.88,
+            0.88,
+            facecolor=_NOT_JUDGED if unknown else _SLOW(min(max(place, 0.0), 1.0)),
+            edgecolor=INK if row["slow"] else "white" if unknown else PALE,
+            linewidth=1.8 if row["slow"] else 0.4,
+            hatch="//////" if unknown else "",
+        )
+    )
+
+
+def _name(axes: Axes, column: int, line: int, row: dict[Hashable, Any], size: float) -> None:
+    axes.text(
+        column + 0.5,
+        line + 0.5,
+        str(row["device"]),
+        ha="center",
+        va="center",
+        fontsize=size,
+        fontweight="bold" if row["slow"] else "normal",
+    )
+
+
+def _mark(colour: Any, label: str) -> Line2D:
+    """A mark of the key: a colour, and what it says."""
+    return Line2D([], [], marker="s", linestyle="none", markersize=7, color=colour, markeredgecolor=GREY, label=label)
+
+
+def _natural(name: str) -> tuple[str, int]:
+    """Sort key of device names: loop9 before loop10.
+
+    Examples
+    --------
+    >>> sorted(["loop10", "loop9", "sda"], key=_natural)
+    ['loop9', 'loop10', 'sda']
+    """
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or 0)

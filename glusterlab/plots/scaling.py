@@ -7,22 +7,13 @@ import textwrap
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, NOT_TOLD
-from glusterlab.analysis.series import operation_rank
-from glusterlab.plots.by_workers import draw_line
-from glusterlab.plots.style import (
-    GREY,
-    Provenance,
-    house_style,
-    interval_words,
-    new_figure,
-    row_style,
-    top_of,
-    workers_axis,
-)
+from glusterlab.analysis.efficiency import GROUP
+from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, UNKNOWN
+from glusterlab.analysis.select import operation_rank
+from glusterlab.plots.marks import line as draw_line
+from glusterlab.plots.style import GREY, Frame, interval_words, row_style, top_of, workers_axis
 
 ROW_HEIGHT_IN = 1.78
 _TEXT_SIZE = 6.6
@@ -33,27 +24,7 @@ _LONGEST = 58
 def draw_fit(
     axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, *, band: bool = True, thin: bool = False
 ) -> Line2D | None:
-    """The fitted law of one series and operation, for any figure by workers.
-
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    curve : pandas.DataFrame
-        Rows of one series and operation of `glusterlab.analysis.scaling_table.scaling_curves`.
-    colour : str
-        Of the series.
-    factor : float
-        From the unit of the rows to that of the axis.
-    band : bool
-        Shade the interval where there is one.
-    thin : bool
-        Thinner and dash-dotted, for figures that draw the line of the means and dashed limits.
-
-    Returns
-    -------
-    matplotlib.lines.Line2D or None
-        None where nothing was fitted.
-    """
+    """The fitted law of one series and operation, for any figure by workers."""
     if curve.empty:
         return None
     rows = curve.sort_values("workers")
@@ -97,7 +68,7 @@ def _coherency(row: pd.Series) -> str:
     if not math.isnan(float(row["coherency"])):
         return _interval(row, "coherency")
     high = float(row["coherency_high"])
-    return NOT_TOLD if math.isnan(high) else f"{NOT_TOLD}, at most {high:.2g}"
+    return UNKNOWN if math.isnan(high) else f"{UNKNOWN}, at most {high:.2g}"
 
 
 def _words(row: pd.Series) -> str:
@@ -135,81 +106,45 @@ def _mark(axes: Axes, row: pd.Series, factor: float, colour: str) -> None:
         )
 
 
-def scaling_figure(
-    summary: pd.DataFrame,
-    provenance: Provenance,
-    *,
-    title: str,
-    unit: str,
-    factor: float,
-    curves: pd.DataFrame,
-    note: str = "",
-) -> Figure:
+def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit: str, factor: float) -> None:
     """Throughput by workers with the fitted law: points are measured, the line between them is not.
 
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        With the columns of `glusterlab.analysis.scaling_table.with_scaling`; at least one row.
-    provenance : Provenance
-    title : str
-    unit : str
-        Of the axis, such as ``MB/s``.
-    factor : float
-        From the summary's SI unit to it.
-    curves : pandas.DataFrame
-        From `glusterlab.analysis.scaling_table.scaling_curves`, of the same tool and file size.
-    note : str
-        More lines below the subtitle.
+    `summary` has the columns of `with_scaling`, `curves` are those of `scaling_curves`; `factor` leads to the unit.
     """
     operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
     series = sorted(summary["series"].astype(str).unique())
     fitted = summary["fitted_low"].notna().any()
     few = f"fewer than {LEAST_COUNTS} worker counts"
-    subtitle = [
+    frame.subtitle += [
         f"Points: mean of n samples, {interval_words(summary)}; dots beside them: the samples.",
         "Dashed: Universal Scalability Law, fitted to the samples"
         + ("; shaded: its 95 % interval (bootstrap of the means)." if fitted else "."),
         "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",
         f"Both only if the means fall. No fit: no bend, a hard limit, over {100 * MISFIT:.0f} % from them, {few}.",
-        *note.splitlines(),
     ]
-    with house_style():
-        figure, grid = new_figure(
-            title,
-            subtitle,
-            provenance.footer(summary),
-            panels_height=ROW_HEIGHT_IN * len(series) + 0.5,
-            rows=len(series),
-            columns=len(operations),
-            share_y="row",
-            share_x="all",
-        )
-        for line, name in zip(grid, series, strict=True):
-            of_series = summary[summary["series"].astype(str) == name]
-            top = max(top_of(of_series, factor), float(of_series["fitted_high"].fillna(0).max()) * factor * 1.05)
-            line[0].set_ylim(0, top)
-            line[0].set_ylabel(f"{name.replace(', ', _BREAK, 1)},\n{unit}")
-            for axes, operation in zip(line, operations, strict=True):
-                rows = of_series[of_series["operation"].astype(str) == operation]
-                axes.grid(axis="y")
-                if rows.empty:
-                    axes.set_title(f"{operation}\nnot measured", fontsize=_TEXT_SIZE, color=GREY, linespacing=1.2)
-                    continue
-                first = rows.iloc[0]
-                of = curves[
-                    (curves["series"].astype(str) == name)
-                    & (curves["operation"].astype(str) == operation)
-                    & (curves["tool"].astype(str) == str(first["tool"]))
-                    & (curves["nominal_file_size_bytes"].astype(str) == str(first["nominal_file_size_bytes"]))
-                ]
-                colour = row_style(first).colour
-                _draw_points(axes, rows, factor)
-                draw_fit(axes, of, colour, factor)
-                _mark(axes, first, factor, colour)
-                axes.set_title(_words(first), fontsize=_TEXT_SIZE, linespacing=1.2)
-        for axes in grid[-1]:
-            workers_axis(axes, summary["workers"])
-            axes.set_xlabel("workers in total")
-        figure.align_ylabels(list(grid[:, 0]))
-    return figure
+    grid = frame.panels(
+        len(series), len(operations), height=ROW_HEIGHT_IN * len(series) + 0.5, share_y="row", share_x="all"
+    )
+    for line, name in zip(grid, series, strict=True):
+        of_series = summary[summary["series"].astype(str) == name]
+        top = max(top_of(of_series, factor), float(of_series["fitted_high"].fillna(0).max()) * factor * 1.05)
+        line[0].set_ylim(0, top)
+        line[0].set_ylabel(f"{name.replace(', ', _BREAK, 1)},\n{unit}")
+        for axes, operation in zip(line, operations, strict=True):
+            rows = of_series[of_series["operation"].astype(str) == operation]
+            axes.grid(axis="y")
+            if rows.empty:
+                axes.set_title(f"{operation}\nnot measured", fontsize=_TEXT_SIZE, color=GREY, linespacing=1.2)
+                continue
+            first = rows.iloc[0]
+            key = [*GROUP]
+            of = curves[(curves[key].astype(str) == [str(first[column]) for column in key]).all(axis=1)]
+            colour = row_style(first).colour
+            _draw_points(axes, rows, factor)
+            draw_fit(axes, of, colour, factor)
+            _mark(axes, first, factor, colour)
+            axes.set_title(_words(first), fontsize=_TEXT_SIZE, linespacing=1.2)
+    for axes in grid[-1]:
+        workers_axis(axes, summary["workers"])
+        axes.set_xlabel("workers in total")
+    frame.figure.align_ylabels(list(grid[:, 0]))

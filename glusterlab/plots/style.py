@@ -8,7 +8,7 @@ differ, too: replicated ones are darker than dispersed ones, and no two of a typ
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -17,19 +17,20 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from glusterlab.analysis.intervals import MIN_SAMPLES
-from glusterlab.analysis.series import split_values
+from glusterlab.analysis.select import split_values
+from glusterlab.stats import MIN_SAMPLES
 from glusterlab.units import format_size
 
 SharedAxis = bool | Literal["none", "all", "row", "col"]
 
-WIDTH_IN = 7.2
+WIDTH_IN, PANEL_HEIGHT_IN = 7.2, 2.9
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
@@ -123,7 +124,7 @@ def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
     )
 
 
-def row_style(row: pd.Series) -> LayoutStyle:
+def row_style(row: Mapping[Any, Any] | pd.Series) -> LayoutStyle:
     """`layout_style` of a row that has the columns ``type``, ``geometry`` and ``kind``."""
     return layout_style(str(row["type"]), str(row["geometry"]), str(row["kind"]))
 
@@ -136,20 +137,9 @@ IMPORTED = "imported, conditions not recorded"
 class Provenance:
     """Where a figure's numbers come from, for its footer.
 
-    Attributes
-    ----------
-    campaign : str
-    release : str
-        GlusterFS version, or several joined by ``", "``; empty where an import does not know it.
-    digest : str
-        SHA-256 of the campaign's MANIFEST.sha256, hexadecimal.
-    testbed : bool
-        True when the cluster is a scale model on one machine.
-    imported : bool
-        True when others measured it: its conditions were not recorded.
-    half_width : float or None
-        The share of the mean at which the campaign ended its cells' repeats, if it did: their intervals then cover a
-        little less than they state (`glusterlab.stopping`).
+    `release` is empty where an import does not know it; `digest` is the SHA-256 of the raw files, hexadecimal;
+    `testbed` is a scale model on one machine. `half_width` is the share of the mean at which the campaign ended its
+    cells' repeats, if it did: their intervals then cover a little less than they state.
     """
 
     campaign: str
@@ -162,11 +152,7 @@ class Provenance:
     def footer(self, summary: pd.DataFrame) -> str:
         """The footer line: campaign, release, n, digest, what an import lacks, and on a testbed what stands for what.
 
-        Parameters
-        ----------
-        summary : pandas.DataFrame
-            What the figure draws; uses ``n``, ``scale``, ``operations_limited``, ``file_size_bytes`` and
-            ``nominal_file_size_bytes``.
+        Uses ``n``, ``scale``, ``operations_limited``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
 
         Examples
         --------
@@ -198,14 +184,7 @@ class Provenance:
         return " · ".join(parts)
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
-        """The footer of a figure that holds no samples: the campaign whose files it is drawn from.
-
-        Parameters
-        ----------
-        scales : iterable of float
-            Of the scale models that it speaks of.
-        model : bool
-            It speaks of the scale model, also without a scale.
+        """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that).
 
         Examples
         --------
@@ -242,69 +221,71 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def new_figure(
-    title: str,
-    subtitle: Iterable[str],
-    footer: str,
-    *,
-    panels_height: float,
-    rows: int = 1,
-    columns: int = 1,
-    share_y: SharedAxis = False,
-    share_x: SharedAxis = False,
-    key: list[Line2D] | None = None,
-    heights: Sequence[float] | None = None,
-) -> tuple[Figure, np.ndarray[tuple[int, int], np.dtype[np.object_]]]:
-    """A figure with title, subtitle lines, footer and a grid of panels between them.
+class Frame:
+    """A figure of house style while it is drawn: its panels, and the words that will stand around them.
 
-    Parameters
-    ----------
-    title : str
-        What is shown, in a few words.
-    subtitle : iterable of str
-        How to read it: what a mark, an interval, a line is. One line of small grey text each.
-    footer : str
-        From `Provenance.footer`.
-    panels_height : float
-        Inches for all rows of panels.
-    share_x, share_y : bool or str
-        As `matplotlib.figure.Figure.subplots` takes them.
-    key : list of Line2D, optional
-        Marks and their names for a line below the subtitle, where the panels have no room for names.
-    heights : sequence of float, optional
-        Heights of the rows relative to each other.
-
-    Returns
-    -------
-    figure : matplotlib.figure.Figure
-        Made without pyplot: nothing stays open, nothing is shown by itself.
-    axes : numpy.ndarray of Axes, shape (rows, columns)
+    Made without pyplot: nothing stays open, nothing is shown by itself. `subtitle` has lines that say how to read it;
+    `key` has marks with names, where the panels have no room for names; `rows` are those behind the footer, where they
+    are not the table that is saved with the figure; `saved` is what became of it.
     """
-    lines = list(subtitle)
-    columns_of_key, rows_of_key = _key_grid(key or [])
-    head = _TITLE_IN + _LINE_IN * len(lines) + (_LINE_IN * rows_of_key + 0.08) * bool(key)
-    height = head + panels_height + _FOOTER_IN
-    room = ConstrainedLayoutEngine(rect=(0.0, _FOOTER_IN / height, 1.0, panels_height / height))
-    figure = Figure(figsize=(WIDTH_IN, height), layout=room)
-    FigureCanvasAgg(figure)
-    figure.text(0.012, 1 - 0.10 / height, title, fontsize=11, fontweight="bold", va="top")
-    for n, line in enumerate(lines):
-        y = 1 - (_TITLE_IN + _LINE_IN * n) / height
-        figure.text(0.012, y, line, fontsize=8, color=GREY, va="top")
-    figure.text(0.012, 0.09 / height, wrap_footer(footer), fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
-    axes = figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y, height_ratios=heights)
-    if key:
-        figure.legend(
-            handles=key,
-            loc="upper left",
-            borderaxespad=0,
-            bbox_to_anchor=(0.012, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height),
-            ncols=columns_of_key,
-            columnspacing=1.6,
-            handletextpad=0.6,
-            borderpad=0.0,
-        )
-    return figure, axes
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+        self.subtitle: list[str] = []
+        self.key: list[Line2D] = []
+        self.rows: pd.DataFrame | None = None
+        self.saved: object = None
+        self.figure = Figure(figsize=(WIDTH_IN, WIDTH_IN))
+        FigureCanvasAgg(self.figure)
+        self._height = 0.0
+
+    def panels(
+        self,
+        rows: int = 1,
+        columns: int = 1,
+        *,
+        height: float,
+        heights: Sequence[float] | None = None,
+        share_x: SharedAxis = False,
+        share_y: SharedAxis = False,
+    ) -> np.ndarray[tuple[int, int], np.dtype[np.object_]]:
+        """The Axes of all panels, an array of shape (rows, columns); `height` is that of all rows together, in inches.
+
+        `heights` are those of the rows relative to each other.
+        """
+        self._height = height
+        return self.figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y, height_ratios=heights)
+
+    def panel(self, height: float = PANEL_HEIGHT_IN) -> Axes:
+        """The Axes of a figure that has one panel."""
+        axes: Axes = self.panels(height=height)[0][0]
+        return axes
+
+    def finish(self, footer: str) -> Figure:
+        """Put title, subtitle, key and footer around the panels."""
+        columns_of_key, rows_of_key = _key_grid(self.key)
+        head = _TITLE_IN + _LINE_IN * len(self.subtitle) + (_LINE_IN * rows_of_key + 0.08) * bool(self.key)
+        height = head + self._height + _FOOTER_IN
+        figure = self.figure
+        figure.set_size_inches(WIDTH_IN, height)
+        figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.0, _FOOTER_IN / height, 1.0, self._height / height)))
+        figure.text(0.012, 1 - 0.10 / height, self.title, fontsize=11, fontweight="bold", va="top")
+        for n, line in enumerate(self.subtitle):
+            y = 1 - (_TITLE_IN + _LINE_IN * n) / height
+            figure.text(0.012, y, line, fontsize=8, color=GREY, va="top")
+        figure.text(0.012, 0.09 / height, wrap_footer(footer), fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
+        if self.key:
+            figure.legend(
+                handles=self.key,
+                loc="upper left",
+                borderaxespad=0,
+                bbox_to_anchor=(0.012, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height),
+                ncols=columns_of_key,
+                columnspacing=1.6,
+                handletextpad=0.6,
+                borderpad=0.0,
+            )
+        return figure
 
 
 def wrap_footer(footer: str, longest: int = 146) -> str:
@@ -350,7 +331,7 @@ def layout_key(summary: pd.DataFrame) -> list[Line2D]:
     ]
 
 
-def access_style(row: pd.Series) -> dict[str, Any]:
+def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
     """How a line shows that clients do not use the native protocol: dashed, with hollow marks.
 
     Examples
@@ -363,14 +344,7 @@ def access_style(row: pd.Series) -> dict[str, Any]:
 
 
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
-    """What the lines at the means of a summary are, for the subtitle.
-
-    Parameters
-    ----------
-    summary : pandas.DataFrame
-        With ``low``.
-    of : str
-        How, or of what.
+    """What the lines at the means of a summary (with ``low``) are, for the subtitle.
 
     Examples
     --------
@@ -400,3 +374,56 @@ def top_of(summary: pd.DataFrame, factor: float) -> float:
     """Upper end of an axis: above all samples and intervals, with room for a label."""
     samples = [value for values in summary["values"] for value in split_values(str(values))]
     return factor * max([*samples, float(summary["high"].fillna(0).max())]) * 1.12
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """A table whose values can be drawn on one axis.
+
+    `scales` has that of the second axis, 1 where there is none; `words` go behind the unit of the axis; `note` is a
+    line for the subtitle where values are not those that were measured.
+    """
+
+    table: pd.DataFrame
+    scales: list[float]
+    words: str
+    note: list[str]
+
+    @property
+    def two_axes(self) -> bool:
+        """Whether the figure has a second axis, on which published numbers are."""
+        return self.scales != [1.0]
+
+
+def comparable(table: pd.DataFrame) -> Comparable:
+    """Values with a ``scale`` for one axis: measured ones of one scale as they are, of several times their scales."""
+    scales = sorted({float(scale) for scale in table["scale"]})
+    if len(scales) < 2:
+        return Comparable(table, scales or [1.0], "measured", [])
+    note = f"From scale models of {scale_words(scales)}: each value is times its own scale, as a full-size pool."
+    scale = table["scale"].astype(float)
+    full = {name: table[name].astype(float) * scale for name in ("mean", "low", "high", "limit") if name in table}
+    values = [
+        ";".join(f"{value * by:.9g}" for value in split_values(str(joined)))
+        for joined, by in zip(table["values"], scale, strict=True)
+    ]
+    return Comparable(table.assign(**full, values=values, scale=1.0), [1.0], "× scale", [note])
+
+
+def scale_axis(axes: Axes, scales: Iterable[float], which: Literal["x", "y"], unit: str) -> None:
+    """A second axis with the values times the one scale, labelled as what a full-size pool would show; none for 1."""
+    (scale,) = {float(scale) for scale in scales}
+    if scale == 1:
+        return
+    functions = (lambda value: value * scale, lambda value: value / scale)
+    if which == "y":
+        second = axes.secondary_yaxis("right", functions=functions)
+        second.set_ylabel(f"× {scale:g}: as the full-size\npool would show, {unit}")
+        second.spines["right"].set_visible(True)
+        axis: Axis = second.yaxis
+    else:
+        second = axes.secondary_xaxis("bottom", functions=functions)
+        second.spines["bottom"].set_position(("outward", 38))
+        second.set_xlabel(f"{unit}, × {scale:g}: as the full-size pool would show")
+        axis = second.xaxis
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))

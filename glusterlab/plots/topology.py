@@ -10,12 +10,11 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.textpath import TextPath
 
-from glusterlab.analysis.topology import link_words
-from glusterlab.plots.style import GREY, INK, PALE, WIDTH_IN, Provenance, house_style, new_figure, scale_words
+from glusterlab.analysis.describe import link_words
+from glusterlab.plots.style import GREY, INK, PALE, WIDTH_IN, Frame, scale_words
 from glusterlab.units import short_number
 
 MOST_SHOWN = 12
@@ -45,13 +44,7 @@ def shown_hosts(names: Sequence[str]) -> list[str | None]:
 
 
 def short_name(name: str, width: float) -> str:
-    """A host's name without its domain, and of a long one the end, which tells hosts apart.
-
-    Parameters
-    ----------
-    name : str
-    width : float
-        Inches that there are for it.
+    """A host's name without its domain, and of a long one the end, which tells hosts apart; `width` is in inches.
 
     Examples
     --------
@@ -68,14 +61,7 @@ def short_name(name: str, width: float) -> str:
 
 @cache
 def text_width(text: str, size: float = _SMALL) -> float:
-    """Inches that a text takes in the font of figures.
-
-    Parameters
-    ----------
-    text : str
-    size : float
-        Points.
-    """
+    """Inches that a text takes in the font of figures, at a size in points."""
     return float(TextPath((0, 0), text, size=size).get_extents().width) / 72 if text.strip() else 0.0
 
 
@@ -90,102 +76,73 @@ def wrapped(text: str, width: float, size: float = _SMALL) -> list[str]:
     return lines
 
 
-def pool_figure(
-    hosts: pd.DataFrame, provenance: Provenance, *, title: str, mount: str, scales: Iterable[float] = ()
-) -> Figure:
+def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, scales: Iterable[float] = ()) -> None:
     """A pool of servers under one namespace: clients, the volumes that they mount, servers with their disks.
 
-    Parameters
-    ----------
-    hosts : pandas.DataFrame
-        From `glusterlab.analysis.topology.hosts_table`; at least one server and one client.
-    provenance : Provenance
-    title : str
-    mount : str
-        Where clients mount volumes.
-    scales : iterable of float
-        Of the scale models.
+    `hosts` is from `glusterlab.analysis.describe.hosts_table`, at least one server and one client; `mount` is where
+    clients mount volumes; `scales` are those of the scale models.
     """
     servers, clients = _roles(hosts)
-    scales = list(scales)
-    subtitle = [
+    figure.subtitle = [
         "Servers bring disks as bricks, volumes join bricks of many servers, and every client sees all of a volume.",
-        *_scale_model(provenance, scales, "real rates"),
+        *_scale_model(testbed, scales, "real rates"),
     ]
     notes = wrapped(_bricks(servers), _PAGE_IN)
     tall = _Slots.of(servers).height
     height = 0.30 + 0.34 + 0.42 + 0.34 + tall + _LINE_IN * len(notes) + 0.30
-    with house_style():
-        figure, axes = _canvas(title, subtitle, provenance.place(scales, model=True), height)
-        y = height - 0.05 - 0.30
-        tops = _row(axes, clients, y, "client")
-        band = y - 0.34 - 0.42
-        _box(axes, _LEFT, band, WIDTH_IN - _MARGIN - _LEFT, 0.42, _BAND)
-        middle = (_LEFT + WIDTH_IN - _MARGIN) / 2
-        _text(axes, middle, band + 0.28, "one namespace: GlusterFS volumes", colour="white", size=9, bold=True)
-        _text(axes, middle, band + 0.12, f"mounted below {mount} on every client", colour="white", size=7)
-        _text(axes, _MARGIN, band + 0.21, "volumes", left=True, bold=True)
-        bottoms = _row(axes, servers, band - 0.34 - tall, "server")
-        for x in tops:
-            axes.plot([x, x], [band + 0.42, y], color=GREY, linewidth=0.8)
-        for x in bottoms:
-            axes.plot([x, x], [band - 0.34, band], color=GREY, linewidth=0.8)
-        _notes(axes, notes)
-    return figure
+    axes = _canvas(figure, height)
+    y = height - 0.05 - 0.30
+    tops = _row(axes, clients, y, "client")
+    band = y - 0.34 - 0.42
+    _box(axes, _LEFT, band, WIDTH_IN - _MARGIN - _LEFT, 0.42, _BAND)
+    middle = (_LEFT + WIDTH_IN - _MARGIN) / 2
+    _text(axes, middle, band + 0.28, "one namespace: GlusterFS volumes", colour="white", size=9, bold=True)
+    _text(axes, middle, band + 0.12, f"mounted below {mount} on every client", colour="white", size=7)
+    _text(axes, _MARGIN, band + 0.21, "volumes", left=True, bold=True)
+    bottoms = _row(axes, servers, band - 0.34 - tall, "server")
+    for x in tops:
+        axes.plot([x, x], [band + 0.42, y], color=GREY, linewidth=0.8)
+    for x in bottoms:
+        axes.plot([x, x], [band - 0.34, band], color=GREY, linewidth=0.8)
+    _notes(axes, notes)
 
 
-def bed_figure(
-    hosts: pd.DataFrame, provenance: Provenance, *, title: str, switch: str, scales: Iterable[float] = ()
-) -> Figure:
+def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, scales: Iterable[float] = ()) -> None:
     """A test bed: clients and servers on their switch, with the rates of their links.
 
-    Parameters
-    ----------
-    hosts : pandas.DataFrame
-        From `glusterlab.analysis.topology.hosts_table`; at least one server and one client.
-    provenance : Provenance
-    title : str
-    switch : str
-        What joins them; empty where it is not known.
-    scales : iterable of float
-        Of the scale models.
+    As `draw_pool`; `switch` joins the hosts, empty where it is not known.
     """
     servers, clients = _roles(hosts)
-    scales = list(scales)
-    subtitle = [
+    figure.subtitle = [
         "A line is the link of one host, wider where it is faster; its rate holds each way. Squares: data disks.",
-        *_scale_model(provenance, scales, "the rates shown"),
+        *_scale_model(testbed, scales, "the rates shown"),
     ]
     notes = []
     for role, rows in (("server", servers), ("client", clients)):
         known = "; ".join(str(rows[key].iloc[0]) for key in ("model", "parts") if rows[key].iloc[0])
         if known:
-            verb = "stands for" if provenance.testbed else "is"
-            notes += wrapped(f"A {role} {verb} {known}.", _PAGE_IN)
+            notes += wrapped(f"A {role} {'stands for' if testbed else 'is'} {known}.", _PAGE_IN)
     notes += wrapped(_bricks(servers), _PAGE_IN)
     fabric = switch or "switch"
-    if provenance.testbed:
+    if testbed:
         fabric = "a bridge on this machine" + (f", stands for {switch}" if switch else ", in place of a switch")
     client_rate, server_rate = (float(rows["link_bytes_per_s"].iloc[0]) for rows in (clients, servers))
-    fastest = max(client_rate, server_rate)
     tall = _Slots.of(servers).height
     height = 0.30 + 0.44 + 0.28 + 0.44 + tall + _LINE_IN * len(notes) + 0.30
-    with house_style():
-        figure, axes = _canvas(title, subtitle, provenance.place(scales, model=True), height)
-        y = height - 0.05 - 0.30
-        tops = _row(axes, clients, y, "client")
-        bar = y - 0.44 - 0.28
-        _box(axes, _LEFT, bar, WIDTH_IN - _MARGIN - _LEFT, 0.28, INK)
-        _text(axes, (_LEFT + WIDTH_IN - _MARGIN) / 2, bar + 0.14, fabric, colour="white", size=8, bold=True)
-        _text(axes, _MARGIN, bar + 0.14, "switch", left=True, bold=True)
-        bottoms = _row(axes, servers, bar - 0.44 - tall, "server")
-        for middles, low, rate in ((tops, bar + 0.28, client_rate), (bottoms, bar - 0.44, server_rate)):
-            width = max(0.7, 3.2 * rate / fastest)
-            for x in middles:
-                axes.plot([x, x], [low, low + 0.44], color=GREY, linewidth=width, solid_capstyle="butt")
-            _text(axes, _MARGIN, low + 0.22, f"{link_words(rate)} each", left=True, colour=GREY)
-        _notes(axes, notes)
-    return figure
+    axes = _canvas(figure, height)
+    y = height - 0.05 - 0.30
+    tops = _row(axes, clients, y, "client")
+    bar = y - 0.44 - 0.28
+    _box(axes, _LEFT, bar, WIDTH_IN - _MARGIN - _LEFT, 0.28, INK)
+    _text(axes, (_LEFT + WIDTH_IN - _MARGIN) / 2, bar + 0.14, fabric, colour="white", size=8, bold=True)
+    _text(axes, _MARGIN, bar + 0.14, "switch", left=True, bold=True)
+    bottoms = _row(axes, servers, bar - 0.44 - tall, "server")
+    for middles, low, rate in ((tops, bar + 0.28, client_rate), (bottoms, bar - 0.44, server_rate)):
+        width = max(0.7, 3.2 * rate / max(client_rate, server_rate))
+        for x in middles:
+            axes.plot([x, x], [low, low + 0.44], color=GREY, linewidth=width, solid_capstyle="butt")
+        _text(axes, _MARGIN, low + 0.22, f"{link_words(rate)} each", left=True, colour=GREY)
+    _notes(axes, notes)
 
 
 _MODEL_ROWS = (
@@ -201,16 +158,8 @@ _MODEL_ROWS = (
 )
 
 
-def server_models_figure(models: pd.DataFrame, provenance: Provenance, *, title: str) -> Figure:
-    """The kinds of server side by side, as a table.
-
-    Parameters
-    ----------
-    models : pandas.DataFrame
-        From `glusterlab.analysis.topology.server_models_table`; at least one row.
-    provenance : Provenance
-    title : str
-    """
+def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) -> None:
+    """The kinds of server side by side, as a table; `models` is from `server_models_table`, at least one row."""
     columns = [_model_cells(row) for row in models.to_dict("records")]
     rows = [(key, words) for key, words in _MODEL_ROWS if any(column[key] for column in columns)]
     label_in = 1.35
@@ -218,28 +167,23 @@ def server_models_figure(models: pd.DataFrame, provenance: Provenance, *, title:
     cells = [[wrapped(column[key] or "not stated", width - 0.15, 8) for column in columns] for key, _ in rows]
     heights = [0.12 + _LINE_IN * max(len(lines) for lines in row) for row in cells]
     height = 0.34 + sum(heights) + 0.1
-    subtitle = (
-        ["What the servers of this scale model stand for: all of them are namespaces on one machine."]
-        if provenance.testbed
-        else ["As cluster.yaml describes them."]
-    )
-    with house_style():
-        figure, axes = _canvas(title, subtitle, provenance.place(model=True), height)
-        y = height - 0.05
-        for n, column in enumerate(columns):
-            x = _MARGIN + label_in + n * width
-            _text(axes, x, y - 0.13, f"{column['name']} server".removeprefix("server "), size=9, bold=True, left=True)
-        y -= 0.29
-        for (_, words), row, tall in zip(rows, cells, heights, strict=True):
-            axes.plot([_MARGIN, WIDTH_IN - _MARGIN], [y, y], color=PALE, linewidth=0.6, solid_capstyle="butt")
-            _text(axes, _MARGIN, y - 0.13, words, colour=GREY, left=True, size=8)
-            for n, lines in enumerate(row):
-                x = _MARGIN + label_in + n * width
-                for line, part in enumerate(lines):
-                    colour = GREY if part == "not stated" else INK
-                    _text(axes, x, y - 0.13 - _LINE_IN * line, part, left=True, size=8, colour=colour)
-            y -= tall
-    return figure
+    figure.subtitle = ["As cluster.yaml describes them."]
+    if testbed:
+        figure.subtitle = ["What the servers of this scale model stand for: all of them are namespaces on one machine."]
+    axes = _canvas(figure, height)
+    y = height - 0.05
+    starts = [_MARGIN + label_in + n * width for n in range(len(columns))]
+    for x, column in zip(starts, columns, strict=True):
+        _text(axes, x, y - 0.13, f"{column['name']} server".removeprefix("server "), size=9, bold=True, left=True)
+    y -= 0.29
+    for (_, words), row, tall in zip(rows, cells, heights, strict=True):
+        axes.plot([_MARGIN, WIDTH_IN - _MARGIN], [y, y], color=PALE, linewidth=0.6, solid_capstyle="butt")
+        _text(axes, _MARGIN, y - 0.13, words, colour=GREY, left=True, size=8)
+        for x, lines in zip(starts, row, strict=True):
+            for line, part in enumerate(lines):
+                colour = GREY if part == "not stated" else INK
+                _text(axes, x, y - 0.13 - _LINE_IN * line, part, left=True, size=8, colour=colour)
+        y -= tall
 
 
 def _model_cells(row: dict[Any, Any]) -> dict[str, str]:
@@ -257,22 +201,21 @@ def _roles(hosts: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return hosts[hosts["role"] == "server"], hosts[hosts["role"] == "client"]
 
 
-def _scale_model(provenance: Provenance, scales: Iterable[float], rates: str) -> list[str]:
-    if not provenance.testbed:
+def _scale_model(testbed: bool, scales: Iterable[float], rates: str) -> list[str]:
+    if not testbed:
         return []
     ratios = scale_words(scales, "1/{:g}", "or")
     slowed = f"; disks and links run at {ratios} of {rates}" if ratios else ""
     return [f"Scale model: hosts are network namespaces on one machine{slowed}."]
 
 
-def _canvas(title: str, subtitle: Sequence[str], footer: str, height: float) -> tuple[Figure, Axes]:
-    """A figure whose one panel is measured in inches from its lower left corner."""
-    figure, grid = new_figure(title, subtitle, footer, panels_height=height)
-    axes: Axes = grid[0][0]
+def _canvas(figure: Frame, height: float) -> Axes:
+    """One panel that is measured in inches from its lower left corner."""
+    axes = figure.panel(height)
     axes.set_axis_off()
     axes.set_xlim(0, WIDTH_IN)
     axes.set_ylim(0, height)
-    return figure, axes
+    return axes
 
 
 def _notes(axes: Axes, lines: Sequence[str]) -> None:
@@ -287,18 +230,9 @@ def _bricks(servers: pd.DataFrame) -> str:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Where the boxes of a row of hosts stand, in inches, and how disks fill a box.
+    """Where the boxes of a row of hosts (`shown_hosts`) are, and how disks fill a box; lengths in inches.
 
-    Attributes
-    ----------
-    shown : list of str or None
-        As `shown_hosts` returns them.
-    slot, width, height : float
-        Of a box with the room around it, of a box.
-    columns : int
-        Of disks; 0 where there are none.
-    pitch : float
-        From disk to disk.
+    A box has the room `slot`, and `columns` of disks that are `pitch` apart.
     """
 
     shown: list[str | None]
@@ -340,25 +274,18 @@ def _row(axes: Axes, hosts: pd.DataFrame, bottom: float, noun: str) -> list[floa
         _box(axes, x - slots.width / 2, bottom, slots.width, slots.height, _SERVER if each else _CLIENT)
         top = bottom + slots.height
         _text(axes, x, top - (0.13 if each else slots.height / 2), short_name(name, slots.width - 0.03))
-        _draw_disks(axes, x, top - 0.26, slots, each)
+        side = 0.8 * slots.pitch
+        for disk in range(each):
+            row, column = divmod(disk, slots.columns)
+            left = x + (column + 0.1 - slots.columns / 2) * slots.pitch
+            low = top - 0.26 - (row + 0.9) * slots.pitch
+            axes.add_patch(Rectangle((left, low), side, side, facecolor=_DISK, edgecolor="none"))
     return middles
 
 
-def _draw_disks(axes: Axes, middle: float, top: float, slots: _Slots, disks: int) -> None:
-    left = middle - slots.columns * slots.pitch / 2
-    side = 0.8 * slots.pitch
-    for n in range(disks):
-        row, column = divmod(n, slots.columns)
-        x, y = left + (column + 0.1) * slots.pitch, top - (row + 0.9) * slots.pitch
-        axes.add_patch(Rectangle((x, y), side, side, facecolor=_DISK, edgecolor="none"))
-
-
 def _box(axes: Axes, x: float, y: float, width: float, height: float, colour: str) -> None:
-    axes.add_patch(
-        FancyBboxPatch(
-            (x, y), width, height, boxstyle="round,pad=0,rounding_size=0.04", facecolor=colour, edgecolor="none"
-        )
-    )
+    rounded = "round,pad=0,rounding_size=0.04"
+    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=rounded, facecolor=colour, edgecolor="none"))
 
 
 def _text(

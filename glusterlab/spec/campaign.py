@@ -1,7 +1,11 @@
-"""The campaign: the layouts, workloads and repeats of one matrix (``campaign.yaml``)."""
+"""The campaign: layouts, workloads and repeats of one matrix (``campaign.yaml``), and the cells that it makes."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
+from collections.abc import Collection, Iterator
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -10,14 +14,16 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     Tag,
+    ValidationInfo,
     WithJsonSchema,
     field_validator,
     model_serializer,
     model_validator,
 )
 
-from .cell import Access, Cell, Layout, LayoutType, parse_geometry
-from .fields import (
+from glusterlab.spec.cell import Access, Cell, Layout, LayoutType, parse_geometry
+from glusterlab.spec.cluster import REAL_HARDWARE, Cluster, ScaleModel
+from glusterlab.spec.fields import (
     Axis,
     AxisSchema,
     Count,
@@ -33,20 +39,6 @@ from .fields import (
     problem,
     suggest,
 )
-from .tooloptions import refused
-
-__all__ = [
-    "Access",
-    "Campaign",
-    "Cell",
-    "Exclusion",
-    "Layout",
-    "LayoutSpec",
-    "LayoutType",
-    "Repeats",
-    "Where",
-    "WorkloadSpec",
-]
 
 MAX_CELLS = 100_000
 """A matrix of more than this is a slip of the pen, not a campaign."""
@@ -127,6 +119,7 @@ class WorkloadSpec(SpecModel):
     files_per_worker: Axis[Count] | None = None
     model: Axis[Label] | None = Field(default=None, description="a scale model of the cluster; only on a testbed")
     workers: Axis[Count] | None = Field(default=None, description="instead of the campaign's workers")
+    runtime: Axis[Duration] | None = Field(default=None, description="how long, instead of until the files are done")
     options: tuple[Annotated[str, Field(min_length=1, max_length=400)], ...] = Field(
         default=(), description="further arguments of the tool, as they are; not an axis"
     )
@@ -138,15 +131,11 @@ class WorkloadSpec(SpecModel):
                 f"expected a size for each of the {len(self.file_size)} file sizes, found {len(self.stands_for)}",
                 "stands_for",
             )
-        for n, option in enumerate(self.options):
-            why = next((why for tool in self.tool if (why := refused(tool, option))), None)
-            if why is not None:
-                raise problem(why, "options", n)
         return self
 
 
 class Where(SpecModel):
-    """What an exclusion is about: every key that is given must match; a list matches any of its values."""
+    """What an exclusion is about: every key that is set must match; a list matches any of its values."""
 
     layout: Axis[Label] | None = None
     type: Axis[LayoutType] | None = None
@@ -192,7 +181,7 @@ class Repeats(SpecModel):
     @model_validator(mode="after")
     def _bounds_fit(self) -> Repeats:
         if self.max < self.least:
-            why = "min" if self.least == self.min else "an interval needs so many"
+            why = "min" if self.least == self.min else "an interval needs as many"
             raise problem(f"expected at least {self.least} ({why}), found {self.max}", "max")
         return self
 
@@ -222,7 +211,7 @@ class Campaign(SpecModel):
         description="imported: made by `glusterlab import`; it cannot be run. baseline: made by `glusterlab check "
         "--baseline`; what runs follows from 'baseline' and the cluster, the lists only say what there is",
     )
-    study: Name
+    study: Annotated[Name, Field(description="whose experiments these are: a folder below raw/published")] = "none"
     title: Text | None = None
     description: Text | None = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63, description="of the order in which cells run")]
@@ -266,14 +255,15 @@ class Campaign(SpecModel):
         return layouts
 
     @model_validator(mode="after")
-    def _vocabulary(self) -> Campaign:
-        from .matrix import expand_layouts
-
+    def _vocabulary(self, info: ValidationInfo) -> Campaign:
         if (self.origin == "baseline") != (self.baseline is not None):
             raise problem("expected origin baseline and the key 'baseline' together, found one of them", "baseline")
         # nothing is multiplied out of an imported campaign or a baseline: its lists only say what there is
         if self.origin is None:
             self._check_what_can_run()
+            check = (info.context or {}).get("check")
+            if check is not None:
+                check(self)
         known: dict[str, set[str]] = {
             "tool": {tool for workload in self.workloads for tool in workload.tool},
             "operation": {operation for workload in self.workloads for operation in workload.operations},
@@ -285,30 +275,139 @@ class Campaign(SpecModel):
             for key, values in {**known, "layout": names}.items():
                 for value in getattr(exclusion.where, key) or ():
                     if value not in values:
-                        raise problem(_unknown(key, value, values), "exclude", n, "where", key)
+                        raise problem(unknown(key, value, values), "exclude", n, "where", key)
         return self
 
     def _check_what_can_run(self) -> None:
-        from ..workloads import WORKLOADS
-        from .matrix import count_points
-
         for n, layout in enumerate(self.layouts):
             if layout.type == "other":
                 raise problem(
                     "expected distribute, replicate or disperse, found 'other', which no campaign of GlusterFS has",
                     *("layouts", n, "type"),
                 )
-        operations = {name for workload in WORKLOADS.values() for name in workload.operations}
-        for n, workload in enumerate(self.workloads):
-            for tool in workload.tool:
-                if tool not in WORKLOADS:
-                    raise problem(_unknown("tool", tool, set(WORKLOADS)), "workloads", n, "tool")
-            for operation in workload.operations:
-                if operation not in operations:
-                    raise problem(_unknown("operation", operation, operations), "workloads", n, "operations")
         if count_points(self) > MAX_CELLS:
             raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count_points(self):,}")
 
 
-def _unknown(kind: str, value: str, known: set[str]) -> str:
+def unknown(kind: str, value: str, known: Collection[str]) -> str:
+    """What is wrong with a value that is none of the known ones."""
     return f"unknown {kind} {value!r}" + (suggest(value, sorted(known)) or f": there is no {kind} in this campaign")
+
+
+def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
+    """Layouts of a campaign, with the lists in them multiplied out, each after the name of its entry in the file.
+
+    What varies within an entry is part of the layout's own name: ``mirror-6x2``, ``mirror-6x2-lookup-optimize-on``.
+    """
+    layouts: list[tuple[str, Layout]] = []
+    for spec in campaign.layouts:
+        names = sorted(spec.options)
+        for geometry, backing, *values in itertools.product(
+            spec.geometry, spec.backing, *(spec.options[name] for name in names)
+        ):
+            parts = [spec.name]
+            if len(spec.geometry) > 1:
+                parts.append(geometry)
+            if len(spec.backing) > 1:
+                parts.append(backing)
+            for name, value in zip(names, values, strict=True):
+                if len(spec.options[name]) > 1:
+                    parts.append(f"{name.rpartition('.')[2]}-{value}")
+            label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(parts)).strip("-")
+            layout = Layout(
+                name=label[:60].rstrip("-"),
+                type=spec.type,
+                **parse_geometry(spec.type, geometry),
+                backing=backing,
+                options=tuple(zip(names, values, strict=True)),
+            )
+            layouts.append((spec.name, layout))
+    return layouts
+
+
+def count_points(campaign: Campaign) -> int:
+    """Points of the matrix, before duplicates are merged and exclusions taken out."""
+    layouts = sum(
+        len(spec.geometry) * len(spec.backing) * math.prod(len(values) for values in spec.options.values())
+        for spec in campaign.layouts
+    )
+    workloads = sum(
+        math.prod(len(axis) for axis in (spec.tool, spec.operations, spec.file_size))
+        * math.prod(len(axis or (None,)) for axis in (spec.record_size, spec.files_per_worker, spec.model))
+        * len(spec.workers or campaign.workers)
+        * len(spec.runtime or (None,))
+        for spec in campaign.workloads
+    )
+    return layouts * len(campaign.access) * workloads
+
+
+def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cell, str | None, float]]:
+    """Cells of a campaign in the order of the file, each once.
+
+    Each with the reason of the exclusion that leaves it out, and with its `WorkloadSpec.length`. `cluster` gives the
+    scale models their scale: without it every scale is 1, and ids are not those of a run.
+    """
+    found: dict[str, tuple[Cell, str | None, float]] = {}
+    for family, layout in expand_layouts(campaign):
+        for spec in campaign.workloads:
+            for cell in _cells(campaign, layout, spec, cluster):
+                reasons = (each.reason for each in campaign.exclude if matches(each.where, family, cell))
+                found.setdefault(cell.id, (cell, next(reasons, None), spec.length))
+    return list(found.values())
+
+
+def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Cluster | None) -> Iterator[Cell]:
+    nominal = spec.stands_for or spec.file_size
+    for access, tool, operation, (size, stands_for), record, files, model, workers, runtime in itertools.product(
+        campaign.access,
+        spec.tool,
+        spec.operations,
+        zip(spec.file_size, nominal, strict=True),
+        spec.record_size or (None,),
+        spec.files_per_worker or (1,),
+        spec.model or (None,),
+        spec.workers or campaign.workers,
+        spec.runtime or (None,),
+    ):
+        yield Cell(
+            layout=layout,
+            access=access,
+            tool=tool,
+            operation=operation,
+            file_size_bytes=size,
+            nominal_file_size_bytes=stands_for,
+            record_size_bytes=record,
+            files_per_worker=files,
+            workers=workers,
+            model=_scale_model(model, cluster),
+            options=spec.options,
+            runtime_s=runtime,
+        )
+
+
+def _scale_model(name: str | None, cluster: Cluster | None) -> ScaleModel:
+    if name is None:
+        return REAL_HARDWARE
+    if cluster is not None and name in cluster.scale_models:
+        return cluster.scale_model(name)
+    return ScaleModel(name=name)
+
+
+def matches(where: Where, family: str, cell: Cell) -> bool:
+    """Whether every key that is set has the cell's value; ``layout`` may name the layout or, as `family`, its entry."""
+    layout = cell.layout
+    values: dict[str, set[object]] = {
+        "layout": {family, layout.name},
+        "type": {layout.type},
+        "geometry": {layout.geometry},
+        "backing": {layout.backing},
+        "access": {cell.access},
+        "tool": {cell.tool},
+        "operation": {cell.operation},
+        "file_size": {cell.file_size_bytes, cell.nominal_file_size_bytes},
+        "record_size": {cell.record_size_bytes},
+        "files_per_worker": {cell.files_per_worker},
+        "workers": {cell.workers},
+        "model": {cell.model.name},
+    }
+    return all(wanted is None or values[key] & set(wanted) for key, wanted in where)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from ..units import format_size
-from .cluster import ScaleModel
-from .fields import Count, Label, SpecModel
+from glusterlab.errors import SpecError
+from glusterlab.spec.cluster import Cluster, Host, ScaleModel
+from glusterlab.spec.fields import Count, Label, SpecModel
+from glusterlab.units import format_size
 
 LayoutType = Literal["distribute", "replicate", "disperse", "other"]
 """How a volume spreads its files; ``other`` is no GlusterFS volume, and only imported results have it."""
@@ -27,23 +29,10 @@ Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
 
 
 class Layout(SpecModel):
-    """How bricks become a volume.
+    """How bricks become a volume; its name is a label, and no part of a cell's identity.
 
-    Attributes
-    ----------
-    name : str
-        A label; it is not part of a cell's identity.
-    type : {"distribute", "replicate", "disperse", "other"}
-    subvolumes : int
-        Over which files are distributed.
-    replica : int
-        Copies of each file; 1 unless replicated.
-    data, redundancy : int
-        Bricks of a dispersed subvolume that hold data, and that may fail; 1 and 0 otherwise.
-    backing : str
-        Name of the cluster's backing that the bricks lie on.
-    options : tuple of (str, str)
-        Volume options, sorted by name.
+    Files are distributed over `subvolumes`. `replica` are copies of each file, `data` and `redundancy` the bricks of a
+    dispersed subvolume that hold data and that may fail. Options are sorted by name.
     """
 
     name: Label
@@ -81,12 +70,7 @@ class Layout(SpecModel):
 
 
 def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
-    """Numbers of a geometry, as the fields of `Layout`.
-
-    Raises
-    ------
-    ValueError
-        When the text is no geometry of that type, or GlusterFS would refuse it.
+    """Numbers of a geometry, as the fields of `Layout`; `ValueError` for one that GlusterFS would refuse.
 
     Examples
     --------
@@ -123,23 +107,9 @@ def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
 class Cell(SpecModel):
     """Layout x access x workload x workers: one thing to run, any number of times.
 
-    Attributes
-    ----------
-    layout : Layout
-    access : {"native", "nfs", "gfapi", "smb", "none"}
-    tool, operation : str
-    file_size_bytes : int
-        Of each file as it is really written.
-    nominal_file_size_bytes : int
-        What a scaled file stands for; else the same.
-    record_size_bytes : int or None
-        Bytes of one call; None leaves it to the tool.
-    files_per_worker : int
-    workers : int
-        Over all clients.
-    model : ScaleModel
-    options : tuple of str
-        Further arguments of the tool.
+    `file_size_bytes` is that of each file as it is really written, `nominal_file_size_bytes` what a scaled file stands
+    for. A record size of None leaves it to the tool; workers are over all clients; without `runtime_s` it ends when the
+    files are done. `options` are further arguments of the tool.
     """
 
     layout: Layout
@@ -153,6 +123,13 @@ class Cell(SpecModel):
     workers: Count
     model: ScaleModel
     options: tuple[str, ...] = ()
+    runtime_s: Annotated[float, Field(gt=0)] | None = None
+
+    @model_serializer(mode="wrap")
+    def _plain(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        found: dict[str, Any] = dump(self)
+        # a cell that ends by size has the id that it had before there was a runtime
+        return {key: value for key, value in found.items() if key != "runtime_s" or value is not None}
 
     @property
     def slug(self) -> str:
@@ -167,13 +144,13 @@ class Cell(SpecModel):
         """The slug and a hash of everything but the labels (names of the layout and of the scale model)."""
         return _id_of(self)
 
-    @property
-    def dataset(self) -> str:
+    def dataset(self, keyed_by: Iterable[str]) -> str:
         """Key of the files that a write makes and that a read of the same files needs; fit for a directory's name.
 
-        The operation and the scale model have no part in it.
+        The operation and the scale model have no part in it; `keyed_by` names what else of the tool's keys has one.
         """
-        facts = self.model_dump(mode="json", exclude={"operation", "model", "nominal_file_size_bytes"})
+        kept = {"layout", "access", "tool", "file_size_bytes", "files_per_worker", "workers", *keyed_by}
+        facts = self.model_dump(mode="json", include=kept)
         del facts["layout"]["name"]
         size = format_size(self.file_size_bytes).replace(" ", "").lower()
         return f"{self.tool}-{size}-f{self.files_per_worker}-w{self.workers}-{_digest(facts)}"
@@ -195,3 +172,31 @@ def _id_of(cell: Cell) -> str:
 def _digest(facts: dict[str, Any]) -> str:
     canonical = json.dumps(facts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:8]
+
+
+def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
+    """Why a cluster has no room for a layout; None where it has."""
+    if layout.backing not in cluster.backings:
+        return f"{cluster.name} has no backing {layout.backing!r}, it has {', '.join(cluster.backings)}"
+    servers, roots = len(cluster.servers), len(cluster.backing(layout.backing).bricks)
+    if layout.subvolume_size > servers:
+        needed = layout.subvolume_size
+        return f"a subvolume of {layout.geometry} needs {needed} distinct servers, {cluster.name} has {servers}"
+    if layout.bricks > servers * roots:
+        room = f"{servers} servers x {roots}"
+        return f"{layout.geometry} needs {layout.bricks} bricks, backing {layout.backing!r} has {room}"
+    return None
+
+
+def place_bricks(layout: Layout, cluster: Cluster) -> list[tuple[Host, str]]:
+    """Server and file system of each brick of a layout, in the order in which the volume is created.
+
+    Bricks go round the servers disk by disk, so that the bricks of each subvolume, which follow each other, lie on
+    distinct servers. Raises `SpecError` when the cluster has too few servers, bricks or no such backing.
+    """
+    found = layout_problem(layout, cluster)
+    if found is not None:
+        raise SpecError(f"layout {layout.name!r}: {found}")
+    roots = cluster.backing(layout.backing).bricks
+    places = [(server, root) for root in roots for server in cluster.servers]
+    return places[: layout.bricks]

@@ -1,22 +1,19 @@
-"""What a study states: every number, ratio and order of it as data (``claims.yaml``), each with its place in the study.
-
-A claim says what it compares by selectors on cells of the matrix, what it published, and what it needs to be tested.
-It does not say how a verdict is reached: `glusterlab.analysis.verdicts` does.
-"""
+"""What a study states: every number, ratio and order of it as data (``claims.yaml``), each with its place in it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
-from ..errors import UsageError
-from .fields import NAME_FORM, Axis, Name, Size, SpecModel, Text, describe, problem, suggest
-from .formula import Formulas, Operation
-from .load import validate
+from glusterlab.errors import UsageError
+from glusterlab.spec.fields import Axis, Duration, Name, Size, SpecModel, Text, describe, problem, suggest
+from glusterlab.spec.formula import Formulas, Operation
+from glusterlab.spec.studies import Label, StudyLayout, load_study
+from glusterlab.spec.yaml import validate
 
 MAX_COMPARISONS = 1000
 """Most that one claim makes: its lists multiply."""
@@ -36,26 +33,7 @@ RELATIONS: Mapping[Kind, tuple[str, ...]] = {
     "arithmetic": ("equals", "over", "under"),
     "fact": ("is",),
 }
-"""The words that each kind of claim knows; `glusterlab.analysis.verdicts.band_of` says what they are in numbers."""
-
-Relation = Literal[
-    "equals",
-    "about",
-    "nearly",
-    "over",
-    "under",
-    "up to",
-    "between",
-    "more",
-    "slightly more",
-    "notably more",
-    "far more",
-    "no less",
-    "no more",
-    "same",
-    "similar",
-    "is",
-]
+"""The words that each kind of claim knows; `verdicts.band_of` says what they are in numbers."""
 
 NEEDS: Mapping[str, str] = {
     "nfs": "needs access over NFS",
@@ -74,23 +52,18 @@ NEEDS: Mapping[str, str] = {
 }
 """Conditions of a test, and why a claim with one cannot be tested where it is not met."""
 
-Need = Literal[
-    "nfs",
-    "two releases",
-    "tiering",
-    "spec sfs",
-    "cache",
-    "prices",
-    "telemetry",
-    "baseline",
-    "pool size",
-    "failure",
-    "product",
-    "method",
-    "support",
-]
+if TYPE_CHECKING:
+    Relation = str
+    Need = str
+else:
+    Relation = Literal[tuple(dict.fromkeys(word for words in RELATIONS.values() for word in words))]
+    Need = Literal[tuple(NEEDS)]
 
-UNITS: Mapping[str, float] = {"MB/s per disk": 1e6, "files/s per disk": 1.0}
+Per = Literal["disk", "server", "volume"]
+SUFFIXES: Mapping[Per, str] = {"disk": " per disk", "server": " per server", "volume": ""}
+UNITS: Mapping[str, float] = {
+    f"{unit}{suffix}": factor for suffix in SUFFIXES.values() for unit, factor in (("MB/s", 1e6), ("files/s", 1.0))
+}
 """Units of a published value that cells are held against, and their size in SI base units."""
 
 Number = Annotated[float, Field(strict=True, gt=-1e18, lt=1e18)]
@@ -105,45 +78,13 @@ def _number_or_text(value: object) -> float | str | None:
 
 
 Stated = Annotated[float | str | None, BeforeValidator(_number_or_text)]
-Figure = Annotated[str, Field(pattern=r"^[FT][1-9][0-9]?$")]
 Workers = Annotated[int, Field(strict=True, ge=1, le=10**6)]
 Words = Annotated[str, Field(min_length=1, max_length=200)]
 Sentence = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
-class ClaimLayout(SpecModel):
-    """A layout of the study, by what it is and not by what a campaign calls it.
-
-    Attributes
-    ----------
-    type : str
-    geometry : str or None
-        None: any, where the study does not say.
-    kind : str
-        Of the backing: raid6, jbod, raid0.
-    server_model : str or None
-        ``standard`` or ``dense``: it tells layouts apart only where the campaign uses these two names.
-    """
-
-    type: Literal["distribute", "replicate", "disperse"]
-    geometry: Annotated[str, Field(pattern=r"^[0-9][0-9x()+]*$", max_length=30)] | None = None
-    kind: Annotated[str, Field(pattern=NAME_FORM, max_length=30)]
-    server_model: Literal["standard", "dense"] | None = None
-
-
 class Cells(SpecModel):
-    """Selectors of cells; a list is several, and what is left out is any or the claim's own.
-
-    Attributes
-    ----------
-    layout : tuple of str
-        Names of the file's ``layouts``.
-    access, tool, operation : tuple of str
-    size : tuple of int
-        What the files stand for, in bytes.
-    workers : tuple of int
-        Left out: the best one of each side, as `glusterlab.analysis.verdicts` says.
-    """
+    """Selectors of cells; a list is several, and what is left out is any or the claim's own; of workers, the best."""
 
     layout: Axis[Name] | None = None
     access: Axis[Name] | None = None
@@ -151,17 +92,15 @@ class Cells(SpecModel):
     operation: Axis[Name] | None = None
     size: Axis[Size] | None = None
     workers: Axis[Workers] | None = None
+    record_size: Axis[Size] | None = None
+    clients: Axis[Workers] | None = None
+    runtime: Axis[Duration] | None = None
 
 
 class Pair(SpecModel):
     """Two groups of cells, of which the first is divided by the second.
 
-    Attributes
-    ----------
-    of, to : Cells
-    either_way : bool
-        Whether this ratio and that of the claim are each taken the way round in which they are 1 or more: the claim is
-        about how far apart two things are, whichever of them leads.
+    ``either_way``: this ratio and the claim's are each taken the way round in which they are 1 or more.
     """
 
     of: Cells
@@ -170,20 +109,9 @@ class Pair(SpecModel):
 
 
 class Published(SpecModel):
-    """What the study states.
+    """What the study states: a ``relation`` of its kind's, and ``value`` (to ``high``) in ``unit``, 1.82 for 82 % more.
 
-    Attributes
-    ----------
-    relation : str
-        One of `RELATIONS` of the claim's kind.
-    value : float or str or None
-        In `unit`; a ratio as a ratio, 1.82 for 82 % more; text of a fact.
-    high : float or None
-        Upper end of ``between``.
-    unit : str
-        Empty for a ratio and an order.
-    words : str
-        Its own words for the size, at most a few.
+    ``words``: its own words for the size, at most a few.
     """
 
     relation: Relation
@@ -191,6 +119,29 @@ class Published(SpecModel):
     high: Number | None = None
     unit: Annotated[str, Field(max_length=40)] = ""
     words: Words
+
+
+class TelemetryRule(SpecModel):
+    """How telemetry answers a claim, by the curves of the study that its ``study.yaml`` names.
+
+    ``full`` and ``free``: one of the subsystems (left out: any) is full where the curve ends, or none of them anywhere;
+    ``little-memory``: memory is free and few processes wait; ``cpu-level``: CPUs are busy to ``value``; ``cpu-even``:
+    as busy whatever the workers; ``busier``: CPUs are busier than in the curves ``than``.
+    """
+
+    rule: Literal["full", "free", "little-memory", "cpu-level", "cpu-even", "busier"]
+    curves: Name
+    than: Name | None = None
+    direction: Literal["write", "read", ""] = ""
+    subsystems: Axis[Annotated[str, Field(min_length=1, max_length=30)]] = ()
+    value: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
+
+    @model_validator(mode="after")
+    def _has_its_own(self) -> Self:
+        for key, rule in (("than", "busier"), ("value", "cpu-level"), ("subsystems", "full")):
+            if self.rule == rule and not getattr(self, key):
+                raise problem(f"expected '{key}' for the rule {rule}", "rule")
+        return self
 
 
 class Contradiction(SpecModel):
@@ -201,43 +152,20 @@ class Contradiction(SpecModel):
 
 
 class Claim(SpecModel):
-    """One thing that the study states.
+    """One thing that the study states; a ``paraphrase`` is never its sentence.
 
-    Attributes
-    ----------
-    id : str
-    section : str
-        Heading of the chapter and, after `` / ``, of the section.
-    figure : tuple of str
-        Figures and tables that the sentence names, such as ``F8`` or ``T2``; empty where it names none.
-    paraphrase : str
-        In words of this project, never the study's sentence.
-    reading : str
-        How a sentence is read that leaves something open; empty where it does not.
-    kind : str
-    published : Published
-    cells : Cells or None
-        Of both sides. Each value of a list is a case of its own.
-    of, to : Cells or None
-        What is compared; here a list is several alternatives within a case.
-    against : Pair or None
-        The ratio of ``of`` to ``to`` is itself compared to the ratio of this pair.
-    quantifier : str
-        ``all`` cases, ``most`` of them, or the ``largest`` of all ratios, for "up to" and "for some".
-    quantity : str or None
-        ``files`` or ``throughput``; left out: files for smallfile, else throughput.
-    formula : tuple
-        Of an arithmetic claim: each formula has to give the published number.
-    tolerance : float or None
-        Factor up to which a number counts as the published one, where it is not the rule's own.
-    needs : tuple of str
-        Keys of `NEEDS`.
-    contradicts : tuple of Contradiction
+    ``figure``: figures and tables such as ``F8`` or ``T2`` that the sentence names; ``reading``: how it is read where
+    it leaves something open. Each value of a list in ``cells`` is a case of its own; in ``of`` and ``to``, what is
+    compared, a list is several alternatives within a case; with ``against`` that ratio is compared to the ratio of a
+    pair. ``quantifier``: ``all`` cases, ``most`` of them, or the ``largest`` of all ratios, for "up to" and "for some";
+    ``quantity``: left out: files for smallfile, else throughput; ``per``: what the values of a ratio are divided by.
+    Each ``formula`` of an arithmetic claim has to give the published number; ``tolerance``: factor up to which a number
+    counts as that, where it is not the rule's own.
     """
 
     id: Name
     section: Sentence
-    figure: Axis[Figure] = ()
+    figure: Axis[Label] = ()
     paraphrase: Sentence
     reading: Annotated[str, Field(max_length=1000)] = ""
     kind: Kind
@@ -248,15 +176,24 @@ class Claim(SpecModel):
     against: Pair | None = None
     quantifier: Literal["all", "most", "largest"] = "all"
     quantity: Literal["files", "throughput"] | None = None
+    per: Per = "disk"
     formula: Formulas | None = None
     tolerance: Annotated[float, Field(strict=True, ge=1, le=10)] | None = None
     needs: Axis[Need] = ()
+    telemetry: TelemetryRule | None = None
     contradicts: tuple[Contradiction, ...] = ()
 
     @property
     def chapter(self) -> str:
         """The first part of the section."""
         return self.section.split(" / ")[0]
+
+    @property
+    def divisor(self) -> Per:
+        """What its values are divided by: of a value as its unit says, else `per`."""
+        if self.kind != "value":
+            return self.per
+        return next(per for per, suffix in SUFFIXES.items() if self.published.unit.endswith(suffix))
 
     def selectors(self) -> Iterator[tuple[tuple[str, ...], Cells]]:
         """Each group of selectors with its place below the claim."""
@@ -288,6 +225,8 @@ class Claim(SpecModel):
             raise problem("expected for a claim of kind fact what it needs: nothing here measures it", "needs")
         if kind in ("ratio", "ordering", "equality") and self.of is None and not self.needs:
             raise problem(f"expected for a claim of kind {kind} what it compares ('of', 'to') or needs", "of")
+        if self.telemetry is not None and "telemetry" not in self.needs:
+            raise problem("expected 'needs: telemetry' for a claim that telemetry answers", "telemetry")
         if kind == "value" and self.cells is None and not self.needs:
             raise problem("expected for a claim of kind value its cells, or what it needs", "cells")
         return self
@@ -358,20 +297,25 @@ class Claim(SpecModel):
 class Claims(SpecModel):
     """What one study states: the file ``claims.yaml``.
 
-    Attributes
-    ----------
-    study : str
-    document : str
-        Title, publisher and year.
-    layouts : dict of str to ClaimLayout
-    claims : tuple of Claim
+    ``document``: title, publisher and year; ``layouts``: those of ``study.yaml``, and more that only single sentences
+    name; ``servers``: roles of the study's servers.
     """
 
     schema_version: Literal[1]
     study: Name
     document: Text
-    layouts: dict[Name, ClaimLayout] = Field(default_factory=dict)
+    layouts: dict[Name, StudyLayout] = Field(default_factory=dict)
+    servers: tuple[Name, ...] = ()
     claims: Annotated[tuple[Claim, ...], Field(min_length=1)]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_study(cls, data: object, info: ValidationInfo) -> object:
+        """With the layouts and servers of the ``study.yaml`` that lies beside the claims."""
+        if not isinstance(data, dict) or not isinstance(data.get("layouts", {}), dict) or not info.context:
+            return data
+        study = load_study(info.context["folder"])
+        return data | {"layouts": {**study.layouts, **data.get("layouts", {})}, "servers": tuple(study.servers)}
 
     @field_validator("claims", mode="before")
     @classmethod
@@ -403,13 +347,7 @@ class Claims(SpecModel):
         return self
 
     def by_id(self, wanted: str) -> Claim:
-        """The claim of an id.
-
-        Raises
-        ------
-        UsageError
-            When there is none.
-        """
+        """The claim of an id; raises `UsageError` when there is none."""
         for claim in self.claims:
             if claim.id == wanted:
                 return claim
@@ -422,20 +360,13 @@ class Claims(SpecModel):
         return [(claim, claims[other.claim], other.why) for claim in self.claims for other in claim.contradicts]
 
 
+def no_claims() -> Claims:
+    """Those of no study."""
+    return Claims.model_construct(schema_version=1, study="none", document="", layouts={}, servers=(), claims=())
+
+
 def published_file(folder: Path, study: str) -> Path:
-    """Where the claims of a study are.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        ``raw/published``.
-    study : str
-
-    Raises
-    ------
-    UsageError
-        When that study has none.
-    """
+    """Where the claims of a study are below ``raw/published``; raises `UsageError` when that study has none."""
     path = folder / study / FILE
     if not path.is_file():
         known = sorted(place.parent.name for place in folder.glob(f"*/{FILE}"))
@@ -445,11 +376,5 @@ def published_file(folder: Path, study: str) -> Path:
 
 
 def load_claims(path: str | Path) -> Claims:
-    """The claims that a ``claims.yaml`` holds.
-
-    Raises
-    ------
-    SpecError
-        With file, line and key of what is wrong.
-    """
+    """The claims that a ``claims.yaml`` holds."""
     return validate(Claims, path)

@@ -19,7 +19,19 @@ from pydantic import (
     model_validator,
 )
 
-from .fields import Count, Duration, HostPath, Label, Rate, Size, SpecModel, Text, describe, list_or_mapping, problem
+from glusterlab.spec.fields import (
+    Count,
+    Duration,
+    HostPath,
+    Label,
+    Rate,
+    Size,
+    SpecModel,
+    Text,
+    describe,
+    list_or_mapping,
+    problem,
+)
 
 Role = Literal["server", "client"]
 
@@ -50,16 +62,9 @@ LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str, r
 
 
 class ScaleModel(SpecModel):
-    """By how much the hardware under a cell is slowed down, against what it stands for.
+    """By how much the hardware under a cell is slowed down; measured values times `scale` stand for the real hardware.
 
-    Attributes
-    ----------
-    name : str
-        A label; it is not part of a cell's identity.
-    scale : float
-        Measured values times this stand beside values of the real hardware. 1 on real hardware.
-    operations : bool
-        True when operations per second of the disks are scaled as well as bandwidth.
+    `operations`: operations per second of the disks are scaled, too. The name is no part of a cell's identity.
     """
 
     name: Label
@@ -79,18 +84,7 @@ class ScaleParameters(SpecModel):
 
 
 class Host(SpecModel):
-    """One machine of the cluster.
-
-    Attributes
-    ----------
-    name : str
-    address : str
-        What SSH and Gluster connect to; the name where none is given.
-    devices : tuple of str
-        Block devices of its bricks, for ``sar -d``, without ``/dev/``.
-    interface : str
-        The network interface that the volume's traffic uses.
-    """
+    """One machine of the cluster."""
 
     name: HostName
     address: Address = Field(
@@ -173,10 +167,9 @@ class ServerModel(SpecModel):
 
 
 class Backing(SpecModel):
-    """Where bricks may lie, the same on every server: mounted file systems.
+    """Where bricks may lie, the same on every server: in directories below mounted file systems, made and marked here.
 
-    The suite makes bricks only in directories below these that it has made and marked itself. File systems are made
-    by ``glusterlab prepare`` alone, and only where devices are named.
+    File systems are made by ``glusterlab prepare`` alone, and only where devices are named.
     """
 
     bricks: tuple[HostPath, ...] = Field(min_length=1)
@@ -375,46 +368,19 @@ class Cluster(SpecModel):
         return len(self.servers) * self.hardware.disks_per_server
 
     def host(self, name: str) -> Host:
-        """The host of that name.
-
-        Raises
-        ------
-        KeyError
-            When the cluster has none.
-        """
-        for host in self.hosts:
-            if host.name == name:
-                return host
-        raise KeyError(name)
+        """The host of that name."""
+        return {host.name: host for host in self.hosts}[name]
 
     def role(self, name: str) -> Role:
-        """What a host is for.
-
-        Raises
-        ------
-        KeyError
-            When the cluster has no host of that name.
-        """
+        """What a host is for."""
         return "server" if self.host(name) in self.servers else "client"
 
     def backing(self, name: str) -> Backing:
-        """The backing of that name.
-
-        Raises
-        ------
-        KeyError
-            When the cluster has none.
-        """
+        """The backing of that name."""
         return self.backings[name]
 
     def scale_model(self, name: str) -> ScaleModel:
-        """The scale model of that name.
-
-        Raises
-        ------
-        KeyError
-            When the cluster has none.
-        """
+        """The scale model of that name."""
         parameters = self.scale_models[name]
         return ScaleModel(name=name, scale=parameters.scale, operations=parameters.operations)
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchem
 from pydantic.json_schema import JsonSchemaValue, WithJsonSchema
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from ..units import format_size, parse_duration, parse_rate, parse_size
+from glusterlab.units import format_size, parse_duration, parse_rate, parse_size
 
 T = TypeVar("T")
 
@@ -24,15 +24,7 @@ class SpecModel(BaseModel):
 
 
 def problem(message: str, *at: str | int) -> PydanticCustomError:
-    """An error for a validator to raise.
-
-    Parameters
-    ----------
-    message : str
-        What was expected and what was found.
-    *at
-        Keys and indices, below the value that is being validated, of what is wrong.
-    """
+    """An error for a validator to raise; `at` are the keys and indices of what is wrong, below the validated value."""
     return PydanticCustomError("spec", "{message}", {"message": message, "at": at})
 
 
@@ -253,7 +245,7 @@ Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), AxisSchema()]
 """One value or a list of values: a list is an axis of the matrix."""
 
 KINDS = frozenset({"<number>", "<list>", "<mapping>"})
-"""Tags of a field that is a mapping of keys or something else: they stand in pydantic's places, and in no file."""
+"""Tags of a field that is a mapping of keys or something else: they are in pydantic's places, and in no file."""
 
 
 def kind_of(value: object) -> str:

@@ -4,39 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator
 
-from .fields import SpecModel, describe, problem, suggest
+from glusterlab.spec.fields import SpecModel, describe, problem, suggest
 
-OPERATORS = ("add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest")
+Operator = Literal["add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest"]
+OPERATORS: tuple[Operator, ...] = get_args(Operator)
 """What a formula may do: each is a list of numbers or further formulas."""
 
 _FORMULA = f"a number or one of {', '.join(OPERATORS)} with a list, such as {{divide: [205, 226]}}"
 
 
 class Operation(SpecModel):
-    """A step of a formula.
+    """A step of a formula: one of `OPERATORS` on at least two operands, in order."""
 
-    Attributes
-    ----------
-    operator : str
-        One of `OPERATORS`.
-    operands : tuple of float or Operation
-        At least two, in order.
-    """
-
-    operator: Literal["add", "subtract", "multiply", "divide", "percent_more", "largest", "smallest"]
+    operator: Operator
     operands: tuple[float | Operation, ...]
 
     def value(self) -> float:
-        """What it comes to.
-
-        Raises
-        ------
-        ZeroDivisionError, OverflowError
-        """
+        """What it comes to; may raise `ZeroDivisionError` or `OverflowError`."""
         numbers = [part.value() if isinstance(part, Operation) else part for part in self.operands]
         return _CALCULATIONS[self.operator](numbers)
 

@@ -1,8 +1,4 @@
-"""What a pool costs: a price list that the user owns (``prices.yaml``), and the cost of a server by it.
-
-The cost of a server is the sum of quantity times price over its parts, and of the lines that every server has
-(software, network, support) as far as they are included. All prices of a list are of one currency and one date.
-"""
+"""What a pool costs: a price list that the user owns (``prices.yaml``), and the cost of a server by it."""
 
 from __future__ import annotations
 
@@ -15,8 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from .fields import Label, Size, SpecModel, Text, describe, problem, suggest
-from .load import validate
+from glusterlab.spec.fields import Label, Size, SpecModel, Text, describe, problem, suggest
+from glusterlab.spec.yaml import validate
 
 MAX_PRICE = 1e9
 MAX_QUANTITY = 10_000
@@ -102,13 +98,7 @@ class PartPrice(_Line):
 
 
 class PerServerLine(_Line):
-    """What every server of a pool costs besides its parts.
-
-    Attributes
-    ----------
-    included : bool
-        Whether it counts; a line that does not is kept in the list for another calculation.
-    """
+    """What every server of a pool costs besides its parts; a line that is not ``included`` does not count."""
 
     name: Label
     description: Text = ""
@@ -124,13 +114,7 @@ class DataDisks(SpecModel):
 
 
 class PricedServer(SpecModel):
-    """A server as it is bought.
-
-    Attributes
-    ----------
-    parts : dict of str to int
-        Quantity by part number.
-    """
+    """A server as it is bought, with the quantity of each part."""
 
     model: Text
     source: Source = Field(description="where the parts come from, such as table 3 of the guide")
@@ -152,13 +136,7 @@ class PricedServer(SpecModel):
 
 @dataclass(frozen=True, slots=True)
 class ServerCost:
-    """What one server costs, by group.
-
-    Attributes
-    ----------
-    groups : mapping of str to float
-        `GROUPS`, in the list's currency.
-    """
+    """What one server costs, by group, in the list's currency."""
 
     groups: Mapping[Group, float]
 
@@ -242,20 +220,9 @@ class PriceList(SpecModel):
             seen.add(name)
 
     def server_name(self, server_model: str, disks_per_server: float) -> str | None:
-        """The server of this list that a measured one stands for.
+        """The server of this list that a measured one stands for; None where the list has no such server.
 
-        Parameters
-        ----------
-        server_model : str
-            The measured server's entry of server_models; empty where the cluster names none.
-        disks_per_server : float
-            Data disks of the measured server: where no model is named, the only server of this list with as many is
-            taken. That is a guess, which `glusterlab.analysis.blocks.Block.guessed` keeps.
-
-        Returns
-        -------
-        str or None
-            None where the list has no such server.
+        Where no model is named the only server with as many disks is taken: `Block.guessed` keeps that.
         """
         if server_model:
             return server_model if server_model in self.servers else None
@@ -263,13 +230,7 @@ class PriceList(SpecModel):
         return fitting[0] if len(fitting) == 1 else None
 
     def lines(self, server: str) -> list[CostLine]:
-        """Every line of a server's cost, in the order of the file.
-
-        Raises
-        ------
-        KeyError
-            When the list has no such server.
-        """
+        """Every line of a server's cost, in the order of the file."""
         priced = self.servers[server]
         prices = {line.part: line for line in self.prices}
         found: list[CostLine] = []
@@ -282,29 +243,23 @@ class PriceList(SpecModel):
             )
         for extra in self.per_server:
             if extra.included:
-                told = (extra.category, extra.name, extra.description, 1, extra.price, extra.price)
-                found.append(CostLine(*told, extra.source, extra.assumed))
+                line_of = (extra.category, extra.name, extra.description, 1, extra.price, extra.price)
+                found.append(CostLine(*line_of, extra.source, extra.assumed))
         return found
 
     def cost(self, server: str) -> ServerCost:
-        """What one server costs: the sum of quantity times price.
-
-        Raises
-        ------
-        KeyError
-            When the list has no such server.
-        """
+        """What one server costs: the sum of quantity times price."""
         lines = self.lines(server)
         return ServerCost({group: sum((line.amount for line in lines if line.group == group), 0.0) for group in GROUPS})
 
     @property
     def notice(self) -> str:
-        """What is said beside every figure of this list: name, currency, date, lines assumed, whether an example."""
+        """What is shown beside every figure of this list: name, currency, date, lines assumed, whether an example."""
         lines = [*self.prices, *(line for line in self.per_server if line.included)]
         assumed = sum(line.assumed for line in lines)
-        told = [f"prices: {self.name}, {self.currency} of {self.date}"]
-        told += [f"{assumed} of {len(lines)} lines assumed"] * bool(assumed) + [EXAMPLE_NOTICE] * self.example
-        return "; ".join(told)
+        parts = [f"prices: {self.name}, {self.currency} of {self.date}"]
+        parts += [f"{assumed} of {len(lines)} lines assumed"] * bool(assumed) + [EXAMPLE_NOTICE] * self.example
+        return "; ".join(parts)
 
     @property
     def sentence(self) -> str:
@@ -313,11 +268,5 @@ class PriceList(SpecModel):
 
 
 def load_prices(path: str | Path) -> PriceList:
-    """The price list in a ``prices.yaml``.
-
-    Raises
-    ------
-    SpecError
-        With file, line and key of what is wrong.
-    """
+    """The price list in a ``prices.yaml``."""
     return validate(PriceList, path)

@@ -1,19 +1,25 @@
 """Telemetry as Arrow tables in the long form of the telemetry table, and as Parquet.
 
 Text columns are dictionaries whose codes are built from the blocks, so no text is hashed per row, and Parquet takes the
-dictionaries as they are.
+dictionaries as they are. The small regular files of a sample's hosts are read at once (`read_together`), because to
+begin a table costs more than the rows of one host; all that needs care is left to `arrow_batches`, file by file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import Block, Chunk
+from glusterlab.telemetry.columns import NotRegular
 from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, normalise
-from glusterlab.telemetry.reading import read, read_chunk
+from glusterlab.telemetry.reader import read_batches, read_chunk
+from glusterlab.telemetry.sadf import columns_of, read_rows
+from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.tools.document import PACKED_ERRORS, open_binary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,78 +27,86 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BATCH_ROWS = 1 << 20
-"""A table has at least so many rows, but for the last: fewer make more row groups of less use."""
+"""Rows of a table at least, but for the last: fewer make more row groups of less use."""
 
 GROUP_ROWS = 1 << 18
 """Fewer rows are gathered before they are written: the telemetry of many hosts makes one group."""
 
+MAX_BYTES = 1 << 20
+"""A file of more text is not read together with others."""
 
-@dataclass
-class Codes:
+BATCH_BYTES = 8 << 20
+"""So much text of several files is read at once."""
+
+_BEGINNING = b"# hostname;interval;timestamp;"
+_IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#\n", b"\xef\xbb\xbf")
+"""Restarts, comments of sadc, several tables in one row, binary data: files with these are read alone."""
+
+
+class _Codes:
     """Texts of a dictionary column, in the order in which they were met."""
 
-    codes: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.codes: dict[str, int] = {}
 
     def code(self, name: str) -> int:
-        """The code of a text."""
         return self.codes.setdefault(name, len(self.codes))
 
     def array(self, codes: NDArray[Any]) -> pa.DictionaryArray:
-        """The column of these codes."""
         import pyarrow as pa
 
         return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(self.codes) or [""], type=pa.string()))
 
 
-@dataclass
-class _Part:
-    host: int
-    activity: int
-    time: NDArray[np.float64]
-    device: NDArray[np.int32]
-    metric: NDArray[np.int16]
-    value: NDArray[np.float64]
-
-
 class _Batches:
-    def __init__(self, constants: Mapping[str, str | int | float], zone: str | None) -> None:
+    """Rows of blocks until a table is made of them.
+
+    ``host`` and ``role`` are columns of codes, one per row of a block, or the same for all of its rows.
+    """
+
+    def __init__(self, constants: Mapping[str, str | int | float]) -> None:
         self.constants = constants
-        self.zone = zone
-        self.names = {name: Codes() for name in ("host", "activity", "device", "metric")}
-        self.older: set[str | None] = set()
-        self.parts: list[_Part] = []
+        self.names = {name: _Codes() for name in ("host", "role", "activity", "device", "metric")}
+        self.parts: list[dict[str, NDArray[Any]]] = []
         self.rows = 0
 
-    def add(self, block: Block) -> None:
-        """Take a block, in SI units."""
+    def add(
+        self,
+        block: Block,
+        values: Mapping[str, NDArray[np.float64]],
+        time: NDArray[np.float64],
+        host: int | NDArray[np.int16],
+        role: int | NDArray[np.int8],
+    ) -> None:
+        """Take a block with its values in SI units; values that are no number are left out."""
         import numpy as np
 
-        if counts_caches(block):
-            self.older.add(block.host)
-        values = normalise(block, block.host in self.older)
         rows, count = len(block), len(values)
-        if block.device is None:
-            device = np.full(rows, self.names["device"].code(""), dtype=np.int32)
-        else:
-            names = np.array([self.names["device"].code(name) for name in block.device.categories], dtype=np.int32)
-            device = names[block.device.codes]
+        names = [""] if block.device is None else block.device.categories
+        device = np.array([self.names["device"].code(name) for name in names], dtype=np.int32)
+        device = np.repeat(device, rows) if block.device is None else device[block.device.codes]
+        activity = self.names["activity"].code(TABLE_ACTIVITIES.get(block.activity, block.activity))
         metrics = np.array([self.names["metric"].code(name) for name in values], dtype=np.int16)
-        time = _epoch(block, self.zone)
-        part = _Part(
-            self.names["host"].code(str(self.constants.get("host", block.host or ""))),
-            self.names["activity"].code(TABLE_ACTIVITIES.get(block.activity, block.activity)),
-            np.tile(time, count),
-            np.tile(device, count),
-            np.repeat(metrics, rows),
-            np.concatenate(list(values.values())),
-        )
-        absent = np.isnan(part.value)
+
+        def each(codes: int | NDArray[Any], dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
+            return (
+                np.full(rows * count, codes, dtype) if isinstance(codes, int) else np.tile(codes.astype(dtype), count)
+            )
+
+        part = {
+            "host": each(host, np.int16),
+            "role": each(role, np.int8),
+            "time_s": np.tile(time, count),
+            "activity": each(activity, np.int8),
+            "device": np.tile(device, count),
+            "metric": np.repeat(metrics, rows),
+            "value": np.concatenate(list(values.values())),
+        }
+        absent = np.isnan(part["value"])
         if absent.any():
-            kept = ~absent
-            part.time, part.device = part.time[kept], part.device[kept]
-            part.metric, part.value = part.metric[kept], part.value[kept]
+            part = {name: column[~absent] for name, column in part.items()}
         self.parts.append(part)
-        self.rows += len(part.value)
+        self.rows += len(part["value"])
 
     def table(self) -> pa.Table:
         """What was taken, and forget it."""
@@ -101,27 +115,19 @@ class _Batches:
 
         parts, rows = self.parts, self.rows
         self.parts, self.rows = [], 0
-        zeros = np.zeros(rows, dtype=np.int8)
-        lengths = [len(part.value) for part in parts]
 
         def constant(name: str) -> pa.DictionaryArray:
-            return pa.DictionaryArray.from_arrays(pa.array(zeros), pa.array([str(self.constants.get(name, ""))]))
+            codes = pa.array(np.zeros(rows, dtype=np.int8))
+            return pa.DictionaryArray.from_arrays(codes, pa.array([str(self.constants.get(name, ""))]))
 
-        def each(name: str, codes: list[int], dtype: type[np.signedinteger[Any]]) -> pa.DictionaryArray:
-            return self.names[name].array(np.repeat(np.array(codes, dtype=dtype), lengths))
-
-        columns = {
+        columns: dict[str, Any] = {
             "campaign": constant("campaign"),
             "cell_id": constant("cell_id"),
             "sample": pa.array(np.full(rows, int(self.constants.get("sample", 0)), dtype=np.int64)),
-            "host": each("host", [part.host for part in parts], np.int16),
-            "role": constant("role"),
-            "time_s": pa.array(np.concatenate([part.time for part in parts])),
-            "activity": each("activity", [part.activity for part in parts], np.int8),
-            "device": self.names["device"].array(np.concatenate([part.device for part in parts])),
-            "metric": self.names["metric"].array(np.concatenate([part.metric for part in parts])),
-            "value": pa.array(np.concatenate([part.value for part in parts])),
         }
+        for name in tuple(parts[0]):
+            column = np.concatenate([part.pop(name) for part in parts])
+            columns[name] = self.names[name].array(column) if name in self.names else pa.array(column)
         return pa.table(columns)
 
 
@@ -149,52 +155,166 @@ def arrow_batches(
     zone: str | None = None,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[pa.Table]:
-    """Telemetry in the long form of ``schemas.SCHEMAS["telemetry"]``, without averages.
+    """Telemetry of a file or a chunk in the long form of ``SCHEMAS["telemetry"]``, without averages.
 
-    Parameters
-    ----------
-    source : pathlib.Path or Chunk
-    constants : mapping
-        Values of ``campaign``, ``cell_id``, ``sample``, ``role``, and of ``host`` where it is not to be the file's.
-    zone : str, optional
-        Time zone of the host, such as ``Europe/Rome``: sar prints local time without its offset. None takes it for
-        UTC.
-    batch_rows : int
-        Rows of a table, at least.
-
-    Yields
-    ------
-    pyarrow.Table
-        All with the same schema. Rows without a number are left out; ``time_s`` is NaN where the file has no date.
+    `constants` has ``campaign``, ``cell_id``, ``sample``, ``role``, and ``host`` where it is not to be the file's.
+    `zone` is the host's, such as ``Europe/Rome``: sar prints local time without its offset; None takes it for UTC.
+    All tables have the same schema and at least `batch_rows` rows, but for the last. Rows without a number are left
+    out; ``time_s`` is NaN where the file has no date.
 
     Raises
     ------
     ParseError
         As `read_chunk`, after what is whole.
     """
-    batches = _Batches(constants, zone)
-    blocks = read(source) if isinstance(source, Path) else read_chunk(source)
-    for block in blocks:
-        batches.add(block)
-        if batches.rows >= batch_rows:
-            yield batches.table()
+    batches = _Batches(constants)
+    role = batches.names["role"].code(str(constants.get("role", "")))
+    older: set[str | None] = set()
+    for batch in read_batches(source) if isinstance(source, Path) else read_chunk(source):
+        for block in batch:
+            if counts_caches(block):
+                older.add(block.host)
+            host = batches.names["host"].code(str(constants.get("host", block.host or "")))
+            batches.add(block, normalise(block, block.host in older), _epoch(block, zone), host, role)
+            if batches.rows >= batch_rows:
+                yield batches.table()
     if batches.rows:
         yield batches.table()
 
 
+def regular_text(path: Path) -> bytes | None:
+    """The text of a small regular file of ``sadf -d``; None when it is neither."""
+    try:
+        with open_binary(path) as stream:
+            text = stream.read(MAX_BYTES + 1)
+    except (ParseError, OSError, *PACKED_ERRORS):
+        return None
+    if len(text) > MAX_BYTES or not text.startswith(_BEGINNING) or not text.endswith(b"\n"):
+        return None
+    return None if any(mark in text for mark in _IRREGULAR) else text
+
+
+def batches(paths: Sequence[Path]) -> Iterator[dict[Path, bytes] | Path]:
+    """The files in their order: texts of regular ones together, as many as `BATCH_BYTES` allow, others alone."""
+    gathered: dict[Path, bytes] = {}
+    size = 0
+    for path in paths:
+        text = regular_text(path)
+        if text is None or size + len(text) > BATCH_BYTES:
+            if gathered:
+                yield gathered
+            gathered, size = {}, 0
+        if text is None:
+            yield path
+        else:
+            gathered[path] = text
+            size += len(text)
+    if gathered:
+        yield gathered
+
+
+@dataclass
+class _Group:
+    """The rows of all files that have one header, and the file of each section, as its place among `texts`."""
+
+    columns: tuple[str, ...]
+    table: Header
+    sections: list[bytes] = field(default_factory=list)
+    files: list[int] = field(default_factory=list)
+
+
+def read_together(
+    texts: Sequence[bytes], hosts: Sequence[str], roles: Sequence[str], constants: Mapping[str, str | int]
+) -> pa.Table:
+    """Telemetry of hosts, of texts as `regular_text` returned them, with the host and the role of each.
+
+    A table as `arrow_batches` gives, in another order of rows: those of one host, activity, device and metric are in
+    the order of the file.
+
+    Raises
+    ------
+    NotRegular
+        When a text is not regular after all, or none of them has a row.
+    """
+    import numpy as np
+
+    groups = _groups(texts)
+    memory = [file for group in groups for file in set(group.files) if group.table.activity == "memory"]
+    if not groups or len(memory) != len(set(memory)):
+        # what one table says of a host's sysstat holds for the others, too
+        raise NotRegular
+    batches = _Batches(constants)
+    host_codes = np.array([batches.names["host"].code(host) for host in hosts], dtype=np.int16)
+    role_codes = np.array([batches.names["role"].code(role) for role in roles], dtype=np.int8)
+    for group in groups:
+        files, block = _block(group)
+        values = normalise(block)
+        if group.table.activity == "memory":
+            _count_as_each_host_does(values, block, files)
+        batches.add(block, values, block.time, host_codes[files], role_codes[files])
+    return batches.table()
+
+
+def _groups(texts: Sequence[bytes]) -> list[_Group]:
+    groups: dict[tuple[bytes, int], _Group] = {}
+    for file, text in enumerate(texts):
+        at = 0
+        while at < len(text):
+            end = text.index(b"\n", at)
+            header = text[at + 2 : end]
+            at = end + 1
+            end = text.find(b"\n#", end)
+            end = len(text) if end < 0 else end + 1
+            section = text[at:end]
+            at = end
+            if section:
+                key = header, section[: section.find(b"\n")].count(b";") + 1
+                if key not in groups:
+                    groups[key] = _new_group(*key)
+                groups[key].sections.append(section)
+                groups[key].files.append(file)
+    return list(groups.values())
+
+
+def _new_group(header: bytes, fields: int) -> _Group:
+    try:
+        columns = columns_of(header.decode("ascii").split(";"), fields)
+    except UnicodeDecodeError as error:
+        raise NotRegular from error
+    table = None if columns is None else header_of(columns)
+    if columns is None or table is None or table.texts or table.activity == "usb":
+        raise NotRegular
+    return _Group(columns, table)
+
+
+def _block(group: _Group) -> tuple[NDArray[np.int32], Block]:
+    """The file of each row, and the rows of all files as one block."""
+    import numpy as np
+
+    hosts, block = read_rows(b"".join(group.sections), group.columns, group.table)
+    files = np.repeat(np.array(group.files, dtype=np.int32), [section.count(b"\n") for section in group.sections])
+    # one host per file, whatever it calls itself
+    pairs = np.unique(files.astype(np.int64) * len(hosts.categories) + hosts.codes)
+    if len(pairs) != len(set(group.files)) or not block.utc:
+        raise NotRegular
+    return files, block
+
+
+def _count_as_each_host_does(values: dict[str, NDArray[np.float64]], block: Block, files: NDArray[np.int32]) -> None:
+    """Correct the memory in use of hosts whose sysstat counts caches in it."""
+    for file in set(files.tolist()):
+        rows = files == file
+        metrics = {name: column[rows] for name, column in block.metrics.items()}
+        own = replace(block, device=None, time=block.time[rows], metrics=metrics)
+        if counts_caches(own):
+            values["used_bytes"] = values["used_bytes"].copy()
+            values["used_bytes"][rows] = normalise(own, older=True)["used_bytes"]
+
+
 def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
-    """Write telemetry as one Parquet file.
+    """Write telemetry as one Parquet file, and return its rows; without any nothing is written.
 
-    Parameters
-    ----------
-    tables : iterable of pyarrow.Table
-        As `arrow_batches` yields them, of any number of files; small ones are gathered.
-    sink : pathlib.Path or binary stream
-
-    Returns
-    -------
-    int
-        Rows written; without any nothing is written.
+    `tables` are as `arrow_batches` yields them, of any number of files; small ones are gathered.
 
     Raises
     ------

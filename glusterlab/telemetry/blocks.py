@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Tool = Literal["sar", "sadf"]
-Kind = Literal["sar", "hosts", "csv", "ppc", "json"]
-"""How a file is laid out: the report of sar, several of them with hosts in front of the lines, or what ``sadf -d``,
-``sadf -p`` and ``sadf -j`` write."""
+Kind = Literal["sar", "hosts", "csv", "json"]
+"""How a file is laid out: the report of sar, several of them with hosts in front of the lines, or what ``sadf -d`` and
+``sadf -j`` write."""
 
 WINDOW_BYTES = 24 << 20
 """So much text is in memory at once."""
@@ -27,14 +27,7 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A column of few texts that come again and again.
-
-    Attributes
-    ----------
-    codes : numpy.ndarray of int
-        Place in `categories`, per row.
-    categories : tuple of str
-    """
+    """A column of few texts that come again and again: per row the place in `categories`."""
 
     codes: NDArray[np.signedinteger[Any]]
     categories: tuple[str, ...]
@@ -67,24 +60,10 @@ class Names:
 class Block:
     """Rows of one activity, as columns of equal length.
 
-    Attributes
-    ----------
-    tool : {"sar", "sadf"}
-    host : str or None
-    activity : str
-        cpu, memory, disk, ...; see `glusterlab.telemetry.sysstat`.
-    device : Names or None
-        CPU, interface, block device, ...; None where there is one value for the whole host.
-    time : numpy.ndarray of float64
-        Seconds. If `utc`, epoch seconds; else the host's local time, counted as if it were UTC. Without a date in the
-        file (`dated` is false) seconds since midnight. NaN for averages.
-    utc, dated : bool
-    metrics : dict of str to numpy.ndarray of float64
-        By the column's name in sysstat; NaN where the file has no number.
-    average : bool
-        Rows are averages that the tool printed.
-    lines : numpy.ndarray of int64 or None
-        Lines of the file, from 1; only when asked for.
+    `time` has seconds: epoch seconds if `utc`, else the host's local time counted as if it were UTC; seconds since
+    midnight where the file has no date (`dated` is false), NaN for averages that the tool printed (`average`). `device`
+    is None where there is one value for the whole host. `metrics` go by the column's name in sysstat, NaN where the
+    file has no number; `lines` are those of the file, from 1.
     """
 
     tool: Tool
@@ -104,7 +83,7 @@ class Block:
 
 @dataclass(slots=True)
 class Clock:
-    """Where a table stands in time: the day since the banner's date, and the last time of day in seconds."""
+    """Where a table is in time: the day since the banner's date, and the last time of day in seconds."""
 
     day: int = 0
     last: float | None = None
@@ -114,20 +93,9 @@ class Clock:
 class State:
     """What the text before a place says about the text after it.
 
-    Attributes
-    ----------
-    host : str or None
-    date : float or None
-        Epoch seconds of the banner's date, as if it were UTC.
-    header : str or None
-        The header in force: the place is in the middle of its table.
-    clocks : dict of str to Clock
-        By table, since the last restart.
-    segment : Clock
-        Where the tables since the last restart begin.
-    twelve : bool
-        No hour since the banner was one that a clock of twelve hours does not have.
-    decimal : {".", ","}
+    `date` is the banner's, in epoch seconds as if it were UTC; `header` the one in force, where the place is in the
+    middle of its table; `clocks` go by table, since the last restart, and `segment` is where those tables begin.
+    `twelve`: no hour since the banner was one that a clock of twelve hours does not have.
     """
 
     host: str | None = None
@@ -143,16 +111,8 @@ class State:
 class Chunk:
     """A part of a file that can be read by itself, in any process.
 
-    Attributes
-    ----------
-    path : pathlib.Path
-    kind : Kind
-    start, end : int or None
-        Bytes; `end` is None for the rest of the file.
-    line : int
-        Number of its first line.
-    state : State
-        What the text before it says.
+    `start` and `end` are bytes (None for the rest of the file), `line` is the number of its first line, and `state`
+    what the text before it says.
     """
 
     path: Path
@@ -161,8 +121,3 @@ class Chunk:
     end: int | None = None
     line: int = 1
     state: State = field(default_factory=State)
-
-    @property
-    def tool(self) -> Tool:
-        """Which tool wrote the file."""
-        return "sar" if self.kind in {"sar", "hosts"} else "sadf"

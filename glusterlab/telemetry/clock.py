@@ -1,4 +1,9 @@
-"""Dates and times as sysstat prints them in any locale: twelve hours or twenty-four, with or without a time zone."""
+"""Dates and times as sysstat prints them in any locale, and which day a row of sar is of.
+
+sar prints a date in its banner only, and then times of day, table by table: each table of a segment (what lies between
+two restarts) begins with the time at which the segment began, and so has its own clock. A restart is printed once,
+after all tables of its segment; tables after it go on from its day. A repeated header has the time of the row before.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,10 @@ from collections.abc import Sequence
 from datetime import date
 from functools import lru_cache
 
+from glusterlab.telemetry.blocks import DAY_S, Clock, State
 from glusterlab.telemetry.sysstat import DEVICES
 
-# whatever stands between the digits: a text that was not UTF-8 has other signs than hours, minutes and seconds
+# whatever is between the digits: a text that was not UTF-8 has other signs than hours, minutes and seconds
 _TIME = re.compile(r"(午前|午後|上午|下午|오전|오후)?(\d{1,2})[^\d\s]{1,4}(\d{2})[^\d\s]{1,4}(\d{2})[^\d\s]{0,4}")
 _PART = re.compile(r"(\d{1,2})([시時时분分초秒])")
 _SECONDS = {"시": 3600, "時": 3600, "时": 3600, "분": 60, "分": 60, "초": 1, "秒": 1}
@@ -139,12 +145,7 @@ def _epoch(year: int, month: int, day: int) -> float | None:
 def date_of(text: str, day_first: bool) -> float | None:
     """Epoch seconds of a banner's date, as if it were UTC; None when there is none.
 
-    Parameters
-    ----------
-    text : str
-        The banner behind the host's name.
-    day_first : bool
-        How 10/07/2008 is meant, when both numbers could be the month.
+    `text` is the banner behind the host's name; `day_first` says how 10/07/2008 is meant.
 
     Examples
     --------
@@ -191,3 +192,80 @@ def _zoned(words: Sequence[str]) -> bool:
 def has_decimal_comma(after: str) -> bool:
     """Whether numbers in these lines have a decimal comma."""
     return any(_COMMA.fullmatch(word) for found in _AROUND.finditer(after) for word in found[0].split()[1:])
+
+
+BACK_S = 3600.0
+"""A clock that goes back by less was set, or summer time ended; by more, a day has passed."""
+
+NEAR_S = 60.0
+"""By how much the times of headers of one segment's tables may differ."""
+
+_HALF_S = DAY_S / 2
+
+
+def start_table(state: State, mark: str, seconds: float, zoned: bool = False) -> None:
+    """Take a header of a table, its time in seconds since midnight.
+
+    `zoned`: the time has a time zone and no mark of the half day.
+    """
+    segment = state.segment
+    if not state.clocks:
+        segment.day, segment.last = _next(state, segment, seconds, zoned)
+    assert segment.last is not None
+    start = _unfolded(state, segment.last, seconds) if zoned else seconds
+    place = state.clocks.get(mark)
+    if place is None:
+        state.clocks[mark] = Clock(segment.day, start)
+        return
+    day, last = _next(state, place, seconds, zoned)
+    if begins_segment(state, start) and (place.last is None or abs(last - place.last) > NEAR_S):
+        # sar prints the table anew: of other interrupts, or another device
+        day, last = segment.day, start
+    place.day, place.last = day, last
+
+
+def begins_segment(state: State, seconds: float) -> bool:
+    """Whether this is the time of the segment's first header."""
+    return state.segment.last is not None and abs(seconds - state.segment.last) <= NEAR_S
+
+
+def advance(state: State, mark: str, seconds: float, zoned: bool = False) -> float:
+    """Seconds since the midnight before the banner's day, of a table's next row."""
+    if (place := state.clocks.get(mark)) is None:
+        start_table(state, mark, seconds, zoned)
+        place = state.clocks[mark]
+    place.day, place.last = _next(state, place, seconds, zoned)
+    return place.day * DAY_S + place.last
+
+
+def restart(state: State, mark: str | None, seconds: float, zoned: bool = False) -> None:
+    """Begin a segment on the restart's day, which is that of the last row of the table in force or the next."""
+    latest = state.clocks.get(mark or "")
+    if latest is None:
+        latest = max(state.clocks.values(), key=lambda place: (place.day, place.last or 0.0), default=state.segment)
+    state.segment = Clock(*_next(state, latest, seconds, zoned))
+    state.clocks = {}
+
+
+def _next(state: State, place: Clock, seconds: float, zoned: bool) -> tuple[int, float]:
+    """Day and time behind a place."""
+    if zoned:
+        seconds = _unfolded(state, place.last, seconds)
+    return place.day + (place.last is not None and seconds < place.last - BACK_S), seconds
+
+
+def _unfolded(state: State, last: float | None, seconds: float) -> float:
+    """The time of day, of twenty-four hours, that was meant.
+
+    Locales with a time zone may print twelve hours without a mark of the half day. Until an hour shows that it is not
+    so, one o'clock that follows half past twelve is an hour later, not a day.
+    """
+    if not state.twelve:
+        return seconds
+    if not 3600 <= seconds < 13 * 3600:
+        state.twelve = False
+        return seconds
+    if last is None:
+        return seconds
+    early = seconds % _HALF_S
+    return next((time for time in (early, early + _HALF_S) if time > last - BACK_S), early)

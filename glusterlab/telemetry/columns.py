@@ -5,9 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glusterlab.telemetry.blocks import Names
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class NotRegular(Exception):  # noqa: N818 - no error: whoever catches it reads line by line
@@ -15,7 +19,7 @@ class NotRegular(Exception):  # noqa: N818 - no error: whoever catches it reads 
 
 
 SMALL_BYTES = 1 << 16
-"""Up to so many bytes plain Python is done before pandas has begun: its start costs some milliseconds."""
+"""Text for which plain Python is done before pandas has begun: its start costs some milliseconds."""
 
 Columns = dict[str, Any]
 """Of texts `Names`, of numbers an array of float64."""
@@ -24,20 +28,13 @@ Columns = dict[str, Any]
 def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -> Columns:
     r"""Columns of rows that all have the same number of fields.
 
-    Parameters
-    ----------
-    text : bytes
-        Whole lines.
-    sep : str
-        As in `pandas.read_csv`: one character, or ``\s+``.
-    types : mapping of str to str
-        Name of every column, in order, and ``category`` or ``float64``.
-    decimal : str
+    `text` has whole lines; `sep` is one character, or ``\s+``; `types` gives the name of every column, in order, and
+    ``category`` or ``float64``.
 
     Raises
     ------
     NotRegular
-        When a row has more or fewer fields, or a field is no number where one is due.
+        When a row has more or fewer fields, or a field is no number where one is expected.
 
     Examples
     --------
@@ -45,6 +42,21 @@ def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -
     [1.5, 2.0]
     """
     return _small(text, sep, types, decimal) if len(text) <= SMALL_BYTES else _large(text, sep, types, decimal)
+
+
+def line_numbers(firsts: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
+    """The numbers of the lines of texts that are joined: each text's first, and how many lines it has.
+
+    Examples
+    --------
+    >>> line_numbers([3, 20], [2, 1]).tolist()
+    [3, 4, 20]
+    """
+    import numpy as np
+
+    sizes = np.array(counts, dtype=np.int64)
+    offsets = np.array(firsts, dtype=np.int64) - (np.cumsum(sizes) - sizes)
+    return np.repeat(offsets, sizes) + np.arange(int(sizes.sum()))
 
 
 def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:

@@ -39,6 +39,10 @@ def _rates(text: str) -> dict[str, tuple[str, float]]:
     return {f"{column}/s": (f"{name}_per_s", 1.0) for column, _, name in pairs}
 
 
+def _named(text: str, factor: float = 1.0) -> dict[str, tuple[str, float]]:
+    return _each(text, "", factor)
+
+
 def _fractions(text: str) -> dict[str, tuple[str, float]]:
     return _each(text, "_fraction", PERCENT)
 
@@ -84,15 +88,10 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
         "activepg=active_pages inadtypg=inactive_dirty_pages inaclnpg=inactive_clean_pages "
         "inatarpg=inactive_target_pages"
     ),
-    "io": {
-        "tps": ("transfers_per_s", 1.0),
-        "rtps": ("read_transfers_per_s", 1.0),
-        "wtps": ("write_transfers_per_s", 1.0),
-        "dtps": ("discard_transfers_per_s", 1.0),
-        "bread/s": ("read_bytes_per_s", SECTOR),
-        "bwrtn/s": ("write_bytes_per_s", SECTOR),
-        "bdscd/s": ("discard_bytes_per_s", SECTOR),
-    },
+    "io": _named(
+        "tps=transfers_per_s rtps=read_transfers_per_s wtps=write_transfers_per_s dtps=discard_transfers_per_s"
+    )
+    | _named("bread/s=read_bytes_per_s bwrtn/s=write_bytes_per_s bdscd/s=discard_bytes_per_s", SECTOR),
     "memory": _kilobytes(
         "kbmemfree=free kbavail=available kbmemused=used kbbuffers=buffers kbcached=cached kbcommit=committed "
         "kbactive=active kbinact=inactive kbdirty=dirty kbshmem=shared kbanonpg=anonymous kbslab=slab "
@@ -109,43 +108,27 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
         "super-sz=superblocks dquot-sz=quotas rtsig-sz=signals"
     )
     | _fractions("%file-sz=files %super-sz=superblocks %dquot-sz=quotas %rtsig-sz=signals"),
-    "queue": {
-        "runq-sz": ("runnable", 1.0),
-        "plist-sz": ("processes_count", 1.0),
-        "ldavg-1": ("load_1min", 1.0),
-        "ldavg-5": ("load_5min", 1.0),
-        "ldavg-15": ("load_15min", 1.0),
-        "blocked": ("blocked_processes", 1.0),
-    },
+    "queue": _named(
+        "runq-sz=runnable plist-sz=processes_count ldavg-1=load_1min ldavg-5=load_5min ldavg-15=load_15min "
+        "blocked=blocked_processes"
+    ),
     "tty": _rates(
         "rcvin=receive_interrupts xmtin=transmit_interrupts txmtin=transmit_interrupts framerr=frame_errors "
         "prtyerr=parity_errors brk=breaks "
         "ovrun=overruns"
     ),
-    "disk": {
-        "tps": ("transfers_per_s", 1.0),
-        "rkB/s": ("read_bytes_per_s", KB),
-        "rd_sec/s": ("read_bytes_per_s", SECTOR),
-        "sect/s": ("transfer_bytes_per_s", SECTOR),
-        "wkB/s": ("write_bytes_per_s", KB),
-        "wr_sec/s": ("write_bytes_per_s", SECTOR),
-        "dkB/s": ("discard_bytes_per_s", KB),
-        "dc_sec/s": ("discard_bytes_per_s", SECTOR),
-        "areq-sz": ("request_bytes", KB),
-        "avgrq-sz": ("request_bytes", SECTOR),
-        "aqu-sz": ("queue_length", 1.0),
-        "avgqu-sz": ("queue_length", 1.0),
-        "await": ("await_s", MILLISECOND),
-        "svctm": ("service_time_s", MILLISECOND),
-        "%util": ("utilisation_fraction", PERCENT),
-    },
-    "network": {
-        "rxkB/s": ("receive_bytes_per_s", KB),
-        "rxbyt/s": ("receive_bytes_per_s", 1.0),
-        "txkB/s": ("transmit_bytes_per_s", KB),
-        "txbyt/s": ("transmit_bytes_per_s", 1.0),
-        "%ifutil": ("utilisation_fraction", PERCENT),
-    }
+    "disk": _named("tps=transfers_per_s aqu-sz=queue_length avgqu-sz=queue_length")
+    | _named("rkB/s=read_bytes_per_s wkB/s=write_bytes_per_s dkB/s=discard_bytes_per_s areq-sz=request_bytes", KB)
+    | _named(
+        "rd_sec/s=read_bytes_per_s wr_sec/s=write_bytes_per_s dc_sec/s=discard_bytes_per_s "
+        "sect/s=transfer_bytes_per_s avgrq-sz=request_bytes",
+        SECTOR,
+    )
+    | _named("await=await_s svctm=service_time_s", MILLISECOND)
+    | _fractions("%util=utilisation"),
+    "network": _named("rxkB/s=receive_bytes_per_s txkB/s=transmit_bytes_per_s", KB)
+    | _named("rxbyt/s=receive_bytes_per_s txbyt/s=transmit_bytes_per_s")
+    | _fractions("%ifutil=utilisation")
     | _rates(
         "rxpck=receive_packets txpck=transmit_packets rxcmp=receive_compressed_packets "
         "txcmp=transmit_compressed_packets rxmcst=receive_multicast_packets"
@@ -214,19 +197,11 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     ),
     "udp": _rates("idgm=received_datagrams odgm=sent_datagrams noport=no_port_datagrams idgmerr=receive_errors"),
     "udp6": _rates("idgm6=received_datagrams odgm6=sent_datagrams noport6=no_port_datagrams idgmer6=receive_errors"),
-    "fc": {
-        "fch_rxf/s": ("receive_frames_per_s", 1.0),
-        "fch_txf/s": ("transmit_frames_per_s", 1.0),
-        "fch_rxw/s": ("receive_bytes_per_s", 4.0),
-        "fch_txw/s": ("transmit_bytes_per_s", 4.0),
-    },
+    "fc": _rates("fch_rxf=receive_frames fch_txf=transmit_frames")
+    | _named("fch_rxw/s=receive_bytes_per_s fch_txw/s=transmit_bytes_per_s", 4.0),
     "softnet": _rates("total=frames dropd=dropped_frames squeezd=squeezes rx_rps=steered_packets flw_lim=flow_limits")
     | _counts("blg_len=backlog_packets"),
-    "cpu-frequency": {
-        "MHz": ("frequency_hz", MEGAHERTZ),
-        "wghMHz": ("weighted_frequency_hz", MEGAHERTZ),
-        "%MHz": ("frequency_fraction", PERCENT),
-    },
+    "cpu-frequency": _named("MHz=frequency_hz wghMHz=weighted_frequency_hz", MEGAHERTZ) | _fractions("%MHz=frequency"),
     "fan": {"rpm": ("speed_per_s", MINUTE), "drpm": ("speed_over_minimum_per_s", MINUTE)},
     "temperature": {"degC": ("temperature_celsius", 1.0), "%temp": ("temperature_fraction", PERCENT)},
     "voltage": {"inV": ("input_volts", 1.0), "%in": ("input_fraction", PERCENT)},
@@ -319,21 +294,12 @@ def activities_of(column: str) -> tuple[str, ...]:
 def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64]]:
     """The block's values in SI units, by metric.
 
-    Parameters
-    ----------
-    block : Block
-    older : bool
-        The host's sysstat counts caches as memory in use, which `counts_caches` tells.
-
-    Returns
-    -------
-    dict of str to numpy.ndarray
-        Each as long as the block.
+    `older`: the host's sysstat counts caches as memory in use, as `counts_caches` finds.
     """
     found = {}
     for column, values in block.metrics.items():
         name, factor = metric_of(block.activity, column)
-        # the number as it stands, where nothing is to be changed
+        # the same array where nothing is to be changed
         found[name] = values if factor == 1.0 else values * factor
     if older and block.activity == "memory" and counts_caches_columns(block):
         used = block.metrics["kbmemused"] - (block.metrics["kbbuffers"] + block.metrics["kbcached"])

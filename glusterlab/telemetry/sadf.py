@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from time import strptime
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Names
-from glusterlab.telemetry.columns import NotRegular, parse
-from glusterlab.telemetry.sadf_wide import WideHeader
+from glusterlab.telemetry.columns import NotRegular, line_numbers, parse
 from glusterlab.telemetry.sar_lines import is_whole, number
 from glusterlab.telemetry.sysstat import Header, device_name, header_of
 from glusterlab.telemetry.windows import windows
@@ -67,32 +66,60 @@ def columns_of(columns: list[str], fields: int) -> tuple[str, ...] | None:
 
 @dataclass
 class _Group:
+    """Sections of a window under the same header, each with the number of its first line."""
+
     header: str
     columns: tuple[str, ...]
     table: Header
-    rows: list[bytes]
+    sections: list[tuple[int, bytes]] = field(default_factory=list)
+
+
+def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Names, Block]:
+    """The host of every row, and the regular rows of one table as a block without host and lines.
+
+    Raises
+    ------
+    NotRegular
+        When a field or a time is not of the usual form, or only some times are in UTC.
+    """
+    import numpy as np
+
+    names = [f"c{at}" for at in range(len(columns))]
+    types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(names, "float64")
+    if table.device is not None:
+        types[f"c{table.device}"] = "category"
+    found = parse(rows, ";", types)
+    times = [time_of(text) for text in found["time"].categories]
+    seconds = [pair[0] for pair in times if pair is not None]
+    zones = {pair[1] for pair in times if pair is not None}
+    metrics = {name: found[f"c{at}"] for name, at in table.metrics.items()}
+    if len(seconds) != len(times) or len(zones) != 1:
+        raise NotRegular
+    if not all(bool(np.isfinite(column).all()) for column in metrics.values()):
+        raise NotRegular
+    return found["host"], Block(
+        tool="sadf",
+        host=None,
+        activity=table.activity,
+        device=None if table.device is None else _device_names(found[f"c{table.device}"], table),
+        time=np.array(seconds)[found["time"].codes],
+        utc=zones == {True},
+        dated=True,
+        metrics=metrics,
+    )
 
 
 class CsvReader:
-    """Reads a file of ``sadf -d``.
+    """Reads a file of ``sadf -d``."""
 
-    Parameters
-    ----------
-    chunk : Chunk
-    lines : bool
-        Blocks know the lines of their rows; this reads line by line.
-    window_bytes : int
-    """
-
-    def __init__(self, chunk: Chunk, lines: bool, window_bytes: int = WINDOW_BYTES) -> None:
+    def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES) -> None:
         self.chunk = chunk
-        self.numbers = lines
         self.window_bytes = window_bytes
         self.header: str | None = chunk.state.header
         self.damage: ParseError | None = None
 
-    def blocks(self) -> Iterator[Block]:
-        """Blocks of whole rows.
+    def batches(self) -> Iterator[list[Block]]:
+        """Blocks of whole rows, those of a window of text together.
 
         Raises
         ------
@@ -108,7 +135,7 @@ class CsvReader:
                     text, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:]
                     cut = self._cut(tail, text, line)
                     text = text if cut is not None else window + b"\n"
-                yield from self._sections(text, line)
+                yield list(self._sections(text, line))
                 line += window.count(b"\n")
         except ParseError as error:
             cut = error
@@ -138,123 +165,96 @@ class CsvReader:
             if text.startswith(b"#", at):
                 end = text.index(b"\n", at)
                 self.header = text[at:end].decode("utf-8", "replace").lstrip("# ").strip()
-                at = end + 1
+                at, line = end + 1, line + 1
                 continue
             end = text.find(b"\n#", at)
             end = len(text) if end < 0 else end + 1
-            yield from self._section(groups, text[at:end], line + text.count(b"\n", 0, at) if self._asks() else 0)
+            section = text[at:end]
+            group = self._group(groups, section[: section.find(b"\n")].count(b";"))
+            if group is None:
+                yield from self._by_line([(line, section)], self.header)
+            else:
+                group.sections.append((line, section))
+            line += section.count(b"\n")
             at = end
         for group in groups.values():
-            yield from self._group(group, text, line)
+            try:
+                yield self._by_columns(group)
+            except NotRegular:
+                yield from self._by_line(group.sections, group.header)
 
-    def _asks(self) -> bool:
-        return self.numbers or self.header is None or "[...]" in self.header
+    def _group(self, groups: dict[tuple[str, int], _Group], separators: int) -> _Group | None:
+        if self.header is None:
+            return None
+        key = (self.header, separators)
+        if key not in groups:
+            columns = columns_of(self.header.split(";"), separators + 1)
+            table = None if columns is None else header_of(columns)
+            if columns is None or table is None or table.texts:
+                return None
+            groups[key] = _Group(self.header, columns, table)
+        return groups[key]
 
-    def _section(self, groups: dict[tuple[str, int], _Group], section: bytes, line: int) -> Iterator[Block]:
-        if self.header is not None and not self._asks():
-            first = section[: section.find(b"\n")]
-            key = (self.header, first.count(b";"))
-            group = groups.get(key)
-            if group is None:
-                columns = columns_of(self.header.split(";"), first.count(b";") + 1)
-                table = None if columns is None else header_of(columns)
-                if columns is not None and table is not None and not table.texts:
-                    groups[key] = group = _Group(self.header, columns, table, [])
-            if group is not None:
-                group.rows.append(section)
-                return
-            line = 0
-        yield from self._carefully(section, line)
-
-    def _group(self, group: _Group, text: bytes, line: int) -> Iterator[Block]:
-        rows = b"".join(group.rows)
-        if b"LINUX-RESTART" in rows or b";COM " in rows:
-            rows = b"".join(row for row in rows.splitlines(keepends=True) if _EVENT.match(row) is None)
-        try:
-            yield from self._by_columns(group, rows)
-        except NotRegular:
-            header, self.header = self.header, group.header
-            for section in group.rows:
-                yield from self._carefully(section, line + text.count(b"\n", 0, max(0, text.find(section))))
-            self.header = header
-
-    def _by_columns(self, group: _Group, rows: bytes) -> list[Block]:
+    def _by_columns(self, group: _Group) -> Block:
         import numpy as np
 
-        places = [f"c{at}" for at in range(len(group.columns))]
-        types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(places, "float64")
-        if group.table.device is not None:
-            types[f"c{group.table.device}"] = "category"
-        columns = parse(rows, ";", types)
-        hosts, times = columns["host"], columns["time"]
-        found = [time_of(text) for text in times.categories]
-        if len(hosts.categories) != 1 or len({utc for _, utc in filter(None, found)}) != 1 or None in found:
+        rows = b"".join(section for _, section in group.sections)
+        lines = line_numbers(*zip(*((line, section.count(b"\n")) for line, section in group.sections), strict=True))
+        if b"LINUX-RESTART" in rows or b";COM " in rows or b"\n\n" in rows or rows.startswith(b"\n"):
+            every = rows.split(b"\n")
+            kept = [at for at, row in enumerate(every) if row and _EVENT.match(row) is None]
+            rows, lines = b"\n".join(every[at] for at in kept), lines[np.array(kept, dtype=np.int64)]
+        hosts, block = read_rows(rows, group.columns, group.table)
+        if len(hosts.categories) != 1 or len(block) != len(lines):
             raise NotRegular
-        values = {name: columns[f"c{at}"] for name, at in group.table.metrics.items()}
-        if not all(bool(np.isfinite(column).all()) for column in values.values()):
-            raise NotRegular
-        seconds = np.array([place[0] for place in found if place is not None])
-        return [
-            Block(
-                tool="sadf",
-                host=hosts.categories[0] or None,
-                activity=group.table.activity,
-                device=None if group.table.device is None else names_of(columns[f"c{group.table.device}"], group.table),
-                time=seconds[times.codes],
-                utc=any(place is not None and place[1] for place in found),
-                dated=True,
-                metrics=values,
-            )
-        ]
+        return replace(block, host=hosts.categories[0] or None, lines=lines)
 
-    def _carefully(self, section: bytes, line: int) -> Iterator[Block]:
+    def _by_line(self, sections: Iterable[tuple[int, bytes]], header: str | None) -> Iterator[Block]:
         """Row by row; names damage."""
-        rows = Rows(self.numbers)
-        wide = None if self.header is None or "[...]" not in self.header else WideHeader.parse(self.header)
-        for place, text in enumerate(section.decode("utf-8", "replace").split("\n"), start=line):
-            row = text.strip()
-            if not row or _EVENT.match(row.encode("utf-8")) is not None:
-                if row:
-                    # never one block across a restart
-                    yield from rows.blocks()
-                continue
-            fields = [field.strip() for field in row.split(";")]
-            if self.header is None:
-                self._damaged("expected a header '# hostname;interval;timestamp;...', found data", place)
-                return
-            when = time_of(fields[2]) if len(fields) > 3 else None
-            if when is None:
-                found = f"{len(fields)} fields" if len(fields) <= 3 else repr(fields[2][:40])
-                self._damaged(f"expected epoch seconds or a date and time in timestamp, found {found}", place)
-                continue
-            try:
-                tables = self._tables(fields) if wide is None else wide.split(fields[3:])
-                for table, values in tables:
-                    rows.add(table, fields[0] or None, when, values, place)
-            except ParseError as error:
-                self._damaged(error.message, place)
-        yield from rows.blocks()
+        rows = Rows()
+        for first, section in sections:
+            for line, text in enumerate(section.decode("utf-8", "replace").split("\n"), start=first):
+                row = text.strip()
+                if not row or _EVENT.match(row.encode("utf-8")) is not None:
+                    if row:
+                        # never one block across a restart
+                        yield from rows.blocks()
+                    continue
+                fields = [field.strip() for field in row.split(";")]
+                if header is None:
+                    self._damaged("expected a header '# hostname;interval;timestamp;...', found data", line)
+                    break
+                when = time_of(fields[2]) if len(fields) > 3 else None
+                if when is None:
+                    found = f"{len(fields)} fields" if len(fields) <= 3 else repr(fields[2][:40])
+                    self._damaged(f"expected epoch seconds or a date and time in timestamp, found {found}", line)
+                    continue
+                try:
+                    rows.add(*_table_of(header, fields), fields[0] or None, when, line)
+                except ParseError as error:
+                    self._damaged(error.message, line)
+            yield from rows.blocks()
 
-    def _tables(self, fields: list[str]) -> list[tuple[Header, list[str]]]:
-        assert self.header is not None
-        names = self.header.split(";")
-        if names[3:4] == ["TTY"] and len(fields) == 2 * len(names) - 5:
-            # sysstat before 11.5 repeats the number of the line before every value
-            fields = [*fields[:4], *fields[4::2]]
-        columns = columns_of(names, len(fields))
-        if columns is None or len(columns) != len(fields) - 3:
-            raise ParseError(f"expected {len(names)} fields, found {len(fields)}")
-        table = header_of(columns)
-        if table is None:
-            raise ParseError(f"expected columns of sysstat, found {self.header[:80]!r}")
-        return [(table, fields[3:])]
-
-    def _damaged(self, message: str, place: int) -> None:
-        if self.damage is None:
-            self.damage = ParseError(message, file=self.chunk.path, line=place)
+    def _damaged(self, message: str, line: int) -> None:
+        if self.damage is None or line < (self.damage.line or 0):
+            self.damage = ParseError(message, file=self.chunk.path, line=line)
 
 
-def names_of(column: Names, table: Header) -> Names:
+def _table_of(header: str, fields: list[str]) -> tuple[Header, list[str]]:
+    names = header.split(";")
+    if names[3:4] == ["TTY"] and len(fields) == 2 * len(names) - 5:
+        # sysstat before 11.5 repeats the number of the line before every value
+        fields = [*fields[:4], *fields[4::2]]
+    columns = columns_of(names, len(fields))
+    if columns is None or len(columns) != len(fields) - 3:
+        raise ParseError(f"expected {len(names)} fields, found {len(fields)}")
+    table = header_of(columns)
+    if table is None:
+        raise ParseError(f"expected columns of sysstat, found {header[:80]!r}")
+    return table, fields[3:]
+
+
+def _device_names(column: Names, table: Header) -> Names:
     """Names of devices as text; sadf calls the mean of all CPUs -1."""
     assert table.device is not None
     words = [""] * len(table.columns)
@@ -266,20 +266,13 @@ def names_of(column: Names, table: Header) -> Names:
 
 
 class Rows:
-    """Rows of several tables and hosts, gathered one by one.
+    """Rows of several tables and hosts, gathered one by one."""
 
-    Parameters
-    ----------
-    numbers : bool
-        Keep the lines of rows.
-    """
-
-    def __init__(self, numbers: bool) -> None:
-        self.numbers = numbers
+    def __init__(self) -> None:
         self._rows: dict[tuple[Header, str | None, bool], list[tuple[float, str | None, list[float], int]]] = {}
 
-    def add(self, table: Header, host: str | None, when: tuple[float, bool], fields: list[str], place: int) -> None:
-        """Take a row.
+    def add(self, table: Header, fields: list[str], host: str | None, when: tuple[float, bool], line: int) -> None:
+        """Take a row; `when` as `time_of` returns it.
 
         Raises
         ------
@@ -294,7 +287,7 @@ class Rows:
                     f"expected numbers in {name}, found {fields[at][:40]!r}; was it converted without LC_ALL=C?"
                 )
             values.append(value)
-        self._rows.setdefault((table, host, when[1]), []).append((when[0], device_name(table, fields), values, place))
+        self._rows.setdefault((table, host, when[1]), []).append((when[0], device_name(table, fields), values, line))
 
     def blocks(self) -> Iterator[Block]:
         """What was taken, and forget it."""
@@ -312,5 +305,5 @@ class Rows:
                 utc=utc,
                 dated=True,
                 metrics={name: values[:, at] for at, name in enumerate(table.metrics)},
-                lines=np.array([row[3] for row in rows], dtype=np.int64) if self.numbers else None,
+                lines=np.array([row[3] for row in rows], dtype=np.int64),
             )

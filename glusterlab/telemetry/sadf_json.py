@@ -1,4 +1,4 @@
-"""What ``sadf -j`` and ``sadf -p`` write: the same values under names of their own, or one value per line."""
+"""What ``sadf -j`` writes: the same values under names of their own."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from glusterlab.errors import ParseError
-from glusterlab.readers.document import MAX_BYTES
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
 from glusterlab.telemetry.metrics import activities_of
 from glusterlab.telemetry.sadf import Rows, time_of
-from glusterlab.telemetry.sysstat import TEXTS, Header, header_of
+from glusterlab.telemetry.sysstat import header_of
 from glusterlab.telemetry.windows import windows
+from glusterlab.tools.document import MAX_BYTES
 
 _DEVICES = {
     "cpu": "CPU",
@@ -48,8 +48,6 @@ _PRESSURE = {"psi-cpu": "cpu", "psi-io": "io", "psi-mem": "mem"}
 _GROUPS = frozenset({"network", "power-management", "psi"})
 _SWAP = frozenset({"kbswpfree", "kbswpused", "%swpused", "kbswpcad", "%swpcad"})
 _TEXTS = frozenset({"device", "status", "manufact", "product"})
-_PPC_NAMES = {"kbshared": "kbshmem"}
-_PPC_DEVICE = re.compile(r"(?:cpu|ttyS|BAT|bus|fan|temp|in)(\d+)")
 _HOST = re.compile(r'"nodename"\s*:\s*"((?:[^"\\]|\\.){0,255})"')
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
@@ -79,28 +77,19 @@ def column_of(table: str, name: str) -> str:
 
 
 class JsonReader:
-    """Reads a file of ``sadf -j``, record by record.
+    """Reads a file of ``sadf -j``, record by record; rows are of the line 1, the file's first."""
 
-    Parameters
-    ----------
-    chunk : Chunk
-    lines : bool
-        Blocks have lines, which is the file's first.
-    window_bytes : int
-    """
-
-    def __init__(self, chunk: Chunk, lines: bool, window_bytes: int = WINDOW_BYTES // 4) -> None:
+    def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES // 4) -> None:
         self.chunk = chunk
-        self.numbers = lines
         self.window_bytes = window_bytes
-        self._rows = Rows(lines)
+        self._rows = Rows()
         self._decoder = json.JSONDecoder(parse_constant=lambda _: None)
         self._host: str | None = None
         self._inside = False
         self._text = ""
 
-    def blocks(self) -> Iterator[Block]:
-        """Blocks of whole records.
+    def batches(self) -> Iterator[list[Block]]:
+        """Blocks of whole records, those of a window of text together.
 
         Raises
         ------
@@ -115,10 +104,10 @@ class JsonReader:
                 self._text += text
                 depth = _depth(depth, text)
                 self._take()
-                yield from self._rows.blocks()
+                yield list(self._rows.blocks())
         except ParseError as error:
             damage = error
-        yield from self._rows.blocks()
+        yield list(self._rows.blocks())
         if damage is None and (self._inside or depth != 0):
             damage = ParseError("expected whole JSON, found its end inside of a record or of the file")
         if damage is not None:
@@ -149,7 +138,7 @@ class JsonReader:
             raise ParseError(f"expected records of at most {MAX_BYTES:,} bytes, found a bigger one")
 
     def _enter(self, at: int) -> tuple[int, bool]:
-        """The place of the next record, and whether there is one: records stand in a host's statistics."""
+        """The place of the next record, and whether there is one: records are in a host's statistics."""
         found = _STATISTICS.search(self._text, at)
         end = found.start() if found else len(self._text)
         if (named := _HOST.search(self._text, at, end)) is not None:
@@ -199,7 +188,7 @@ def _item(rows: Rows, host: str | None, when: tuple[float, bool], table: str, it
     for part in ({name: value for name, value in fields.items() if name not in swap}, swap):
         header = header_of(tuple(part)) if part else None
         if header is not None:
-            rows.add(header, host, when, list(part.values()), 1)
+            rows.add(header, list(part.values()), host, when, 1)
 
 
 def _text(value: object) -> str:
@@ -209,69 +198,3 @@ def _text(value: object) -> str:
 def _depth(depth: int, text: str) -> int:
     """Open braces and brackets; names of devices that hold some would disturb it, and no kernel gives such."""
     return depth + text.count("{") + text.count("[") - text.count("}") - text.count("]")
-
-
-class PpcReader:
-    """Reads a file of ``sadf -p``: host, interval, time, device, column and value in every line, between tabs."""
-
-    def __init__(self, chunk: Chunk, lines: bool, window_bytes: int = WINDOW_BYTES // 4) -> None:
-        self.chunk = chunk
-        self.numbers = lines
-        self.window_bytes = window_bytes
-
-    def blocks(self) -> Iterator[Block]:
-        """Blocks of one column each.
-
-        Raises
-        ------
-        ParseError
-            At the end, when lines are damaged or the file is cut off.
-        """
-        rows, line, last = Rows(self.numbers), self.chunk.line, ""
-        damage: ParseError | None = None
-        for window in windows(self.chunk.path, size=self.window_bytes):
-            texts = window.decode("utf-8", "replace").split("\n")
-            for at, text in enumerate(texts):
-                fields = text.split("\t")
-                if fields == [""] or (
-                    len(fields) > 3 and fields[1] == "-1" and fields[3].startswith(("LINUX-", "COM "))
-                ):
-                    continue
-                cut = at == len(texts) - 1 and len(fields[-1].rpartition(".")[2]) < 2
-                when = time_of(fields[2]) if len(fields) == 6 and not cut else None
-                if when is None:
-                    damage = damage or ParseError(
-                        f"expected six fields with a time, found {text[:60]!r}", file=self.chunk.path, line=line + at
-                    )
-                    continue
-                column = (
-                    "CPU" + fields[4][3:]
-                    if re.fullmatch(r"cpu\d+", fields[4])
-                    else _PPC_NAMES.get(fields[4], fields[4])
-                )
-                header, last = _ppc_header(fields[3], column, last)
-                try:
-                    if column not in TEXTS:
-                        rows.add(header, fields[0] or None, when, [_ppc_device(fields[3]), fields[5]], line + at)
-                except ParseError as error:
-                    damage = damage or ParseError(error.message, file=self.chunk.path, line=line + at)
-            yield from rows.blocks()
-            line += len(texts) - 1
-        if damage is not None:
-            raise damage
-
-
-def _ppc_header(device: str, column: str, last: str) -> tuple[Header, str]:
-    """A table of one column; a column that several tables have belongs to the one of the line before."""
-    known = activities_of(column) or ("other",)
-    if column in {"tps", "majflt/s"}:
-        known = tuple(name for name in known if (name in {"io", "paging"}) is (device == "-")) or known
-    activity = "swap" if "swap" in known else last if last in known else known[0]
-    place = None if device == "-" else 0
-    return Header(("DEVICE", column), activity, column, place, frozenset({0})), activity
-
-
-def _ppc_device(device: str) -> str:
-    """The name that sar gives a device."""
-    found = _PPC_DEVICE.fullmatch(device)
-    return found[1] if found else device

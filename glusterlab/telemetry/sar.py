@@ -1,276 +1,365 @@
-"""sar on every host: commands to start, stop and convert it, and what a campaign keeps of its text.
+"""The report of sar, column by column.
 
-sadc writes its binary file on the host, and that host's own sadf turns it into text under ``LC_ALL=C``, with epoch
-seconds: one version of sysstat may not read another's file, and other locales change digits and dates. Only what a
-figure can use is converted: CPU, load, memory, I/O in all, and the host's own block devices and interface.
-
-The text has a block per activity, each opened by ``# hostname;interval;timestamp;...``. A restart of the host stands
-in a line of its own, and new blocks follow it. `glusterlab.telemetry.reading` reads it, and
-`glusterlab.telemetry.metrics` brings it to SI units. Memory in use is without buffers and page cache, as sysstat counts
-it from 11.7.4 on; the values of an older one are reduced by them.
+sar prints a table as blocks between blank lines: a header with a time, and rows. A window of text is split there; rows
+under the same header are joined and parsed at once by pandas, without Python work per line. What is not regular
+(banners, restarts, prompts, damage) goes to `glusterlab.telemetry.sar_lines`, block by block.
 """
 
 from __future__ import annotations
 
-import lzma
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from statistics import median
+import re
+from collections.abc import Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
-from glusterlab.hosts.quoting import join, quote
-from glusterlab.workloads.base import HostCommand
+from glusterlab.telemetry import clock
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, State
+from glusterlab.telemetry.columns import Columns, NotRegular, line_numbers, parse
+from glusterlab.telemetry.sar_lines import LOOK_AHEAD, LineReader, banner_of, is_whole
+from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.telemetry.windows import windows
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Host
+    import numpy as np
+    from numpy.typing import NDArray
 
-MAX_TEXT_BYTES = 64 << 20
-"""One host's telemetry may unpack to so many bytes; raw files from elsewhere are hostile."""
+SMALL_BYTES = 2048
+"""Fewer bytes are read faster line by line."""
 
-MAX_DECODER_BYTES = 128 << 20
-
-MARKS = {
-    "cpu": "%iowait",
-    "load": "ldavg-1",
-    "memory": "kbmemfree",
-    "io": "bread/s",
-    "disk": "await",
-    "network": "rxpck/s",
-}
-"""A column by which an activity's block is known."""
-
-REQUIRED = frozenset({"cpu", "load", "memory"})
-"""Activities without which a host's telemetry is not complete."""
+# without a digit: some locales begin a time with the half of the day
+_AVERAGE = re.compile(rb"[^\d\s][^\n:\d]{0,40}:|[^\d\s][^\n\d]{0,40}\xef\xbc\x9a")
 
 
-SADC_PLACES = (
-    "/usr/lib/sysstat/sadc",
-    "/usr/libexec/sysstat/sadc",
-    "/usr/lib64/sa/sadc",
-    "/usr/lib/sa/sadc",
-)
-"""Where systems keep sadc, which is on no PATH: Debian to 12, Debian from 13, Red Hat, others."""
+@dataclass
+class _Group:
+    """Blocks of a window under the same header; `lines` has the line of each block's first row."""
 
-_SADC = f"""\
-sadc=
-for place in {" ".join(SADC_PLACES)}; do
-  [ -x "$place" ] && sadc=$place && break
-done
-[ -n "$sadc" ] || {{ echo 'sadc not found: install sysstat on this host' >&2; exit 1; }}
-"""
+    header: Header
+    time_words: int
+    decimal: str
+    heads: list[bytes] = field(default_factory=list)
+    rows: list[bytes] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    states: list[tuple[int, State]] = field(default_factory=list)
+    """What holds from a block on: banners change it."""
 
+    def add(self, state: State, head: bytes, rows: bytes, line: int) -> None:
+        if not self.states or self.states[-1][1] is not state:
+            self.states.append((len(self.rows), state))
+        self.heads.append(head)
+        self.rows.append(rows)
+        self.lines.append(line)
 
-def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCommand:
-    """Start sadc in a session of its own; the command returns when it has begun to write.
-
-    Parameters
-    ----------
-    host : Host
-    interval_s : int
-        Seconds between records.
-    count : int
-        Records after which it ends by itself, should nobody stop it.
-    path : str
-        Its binary file on the host, in a directory of the suite. ``<path>.pid`` and ``<path>.err`` lie beside it.
-    """
-    file, pid, err, folder = (quote(text) for text in (path, f"{path}.pid", f"{path}.err", path.rpartition("/")[0]))
-    script = (
-        f"{_SADC}[ -d {folder} ] || mkdir -p {folder} || exit 1\n"
-        f"[ ! -e {file} ] || rm -f {file} || exit 1\n"
-        # first in line for the CPU: a second without a record, because the load is high, is the load's best second
-        'LC_ALL=C nice -n -10 setsid "$sadc" -S DISK '
-        f"{int(interval_s)} {int(count)} {file} </dev/null >/dev/null 2>{err} &\n"
-        f"echo $! > {pid}\n"
-        "n=0\n"
-        f"until [ -s {file} ]; do\n"
-        f"  n=$((n + 1)); [ $n -le 100 ] && kill -0 $! 2>/dev/null || {{ cat {err} >&2; exit 1; }}\n"
-        "  sleep 0.05\n"
-        "done\n"
-    )
-    return HostCommand(host.name, script=script, deadline_s=30.0)
+    def spans(self) -> Iterator[tuple[State, int, int]]:
+        """Blocks under the same banner: state, first block, and the one behind the last."""
+        ends = [start for start, _ in self.states[1:]] + [len(self.rows)]
+        for (start, state), end in zip(self.states, ends, strict=True):
+            yield state, start, end
 
 
-def stop_command(host: Host, path: str) -> HostCommand:
-    """End sadc and wait for it; one that has ended, or was never started, is no error.
+class TextReader:
+    """Reads a chunk of sar's report; `averages` also gives the averages that sar printed."""
 
-    SIGINT makes sadc itself end after a whole record; the process is looked at first, because ids are used again.
-    """
-    pid = quote(f"{path}.pid")
-    script = (
-        f"[ -s {pid} ] && read -r pid < {pid} || exit 0\n"
-        '[ -e /proc/$pid/comm ] && read -r comm < /proc/$pid/comm && [ "$comm" = sadc ] || exit 0\n'
-        "kill -INT $pid\n"
-        "n=0\n"
-        "while kill -0 $pid 2>/dev/null; do\n"
-        "  n=$((n + 1)); [ $n -le 100 ] || { kill -KILL $pid; break; }\n"
-        "  sleep 0.05\n"
-        "done\n"
-        f": > {pid}\n"
-    )
-    return HostCommand(host.name, script=script, deadline_s=30.0)
+    def __init__(self, chunk: Chunk, averages: bool, window_bytes: int = WINDOW_BYTES) -> None:
+        self.chunk = chunk
+        self.averages = averages
+        self.window_bytes = window_bytes
+        self.line = chunk.line
+        self.line_reader = LineReader(chunk.path, deepcopy(chunk.state), averages)
+        self._width = 8
+        self._groups: dict[tuple[tuple[str, ...], int, str], _Group] = {}
+        self._by_head: dict[bytes, _Group] = {}
+        self._window = b""
+        self._at = 0
+        # a window that does not begin behind a blank line goes on with the rows of the one before
+        self._continues = chunk.state.header is not None
 
+    def batches(self) -> Iterator[list[Block]]:
+        """Blocks of whole rows, those of a window of text together.
 
-def convert_command(host: Host, path: str) -> HostCommand:
-    """Convert the binary file by the host's own sadf; its standard output is the text, compressed by xz or Python.
-
-    A file that ends in the middle of a record gives the records before it. The fast level of xz is used: on 6 MB of a
-    long sample it takes a thirteenth of the usual level's time, for a sixth more bytes.
-    """
-    devices = ("-d", f"--dev={','.join(host.devices)}") if host.devices else ()
-    interface = ("-n", "DEV", f"--iface={host.interface}") if host.interface else ("-n", "DEV")
-    sadf = join(("sadf", "-d", "-U", path, "--", "-u", "-q", "-r", "-b", *devices, *interface), {"LC_ALL": "C"})
-    python = "import lzma, sys; sys.stdout.buffer.write(lzma.compress(sys.stdin.buffer.read(), preset=1))"
-    script = f"{sadf} | if command -v xz >/dev/null; then xz -1 -c; else {join(('python3', '-c', python))}; fi"
-    return HostCommand(host.name, script=script, deadline_s=60.0)
-
-
-def read_text(path: Path) -> str:
-    """The text of one host's telemetry, unpacked when it is xz.
-
-    Raises
-    ------
-    ParseError
-        When the file is absent, truncated, damaged, or too big.
-    """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
-    if path.suffix == ".xz":
-        data = _unpack(data, path)
-    if len(data) > MAX_TEXT_BYTES:
-        raise ParseError(f"expected at most {MAX_TEXT_BYTES} bytes of telemetry, found more", file=path)
-    return data.decode("utf-8", errors="replace")
-
-
-def _unpack(data: bytes, path: Path) -> bytes:
-    decoder = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES)
-    try:
-        unpacked = decoder.decompress(data, max_length=MAX_TEXT_BYTES + 1)
-    except (lzma.LZMAError, EOFError) as error:
-        raise ParseError(f"expected xz, found damage: {error}", file=path) from error
-    if not decoder.eof and len(unpacked) <= MAX_TEXT_BYTES:
-        raise ParseError("expected xz, found a truncated file", file=path)
-    return unpacked
-
-
-@dataclass(frozen=True)
-class _Line:
-    """A data line of sadf's text, with the header that it stands under, or a restart (no header)."""
-
-    number: int
-    text: str
-    header: str | None
-
-
-def _lines(text: str, path: Path) -> Iterator[_Line]:
-    """Data lines and restarts; of lines of one record in a row, as each device has one, the first."""
-    header, fields, record = None, 0, "\n"
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.startswith(record) and line.count(";") == fields:
-            # most lines of a long sample, on each of many hosts
-            continue
-        record = "\n"
-        if line.startswith("# hostname;interval;timestamp;"):
-            header, fields = line[2:], line.count(";")
-        elif not line:
-            continue
-        elif (special := line.split(";", 3))[1:2] == ["-1"] and len(special) == 4:
-            # a restart or a comment has no interval; new headers follow a restart
-            if special[3].startswith("LINUX-RESTART"):
-                header = None
-                yield _Line(number, line, None)
-        elif header is None:
-            raise ParseError(
-                "expected a header '# hostname;interval;timestamp;...', found data", file=path, line=number
-            )
-        elif line.count(";") != fields:
-            found = line.count(";") + 1
-            raise ParseError(f"expected {fields + 1} fields, found {found}", file=path, line=number)
-        else:
-            record = ";".join([*special[:3], ""])
-            yield _Line(number, line, header)
-
-
-def _activity(header: str) -> str | None:
-    columns = header.split(";")
-    return next((activity for activity, mark in MARKS.items() if mark in columns), None)
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """The time that one host's telemetry covers, in epoch seconds of that host.
-
-    Attributes
-    ----------
-    begin_s, end_s : float
-        From the start of the first record's interval to the last record.
-    interval_s : float
-        The usual time between records, the median.
-    covered_s : float
-        Sum of the records' intervals: less than the whole where records are missing.
-    restarts : tuple of float
-    """
-
-    begin_s: float
-    end_s: float
-    interval_s: float
-    covered_s: float
-    restarts: tuple[float, ...]
-
-    def gap(self, start: float, end: float) -> str | None:
-        """What is missing of the window, or None when it is covered.
-
-        One interval at each end, and the second to which sadf rounds, may be missing.
+        Raises
+        ------
+        ParseError
+            At the end, when some rows were damaged or the file is cut off.
         """
-        slack = self.interval_s + 1.0
-        restarts = [time for time in self.restarts if start <= time <= end]
-        if restarts:
-            return f"the host restarted {restarts[0] - start:.0f} s after the start of the workload"
-        if self.begin_s - start > slack:
-            return f"telemetry begins {self.begin_s - start:.0f} s after the start of the workload"
-        if end - self.end_s > slack:
-            return f"telemetry ends {end - self.end_s:.0f} s before the end of the workload"
-        if (self.end_s - self.begin_s) - self.covered_s > slack:
-            return (
-                f"expected {self.end_s - self.begin_s:.0f} s of telemetry without a gap, found {self.covered_s:.0f} s"
-            )
-        return None
-
-
-def coverage(path: Path) -> Coverage:
-    """The time that a file covers, without a table of it.
-
-    Raises
-    ------
-    ParseError
-        When the file is damaged, has no record, or lacks one of the `REQUIRED` activities.
-    """
-    intervals: dict[float, float] = {}
-    restarts: list[float] = []
-    kinds: dict[str, str | None] = {}
-    for line in _lines(read_text(path), path):
-        fields = line.text.split(";", 3)
+        cut: ParseError | None = None
+        batch: list[Block] = []
         try:
-            interval, time = float(fields[1]), float(fields[2])
-        except ValueError as error:
-            raise ParseError(f"expected an interval and epoch seconds: {error}", file=path, line=line.number) from error
-        if line.header is None:
-            restarts.append(time)
-            continue
-        if line.header not in kinds:
-            kinds[line.header] = _activity(line.header)
-        intervals[time] = interval
-    missing = REQUIRED - set(kinds.values())
-    if missing or not intervals:
-        raise ParseError(f"expected records of {', '.join(sorted(missing or REQUIRED))}, found none", file=path)
-    first = min(intervals)
-    return Coverage(
-        begin_s=first - intervals[first],
-        end_s=max(intervals),
-        interval_s=median(intervals.values()),
-        covered_s=sum(intervals.values()),
-        restarts=tuple(restarts),
-    )
+            for window in windows(self.chunk.path, self.chunk.start, self.chunk.end, self.window_bytes, gap=b"\n\n"):
+                self._window = window
+                whole = window
+                if not window.endswith(b"\n"):
+                    whole, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:]
+                    cut = self._cut(tail, whole)
+                    whole = whole if cut is not None else window + b"\n"
+                batch = []
+                batch.extend(self._read(whole))
+                yield batch
+                self.line += window.count(b"\n")
+        except ParseError as error:
+            cut = error
+            yield batch
+        self.line_reader.finish()
+        if (damage := self.line_reader.damage or cut) is not None:
+            raise damage
+
+    def _cut(self, tail: bytes, whole: bytes) -> ParseError | None:
+        text = tail.decode("utf-8", "replace")
+        words = text.split()
+        average = _AVERAGE.match(tail) is not None
+        if not words or not (average or clock.is_time(words[0])):
+            return None
+        before = whole.rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+        header = header_of(tuple(words[clock.time_words(words) :]))
+        if header is None and is_whole(text, before):
+            return None
+        line = self.line + whole.count(b"\n")
+        message = f"expected the end of a row, found the file's: {text.strip()[-40:]!r} is cut off"
+        return ParseError(message, file=self.chunk.path, line=line)
+
+    def _read(self, window: bytes) -> Iterator[Block]:
+        parts = window.split(b"\n\n")
+        lines = list(accumulate((part.count(b"\n") + 2 for part in parts), initial=self.line))
+        by_head, last, reader = self._by_head, None, self.line_reader
+        self._at = known = 0
+        if self._continues and reader.header is not None and parts[0][:1].isdigit():
+            group = self._group(reader.header, reader.time_words)
+            group.add(reader.state, b"", parts[0].rstrip(b"\n"), self.line)
+            self._at, known = len(parts[0]) + 2, 1
+        self._continues = not window.endswith(b"\n\n")
+        for index in range(known, len(parts)):
+            part = parts[index]
+            end = part.find(b"\n")
+            found = by_head.get(part[self._width : end]) if end > 0 else None
+            if found is not None:
+                last = found
+                last.heads.append(part[:end])
+                last.rows.append(part[end + 1 :])
+                last.lines.append(lines[index] + 1)
+            elif part.strip():
+                if last is not None:
+                    reader.enter(last.header, last.time_words)
+                    last = None
+                self._at += sum(map(len, parts[known:index])) + 2 * (index - known)
+                known = index
+                yield from self._irregular(part, lines[index])
+        if last is not None:
+            reader.enter(last.header, last.time_words)
+        yield from self._flush()
+
+    def _group(self, header: Header, time_words: int) -> _Group:
+        decimal = self.line_reader.state.decimal
+        key = (header.columns, time_words, decimal)
+        if key not in self._groups:
+            self._groups[key] = _Group(header, time_words, decimal)
+        return self._groups[key]
+
+    def _irregular(self, part: bytes, line: int) -> Iterator[Block]:
+        """A block whose first line is no header that was seen in this window."""
+        line += len(part) - len(part.lstrip(b"\n"))
+        part = part.strip(b"\n")
+        first, _, rows = part.partition(b"\n")
+        if not self.averages and _AVERAGE.match(first) is not None and b"Linux" not in first:
+            word = first.split(None, 1)[0]
+            if part.count(b"\n" + word) == part.count(b"\n"):
+                return
+        words = first.decode("utf-8", "replace").split()
+        count = clock.time_words(words)
+        header = header_of(tuple(words[count:])) if count else None
+        regular = not first[:1].isspace() and len(first.split()) == len(words)
+        if header is not None and regular and (found := re.match(rb"(?:\S+\s+){%d}" % count, first)):
+            self._width = len(found[0].rstrip())
+            group = self._group(header, count)
+            self._by_head[first[self._width :]] = group
+            group.add(self.line_reader.state, first, rows, line + 1)
+            self.line_reader.enter(header, count)
+            return
+        if not rows and not self.averages and self._banner(first):
+            return
+        # what is not regular may change the date or the clocks: everything before it comes first
+        yield from self._flush()
+        ahead = ""
+        if b"Linux" in part:
+            start = self._at + part.find(b"Linux")
+            ahead = self._window[start : start + LOOK_AHEAD].partition(b"\n")[2].decode("utf-8", "replace")
+        yield from self._by_line([(line, part)], ahead)
+
+    def _banner(self, line: bytes) -> bool:
+        """Take over a banner: what was gathered keeps the state that held for it."""
+        start = self._at + len(line)
+        ahead = self._window[start : start + LOOK_AHEAD]
+        state = State()
+        if b"Linux" not in line or not banner_of(
+            state, line.decode("utf-8", "replace"), ahead.decode("utf-8", "replace")
+        ):
+            return False
+        self.line_reader.state = state
+        self.line_reader.enter(None, 1)
+        self._by_head.clear()
+        return True
+
+    def _by_line(self, texts: Iterable[tuple[int, bytes]], ahead: str = "") -> Iterator[Block]:
+        """Read texts, each with the number of its first line, line by line."""
+        lines = (pair for at, text in texts for pair in enumerate(text.decode("utf-8", "replace").split("\n"), at))
+        yield from self.line_reader.read(lines, ahead)
+        self.line_reader.finish()
+        yield from self.line_reader.flush()
+
+    def _flush(self) -> Iterator[Block]:
+        groups = list(self._groups.values())
+        self._groups.clear()
+        self._by_head.clear()
+        reader = self.line_reader
+        state, header, words, average = reader.state, reader.header, reader.time_words, reader.average
+        for group in groups:
+            if sum(map(len, group.rows)) < SMALL_BYTES:
+                yield from self._group_by_line(group)
+                continue
+            try:
+                blocks = self._group_by_columns(group)
+            except NotRegular:
+                yield from self._group_by_line(group)
+            else:
+                yield from blocks
+        reader.state = state
+        reader.enter(header, words, average)
+
+    def _group_by_line(self, group: _Group) -> Iterator[Block]:
+        for state, start, end in group.spans():
+            self.line_reader.state = state
+            self.line_reader.enter(group.header, group.time_words)
+            blocks = zip(group.heads[start:end], group.rows[start:end], group.lines[start:end], strict=True)
+            yield from self._by_line(pair for head, rows, line in blocks for pair in ((line - 1, head), (line, rows)))
+
+    def _group_by_columns(self, group: _Group) -> list[Block]:
+        """Blocks of a group, one per banner; changes clocks only when all of the group is regular."""
+        import numpy as np
+
+        header = group.header
+        if header.texts:
+            raise NotRegular
+        numbers = line_numbers(group.lines, [rows.count(b"\n") + 1 for rows in group.rows])
+        text, starts, lines, others = _rows(b"\n".join(group.rows), numbers)
+        columns = _parse(text, header, group.time_words, group.decimal)
+        times, zoned = _times(columns, group.time_words)
+        device = None if header.device is None else columns[f"c{header.device}"]
+        values = {name: columns[f"c{at}"] for name, at in header.metrics.items()}
+        if not all(bool(np.isfinite(column).all()) for column in values.values()):
+            raise NotRegular
+        offsets = np.cumsum([0] + [len(rows) + 1 for rows in group.rows])
+        firsts = np.searchsorted(starts, offsets)
+        blocks = []
+        for state, start, end in group.spans():
+            rows = slice(int(firsts[start]), int(firsts[end]))
+            if rows.start == rows.stop:
+                continue
+            local = _dates(group, state, start, times[rows].copy(), firsts[start : end + 1] - rows.start, zoned)
+            blocks.append(
+                Block(
+                    tool="sar",
+                    host=state.host,
+                    activity=header.activity,
+                    device=None if device is None else device.part(rows),
+                    time=local + (state.date or 0.0),
+                    utc=False,
+                    dated=state.date is not None,
+                    metrics={name: column[rows] for name, column in values.items()},
+                    lines=lines[rows],
+                )
+            )
+        if self.averages and others:
+            self.line_reader.enter(header, group.time_words)
+            blocks.extend(self._by_line(others))
+        return blocks
+
+
+def _dates(
+    group: _Group, state: State, start: int, times: NDArray[np.float64], firsts: NDArray[np.int64], zoned: bool
+) -> NDArray[np.float64]:
+    """Seconds since the midnight before the banner's day, of the rows of blocks under one banner.
+
+    `start` is the first of these blocks, `times` are seconds since midnight, `firsts` the first row of every block and
+    the one behind the last; `zoned` as `clock.start_table` takes it.
+    """
+    import numpy as np
+
+    mark = group.header.mark
+    _start(group, start, state, zoned)
+    # a table that is printed anew after midnight goes forward
+    if not (zoned and state.twelve) and not (np.abs(np.diff(times)) > clock.BACK_S).any():
+        first = clock.advance(state, mark, float(times[0]))
+        state.clocks[mark].last = float(times[-1])
+        times += first - times[0]
+        return times
+    local = np.empty(len(times))
+    for block in range(len(firsts) - 1):
+        if block:
+            _start(group, start + block, state, zoned)
+        for row in range(int(firsts[block]), int(firsts[block + 1])):
+            local[row] = clock.advance(state, mark, float(times[row]), zoned)
+    return local
+
+
+def _start(group: _Group, block: int, state: State, zoned: bool) -> None:
+    words = tuple(group.heads[block].decode("utf-8", "replace").split()[: group.time_words])
+    # the head of averages has no time
+    if (seconds := clock.seconds_of(words)) is not None:
+        clock.start_table(state, group.header.mark, seconds, zoned)
+
+
+def _rows(
+    text: bytes, numbers: NDArray[np.int64]
+) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64], list[tuple[int, bytes]]]:
+    """Lines that begin with a digit, the place and the number of each of them, and the numbered others: averages."""
+    import numpy as np
+
+    text += b"\n"
+    data = np.frombuffer(text, dtype=np.uint8)
+    ends = np.flatnonzero(data == 10)
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    first = data[starts]
+    others = np.flatnonzero((first < 48) | (first > 57))
+    if not len(others):
+        return text, starts, numbers, []
+    kept, averages, at = [], [], 0
+    for index in others.tolist():
+        kept.append(text[at : starts[index]])
+        at = int(ends[index]) + 1
+        if line := text[int(starts[index]) : at - 1].strip():
+            if _AVERAGE.match(line) is None:
+                raise NotRegular
+            averages.append((int(numbers[index]), line))
+    kept.append(text[at:])
+    return b"".join(kept), np.delete(starts, others), np.delete(numbers, others), averages
+
+
+def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Columns:
+    times = [f"t{at}" for at in range(time_words)]
+    columns = [f"c{at}" for at in range(len(header.columns))]
+    types: dict[str, str] = dict.fromkeys(times, "category") | dict.fromkeys(columns, "float64")
+    if header.device is not None:
+        types[f"c{header.device}"] = "category"
+    return parse(text, r"\s+", types, decimal)
+
+
+def _times(columns: Columns, time_words: int) -> tuple[NDArray[np.float64], bool]:
+    """Seconds since midnight of every row, and whether times have a time zone without a mark of the half day."""
+    import numpy as np
+
+    codes = columns["t0"].codes.astype(np.int64)
+    words: list[tuple[str, ...]] = [(word,) for word in columns["t0"].categories]
+    for at in range(1, time_words):
+        more = columns[f"t{at}"]
+        names = more.categories
+        codes = codes * len(names) + more.codes
+        words = [(*first, name) for first in words for name in names]
+        found, codes = np.unique(codes, return_inverse=True)
+        words = [words[index] for index in found]
+    seconds = [clock.seconds_of(word) for word in words]
+    if any(value is None for value in seconds):
+        raise NotRegular
+    times: NDArray[np.float64] = np.array(seconds, dtype=np.float64)[codes]
+    return times, clock.zoned(words[0])

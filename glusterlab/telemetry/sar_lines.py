@@ -1,6 +1,6 @@
 """The report of sar line by line: whatever a locale, a terminal or a hand has made of it.
 
-`glusterlab.telemetry.sar_text` reads regular text column by column and hands over what is not; so this is the only
+`glusterlab.telemetry.sar` reads regular text column by column and hands over what is not; so this is the only
 place that knows all forms of a line, and it names damage by its line.
 """
 
@@ -15,7 +15,6 @@ from typing import Literal
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import Block, Clock, Names, State
-from glusterlab.telemetry.days import advance, restart, start_table
 from glusterlab.telemetry.metrics import activities_of, is_suffixed, scaled
 from glusterlab.telemetry.sysstat import Header, device_name, header_of, is_column
 
@@ -52,10 +51,10 @@ def banner_of(state: State, line: str, after: str) -> bool:
 
 
 def restart_of(state: State, header: Header | None, words: list[str]) -> None:
-    """Take a restart, whose time stands before its words, after the rows of a table."""
+    """Take a restart, whose time is in front of its words, after the rows of a table."""
     time = tuple(words[: next(at for at, word in enumerate(words) if "LINUX" in word)])
     if (seconds := clock.seconds_of(time)) is not None:
-        restart(state, None if header is None else header.mark, seconds, clock.zoned(time))
+        clock.restart(state, None if header is None else header.mark, seconds, clock.zoned(time))
 
 
 @dataclass
@@ -76,39 +75,21 @@ class _Row:
     seconds: float | None
     zoned: bool
     fields: list[str]
-    place: int | None
+    line: int
 
 
 class LineReader:
-    """Reads lines of a sar report, keeping what they say about the lines after them.
+    """Reads lines of a sar report, keeping in `state` what they say about the lines after them.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    state : State
-        Is changed by what is read.
-    averages : bool
-        Also yield the averages that sar printed.
-    numbers : bool
-        Blocks have the lines of their rows.
-
-    Attributes
-    ----------
-    header : Header or None
-        The table in force.
-    time_words : int
-        How many words of its rows are the time.
-    average : Header or None
-        The table of averages in force, where they have a header of their own.
-    damage : ParseError or None
-        The first damage that was found; what is whole after it is still read.
+    `header` is the table in force, `time_words` how many words of its rows are the time, and `average` the table of
+    averages where they have a header of their own. `damage` is the first that was found; what is whole after it is
+    still read. `averages` also yields the averages that sar printed.
     """
 
-    def __init__(self, path: Path, state: State, averages: bool, numbers: bool) -> None:
+    def __init__(self, path: Path, state: State, averages: bool) -> None:
         self.path = path
         self.state = state
         self.averages = averages
-        self.numbers = numbers
         self.damage: ParseError | None = None
         self.header: Header | None = None
         self.time_words = 1
@@ -125,16 +106,16 @@ class LineReader:
         self.header, self.time_words, self.average = header, max(1, time_words), average
         self._after = None if header is None else "row"
 
-    def read(self, lines: Iterable[tuple[int | None, str]], ahead: str = "") -> Iterator[Block]:
-        """Blocks of lines; `ahead` is text in which the locale shows, for a banner among them."""
-        for place, raw in lines:
-            line = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
-            words = line.split()
+    def read(self, lines: Iterable[tuple[int, str]], ahead: str = "") -> Iterator[Block]:
+        """Blocks of numbered lines; `ahead` is text in which the locale shows, for a banner among them."""
+        for line, raw in lines:
+            text = _ESCAPES.sub("", raw) if "\x1b" in raw else raw
+            words = text.split()
             while words and words[0] in _QUOTES:
                 words.pop(0)
             if not words:
                 continue
-            if "Linux" in line and banner_of(state := State(), line, ahead):
+            if "Linux" in text and banner_of(state := State(), text, ahead):
                 self.finish()
                 yield from self.flush()
                 self.state = state
@@ -142,10 +123,10 @@ class LineReader:
                 continue
             if self._part is not None or self._after is not None:
                 if self._goes_on(words):
-                    yield from self._join(words, place)
+                    yield from self._join(words, line)
                     continue
                 self.finish()
-            yield from self._line(place, words)
+            yield from self._line(line, words)
 
     def _goes_on(self, words: list[str]) -> bool:
         """Whether a line is the rest of a header or a row that was broken in two."""
@@ -155,11 +136,11 @@ class LineReader:
             return False
         return self._part is not None or len(words) > 1 or not words[0].isdigit()
 
-    def _join(self, words: list[str], place: int | None) -> Iterator[Block]:
+    def _join(self, words: list[str], line: int) -> Iterator[Block]:
         part, average = self._part, self._after == "average"
         if number(words[0]) is None:
             yield from self.flush()
-            self._widen(words, average, place)
+            self._widen(words, average, line)
         elif part is not None:
             part.fields.extend(words)
             if self._fits(part.header, part.fields):
@@ -168,16 +149,16 @@ class LineReader:
             elif len(part.fields) > len(part.header.columns):
                 self.finish()
         elif not average:
-            self._damaged(f"expected a time before numbers, found {' '.join(words)[:80]!r}", place)
+            self._damaged(f"expected a time before numbers, found {' '.join(words)[:80]!r}", line)
 
-    def _widen(self, words: list[str], average: bool, place: int | None) -> None:
+    def _widen(self, words: list[str], average: bool, line: int) -> None:
         """Take the second line of a header."""
         header = self.average if average else self.header
         joined = None if header is None else header_of((*header.columns, *words))
         if average:
             self.average = joined
         elif header is None or joined is None:
-            self._damaged(f"expected rows, found more columns: {' '.join(words)[:80]!r}", place)
+            self._damaged(f"expected rows, found more columns: {' '.join(words)[:80]!r}", line)
         else:
             if joined.mark != header.mark:
                 self.state.clocks.setdefault(joined.mark, self.state.clocks.pop(header.mark))
@@ -190,10 +171,10 @@ class LineReader:
         if part is not None:
             self._misses(part)
 
-    def _line(self, place: int | None, words: list[str]) -> Iterator[Block]:
+    def _line(self, line: int, words: list[str]) -> Iterator[Block]:
         self._after = None
         if not (clock.is_time(words[0]) or clock.half_day(words[0]) is not None):
-            yield from self._untimed(place, words)
+            yield from self._untimed(line, words)
             return
         count = clock.time_words(words)
         header = header_of(tuple(words[count:])) if count else None
@@ -203,7 +184,7 @@ class LineReader:
                 yield from self.flush()
             self.enter(header, count)
             self._after = "header"
-            start_table(self.state, header.mark, seconds, clock.zoned(time))
+            clock.start_table(self.state, header.mark, seconds, clock.zoned(time))
             return
         if "RESTART" in words and any("LINUX" in word for word in words):
             # never one block, and so never an average, across a restart
@@ -214,14 +195,14 @@ class LineReader:
         if fields[:1] == ["COM"]:
             return
         if self.header is None:
-            self._damaged("expected a header such as '12:00:00 CPU %user', found a row", place)
+            self._damaged("expected a header such as '12:00:00 CPU %user', found a row", line)
         elif (seconds := clock.seconds_of(time)) is None:
-            self._damaged(f"expected a time of day, found {' '.join(time)!r}", place)
+            self._damaged(f"expected a time of day, found {' '.join(time)!r}", line)
         else:
             zoned = len(time) > 1 and clock.zoned(time)
-            yield from self._row(_Row(self.header, seconds, zoned, fields, place))
+            yield from self._row(_Row(self.header, seconds, zoned, fields, line))
 
-    def _untimed(self, place: int | None, words: list[str]) -> Iterator[Block]:
+    def _untimed(self, line: int, words: list[str]) -> Iterator[Block]:
         """An average, its header, or what is not sar's: a prompt, a note."""
         mark = next((at for at, word in enumerate(words[:3]) if word.endswith((":", "："))), None)
         if mark is None:
@@ -236,7 +217,7 @@ class LineReader:
             return
         if self.average is not None and self.header is not None and len(fields) == len(self.header.columns):
             average = self.average if len(self.average.columns) == len(fields) else self.header
-        yield from self._row(_Row(average, None, False, fields, place))
+        yield from self._row(_Row(average, None, False, fields, line))
 
     def _row(self, part: _Row) -> Iterator[Block]:
         """Take a row, or keep it until its rest has come."""
@@ -251,7 +232,7 @@ class LineReader:
     def _take(self, part: _Row) -> Iterator[Block]:
         header, average = part.header, part.seconds is None
         damage = self.damage
-        values = self._values(header, part.fields, part.place)
+        values = self._values(header, part.fields, part.line)
         if values is None:
             # printed averages are no rows
             self.damage = damage if average else self.damage
@@ -262,11 +243,11 @@ class LineReader:
         if part.seconds is None:
             table.time.append(float("nan"))
         else:
-            at = advance(self.state, header.mark, part.seconds, part.zoned)
+            at = clock.advance(self.state, header.mark, part.seconds, part.zoned)
             table.time.append(at + (self.state.date or 0.0))
         table.device.append(device_name(header, part.fields))
         table.values.append(values)
-        table.lines.append(part.place or 0)
+        table.lines.append(part.line)
 
     def _fits(self, header: Header, fields: list[str]) -> bool:
         """Whether a row has all columns; `fields` is brought to the header's length where it can be."""
@@ -286,9 +267,9 @@ class LineReader:
         if part.seconds is not None:
             columns = part.header.columns
             message = f"expected {len(columns)} columns ({' '.join(columns)}), found {len(part.fields)}"
-            self._damaged(message, part.place)
+            self._damaged(message, part.line)
 
-    def _values(self, header: Header, fields: list[str], place: int | None) -> list[float] | None:
+    def _values(self, header: Header, fields: list[str], line: int) -> list[float] | None:
         """The numbers of a row, or None for one that is damaged."""
         values = []
         for name, at in header.metrics.items():
@@ -297,9 +278,9 @@ class LineReader:
                 value = scaled(header.activity, name, fields[at])
                 if value is None:
                     found = f"expected a number without a unit in {name}, found {fields[at]!r}"
-                    raise ParseError(f"{found}; print the report without --human", file=self.path, line=place)
+                    raise ParseError(f"{found}; print the report without --human", file=self.path, line=line)
             if value is None:
-                self._damaged(f"expected a number in {name}, found {fields[at][:40]!r}", place)
+                self._damaged(f"expected a number in {name}, found {fields[at][:40]!r}", line)
                 return None
             values.append(value)
         return values
@@ -310,7 +291,7 @@ class LineReader:
             self._table = _Table(header, average)
 
     def flush(self) -> Iterator[Block]:
-        """The rows that have been read and not yet given."""
+        """The rows that have been read and not yet yielded."""
         table, self._table = self._table, None
         if table is None:
             return
@@ -327,12 +308,12 @@ class LineReader:
             dated=self.state.date is not None,
             metrics={name: values[:, at] for at, name in enumerate(table.header.metrics)},
             average=table.average,
-            lines=np.array(table.lines, dtype=np.int64) if self.numbers else None,
+            lines=np.array(table.lines, dtype=np.int64),
         )
 
-    def _damaged(self, message: str, place: int | None) -> None:
-        if self.damage is None:
-            self.damage = ParseError(message, file=self.path, line=place)
+    def _damaged(self, message: str, line: int) -> None:
+        if self.damage is None or line < (self.damage.line or 0):
+            self.damage = ParseError(message, file=self.path, line=line)
 
 
 def is_whole(last: str, before: str) -> bool:
@@ -345,7 +326,7 @@ def is_whole(last: str, before: str) -> bool:
     """
     words, others = last.split(), before.split()
     if not words or number(words[-1]) is None:
-        # a name at the end may be cut as well, and nothing tells
+        # a name at the end may be cut as well, which nothing shows
         return bool(words) and len(words) >= len(others) and not clock.is_time(words[-1])
     if len(words) < len(others):
         return False

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 DEVICES = frozenset(
-    {
+    (
         "CPU",
         "INTR",
         "DEV",
@@ -26,7 +26,7 @@ DEVICES = frozenset(
         "BAT",
         "BUS",
         "PID",
-    }
+    )
 )
 """Columns that name the CPU, interface, ... of a row."""
 
@@ -98,19 +98,10 @@ _LOOKS_LIKE_A_COLUMN = re.compile(r"%[A-Za-z][\w-]*|[A-Za-z][\w-]*/s|CPU\d*\*?")
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a table.
+    """The columns of a table, after the time.
 
-    Attributes
-    ----------
-    columns : tuple of str
-        After the time.
-    activity : str
-    mark : str
-        The table: an activity may have several.
-    device : int or None
-        Place of the column that names the device.
-    texts : frozenset of int
-        Places of other columns that are no metrics.
+    `device` is the place of the one that names the device, `texts` are those of others that are no metrics, and `mark`
+    names the table, as an activity may have several.
     """
 
     columns: tuple[str, ...]
@@ -162,7 +153,7 @@ def header_of(columns: tuple[str, ...]) -> Header | None:
 
 
 def device_name(header: Header, fields: tuple[str, ...] | list[str]) -> str | None:
-    """How a row's device is called; USB devices of one bus are told apart by their ids."""
+    """How a row's device is called; USB devices of one bus differ by their ids."""
     if header.device is None:
         return None
     name = fields[header.device]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from glusterlab.errors import ParseError
-from glusterlab.readers.document import MAX_LINE_BYTES, PACKED_ERRORS, open_binary
 from glusterlab.telemetry.blocks import WINDOW_BYTES
+from glusterlab.tools.document import MAX_LINE_BYTES, PACKED_ERRORS, open_binary
 
 PIECE_BYTES = 1 << 16
 
@@ -56,12 +56,7 @@ def _read(stream: IO[bytes], size: int, path: Path) -> tuple[bytes, ParseError |
 
 
 def check_text(data: bytes, path: Path) -> None:
-    """Refuse what is no text.
-
-    Raises
-    ------
-    ParseError
-    """
+    """Refuse what is no text."""
     if data.startswith(SADC_MAGIC):
         raise ParseError(
             "expected text, found a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
@@ -77,15 +72,8 @@ def windows(
 ) -> Iterator[bytes]:
     """Windows of whole lines; only the last may lack the end of its last line.
 
-    Parameters
-    ----------
-    path : pathlib.Path
-    start, end : int or None
-        Bytes of a plain file.
-    size : int
-        Bytes to read at a time.
-    gap : bytes
-        A window ends behind this where one is found in its second half.
+    `start` and `end` are bytes of a plain file, `size` is read at a time; a window ends behind `gap` where one is in
+    its second half.
 
     Raises
     ------

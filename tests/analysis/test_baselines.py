@@ -7,16 +7,8 @@ import math
 import pandas as pd
 import pytest
 
-from glusterlab import published
-from glusterlab.analysis.baselines import (
-    PLACE_COLUMNS,
-    baseline_sentences,
-    place_rates,
-    rates_by_kind,
-    rates_table,
-)
-from glusterlab.baseline import Rates
-from glusterlab.spec import Cluster
+from glusterlab.analysis.baselines import PLACE_COLUMNS, Rates, place_rates, rates_by_kind, rates_table
+from glusterlab.spec import Cluster, published
 from tests.baseline.bench import make_cluster
 
 MB = 1e6
@@ -119,14 +111,6 @@ def test_the_table_is_text_with_units_and_has_scales_only_where_there_are_some()
     assert not {"scale model", "median × scale"} & set(columns)
 
 
-def test_sentences_join_scale_models() -> None:
-    more = [*results(), rates("brick", "jbod", "write", {"s1:/b/d1": 10 * MB}, scale=20.0)]
-    sentences = baseline_sentences(rates_by_kind(place_rates(more, make_cluster(), "b", GUIDE)))
-    beside = "(97.6 to 98.5 % of what cluster.yaml states; the guide 205)"
-    assert sentences[0] == f"one disk, jbod: write 200 to 202 MB/s times the scale {beside}."
-    assert sentences[-1] == "link of a client: 1,100 MB/s times the scale (88.0 % of what cluster.yaml states)."
-
-
 def test_without_a_baseline_or_a_cluster_there_are_no_rows() -> None:
     for table in (
         place_rates((), make_cluster(), "", GUIDE),
@@ -137,4 +121,3 @@ def test_without_a_baseline_or_a_cluster_there_are_no_rows() -> None:
         assert list(table.columns) == PLACE_COLUMNS
         assert rates_by_kind(table).empty
         assert rates_table(rates_by_kind(table)).empty
-        assert baseline_sentences(rates_by_kind(table)) == []

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.analysis.capacity import (
     MAX_FAULT_DOMAIN,
-    RECOMMENDED_POOL,
     broken,
     capacity_table,
     check_pool,
     dense_rule,
     fault_domain,
-    guide_layouts,
     layouts_of,
     pool_capacity,
-    stated_capacities,
     unknown_capacity,
 )
 from glusterlab.errors import DataError
-
-from ..guide_pools import pools
+from tests.guide_pools import LAYOUTS, pools
 
 TB = 10**12
+FIGURE_3 = pd.DataFrame(
+    [("replicate", "3x2", "raid6", 12, 12), ("disperse", "12x(4+2)", "jbod", 1, 12)],
+    columns=["type", "geometry", "kind", "disks_per_brick", "disks_per_server"],
+)
 
 
 def rules(type_: str, servers: int, disks: int = 12, raw: float = 4e14, limit: float = MAX_FAULT_DOMAIN) -> list[str]:
@@ -33,7 +34,7 @@ def rules(type_: str, servers: int, disks: int = 12, raw: float = 4e14, limit: f
 
 
 def test_figure_3_has_108_tb_more() -> None:
-    table = capacity_table(guide_layouts(), servers=6, disk_bytes=6 * TB).set_index("type")
+    table = capacity_table(FIGURE_3, servers=6, disk_bytes=6 * TB).set_index("type")
     assert table["raw_bytes"].tolist() == [432 * TB] * 2
     assert table.loc["replicate", ["usable_bytes", "parity_bytes", "replica_bytes"]].tolist() == [
         180 * TB,
@@ -164,15 +165,6 @@ def test_the_limit_is_one_that_a_server_stays_below() -> None:
     assert sentence == "expected one server to hold less than 17 % of the pool, found 1/5 = 20 %"
 
 
-def test_what_the_guide_states_on_capacity() -> None:
-    table = stated_capacities()
-    assert table["result"].tolist() == ["108 TB", "60 %", "576 TB, or 524 TiB", "864 TB", "25 %"]
-    assert table["follows"].str.startswith("yes").tolist() == [True, True, False, False, False]
-    # the guide's own recommended minimum does not keep the share that it names in the same section
-    assert rules("replicate", RECOMMENDED_POOL["replicate"]) == ["fault-domain"]
-    assert rules("replicate", RECOMMENDED_POOL["replicate"], limit=0.26) == []
-
-
 def test_the_rule_on_dense_servers_has_one_reading() -> None:
     assert dense_rule(12, 1.0) is None
     for raw, kept in ((1e15, False), (1.001e15, True)):
@@ -180,3 +172,10 @@ def test_the_rule_on_dense_servers_has_one_reading() -> None:
         assert finding is not None
         assert finding.ok == kept
         assert finding in check_pool("disperse", 6, disks_per_server=24, raw=raw)
+
+
+def test_capacity_for_people() -> None:
+    layouts = layouts_of(pools())
+    assert len(layouts) == len(LAYOUTS)
+    assert layouts["disks_per_server"].tolist() == [12, 12, 12, 24, 24, 24]
+    assert layouts_of(pools().assign(disks=0)).empty

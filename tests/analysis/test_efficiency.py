@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from glusterlab import published
 from glusterlab.analysis import (
     all_sizes,
     best_workers,
@@ -22,6 +21,7 @@ from glusterlab.analysis import (
     with_published,
     with_published_totals,
 )
+from glusterlab.spec import published
 
 Make = Callable[..., pd.DataFrame]
 PUBLISHED = Path(__file__).parents[2] / "raw" / "published"

@@ -21,9 +21,8 @@ from glusterlab.analysis import (
     with_limits,
 )
 from glusterlab.analysis.limits import CURVE, MOST_COUNTS
-from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.campaign import Campaign, expand
 from glusterlab.spec.cluster import Cluster
-from glusterlab.spec.matrix import expand
 
 Make = Callable[..., pd.DataFrame]
 

@@ -13,16 +13,19 @@ from hypothesis import strategies as st
 from glusterlab.analysis.price import (
     MOVES,
     PRICED,
+    bill_table,
     cost_table,
     crossings,
+    fixed_order,
     priced,
     pricing_notes,
     relative_per_cost,
     sensitivity,
+    server_costs,
 )
+from glusterlab.spec import published
 from glusterlab.spec.prices import PriceList, load_prices
-
-from ..guide_pools import LARGE, SERIES, chosen, pools
+from tests.guide_pools import LARGE, SERIES, chosen, pools
 
 PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
 RATE = "throughput_bytes_per_s"
@@ -256,3 +259,59 @@ def test_the_known_crossing_of_two_pools(prices: PriceList) -> None:
     assert row["factor"] == pytest.approx((17_880 - 1.25 * 10_170) / (0.25 * 6_500))
     assert (row["better_below"], row["better_above"]) == (SERIES["replicate"], SERIES["replicate-dense"])
     assert row["factor_low"] < row["factor"] < row["factor_high"]
+
+
+STUDY = Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017"
+
+
+@pytest.mark.parametrize(("number", "server", "total"), [(3, "standard", 16_670), (4, "dense", 24_380)])
+def test_a_bill_has_the_guides_lines_and_what_every_server_costs(
+    prices: PriceList, number: int, server: str, total: float
+) -> None:
+    bill = published.load_table(STUDY, number)
+    shown = bill_table(bill, prices, server)
+    assert shown["part number"].tolist()[: len(bill)] == bill["part_number"].tolist()
+    assert shown["part number"].tolist()[len(bill) :] == ["storage-subscription", "network-share"]
+    assert (shown["quantity"] * shown["price"]).tolist() == shown["amount"].tolist()
+    assert shown["amount"].sum() == total
+
+
+def test_a_bill_of_another_list_names_what_differs(prices: PriceList) -> None:
+    server = prices.servers["standard"]
+    parts = {name: count for name, count in server.parts.items() if name != "SFT-OOB-LIC"} | {"HDD": 10}
+    other = prices.model_copy(update={"servers": {"standard": server.model_copy(update={"parts": parts})}})
+    shown = bill_table(published.load_table(STUDY, 3), other, "standard").set_index("part number")
+    assert shown.loc["SFT-OOB-LIC", "price from"] == "not on the price list"
+    assert math.isnan(shown.loc["SFT-OOB-LIC", "amount"])
+    assert shown.loc["HDD", "price from"].endswith("the price list has 10 of them")
+    assert shown.loc["HDD", "quantity"] == 12
+    assert shown.loc["HDD", "amount"] == 3000
+
+
+def test_a_list_without_the_guides_servers_has_no_bill_and_all_the_rest(prices: PriceList) -> None:
+    mine = prices.model_copy(update={"name": "shop", "servers": {"box": prices.servers["standard"]}})
+    for number, server in ((3, "standard"), (4, "dense")):
+        assert bill_table(published.load_table(STUDY, number), mine, server).empty
+    samples = chosen(pools()).assign(server_model="")
+    found = relative_per_cost(priced(samples[samples["disks"] == 72], RATE, mine))
+    assert set(found["server"]) == {"box"}
+    assert found["relative"].notna().all()
+    assert server_costs(mine)["total"].tolist() == [16_670]
+    assert fixed_order(found).startswith("All layouts are on one kind of server")
+
+
+def test_costs_of_servers_add_up(prices: PriceList) -> None:
+    costs = server_costs(prices).set_index("server")
+    assert costs.loc["standard", "total"] == 16_670
+    groups = ["disks", "other parts", "software", "network", "support"]
+    assert costs[groups].sum(axis=1).tolist() == costs["total"].tolist()
+    assert costs["data disks"].tolist() == ["12 x 8 TB", "24 x 8 TB"]
+
+
+def test_why_no_price_changes_an_order(table: pd.DataFrame, prices: PriceList) -> None:
+    assert fixed_order(table) == ""
+    standard = table[table["server"] == "standard"]
+    assert "one kind of server" in fixed_order(standard)
+    for few, reason in ((table.iloc[:0], "Nothing is measured"), (table.iloc[:1], "Only one layout is measured")):
+        assert fixed_order(few).startswith(reason)
+        assert crossings(few, prices).empty

@@ -9,19 +9,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from glusterlab import published
 from glusterlab.analysis import (
     efficiency,
     family,
+    on_servers,
     read_write_gap,
     select,
     server_advantage,
-    standard_servers,
     stated_ratios,
 )
+from glusterlab.spec import published
 from glusterlab.spec.claims import Claims, load_claims
-
-from ..guide_pools import LARGE, SERIES, chosen, pools
+from tests.guide_pools import LARGE, SERIES, SERVERS, chosen, pools
 
 Make = Callable[..., pd.DataFrame]
 FOLDER = Path(__file__).parents[2] / "raw" / "published"
@@ -39,7 +38,7 @@ def large(samples: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def test_the_advantage_is_that_of_the_disks(claims: Claims) -> None:
-    table = server_advantage(family(large(), "disperse", "jbod"), stated_ratios(claims, "F8"))
+    table = server_advantage(family(large(), "disperse", "jbod"), SERVERS, stated_ratios(claims, "F8"))
     assert table["server_model"].tolist() == ["standard", "dense"] * 2
     assert table["operation"].tolist() == ["write"] * 2 + ["read"] * 2
     standard = table[table["server_model"] == "standard"].set_index("operation")
@@ -54,14 +53,14 @@ def test_the_advantage_is_that_of_the_disks(claims: Claims) -> None:
 
 
 def test_the_guides_ratios_are_of_their_figure_and_family(claims: Claims) -> None:
-    nine = server_advantage(family(large(), "replicate", "raid6"), stated_ratios(claims, "F9"))
+    nine = server_advantage(family(large(), "replicate", "raid6"), SERVERS, stated_ratios(claims, "F9"))
     stated = nine.dropna(subset="published_ratio").set_index("operation")["published_ratio"]
     assert stated.to_dict() == {"write": 1.6, "read": 1.21}
-    other = server_advantage(family(large(), "disperse", "raid6"), stated_ratios(claims, "F9"))
+    other = server_advantage(family(large(), "disperse", "raid6"), SERVERS, stated_ratios(claims, "F9"))
     assert other["ratio"].notna().sum() == 2
     assert other["published_ratio"].isna().all()
     assert stated_ratios(claims, "F18").empty
-    assert server_advantage(family(large(), "disperse", "jbod"))["published_ratio"].isna().all()
+    assert server_advantage(family(large(), "disperse", "jbod"), SERVERS)["published_ratio"].isna().all()
 
 
 def test_a_ratio_that_is_not_of_servers_is_not_stated_for_them(claims: Claims) -> None:
@@ -71,7 +70,7 @@ def test_a_ratio_that_is_not_of_servers_is_not_stated_for_them(claims: Claims) -
 
 
 def test_two_samples_have_a_ratio_without_an_interval() -> None:
-    table = server_advantage(family(large(pools(spread=(0.99, 1.01))), "disperse", "jbod"))
+    table = server_advantage(family(large(pools(spread=(0.99, 1.01))), "disperse", "jbod"), SERVERS)
     row = table[(table["server_model"] == "standard") & (table["operation"] == "write")].iloc[0]
     assert row["ratio"] == pytest.approx(83.68 / 46)
     assert math.isnan(row["ratio_low"])
@@ -81,14 +80,16 @@ def test_two_samples_have_a_ratio_without_an_interval() -> None:
 def test_one_kind_of_server_is_no_comparison() -> None:
     samples = pools()
     only = samples[samples["server_model"] == "dense"]
-    assert server_advantage(family(large(only), "disperse", "jbod")).empty
-    assert server_advantage(family(large(), "distribute", "jbod")).empty
+    assert server_advantage(family(large(only), "disperse", "jbod"), SERVERS).empty
+    assert server_advantage(family(large(), "distribute", "jbod"), SERVERS).empty
 
 
 def test_an_operation_that_one_kind_lacks_stays_without_a_ratio() -> None:
     samples = pools()
     samples = samples[~((samples["server_model"] == "dense") & (samples["operation"] == "read"))]
-    table = server_advantage(family(large(samples), "disperse", "jbod")).set_index(["operation", "server_model"])
+    table = server_advantage(family(large(samples), "disperse", "jbod"), SERVERS).set_index(
+        ["operation", "server_model"]
+    )
     assert table["ratio"].notna().sum() == 1
     assert math.isnan(table.loc[("read", "standard"), "ratio"])
     assert table.loc[("read", "standard"), "ratio_to"] == ""
@@ -101,7 +102,7 @@ def test_accesses_are_compared_each_with_its_own() -> None:
         cell_id=native["cell_id"] + "-nfs",
         throughput_bytes_per_s=native["throughput_bytes_per_s"].where(native["server_model"] == "dense", 1e6),
     )
-    table = server_advantage(family(large(pd.concat([native, nfs], ignore_index=True)), "disperse", "jbod"))
+    table = server_advantage(family(large(pd.concat([native, nfs], ignore_index=True)), "disperse", "jbod"), SERVERS)
     standard = table[(table["server_model"] == "standard") & (table["operation"] == "write")].set_index("access")
     assert standard.loc["native", "ratio"] == pytest.approx(83.68 / 46)
     assert standard.loc["nfs", "ratio"] == pytest.approx((1e6 / 72) / (46e6 / 200), rel=1e-3)
@@ -109,14 +110,14 @@ def test_accesses_are_compared_each_with_its_own() -> None:
 
 def test_standard_servers_are_those_of_that_name() -> None:
     samples = pools()
-    assert set(standard_servers(samples)["server_model"]) == {"standard"}
-    assert standard_servers(samples[samples["server_model"] == "dense"]).empty
+    assert set(on_servers(samples, SERVERS, "standard")["server_model"]) == {"standard"}
+    assert on_servers(samples[samples["server_model"] == "dense"], SERVERS, "standard").empty
 
 
 @pytest.mark.parametrize("name", ["", "box"])
 def test_a_cluster_that_knows_neither_kind_keeps_all_its_servers(name: str) -> None:
     samples = pools().assign(server_model=name)
-    assert len(standard_servers(samples)) == len(samples)
+    assert len(on_servers(samples, SERVERS, "standard")) == len(samples)
 
 
 def test_the_gap_is_of_reads_to_writes_of_the_same_size() -> None:

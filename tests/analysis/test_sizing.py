@@ -10,21 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glusterlab.analysis.blocks import (
-    Block,
-    blocks,
-    guess_sentence,
-    of_unknown_size,
-    physical_bound,
-    rule_of_thumb,
+from glusterlab.analysis.blocks import Block, blocks, guess_sentence, of_unknown_size, physical_bound, rule_of_thumb
+from glusterlab.analysis.capacity import (
+    LARGEST_POOL,
+    RECOMMENDED_POOL,
 )
-from glusterlab.analysis.capacity import LARGEST_POOL, RECOMMENDED_POOL
-from glusterlab.analysis.sizing import Request, size, size_block
-from glusterlab.spec import Layout, place_bricks
+from glusterlab.analysis.sizing import Request, rate_interval, rate_text, size, size_block
+from glusterlab.spec import Layout
+from glusterlab.spec.cell import place_bricks
 from glusterlab.spec.cluster import Cluster, Hardware, ServerModel
 from glusterlab.spec.prices import load_prices
-
-from ..guide_pools import LAYOUTS, SERIES, SPREAD, chosen, pools
+from tests.guide_pools import LAYOUTS, SERIES, SPREAD, chosen, pools
 
 PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
 RATE = "throughput_bytes_per_s"
@@ -409,3 +405,19 @@ def test_an_empty_summary_gives_no_block() -> None:
     assert isinstance(nothing, pd.DataFrame)
     assert blocks(nothing, RATE) == []
     assert size([], wanted(rate=1.0)) == []
+
+
+@pytest.mark.parametrize(
+    ("quantity", "mean", "low", "high", "told", "interval"),
+    [
+        (RATE, 1.05e9, 0.98e9, 1.12e9, "1.05 GB/s", "0.980 to 1.12"),
+        (RATE, 0.98e9, 0.9e9, 1.06e9, "980 MB/s", "900 to 1,060"),
+        (RATE, 3.2e9, -0.5e9, 7e9, "3.20 GB/s", "below 0 to 7.00, too scattered to tell"),
+        (RATE, 3.2e9, math.nan, math.nan, "3.20 GB/s", "insufficient n"),
+        ("files_per_s", 6400.0, 900.0, 11_900.0, "6,400 files/s", "900 to 11,900"),
+    ],
+)
+def test_the_ends_of_an_interval_have_the_unit_of_the_mean(
+    quantity: str, mean: float, low: float, high: float, told: str, interval: str
+) -> None:
+    assert (rate_text(quantity, mean), rate_interval(quantity, mean, low, high)) == (told, interval)

@@ -9,43 +9,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from glusterlab import runner
-from glusterlab.baseline import baseline_campaign
-from glusterlab.hosts.connection import Pool
 from glusterlab.hosts.fake import FakeTransport
+from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
-from glusterlab.progress import RunSummary
+from glusterlab.run import runner
+from glusterlab.run.baseline import baseline_campaign
+from glusterlab.run.progress import RunSummary
 from glusterlab.spec import Campaign, Cluster
 from glusterlab.spec.campaign import BaselineSpec
+from tests.pools import HARDWARE, pool_data
 
-HARDWARE = {
-    "disks_per_server": 2,
-    "disk_write": "205 MB/s",
-    "disk_read": "212 MB/s",
-    "array_write": "1224 MB/s",
-    "array_read": "1107 MB/s",
-    "server_link": "20 Gbit/s",
-    "client_link": "10 Gbit/s",
-}
+ARRAYS = {**HARDWARE, "disks_per_server": 2, "array_write": "1224 MB/s", "array_read": "1107 MB/s"}
 
 
 def make_cluster(**changed: Any) -> Cluster:
-    return Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "pool",
-            "servers": [{"name": f"s{n}", "address": f"10.0.0.{n}", "devices": ["sdb"]} for n in (1, 2)],
-            "clients": [{"name": "c1", "address": "10.0.1.1"}],
-            "hardware": HARDWARE,
-            "backings": {
-                "jbod": {"bricks": ["/b/d1", "/b/d2"], "kind": "jbod"},
-                "raid6": {"bricks": ["/b/a1"], "kind": "raid6", "disks_per_brick": 12},
-            },
-            "scale_models": {"large-file": {"scale": 200}},
-            "testbed": {"name": "default", "state": "/nowhere"},
-            **changed,
-        }
-    )
+    keys = {
+        "hardware": ARRAYS,
+        "backings": {
+            "jbod": {"bricks": ["/b/d1", "/b/d2"], "kind": "jbod"},
+            "raid6": {"bricks": ["/b/a1"], "kind": "raid6", "disks_per_brick": 12},
+        },
+        "scale_models": {"large-file": {"scale": 200}},
+        "testbed": {"name": "default", "state": "/nowhere"},
+        **changed,
+    }
+    return Cluster.model_validate(pool_data(**keys))
 
 
 def iozone_output(command: str, rate_kb: Callable[[str], float]) -> str:
@@ -65,6 +53,7 @@ def iozone_output(command: str, rate_kb: Callable[[str], float]) -> str:
         f"\tCommand line used: {command}\n\tOutput is in kBytes/sec\n"
         f"\tThroughput test with {len(files)} processes\n\n"
         f"\tChildren see throughput for {len(files):2d} {what} \t= {sum(rates):10.2f} kB/sec\n"
+        f"\tMax throughput per process \t\t\t= {max(rates):10.2f} kB/sec\n"
         f"\tMin throughput per process \t\t\t= {min(rates):10.2f} kB/sec\n"
         f"\tMin xfer \t\t\t\t\t= {size:10.2f} kB\n"
         f"{children}\n\n\n\niozone test complete.\n"

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from glusterlab import runner
 from glusterlab.cli import app
 from glusterlab.hosts.check import CODES, Finding
-from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.pool import Pool
+from glusterlab.run import runner
 from glusterlab.spec import dump_yaml
-
-from .bench import BaselineBench
+from tests.baseline.bench import BaselineBench
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_a_baseline_is_measured_shown_and_kept(
     execute = runner.run
 
     def run(campaign: Any, cluster: Any, raw: Path, **options: Any) -> Any:
-        settings = {"throttle": bench.throttle, "pool": Pool(cluster.hosts, bench.transport), **options}
+        settings = {**options, "throttle": bench.throttle, "pool": Pool(cluster.hosts, bench.transport)}
         return execute(campaign, cluster, raw, **settings)
 
     monkeypatch.setattr(runner, "run", run)

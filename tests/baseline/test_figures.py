@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 
-from glusterlab import published
-from glusterlab.analysis import Limits, saturation, select
+from glusterlab.analysis import Limits, select
 from glusterlab.analysis.baselines import place_rates, rates_by_kind, rates_table
-from glusterlab.baseline import Baseline
-from glusterlab.plots import DISKS, memory_panels, panel_rows, saturation_figure
-from glusterlab.plots.baseline import links_figure, rates_figure
+from glusterlab.analysis.saturation.usage import telemetry_by_cell
+from glusterlab.plots import DISKS, draw_usage, memory_panels, panel_rows
+from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
 from glusterlab.plots.style import Provenance
-from glusterlab.section import Section
-
-from .bench import BaselineBench, make_cluster
+from glusterlab.sections.baseline import Baseline
+from glusterlab.sections.section import Section
+from glusterlab.spec import published
+from tests.baseline.bench import BaselineBench, make_cluster
+from tests.plots.drawing import drawn, words
 
 MEASURED = Limits(300e6, 200e6, 90e6, 95e6, source="pool-baseline")
 PROVENANCE = Provenance(campaign="synthetic", release="10.3", digest="0" * 64, testbed=False)
@@ -65,37 +64,17 @@ def test_what_was_measured_goes_before_what_the_cluster_file_states(
     assert {limits.source for limits in other_model.values()} == {""}
 
 
-def texts(figure: Figure) -> str:
-    return " ".join(text.get_text() for text in figure.findobj() if hasattr(text, "get_text"))
-
-
 @pytest.mark.parametrize("source", ["pool-baseline", ""])
 def test_a_figure_with_limits_says_which_they_are(
-    section: Section,
-    make_samples: Callable[..., pd.DataFrame],
-    make_telemetry: Callable[[pd.DataFrame], pd.DataFrame],
-    monkeypatch: pytest.MonkeyPatch,
-    source: str,
+    make_samples: Callable[..., pd.DataFrame], make_telemetry: Callable[[pd.DataFrame], pd.DataFrame], source: str
 ) -> None:
-    drawn: list[Figure] = []
-
-    def keep(*arguments: Any, **settings: Any) -> Figure:
-        drawn.append(saturation_figure(*arguments, **settings))
-        return drawn[-1]
-
-    monkeypatch.setattr("glusterlab.plots.saving.save", lambda *_: None)
     rows = select(make_samples({("replicate", "write", 12): [18e6, 19e6, 20e6]}), tool="iozone")
-    summary = saturation(make_telemetry(rows), rows)
+    summary = telemetry_by_cell(make_telemetry(rows), rows)
     limits = dict.fromkeys(rows["cell_id"], Limits(300e6, 200e6, 90e6, 95e6, source=source))
-    for name, panels in (("fig44-disks", DISKS), ("fig43-memory", memory_panels(testbed=False))):
-        table = panel_rows(summary, panels)
-        section.show(name, table, keep, title="T", caption="C.", missing="M", panels=panels, limits=limits)
-    said = [
-        json.loads((section.folder / f"{name}.json").read_text())["caption"] for name in ("fig44-disks", "fig43-memory")
-    ]
     sentence = "Limits as measured by the baseline pool-baseline, links at least as cluster.yaml states them."
-    assert said == ([f"C. {sentence}", "C."] if source else ["C.", "C."])
-    assert [sentence in texts(figure) for figure in drawn] == [bool(source), False]
+    for panels, limited in ((DISKS, True), (memory_panels(testbed=False), False)):
+        figure = drawn(draw_usage, panel_rows(summary, panels), panels, limits)
+        assert (sentence in words(figure)) == (limited and bool(source))
 
 
 def test_a_measured_baseline_becomes_figures_and_a_table(bench: BaselineBench, tmp_path: Path) -> None:
@@ -115,11 +94,12 @@ def test_a_measured_baseline_becomes_figures_and_a_table(bench: BaselineBench, t
         formats=("csv", "png"),
         baseline=baseline,
     )
-    words = {"caption": "C.", "missing": section.missing_baseline(), "digest": baseline.digest}
-    for what, draw in (("disk", rates_figure), ("array", rates_figure), ("link", links_figure)):
+    for what, draw in (("disk", draw_rates), ("array", draw_rates), ("link", draw_links)):
         rows = places[places["what"] == what]
-        section.show(f"extra-baseline-{what}", rows, draw, title="T", **words)
+        footer = baseline_footer(rows, section.provenance, baseline.digest)
+        with section.figure(f"extra-baseline-{what}", rows, title="T", footer=footer) as figure:
+            draw(figure, rows)
         drawn = pd.read_csv(section.folder / f"extra-baseline-{what}.csv")
         assert list(drawn["rate_bytes_per_s"]) == pytest.approx(list(rows["rate_bytes_per_s"]))
-    shown = section.show_table("extra-baseline", rates_table(kinds), title="T", caption="C.")
+    shown = section.table("extra-baseline", rates_table(kinds), title="T", caption="C.")
     assert "one array, raid6" in repr(shown)

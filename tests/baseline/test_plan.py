@@ -5,20 +5,20 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from glusterlab.baseline import baseline_campaign
 from glusterlab.errors import UsageError
-from glusterlab.spec import Campaign, build_plan, dump_yaml, estimate, load_campaign
+from glusterlab.run.baseline import baseline_campaign
+from glusterlab.run.plan import build_plan, estimate
+from glusterlab.spec import Campaign, dump_yaml, load_campaign
 from glusterlab.spec.campaign import BaselineSpec
-from glusterlab.workloads.iperf3 import tournament
-
-from .bench import make_cluster
+from glusterlab.tools.iperf3 import tournament
+from tests.baseline.bench import make_cluster
 
 KIB, MIB = 1 << 10, 1 << 20
 
 
 def test_disks_alone_and_together_arrays_and_links_are_measured_under_every_model() -> None:
     cluster = make_cluster(scale_models={"large-file": {"scale": 200}, "small-file": {"scale": 20, "operations": True}})
-    plan = build_plan(baseline_campaign(cluster, BaselineSpec(), repeats=2), cluster, smallfile=False)
+    plan = build_plan(baseline_campaign(cluster, BaselineSpec(), repeats=2), cluster)
     found = [(cell.model.name, cell.tool, cell.operation, cell.layout.backing, cell.workers) for cell in plan.cells]
     assert found == [
         (model, *rest)
@@ -40,7 +40,7 @@ def test_disks_alone_and_together_arrays_and_links_are_measured_under_every_mode
 
 def test_files_take_the_time_that_was_asked_for() -> None:
     cluster = make_cluster()
-    plan = build_plan(baseline_campaign(cluster, BaselineSpec(seconds=20)), cluster, smallfile=False)
+    plan = build_plan(baseline_campaign(cluster, BaselineSpec(seconds=20)), cluster)
     sizes = {(cell.layout.backing, cell.operation): cell for cell in plan.cells if cell.tool == "iozone-local"}
     # 205 MB/s for 20 s, a 200th of it, in whole records of which there are 16 at least
     jbod, array = sizes["jbod", "write"], sizes["raid6", "write"]
@@ -55,7 +55,7 @@ def test_real_hardware_has_no_scale() -> None:
     cluster = make_cluster(
         testbed=None, scale_models={}, hardware={**make_cluster().model_dump()["hardware"], "disks_per_server": 12}
     )
-    cells = build_plan(baseline_campaign(cluster, BaselineSpec(file_size=MIB)), cluster, smallfile=False).cells
+    cells = build_plan(baseline_campaign(cluster, BaselineSpec(file_size=MIB)), cluster).cells
     assert {cell.model.scale for cell in cells} == {1.0}
     assert {cell.file_size_bytes for cell in cells if cell.tool == "iozone-local"} == {MIB}
     assert {cell.record_size_bytes for cell in cells if cell.tool == "iozone-local"} == {64 * KIB}
@@ -78,14 +78,14 @@ def test_the_stored_file_makes_the_same_plan(tmp_path: Path) -> None:
     file.write_text(dump_yaml(campaign))
     again = load_campaign(file)
     assert again == campaign
-    assert build_plan(again, cluster, smallfile=False) == build_plan(campaign, cluster, smallfile=False)
+    assert build_plan(again, cluster) == build_plan(campaign, cluster)
 
 
 def test_a_baseline_needs_its_cluster_and_its_settings() -> None:
     cluster = make_cluster()
     campaign = baseline_campaign(cluster, BaselineSpec())
     with pytest.raises(UsageError, match="name its cluster"):
-        build_plan(campaign, None, smallfile=False)
+        build_plan(campaign, None)
     with pytest.raises(ValidationError, match="origin baseline and the key 'baseline' together"):
         Campaign.model_validate({**campaign.model_dump(), "baseline": None})
 

@@ -8,17 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.baseline import Rates, baseline_name, find_baseline, read_results
-from glusterlab.baseline.sample import LocalRun
-from glusterlab.baseline.wording import slow_places
+from glusterlab.analysis.baselines import Rates, slow_places
+from glusterlab.cli.check import rates_json, show_rates
 from glusterlab.errors import SpecError
 from glusterlab.hosts.transport import Outcome
-from glusterlab.raw import RawStore
-from glusterlab.report.baseline import rates_json, show_rates
-from glusterlab.status import campaign_status
-from glusterlab.verify import verify
-
-from .bench import BaselineBench, make_cluster
+from glusterlab.run.baseline import baseline_name
+from glusterlab.run.sample import LocalRun
+from glusterlab.run.status import campaign_status
+from glusterlab.run.verify import verify
+from glusterlab.sections.baseline import find_baseline, read_results
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.evidence import members
+from tests.baseline.bench import BaselineBench, make_cluster
 
 KB = 1024
 
@@ -42,7 +43,8 @@ def test_a_baseline_is_a_campaign_like_any_other(bench: BaselineBench) -> None:
     assert status.complete
     assert [cell.valid for cell in status.cells] == [2] * 8
     for sample in RawStore.open(path).samples():
-        names = {file.relative_to(sample.path).as_posix() for file in sample.path.rglob("*") if file.is_file()}
+        kept = {file.relative_to(sample.path).as_posix() for file in sample.path.rglob("*") if file.is_file()}
+        names = kept | {name for name, _ in members(sample.path / "evidence.tar.xz")}
         assert {"workload/command.json", "workload/commands.json", "workload/throttle.json", "log.txt"} <= names
         assert {"gluster/before/health.json", "telemetry/s1.csv.xz", "telemetry/c1.csv.xz"} <= names
         assert not any(name.startswith("gluster/before/peers") for name in names)
@@ -224,7 +226,7 @@ def test_only_a_baseline_of_all_parts_gives_limits(bench: BaselineBench) -> None
 
 
 def test_real_hardware_whose_stated_rates_were_corrected_is_the_same() -> None:
-    from glusterlab.baseline.limits import alike
+    from glusterlab.sections.baseline import alike
 
     hardware = {**make_cluster().model_dump(mode="json")["hardware"], "disks_per_server": 12}
     real = {"testbed": None, "scale_models": {}, "hardware": hardware}

@@ -16,9 +16,8 @@ from glusterlab.errors import ParseError
 from glusterlab.spec import Cell
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import ScaleModel
-from glusterlab.workloads import LOCAL_TOOLS, LocalJob
-
-from .bench import make_cluster
+from glusterlab.tools import LocalJob, host_tools
+from tests.baseline.bench import make_cluster
 
 DATA = Path(__file__).parent / "data"
 MODEL = ScaleModel(name="large-file", scale=200)
@@ -45,25 +44,25 @@ def job_of(cell: Cell) -> LocalJob:
 
 
 def test_every_disk_of_every_server_is_a_worker() -> None:
-    result = LOCAL_TOOLS["iozone-local"].parse(DATA / "iozone-write", cell_of("iozone-local", "write", 6))
+    result = host_tools()["iozone-local"].parse(DATA / "iozone-write", cell_of("iozone-local", "write", 6))
     assert result.problems == ()
-    assert result.tool_version == "3.489"
-    assert [worker.host for worker in result.worker_results] == [
+    assert result.record.tool_version == "3.489"
+    assert [worker.host for worker in result.workers] == [
         f"server0{n}:/bricks/jbod/d0{disk}" for n in (1, 2, 3) for disk in (1, 2)
     ]
-    assert [worker.worker for worker in result.worker_results] == [1, 2, 3, 4, 5, 6]
-    rates = [worker.throughput_bytes_per_s or 0 for worker in result.worker_results]
+    assert [worker.worker for worker in result.workers] == [1, 2, 3, 4, 5, 6]
+    rates = [worker.throughput_bytes_per_s or 0 for worker in result.workers]
     assert all(0.97e6 < rate < 1.03e6 for rate in rates)
-    assert result.throughput_bytes_per_s == pytest.approx(sum(rates), rel=1e-3)
+    assert result.record.throughput_bytes_per_s == pytest.approx(sum(rates), rel=1e-3)
 
 
 def test_a_server_without_its_report_is_missed(tmp_path: Path) -> None:
     shutil.copytree(DATA / "iozone-write", tmp_path / "workload")
     (tmp_path / "workload/server02.txt").unlink()
-    tool, cell = LOCAL_TOOLS["iozone-local"], cell_of("iozone-local", "write", 6)
+    tool, cell = host_tools()["iozone-local"], cell_of("iozone-local", "write", 6)
     assert [reason.code for reason in tool.parse(tmp_path / "workload", cell).problems] == ["tool-incomplete"]
     (tmp_path / "workload/server02.txt").write_text("iozone: command not found\n")
-    with pytest.raises(ParseError, match="one IOzone run"):
+    with pytest.raises(ParseError, match="expected a report of IOzone"):
         tool.parse(tmp_path / "workload", cell)
 
 
@@ -73,25 +72,25 @@ def test_workers_keep_their_order_when_hosts_are_renamed(tmp_path: Path) -> None
     (folder / "server01.txt").rename(folder / "zulu.txt")
     commands = [{"output": name} for name in ("zulu.txt", "server02.txt", None, "../elsewhere.txt")]
     (folder / "commands.json").write_text(json.dumps(commands))
-    workers = LOCAL_TOOLS["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).worker_results
+    workers = host_tools()["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).workers
     assert [(worker.host or "").partition(":")[0] for worker in workers[::2]] == ["zulu", "server02", "server03"]
     (folder / "commands.json").write_text("[1]")
-    assert LOCAL_TOOLS["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).problems == ()
+    assert host_tools()["iozone-local"].parse(folder, cell_of("iozone-local", "write", 6)).problems == ()
 
 
 def test_a_full_disk_and_a_short_file_have_their_reasons(tmp_path: Path) -> None:
     shutil.copytree(DATA / "iozone-write", tmp_path / "workload")
     (tmp_path / "workload/server02.txt.stderr").write_text("write: No space left on device\n")
-    result = LOCAL_TOOLS["iozone-local"].parse(tmp_path / "workload", cell_of("iozone-local", "write", 6))
+    result = host_tools()["iozone-local"].parse(tmp_path / "workload", cell_of("iozone-local", "write", 6))
     assert [(reason.code, reason.host) for reason in result.problems] == [("disk-full", "server02")]
     bigger = cell_of("iozone-local", "write", 6, size=8 << 20)
     assert "tool-incomplete" in {
-        reason.code for reason in LOCAL_TOOLS["iozone-local"].parse(DATA / "iozone-write", bigger).problems
+        reason.code for reason in host_tools()["iozone-local"].parse(DATA / "iozone-write", bigger).problems
     }
 
 
 def test_one_disk_of_each_server_is_the_first() -> None:
-    tool = LOCAL_TOOLS["iozone-local"]
+    tool = host_tools()["iozone-local"]
     [alone] = tool.rounds(job_of(cell_of("iozone-local", "read", 2)))
     [together] = tool.rounds(job_of(cell_of("iozone-local", "read", 4)))
     assert [step.command.host for step in alone] == ["s1", "s2"]
@@ -102,20 +101,18 @@ def test_one_disk_of_each_server_is_the_first() -> None:
 
 
 def test_what_the_receivers_counted_is_a_worker_per_pair() -> None:
-    result = LOCAL_TOOLS["iperf3"].parse(DATA / "iperf3-receive", cell_of("iperf3", "receive", 10, 131072, 131072))
+    result = host_tools()["iperf3"].parse(DATA / "iperf3-receive", cell_of("iperf3", "receive", 10, 131072, 131072))
     assert result.problems == ()
-    assert result.tool_version == "3.12"
-    places = {worker.host for worker in result.worker_results}
+    assert result.record.tool_version == "3.12"
+    places = {worker.host for worker in result.workers}
     # server02 was the client, and the data came to it
     assert "client02 to server02" in places
     assert len(places) == 10
     between_servers = [
-        worker.throughput_bytes_per_s or 0
-        for worker in result.worker_results
-        if (worker.host or "").count("server") == 2
+        worker.throughput_bytes_per_s or 0 for worker in result.workers if (worker.host or "").count("server") == 2
     ]
     assert all(11.9e6 < rate < 12.6e6 for rate in between_servers)
-    assert result.elapsed_s == pytest.approx(20, abs=0.1)
+    assert result.record.elapsed_s == pytest.approx(20, abs=0.1)
 
 
 def test_a_pair_that_could_not_connect_is_named_although_iperf3_ended_well(tmp_path: Path) -> None:
@@ -124,12 +121,12 @@ def test_a_pair_that_could_not_connect_is_named_although_iperf3_ended_well(tmp_p
     refused["error"] = "unable to connect to server: Connection refused"
     file = min((tmp_path / "workload").glob("*/*.json"))
     file.write_text(json.dumps(refused))
-    result = LOCAL_TOOLS["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
+    result = host_tools()["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
     assert [reason.code for reason in result.problems] == ["tool-incomplete"]
     assert "Connection refused" in result.problems[0].message
     assert " to " in result.problems[0].message
     file.unlink()
-    result = LOCAL_TOOLS["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
+    result = host_tools()["iperf3"].parse(tmp_path / "workload", cell_of("iperf3", "receive", 10, 131072, 131072))
     assert "expected 10 pairs of hosts, found 9" in result.problems[0].message
 
 
@@ -138,17 +135,17 @@ def test_many_bad_pairs_are_counted_not_listed(tmp_path: Path) -> None:
     shutil.copytree(DATA / "iperf3-receive", folder)
     for file in sorted(folder.glob("*/*.json"))[:8]:
         file.write_text("{}\n")
-    reasons = LOCAL_TOOLS["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072)).problems
+    reasons = host_tools()["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072)).problems
     assert len(reasons) == 7
     assert reasons[5].message == "and 3 more pairs without a result"
     shutil.rmtree(folder)
     folder.mkdir()
     with pytest.raises(ParseError, match="every pair of hosts"):
-        LOCAL_TOOLS["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072))
+        host_tools()["iperf3"].parse(folder, cell_of("iperf3", "receive", 10, 131072, 131072))
 
 
 def test_a_server_waits_for_each_client() -> None:
-    rounds = LOCAL_TOOLS["iperf3"].rounds(job_of(cell_of("iperf3", "receive", 3, 131072, 131072)))
+    rounds = host_tools()["iperf3"].rounds(job_of(cell_of("iperf3", "receive", 3, 131072, 131072)))
     assert len(rounds) == 3
     for steps in rounds:
         server, client = steps

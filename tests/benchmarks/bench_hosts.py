@@ -27,22 +27,25 @@ from typing import Any
 import many_hosts
 
 from glusterlab.errors import StoppedError
-from glusterlab.hosts import lock, workdir
-from glusterlab.hosts.connection import Command, Pool
+from glusterlab.hosts import files as workdir
+from glusterlab.hosts import lock
 from glusterlab.hosts.gluster import Volume
-from glusterlab.progress import Silent
-from glusterlab.raw import RawStore
-from glusterlab.sample import SampleRun, Site
-from glusterlab.spec import Campaign, Cluster, build_plan, dump_yaml
+from glusterlab.hosts.pool import Command, Pool
+from glusterlab.run.plan import build_plan
+from glusterlab.run.progress import Progress
+from glusterlab.run.sample import SampleRun, Site
+from glusterlab.spec import Campaign, Cluster, dump_yaml
+from glusterlab.store.campaign import RawStore
 
 PHASES = ("guard", "prepare", "before", "workload", "after", "judge", "store")
 DEADLINE_S = 1800.0
 
 
-class Meter(Silent):
+class Meter(Progress):
     """Takes the time and the CPU seconds when a phase begins."""
 
     def __init__(self) -> None:
+        super().__init__("bench")
         self.marks: list[tuple[str, float, float, float]] = []
 
     def phase(self, name: str) -> None:
@@ -63,7 +66,7 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
     """The measuring process: prints one JSON object with all that it found."""
     given = json.loads((folder / "given.json").read_text())
     cluster, campaign = Cluster.model_validate(given["cluster"]), Campaign.model_validate(given["campaign"])
-    (cell,) = build_plan(campaign, cluster, smallfile=False).cells
+    (cell,) = build_plan(campaign, cluster).cells
     volume = Volume.of(cell.layout, cluster)
     pool = Pool.of(cluster, mark="bench")
     usage, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
@@ -209,7 +212,7 @@ def main() -> None:
         folder.chmod(0o755)
         for hosts in chosen.hosts:
             cluster, campaign = many_hosts.specifications(hosts, folder, chosen.seconds)
-            (cell,) = build_plan(campaign, cluster, smallfile=False).cells
+            (cell,) = build_plan(campaign, cluster).cells
             # only what was set: an older version knows no newer keys
             given = {
                 "cluster": cluster.model_dump(mode="json", exclude_unset=True),

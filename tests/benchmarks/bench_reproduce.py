@@ -20,7 +20,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from glusterlab.outputs import output_files
+from glusterlab.figures.names import output_files
 
 PROJECT = Path(__file__).parents[2]
 COMMANDS = Path(sys.executable).parent

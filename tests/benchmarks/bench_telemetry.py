@@ -2,10 +2,13 @@
 
 The text is real and then repeated: sadc of this machine writes a record per second for ``--seconds`` (or ``--sa``
 names a binary file), ``sar -A`` of the same sysstat prints it under ``LC_ALL=C``, and that report is repeated under
-banners of other hosts and days until it has the asked size. So values repeat, but every row is parsed; what is measured
-does not know that rows were seen before. Needs sysstat on this machine.
+banners of other hosts and days until it has the requested size. So values repeat, but every row is parsed; what is
+measured does not know that rows were seen before. Where no sysstat is, ``--text`` names a report of ``sar -A``.
 
 ``.venv/bin/python tests/benchmarks/bench_telemetry.py --size 700``
+
+With ``--parse`` it measures instead the CPU time in which `glusterlab parse` prints ``--slice`` MB, start included, and
+with ``--against CHECKOUT`` that of another checkout of glusterlab, by turns.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
+import shutil
 import statistics
 import subprocess
 import sys
@@ -26,11 +31,11 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from glusterlab.tableparts import CHUNK_BYTES
+from glusterlab.tables.parts import CHUNK_BYTES
 from glusterlab.telemetry.arrow import arrow_batches, write_parquet
 from glusterlab.telemetry.blocks import Chunk
-from glusterlab.telemetry.reading import chunks
-from glusterlab.telemetry.sar import SADC_PLACES
+from glusterlab.telemetry.collect import SADC_PLACES
+from glusterlab.telemetry.reader import chunks
 
 MB = 1_000_000
 CONSTANTS: dict[str, str | int | float] = {"campaign": "bench", "cell_id": "bench", "sample": 1, "role": "server"}
@@ -39,7 +44,9 @@ ENVIRONMENT = {**os.environ, "LC_ALL": "C"}
 
 def record(seconds: int, folder: Path) -> Path:
     """A binary file of sadc with a record per second."""
-    sadc = next(place for place in SADC_PLACES if Path(place).exists())
+    sadc = next((place for place in SADC_PLACES if Path(place).exists()), None)
+    if sadc is None or shutil.which("sar") is None:
+        sys.exit("expected sysstat on this machine, found none: install it, or name a report of sar -A with --text")
     path = folder / "sa"
     subprocess.run([sadc, "-S", "XALL", "1", str(seconds), str(path)], check=True, env=ENVIRONMENT)
     return path
@@ -196,6 +203,32 @@ def own_memory(path: Path, folder: Path) -> tuple[float, int]:
     return float(seconds), int(memory)
 
 
+def parse_cpu(path: Path, checkout: Path, folder: Path) -> float:
+    """CPU seconds in which a checkout's `glusterlab parse` prints a file."""
+    code = "import sys; from glusterlab.cli import app; app(['parse', sys.argv[1]])"
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with (folder / "parsed.jsonl").open("wb") as target:
+        command = [sys.executable, "-c", code, str(path)]
+        subprocess.run(command, check=True, stdout=target, env=environment, cwd=folder)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def measure_parse(path: Path, folder: Path, rounds: int, against: Path | None) -> None:
+    """Print how fast records are printed, and how much faster than by another checkout."""
+    mine, other = [], []
+    megabytes = path.stat().st_size / MB
+    for _ in range(rounds):
+        mine.append(parse_cpu(path, Path(__file__).parents[2], folder))
+        if against is not None:
+            other.append(parse_cpu(path, against, folder))
+    spread(f"parse of {megabytes:.0f} MB, CPU", [megabytes / seconds for seconds in mine], "MB/s")
+    if other:
+        spread("parse of the other checkout, CPU", [megabytes / seconds for seconds in other], "MB/s")
+        spread("other / this checkout", [b / a for a, b in zip(mine, other, strict=True)], "times")
+
+
 def main() -> None:
     """Measure, alternating, and print."""
     options = argparse.ArgumentParser(description=__doc__)
@@ -204,15 +237,21 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=int, default=60, help="of recording")
     options.add_argument("--sa", type=Path, help="a binary file of this machine's sadc instead of a recording")
+    options.add_argument("--text", type=Path, help="a report of sar -A instead of a recording; sadf is left out then")
+    options.add_argument("--parse", action="store_true", help="measure glusterlab parse, of --slice MB")
+    options.add_argument("--against", type=Path, help="with --parse: another checkout of glusterlab")
     options.add_argument("--growth", type=int, nargs="*", default=[1, 2, 10], help="multiples of a tenth of the size")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sa = chosen.sa or record(chosen.seconds, folder)
-        text = report(sa)
+        sa = None if chosen.text else chosen.sa or record(chosen.seconds, folder)
+        text = chosen.text.read_bytes().partition(b"\n\n")[2] if sa is None else report(sa)
         big, small = folder / "big.txt", folder / "small.txt"
-        count = repeat(text, chosen.size * MB, big)
         repeat(text, chosen.slice * MB, small)
+        if chosen.parse:
+            measure_parse(small, folder, chosen.rounds, chosen.against)
+            return
+        count = repeat(text, chosen.size * MB, big)
         print(f"{big.stat().st_size / MB:.0f} MB: {count} times {len(text) / MB:.2f} MB")
         mine, plain, sadf, peaks = [], [], [], []
         for _ in range(chosen.rounds):
@@ -220,6 +259,8 @@ def main() -> None:
             mine.append(seconds / (big.stat().st_size / MB))
             peaks.append(memory / 2**20)
             plain.append(timed(lambda: plain_parser(small, folder / "plain.parquet")) / (small.stat().st_size / MB))
+            if sa is None:
+                continue
             command = ["sadf", "-d", "-U", str(sa), "--", "-A"]
             with (folder / "sadf.csv").open("wb") as target:
                 sadf.append(
@@ -229,9 +270,10 @@ def main() -> None:
         spread("this reader, two processes, 700 MB", [value * 700 for value in mine], "s")
         spread("this reader, two processes", [value * 1000 for value in mine], "ms/MB")
         spread("plain parser line by line", [value * 1000 for value in plain], "ms/MB")
-        spread("sadf -d of the same records", [value * 1000 for value in sadf], "ms/MB of sar's text")
         spread("plain parser / this reader", [a / b for a, b in zip(plain, mine, strict=True)], "times")
-        spread("sadf -d / this reader", [a / b for a, b in zip(sadf, mine, strict=True)], "times")
+        if sadf:
+            spread("sadf -d of the same records", [value * 1000 for value in sadf], "ms/MB of sar's text")
+            spread("sadf -d / this reader", [a / b for a, b in zip(sadf, mine, strict=True)], "times")
         spread("peak memory of all processes", peaks, "MiB")
         for times in chosen.growth:
             repeat(text, chosen.size * MB // 10 * times, big)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.hosts.testbed import preflight, tree
+from glusterlab.testbed import preflight, tree
 
 RELEASE = "bookworm"
 

@@ -12,12 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.baseline import find_baseline, read_results
-from glusterlab.baseline.wording import stated
-from glusterlab.hosts.testbed import state
+from glusterlab.analysis.baselines import stated
+from glusterlab.sections.baseline import find_baseline, read_results
 from glusterlab.spec import load_cluster
-
-from .suite import glusterlab, require_testbed
+from glusterlab.testbed import state
+from tests.e2e.suite import glusterlab, require_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -66,7 +65,7 @@ def findings(cluster: Path, folder: Path, code: int) -> set[tuple[str | None, st
 def test_a_pool_in_order_is_fit(cluster: Path, folder: Path) -> None:
     found = findings(cluster, folder, 0)
     # what else this machine does may show as load
-    assert {code for _, _, code in found} <= {"smallfile", "load"}
+    assert {code for _, _, code in found} <= {"checkouts", "load"}
 
 
 DISORDER = {
@@ -134,7 +133,7 @@ def test_disorder_is_found(cluster: Path, folder: Path) -> None:
         (None, "error", "mtu"),
     }
     assert expected <= found
-    assert {code for _, _, code in found} <= {code for _, _, code in expected} | {"smallfile", "load"}
+    assert {code for _, _, code in found} <= {code for _, _, code in expected} | {"checkouts", "load"}
 
 
 def test_a_baseline_that_is_killed_goes_on_and_is_what_the_model_allows(cluster: Path, folder: Path) -> None:

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.hosts.testbed import network, state, throttle
-
-from .suite import RELEASE, glusterlab, require_testbed
+from glusterlab.testbed import network, state, throttle
+from tests.e2e.suite import RELEASE, glusterlab, require_testbed
 
 pytestmark = pytest.mark.testbed
 

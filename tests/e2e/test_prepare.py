@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from glusterlab.hosts.testbed import state
-
-from .suite import require_testbed
+from glusterlab.testbed import state
+from tests.e2e.suite import require_testbed
 
 pytestmark = pytest.mark.testbed
 

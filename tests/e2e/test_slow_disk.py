@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab import tables
-from glusterlab.analysis.series import valid_samples
-from glusterlab.analysis.slowdisks import slow_disks
-from glusterlab.hosts.testbed import state
-
-from .suite import RELEASE, glusterlab, require_testbed
+from glusterlab.analysis.saturation.outliers import slow_disks
+from glusterlab.analysis.select import valid_samples
+from glusterlab.store import evidence
+from glusterlab.tables import build as tables
+from glusterlab.testbed import state
+from tests.e2e.suite import RELEASE, glusterlab, require_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -70,8 +70,9 @@ def test_one_slow_disk_of_seventy_two_is_named(pool: Path, folder: Path) -> None
     slow = next(disk for disk in state.State.load(pool.parent).disks_of(HOST) if disk.mount_point.endswith(DISK))
 
     # the sample says what it was measured under
-    (throttled, _) = sorted((folder / "raw/slow").glob("cells/*/sample-*/workload/throttle.json"))
-    limits = json.loads(throttled.read_text())
+    (first, _) = sorted((folder / "raw/slow").glob("cells/*/sample-*"))
+    with evidence.opened(first / "workload/throttle.json") as throttled:
+        limits = json.loads(throttled.read_text())
     sixth = {name: round(limit / 6) for name, limit in limits["disk"].items()}
     assert limits["slow_disks"] == {f"{HOST}:{slow.mount_point}": sixth}
 

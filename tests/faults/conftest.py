@@ -14,10 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.hosts.testbed import preflight, state, tree
-
-from .machine import Room
-from .night import Fault
+from glusterlab.testbed import preflight, state, tree
+from tests.faults.machine import Room
+from tests.faults.night import Fault
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Each worker of pytest-xdist has a testbed of its own: the tests wait more than they compute."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from glusterlab.hosts.testbed import lifecycle, network
-from glusterlab.hosts.testbed.state import State
+from glusterlab.testbed import lifecycle, network
+from glusterlab.testbed.state import State
 
 TOOLS = frozenset({"iozone", "sadc", "sadf", "sar"})
 """Programs that only the suite starts on these hosts."""
@@ -22,7 +22,7 @@ TOOLS = frozenset({"iozone", "sadc", "sadf", "sar"})
 _BOOT = """
 import sys
 from pathlib import Path
-from glusterlab.hosts.testbed import lifecycle, state
+from glusterlab.testbed import lifecycle, state
 lifecycle.boot(state.State.load(Path(sys.argv[1])), sys.argv[2])
 """
 

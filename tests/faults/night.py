@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .machine import Room, wait_until
+from tests.faults.machine import Room, wait_until
 
 CAMPAIGN: dict[str, Any] = {
     "schema_version": 1,

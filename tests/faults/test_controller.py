@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import LONG
-from .machine import Room, wait_until
-from .night import Fault, Night, began
+from tests.faults.conftest import LONG
+from tests.faults.machine import Room, wait_until
+from tests.faults.night import Fault, Night, began
 
 pytestmark = [pytest.mark.testbed, pytest.mark.faults]
 

@@ -13,10 +13,9 @@ from pathlib import Path
 import pytest
 
 from glusterlab.reasons import ReasonCode
-
-from .conftest import LONG
-from .machine import Room
-from .night import Fault, Night, began
+from tests.faults.conftest import LONG
+from tests.faults.machine import Room
+from tests.faults.night import Fault, Night, began
 
 pytestmark = [pytest.mark.testbed, pytest.mark.faults]
 

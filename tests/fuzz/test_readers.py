@@ -20,11 +20,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import GlusterlabError
-from glusterlab.parsing import parse
-from glusterlab.readers.records import Record, WorkerRecord, WorkloadRecord
-
-from ..hang import no_hang
-from . import mutations
+from glusterlab.parse import parse
+from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from tests.fuzz import mutations
+from tests.hang import no_hang
 
 DATA = Path(__file__).parents[1] / "data"
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"

@@ -1,40 +1,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
+from glusterlab.cli.check import rows_of, show_check
+from glusterlab.errors import HostError
 from glusterlab.hosts import facts, lock, script
-from glusterlab.hosts.check import CODES, Code, Finding, check
-from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.check import CODES, Finding, check
 from glusterlab.hosts.fake import FakeTransport, FakeVolume
+from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
-from glusterlab.report.check import rows_of, show_check
 from glusterlab.spec import Cluster
+from tests.pools import pool_data
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Cluster:
     (tmp_path / "smallfile_cli.py").touch()
-    return Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "pool",
-            "servers": [{"name": f"s{n}", "address": f"10.0.0.{n}", "devices": ["sdb"]} for n in (1, 2, 3)],
-            "clients": [{"name": "c1"}, {"name": "c2"}],
-            "hardware": {
-                "disks_per_server": 1,
-                "disk_write": "205 MB/s",
-                "disk_read": "212 MB/s",
-                "server_link": "20 Gbit/s",
-                "client_link": "10 Gbit/s",
-            },
-            "backings": {"jbod": {"bricks": ["/b/d01"], "kind": "jbod"}},
-            "shared_dir": "/srv/shared",
-            "smallfile": {"checkout": str(tmp_path)},
-        }
-    )
+    keys = {"shared_dir": "/srv/shared", "smallfile": {"checkout": str(tmp_path)}}
+    return Cluster.model_validate(pool_data(3, 2, backings={"jbod": {"bricks": ["/b/d01"], "kind": "jbod"}}, **keys))
 
 
 @pytest.fixture
@@ -50,14 +35,10 @@ def wrong(findings: list[Finding]) -> set[tuple[str | None, str, str]]:
     return {(finding.host, finding.level, finding.code) for finding in findings if finding.level != "ok"}
 
 
-def test_every_code_has_its_sentence() -> None:
-    assert tuple(CODES) == get_args(Code)
-
-
 def test_a_healthy_cluster_is_fit(cluster: Cluster, fake: FakeTransport) -> None:
     findings = look(cluster, fake)
-    assert wrong(findings) == {(None, "warning", "smallfile")}  # the test's checkout is no git repository
-    only_when_wrong = {"answers", "in-use", "stale-owner", "clock-sync", "leftover-mount", "selinux", "smallfile"}
+    assert wrong(findings) == {(None, "warning", "checkouts")}  # the test's checkout is no git repository
+    only_when_wrong = {"answers", "in-use", "stale-owner", "clock-sync", "leftover-mount", "selinux", "checkouts"}
     assert {finding.code for finding in findings if finding.level == "ok"} == CODES.keys() - only_when_wrong
 
 
@@ -81,8 +62,6 @@ def test_a_host_that_is_away_is_named_and_the_others_are_looked_at(cluster: Clus
 def test_why_a_host_cannot_be_connected_has_a_code(
     cluster: Cluster, fake: FakeTransport, monkeypatch: pytest.MonkeyPatch, message: str, code: str
 ) -> None:
-    from glusterlab.errors import HostError
-
     def refuse(host: object) -> None:
         if getattr(host, "name", "") == "s2":
             raise HostError(message, host="s2")
@@ -178,64 +157,52 @@ def test_a_rebalance_is_found(cluster: Cluster, fake: FakeTransport) -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "output", "level", "code"),
+    ("host", "function", "output", "level", "code"),
     [
-        ("gl_check", "uid 1000\nload 0.1", "error", "root"),
-        ("gl_check", "uid 0\nload 0.1\nmissing base64", "error", "tools"),
-        ("gl_check", "uid 0\nload 0.1\nunresolved c1", "error", "names"),
-        ("gl_check", "uid 0\nload 0.1\nrefused /var/tmp/glusterlab is there already", "error", "work-dir"),
-        ("gl_check", "uid 0\nload 0.1\nreadonly /", "error", "work-dir"),
-        ("gl_check", "uid 0\nload 0.1\nwork_free 1000", "warning", "space"),
-        ("gl_check", "uid 0\nload 0.1", "warning", "space"),
-        ("gl_check", "uid 0\nload 0.1\nwork_free -", "warning", "space"),
-        ("gl_check", "uid 0\nwork_free 1000000000000", "warning", "load"),
-        ("gl_check", "uid 0\nload -\nwork_free nan", "warning", "space"),
-        ("gl_check", "uid 0\nload 0.1\nntp no", "warning", "clock-sync"),
-        ("gl_check", "uid 0\nload 0.1", "error", "fuse"),
-        ("gl_check", "uid 0\nload 0.1\nhung s1:/v at /mnt/glusterlab/v", "error", "leftover-mount"),
-        ("gl_check", "uid 0\nload 0.1\nmounted s1:/v at /mnt/glusterlab/v", "warning", "leftover-mount"),
-        ("gl_check", "uid 0\nload 0.1\nfirewall nftables", "warning", "firewall"),
-        ("gl_ports", "closed 10.0.0.2", "error", "firewall"),
-        ("gl_check", "uid 0\nload 7", "warning", "load"),
-        ("gl_interface", "duplex half", "error", "link"),
-        ("gl_interface", "slave eth0 up\nslave eth1 down", "warning", "link"),
-        ("gl_interface", "elsewhere c2", "warning", "link-address"),
-        ("gl_sadc", "missing sadc", "error", "tools"),
-        ("gl_drop_caches", "drop 5 5", "error", "caches"),
-        ("gl_drop_caches", "garbage", "error", "answers"),
+        ("c2", "gl_check", "uid 1000\nload 0.1", "error", "root"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nmissing base64", "error", "tools"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nunresolved c1", "error", "names"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nrefused /var/tmp/glusterlab is there already", "error", "work-dir"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nreadonly /", "error", "work-dir"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nwork_free 1000", "warning", "space"),
+        ("c2", "gl_check", "uid 0\nload 0.1", "warning", "space"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nwork_free -", "warning", "space"),
+        ("c2", "gl_check", "uid 0\nwork_free 1000000000000", "warning", "load"),
+        ("c2", "gl_check", "uid 0\nload -\nwork_free nan", "warning", "space"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nntp no", "warning", "clock-sync"),
+        ("c2", "gl_check", "uid 0\nload 0.1", "error", "fuse"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nhung s1:/v at /mnt/glusterlab/v", "error", "leftover-mount"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nmounted s1:/v at /mnt/glusterlab/v", "warning", "leftover-mount"),
+        ("c2", "gl_check", "uid 0\nload 0.1\nfirewall nftables", "warning", "firewall"),
+        ("c2", "gl_ports", "closed 10.0.0.2", "error", "firewall"),
+        ("c2", "gl_check", "uid 0\nload 7", "warning", "load"),
+        ("c2", "gl_interface", "duplex half", "error", "link"),
+        ("c2", "gl_interface", "slave eth0 up\nslave eth1 down", "warning", "link"),
+        ("c2", "gl_interface", "elsewhere c2", "warning", "link-address"),
+        ("c2", "gl_sadc", "missing sadc", "error", "tools"),
+        ("c2", "gl_drop_caches", "drop 5 5", "error", "caches"),
+        ("c2", "gl_drop_caches", "garbage", "error", "answers"),
+        ("s2", "gl_check", "uid 0\nload 0.1\nselinux enforcing", "warning", "selinux"),
+        ("s2", "gl_disks", "below /b/d01 dm-0 sdc", "warning", "disks"),
+        ("s2", "gl_disks", "disk_readonly sdb", "error", "disk-health"),
+        ("s2", "gl_disks", "disk_state sdb offline", "error", "disk-health"),
+        ("s2", "gl_disks", "degraded md0 1", "error", "disk-health"),
+        ("s2", "gl_disks", "syncing md0 resync", "warning", "disk-health"),
+        ("s2", "gl_disks", "smart sdb FAILED!", "error", "disk-health"),
+        ("s2", "gl_disks", "unreadable /b/d01 Input/output error", "error", "bricks"),
+        ("s2", "gl_disks", "brick_dir /b/d01/glusterlab-gone", "warning", "leftover-brick"),
+        ("s2", "gl_filesystems", "fs /b/d01 none", "error", "bricks"),
+        ("s2", "gl_filesystems", "fs /b/d01 /dev/sdb xfs ro,noatime 4000000000 3000000000", "error", "bricks"),
+        ("s2", "gl_filesystems", "fs /b/d01 /dev/sdb ext4 rw 4000000000 3000000000", "warning", "bricks"),
+        ("s2", "gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 300", "warning", "space"),
+        ("s2", "gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 -", "warning", "space"),
     ],
 )
 def test_single_answers(
-    cluster: Cluster, fake: FakeTransport, function: str, output: str, level: str, code: str
+    cluster: Cluster, fake: FakeTransport, host: str, function: str, output: str, level: str, code: str
 ) -> None:
-    fake.answers = {("c2", function): output}
-    assert ("c2", level, code) in wrong(look(cluster, fake))
-
-
-@pytest.mark.parametrize(
-    ("function", "output", "level", "code"),
-    [
-        ("gl_check", "uid 0\nload 0.1\nselinux enforcing", "warning", "selinux"),
-        ("gl_disks", "below /b/d01 dm-0 sdc", "warning", "disks"),
-        ("gl_disks", "disk_readonly sdb", "error", "disk-health"),
-        ("gl_disks", "disk_state sdb offline", "error", "disk-health"),
-        ("gl_disks", "degraded md0 1", "error", "disk-health"),
-        ("gl_disks", "syncing md0 resync", "warning", "disk-health"),
-        ("gl_disks", "smart sdb FAILED!", "error", "disk-health"),
-        ("gl_disks", "unreadable /b/d01 Input/output error", "error", "bricks"),
-        ("gl_disks", "brick_dir /b/d01/glusterlab-gone", "warning", "leftover-brick"),
-        ("gl_filesystems", "fs /b/d01 none", "error", "bricks"),
-        ("gl_filesystems", "fs /b/d01 /dev/sdb xfs ro,noatime 4000000000 3000000000", "error", "bricks"),
-        ("gl_filesystems", "fs /b/d01 /dev/sdb ext4 rw 4000000000 3000000000", "warning", "bricks"),
-        ("gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 300", "warning", "space"),
-        ("gl_filesystems", "fs /b/d01 /dev/sdb xfs rw 4000000000 -", "warning", "space"),
-    ],
-)
-def test_single_answers_of_a_server(
-    cluster: Cluster, fake: FakeTransport, function: str, output: str, level: str, code: str
-) -> None:
-    fake.answers = {("s2", function): output}
-    assert ("s2", level, code) in wrong(look(cluster, fake))
+    fake.answers = {(host, function): output}
+    assert (host, level, code) in wrong(look(cluster, fake))
 
 
 def test_busy_processes_are_named_where_the_load_is_high(cluster: Cluster, fake: FakeTransport) -> None:
@@ -247,7 +214,7 @@ def test_busy_processes_are_named_where_the_load_is_high(cluster: Cluster, fake:
 def test_a_directory_of_a_volume_that_the_pool_has_is_no_leftover(cluster: Cluster, fake: FakeTransport) -> None:
     fake.volumes["ours"] = FakeVolume("Distribute", ["10.0.0.2:/b/d01/glusterlab-ours/brick"])
     fake.answers = {("s2", "gl_disks"): "brick_dir /b/d01/glusterlab-ours"}
-    assert wrong(look(cluster, fake)) == {(None, "warning", "smallfile")}
+    assert wrong(look(cluster, fake)) == {(None, "warning", "checkouts")}
 
 
 @pytest.mark.parametrize(
@@ -295,13 +262,11 @@ def test_the_lock_of_a_run_that_is_gone_is_said(cluster: Cluster, fake: FakeTran
 
 
 def test_what_many_hosts_share_is_one_row() -> None:
-    shared = [
-        Finding(f"gl-c{n:03d}", "error", "tools", "has no iozone", "install iozone3 there") for n in range(1, 129)
-    ]
+    shared = [Finding(f"gl-c{n:03d}", "error", "tools", "has no iozone", "install it") for n in range(1, 129)]
     other = Finding("gl-s01", "warning", "load", "load 9", "wait")
     alone = Finding(None, "ok", "peers", "6 servers")
     assert rows_of([other, *shared, alone]) == [
-        ("error", "gl-c[001-128] (128)", "has no iozone", "install iozone3 there"),
+        ("error", "gl-c[001-128] (128)", "has no iozone", "install it"),
         ("warning", "gl-s01", "load 9", "wait"),
     ]
 
@@ -316,7 +281,7 @@ def test_the_report_counts_rows_and_names_what_is_fine(capsys: pytest.CaptureFix
         as_json=False,
     )
     lines = capsys.readouterr().out.splitlines()
-    assert lines[-2:] == ["looked at and fine: clock", "not fit to measure: 1 error, 0 warnings"]
+    assert lines[-2:] == ["inspected and fine: clock", "not fit to measure: 1 error, 0 warnings"]
 
 
 def test_facts_are_read_into_units() -> None:
@@ -339,12 +304,7 @@ def test_facts_are_read_into_units() -> None:
 
 
 def test_the_environment_names_every_host_and_the_controller(cluster: Cluster, fake: FakeTransport) -> None:
-    environment = facts.environment(Pool(cluster.hosts, fake), cluster, None)
-    assert {name: host["role"] for name, host in environment["hosts"].items()} == {
-        "s1": "server",
-        "s2": "server",
-        "s3": "server",
-        "c1": "client",
-        "c2": "client",
-    }
+    environment = facts.environment(Pool(cluster.hosts, fake), cluster)
+    roles = {name: host["role"] for name, host in environment["hosts"].items()}
+    assert roles == {**dict.fromkeys(("s1", "s2", "s3"), "server"), **dict.fromkeys(("c1", "c2"), "client")}
     assert environment["controller"]["glusterlab_version"]

@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from glusterlab.hosts import script
-from glusterlab.hosts.check.ask import library
 
 
 def bash(*calls: str, path: str | None = None) -> list[str]:
-    text = "\n".join([library(), *([f"PATH={path}:$PATH"] if path else []), *calls])
+    text = "\n".join([script.library("check/check.sh"), *([f"PATH={path}:$PATH"] if path else []), *calls])
     done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -40,7 +39,9 @@ def test_a_work_directory_is_refused_as_a_run_would_refuse_it(tmp_path: Path) ->
     [refused] = words(bash(check), "refused")
     assert "was not made by glusterlab" in refused
     done = subprocess.run(
-        ["bash", "-c", f"{library()}\n{script.call('gl_mark_dir', str(folder), 'x')}"], capture_output=True, text=True
+        ["bash", "-c", f"{script.library('check/check.sh')}\n{script.call('gl_mark_dir', str(folder), 'x')}"],
+        capture_output=True,
+        text=True,
     )
     assert done.stderr.strip() == refused
     (folder / ".glusterlab").touch()
@@ -92,7 +93,7 @@ def test_firewalls_are_seen(tmp_path: Path, tools: dict[str, str], found: str | 
 
 def test_smart_and_arrays_are_read(tmp_path: Path) -> None:
     """The functions read /sys; a tree of the same form stands for it."""
-    text = library().replace("/sys/class/block", str(tmp_path))
+    text = script.library("check/check.sh").replace("/sys/class/block", str(tmp_path))
     for name, files in {
         "md0": {"md/degraded": "1", "md/sync_action": "recover"},
         "sdb": {"device/state": "offline", "ro": "1"},

@@ -14,35 +14,20 @@ from typing import Any
 import pytest
 
 from glusterlab.errors import HostError, LockLostError, StoppedError, UsageError
-from glusterlab.hosts import lock, script, workdir
-from glusterlab.hosts.connection import MARKER, Pool
+from glusterlab.hosts import files as workdir
+from glusterlab.hosts import lock, script
 from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.lock import Owner
+from glusterlab.hosts.pool import MARKER, Pool
 from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Host
-
-HARDWARE = {
-    "disks_per_server": 1,
-    "disk_write": "205 MB/s",
-    "disk_read": "212 MB/s",
-    "server_link": "20 Gbit/s",
-    "client_link": "10 Gbit/s",
-}
+from tests.pools import pool_data
 
 
 def cluster_of(*names: str) -> Cluster:
-    servers, clients = names[:-1], names[-1:]
-    return Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "pool",
-            "servers": [{"name": name} for name in servers],
-            "clients": [{"name": name} for name in clients],
-            "hardware": HARDWARE,
-            "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
-        }
-    )
+    *servers, client = ({"name": name} for name in names)
+    return Cluster.model_validate(pool_data(servers=servers, clients=[client]))
 
 
 @pytest.fixture
@@ -117,7 +102,7 @@ def test_a_run_of_another_controller_is_believed_until_the_operator_knows_better
     theirs = Owner(**{**values, "started": "x"})
     fake.files["s2", OWNER] = theirs.text
     pool = pool_of(cluster, fake)
-    with pytest.raises(UsageError, match=r"since 2026-11-19 22:14 UTC.*; if it is gone for good, .*--take-over"):
+    with pytest.raises(UsageError, match=r"since 2026-11-19 22:14 UTC.*; if it is dead for good, .*--take-over"):
         lock.claim(pool, cluster, "night")
     assert fake.files == {("s2", OWNER): theirs.text}
     claim = lock.claim(pool, cluster, "night", take_over=True)
@@ -209,7 +194,7 @@ def test_nothing_is_kept_when_a_host_fails_or_the_run_is_stopped(cluster: Cluste
 
 
 def bash(text: str) -> subprocess.CompletedProcess[str]:
-    command = ["bash", "-c", lock.library() + text]
+    command = ["bash", "-c", script.library("lock.sh") + text]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -317,7 +302,7 @@ def test_a_volume_is_taken_away_only_where_a_process_waits_for_it_that_nothing_e
 gl_kill() {{ seq "$(head -n 1 {counts})" | sed s/.*/17/; sed -i 1d {counts}; }}
 gl_drop_mount() {{ echo "dropped $1"; }}
 """
-    text = lock.library().replace("</proc/mounts\n        !", f"<{mounts}\n        !") + replaced
+    text = script.library("lock.sh").replace("</proc/mounts\n        !", f"<{mounts}\n        !") + replaced
     assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 0
     call = script.call("gl_leave", str(place), "mine", "/mnt/g", "/var/tmp/g")
     done = subprocess.run(["bash", "-c", text + call], capture_output=True, text=True, timeout=60, check=False)
@@ -348,7 +333,7 @@ def test_a_link_in_the_place_of_the_owner_is_never_written_through(place: Path, 
 
 def test_many_scripts_at_once_leave_one_owner(place: Path) -> None:
     calls = "\n".join(f'( gl_lock "$1" run-{n} "" >/dev/null; echo "run-{n} $?" ) &' for n in range(40))
-    command = ["bash", "-c", f"{lock.library()}\n{calls}\nwait", "bash", str(place)]
+    command = ["bash", "-c", f"{script.library('lock.sh')}\n{calls}\nwait", "bash", str(place)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     codes = dict(line.split() for line in done.stdout.splitlines())
     assert sorted(codes.values()) == ["0", *["3"] * 39], done.stderr
@@ -382,7 +367,7 @@ done
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
 def test_scripts_that_take_the_same_machine_do_not_end_each_other(tmp_path: Path) -> None:
-    inner = ["bash", "-c", lock.library() + TAKING, "bash", str(tmp_path)]
+    inner = ["bash", "-c", script.library("lock.sh") + TAKING, "bash", str(tmp_path)]
     command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *inner]
     done = subprocess.run(
         command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False
@@ -405,7 +390,7 @@ def test_what_takes_a_host_carries_no_mark_by_which_others_would_end_it(cluster:
 
 
 def _report(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, bytes]]:
-    from glusterlab.hosts.connection import CommandResult
+    from glusterlab.hosts.pool import CommandResult
 
     assert done.returncode == 0, done.stderr
     result = CommandResult("s1", "", done.stdout.encode(), b"", 0, 0.0, 1.0)
@@ -419,10 +404,10 @@ def test_an_owner_is_gone_when_its_process_is(tmp_path: Path) -> None:
     assert child.stdout is not None
     owner = Owner.read(child.stdout.readline())
     assert owner is not None
-    before = (owner.is_of_this_machine, owner.is_gone)
+    before = (owner.is_of_this_machine, owner.has_ended)
     child.communicate("\n", timeout=30)
-    assert (*before, owner.is_gone) == (True, False, True)
-    assert not replace(owner, machine="another").is_gone
+    assert (*before, owner.has_ended) == (True, False, True)
+    assert not replace(owner, machine="another").has_ended
 
 
 def test_no_machine_id_is_left_on_the_hosts() -> None:

@@ -14,11 +14,12 @@ from typer.testing import CliRunner
 from glusterlab.cli import app
 from glusterlab.errors import CommandError, HostError, UsageError
 from glusterlab.hosts import lock, prepare, script
-from glusterlab.hosts.connection import Pool
+from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.prepare import Device, label_of
 from glusterlab.hosts.transport import Outcome, Stop, Transport
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Backing, Host
+from tests.pools import HARDWARE, pool_data
 
 SIZE = 400 << 20
 """mkfs.xfs takes no less than 300 MiB."""
@@ -41,21 +42,12 @@ class Here:
 def cluster_of(folder: Path, devices: list[str] | None, **backing: Any) -> Cluster:
     bricks = [str(folder / "bricks" / f"d{n}") for n in range(len(devices or ["one"]))]
     return Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "pool",
-            "servers": [{"name": "s1"}],
-            "clients": [{"name": "c1"}],
-            "hardware": {
-                "disks_per_server": 9,
-                "disk_write": "205 MB/s",
-                "disk_read": "212 MB/s",
-                "server_link": "20 Gbit/s",
-                "client_link": "10 Gbit/s",
-            },
-            "work_dir": str(folder / "work"),
-            "backings": {"jbod": {"bricks": bricks, "kind": "jbod", "devices": devices, **backing}},
-        }
+        pool_data(
+            servers=[{"name": "s1"}],
+            hardware={**HARDWARE, "disks_per_server": 9},
+            work_dir=str(folder / "work"),
+            backings={"jbod": {"bricks": bricks, "kind": "jbod", "devices": devices, **backing}},
+        )
     )
 
 
@@ -158,8 +150,8 @@ def loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
     made: list[str] = []
     monkeypatch.setattr(lock, "LOCK_DIR", str(tmp_path / "lock"))
     # this machine may have testbeds with runs of their own, whose processes are seen from here
-    library = lock.library() + "\ngl_kill() { :; }\n"
-    monkeypatch.setattr(lock, "library", lambda: library)
+    texts = script.library
+    monkeypatch.setattr(script, "library", lambda *more: texts(*more) + "\ngl_kill() { :; }\n")
 
     def make(name: str, size: int = SIZE) -> str:
         image = tmp_path / f"{name}.img"
@@ -300,7 +292,7 @@ def test_a_device_that_something_has_open_is_not_wiped(tmp_path: Path, loop: Loo
 
 
 def bash(text: str) -> subprocess.CompletedProcess[str]:
-    command = ["bash", "-c", f"{prepare.library()}\n{text}"]
+    command = ["bash", "-c", f"{script.library('prepare.sh')}\n{text}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -364,7 +356,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
             Pool, "of", classmethod(lambda cls, found, mark: cls(found.hosts, transport or Here(), mark=mark))
         )
         if terminal:
-            monkeypatch.setattr("glusterlab.commands.prepare._can_ask", lambda: True)
+            monkeypatch.setattr("glusterlab.cli.prepare._can_ask", lambda: True)
         return CliRunner().invoke(app, ["prepare", str(file), *options], input=typed)
 
     return call

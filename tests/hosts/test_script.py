@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 
 from glusterlab.errors import HostError
-from glusterlab.hosts import probe, script, workdir
-from glusterlab.hosts.connection import CommandResult
+from glusterlab.hosts import files as workdir
+from glusterlab.hosts import health as probe
+from glusterlab.hosts import script
+from glusterlab.hosts.pool import CommandResult
 
 
 def bash(text: str, **environment: str) -> subprocess.CompletedProcess[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,13 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 from glusterlab.analysis.baselines import PLACE_COLUMNS
-from glusterlab.plots.baseline import links_figure, rates_figure
+from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
 from glusterlab.plots.style import Provenance
+from tests.plots.drawing import REAL, assert_apart, drawn, texts, words
 
 MODEL = Provenance("night", "10.3", "0" * 64, testbed=True)
-REAL = Provenance("night", "10.3", "0" * 64, testbed=False)
-DIGEST = "fedcba9876543210"
 
 
 def places(label: str, rates: list[float], **changed: Any) -> pd.DataFrame:
@@ -64,12 +62,9 @@ def links(rates: list[float], **changed: Any) -> pd.DataFrame:
     )
 
 
-def texts(figure: Figure) -> list[Text]:
-    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-
-
-def words(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in texts(figure))
+def on(draw: Callable[..., None], table: pd.DataFrame, where: Provenance = MODEL) -> Figure:
+    """Places of a baseline, with its own footer."""
+    return drawn(draw, table, footer=baseline_footer(table, where, "fedcba9876543210"))
 
 
 def dots(axes: Axes) -> dict[int, list[float]]:
@@ -84,23 +79,14 @@ def dots(axes: Axes) -> dict[int, list[float]]:
 
 def assert_tidy(figure: Figure) -> None:
     figure.canvas.draw()
-    page = figure.bbox
-    boxes = [
-        (text.get_text(), text.get_window_extent())
-        for axes in figure.axes
-        for text in (*axes.texts, *axes.get_yticklabels(), axes.xaxis.label, axes.title)
-        if text.get_text() and text.get_visible()
+    shown = [
+        text for axes in figure.axes for text in (*axes.texts, *axes.get_yticklabels(), axes.xaxis.label, axes.title)
     ]
-    for said, box in boxes:
-        assert box.x0 >= page.x0 - 1, said
-        assert box.x1 <= page.x1 + 1, said
-    named = [(said, box) for said, box in boxes if box.width > 0]
-    for (said, box), (other, other_box) in itertools.combinations(named, 2):
-        assert said == other or not box.overlaps(other_box), f"{said!r} lies over {other!r}"
+    assert_apart(figure, shown, repeated=True)
 
 
 def test_disks_are_drawn_times_the_scale_in_order_of_rate() -> None:
-    figure = rates_figure(disks(), MODEL, title="Disks", digest=DIGEST)
+    figure = on(draw_rates, disks())
     write, read = figure.axes
     assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
     assert dots(write)[0] == pytest.approx([180, 190, 200])
@@ -112,7 +98,7 @@ def test_disks_are_drawn_times_the_scale_in_order_of_rate() -> None:
 
 
 def test_the_guide_the_data_sheet_and_the_cluster_file_are_marked() -> None:
-    figure = rates_figure(disks(), MODEL, title="Disks", digest=DIGEST)
+    figure = on(draw_rates, disks())
     marks = [
         {line.get_marker(): float(np.asarray(line.get_xdata(), dtype=float)[0]) for line in axes.get_lines()}
         for axes in figure.axes
@@ -120,40 +106,40 @@ def test_the_guide_the_data_sheet_and_the_cluster_file_are_marked() -> None:
     assert [(found["D"], found["v"]) for found in marks] == [(205, 226), (212, 226)]
     assert {"the guide's", "data sheet", "cluster.yaml"} <= {text.get_text() for text in texts(figure)}
     plain = disks().assign(published_bytes_per_s=float("nan"), data_sheet_bytes_per_s=float("nan"))
-    said = words(rates_figure(plain, MODEL, title="Disks", digest=DIGEST))
+    said = words(on(draw_rates, plain))
     assert "the guide's" not in said
     assert "data sheet" not in said
 
 
 def test_the_footer_is_of_the_baseline_and_not_of_the_campaign() -> None:
-    figure = rates_figure(disks(), MODEL, title="Disks", digest=DIGEST)
+    figure = on(draw_rates, disks())
     footers = [text.get_text() for text in figure.texts if "manifest" in text.get_text()]
     assert footers == ["pool-baseline · n = 3 · manifest fedcba987654 · scale model 1:200 on one machine"]
     real = disks().assign(scale=1.0, samples=[1, 3, 3, 3, 3, 3])
-    figure = rates_figure(real, REAL, title="Disks", digest=DIGEST)
+    figure = on(draw_rates, real, REAL)
     assert "pool-baseline · n = 1 to 3 · manifest fedcba987654" in words(figure)
     assert "scale" not in words(figure)
 
 
 def test_an_axis_that_does_not_start_at_zero_says_so() -> None:
-    near = rates_figure(disks().iloc[:3], MODEL, title="Disks", digest=DIGEST).axes[0]
+    near = on(draw_rates, disks().iloc[:3]).axes[0]
     low = near.get_xlim()[0]
     assert 0 < low < 180
     assert f"(from {low:g})" in near.get_xlabel()
-    far = rates_figure(places("one disk", [1.0, 0.01]), MODEL, title="Disks", digest=DIGEST).axes[0]
+    far = on(draw_rates, places("one disk", [1.0, 0.01])).axes[0]
     assert far.get_xlim()[0] == 0
     assert "from" not in far.get_xlabel()
 
 
 def test_links_are_drawn_as_shares_of_what_is_stated() -> None:
-    figure = links_figure(links([6.0, 5.9375, 5.875]), MODEL, title="Links", digest=DIGEST)
+    figure = on(draw_links, links([6.0, 5.9375, 5.875]))
     [axes] = figure.axes
     assert dots(axes)[0] == pytest.approx([94, 95, 96])
     assert axes.get_xlim()[0] == 90
     assert "(from 90)" in axes.get_xlabel()
     assert "3 links of 50 Mbit/s: median 95.0 %, lowest 94.0 % (s3)" in words(figure)
     assert_tidy(figure)
-    slow = links_figure(links([6.0, 0.5]), MODEL, title="Links", digest=DIGEST).axes[0]
+    slow = on(draw_links, links([6.0, 0.5])).axes[0]
     assert slow.get_xlim()[0] == 0
 
 
@@ -165,14 +151,14 @@ def test_many_rows_do_not_lie_over_each_other() -> None:
         ],
         ignore_index=True,
     )
-    assert_tidy(links_figure(many, MODEL, title="Links", digest=DIGEST))
+    assert_tidy(on(draw_links, many))
     rows = pd.concat(
         [disks().assign(scale=float(scale), model=str(scale)) for scale in (200, 190, 180)], ignore_index=True
     )
-    assert_tidy(rates_figure(rows, MODEL, title="Disks", digest=DIGEST))
+    assert_tidy(on(draw_rates, rows))
 
 
 def test_a_disk_alone_on_one_host_is_drawn() -> None:
-    one = rates_figure(places("one disk", [1.0]), MODEL, title="Disk", digest=DIGEST)
+    one = on(draw_rates, places("one disk", [1.0]))
     assert dots(one.axes[0]) == {0: pytest.approx([200])}
     assert_tidy(one)

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from glusterlab import published
 from glusterlab.analysis import summarise, with_published_totals
 from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves
-from glusterlab.plots import shares_figure, workers_and_limits_figure
-from glusterlab.plots.style import Provenance
-
-from ..guide_pools import LAYOUTS, SERIES, chosen, pools
-from .test_figures import assert_inside_page, lines_of, words
+from glusterlab.plots import draw_shares, draw_workers_and_limits
+from tests.guide_pools import LAYOUTS, SERIES, chosen, pools
+from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, lines_of, words
 
 Make = Callable[..., pd.DataFrame]
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
-REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
-MB = {"unit": "MB/s", "factor": 1e-6}
-NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
 GEOMETRIES = [str(shape[2]) for shape in LAYOUTS.values()]
 
 
@@ -53,9 +46,13 @@ def panels(figure: Figure) -> dict[str, Axes]:
     return {axes.get_title(loc="left"): axes for axes in figure.axes if axes.get_title(loc="left")}
 
 
+def limits_in(axes: Axes) -> list[Line2D]:
+    return [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
+
+
 def test_each_family_has_its_panels_with_curves_and_limits() -> None:
     summary = curves()
-    figure = workers_and_limits_figure(summary, TESTBED, title="F5", note="A note.", **MB)
+    figure = drawn(draw_workers_and_limits, summary, note="A note.", **MB)
     assert set(panels(figure)) == {
         f"{operation}, {family}"
         for operation in ("write", "read")
@@ -65,15 +62,13 @@ def test_each_family_has_its_panels_with_curves_and_limits() -> None:
     ((x, y),) = lines_of(axes, "disperse 12x(4+2), JBOD")
     assert x.tolist() == [1, 12, 48]
     assert y * 200 / 72 == pytest.approx([8.368, 79.496, 83.68])
-    limits = [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
+    limits = limits_in(axes)
     tops = sorted(float(np.asarray(line.get_ydata())[-1]) for line in limits)
     assert tops == pytest.approx(sorted([2 * 83.68 * 72 / 200, 2 * 46 * 144 / 200]))
     # between the measured counts the bound is not known here: a dash for each
     assert all((line.get_linestyle(), line.get_marker()) == ("None", "_") for line in limits)
     assert axes.get_ylim()[1] > max(tops)
     shown = words(figure)
-    for geometry in GEOMETRIES:
-        assert geometry in shown
     for geometry in GEOMETRIES:
         assert shown.count(f"limit {geometry}:\ndisks") == 2
     assert "A note." in shown
@@ -83,9 +78,8 @@ def test_each_family_has_its_panels_with_curves_and_limits() -> None:
 
 
 def test_one_worker_count_has_a_dash_for_its_limit() -> None:
-    figure = workers_and_limits_figure(curves(workers=(48,)), TESTBED, title="F5", **MB)
-    lines = panels(figure)["read, disperse on JBOD"].get_lines()
-    assert sum(line.get_marker() == "_" for line in lines) == 2
+    figure = drawn(draw_workers_and_limits, curves(workers=(48,)), **MB)
+    assert [line.get_marker() for line in limits_in(panels(figure)["read, disperse on JBOD"])] == ["_", "_"]
     assert_inside_page(figure)
 
 
@@ -96,15 +90,15 @@ def test_limits_are_drawn_at_every_worker_count_where_they_are_known() -> None:
     bounds = pd.DataFrame(
         {"series": SERIES["disperse"], "operation": "write", "scale": 200.0, "workers": counts}
     ).assign(limit=lambda rows: rows["workers"].clip(upper=6) * 1e6)
-    figure = workers_and_limits_figure(one, TESTBED, title="F5", curves=bounds, **MB)
-    (line,) = [line for line in figure.axes[0].get_lines() if str(line.get_label()).startswith("limit")]
+    figure = drawn(draw_workers_and_limits, one, curves=bounds, **MB)
+    (line,) = limits_in(figure.axes[0])
     assert np.asarray(line.get_xdata()).tolist() == list(counts)
     assert np.asarray(line.get_ydata()).tolist() == [min(count, 6) for count in counts]
     assert (line.get_linestyle(), line.get_marker()) == ("--", "")
 
 
 def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
-    figure = workers_and_limits_figure(with_published_totals(curves(), NUMBERS), TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, with_published_totals(curves(), NUMBERS), **MB)
     for operation, total in (("write", 83.68 * 72), ("read", 108.07 * 72)):
         axes = panels(figure)[f"{operation}, disperse on JBOD"]
         (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("guide")]
@@ -114,7 +108,7 @@ def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
     assert words(figure).count("guide 12x(4+2)") == 2
     assert "its number per disk times the disks, on the right axis" in words(figure)
     assert_inside_page(figure)
-    bare = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
+    bare = drawn(draw_workers_and_limits, curves(), **MB)
     assert "guide" not in words(bare)
 
 
@@ -127,7 +121,7 @@ def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
     )
     summary = summarise(chosen(samples), "throughput_bytes_per_s")
     summary = with_published_totals(with_limit(summary, summary["mean"] * 2), NUMBERS)
-    figure = workers_and_limits_figure(summary, TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, summary, **MB)
     axes = panels(figure)["write, disperse on JBOD"]
     # a key could not tell two scales apart: every line has its name, and the guide's level is drawn once
     assert not figure.legends
@@ -147,7 +141,7 @@ def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
 
 
 def test_names_do_not_lie_over_each_other() -> None:
-    figure = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, curves(), **MB)
     figure.canvas.draw()
     for axes in panels(figure).values():
         boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
@@ -156,7 +150,7 @@ def test_names_do_not_lie_over_each_other() -> None:
 
 
 def test_rings_mark_saturation_as_in_other_figures_by_workers() -> None:
-    figure = workers_and_limits_figure(curves(), TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, curves(), **MB)
     rings = [line for line in panels(figure)["read, disperse on JBOD"].get_lines() if line.get_markersize() == 12]
     assert [np.asarray(ring.get_xdata()).tolist() for ring in rings] == [[12.0], [12.0]]
 
@@ -164,7 +158,7 @@ def test_rings_mark_saturation_as_in_other_figures_by_workers() -> None:
 def test_without_limits_only_the_curves_are_drawn() -> None:
     summary = curves()
     for bare in (summary.drop(columns="limit"), summary.assign(limit=float("nan"), limit_part="")):
-        figure = workers_and_limits_figure(bare, TESTBED, title="F5", **MB)
+        figure = drawn(draw_workers_and_limits, bare, **MB)
         assert "limit" not in words(figure)
         assert "Dashed" not in words(figure)
         assert_inside_page(figure)
@@ -172,19 +166,19 @@ def test_without_limits_only_the_curves_are_drawn() -> None:
 
 def test_a_baseline_that_measured_the_limits_is_named() -> None:
     summary = curves()
-    figure = workers_and_limits_figure(with_limit(summary, summary["limit"], "bare"), TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, with_limit(summary, summary["limit"], "bare"), **MB)
     assert "as the baseline bare measured them, links at least as cluster.yaml states them" in words(figure)
 
 
 def test_real_hardware_has_no_second_axis() -> None:
-    figure = workers_and_limits_figure(curves(scale=1), REAL, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, curves(scale=1), provenance=REAL, **MB)
     assert "×" not in words(figure)
     assert "scale model" not in words(figure)
     assert_inside_page(figure)
 
 
 def test_few_samples_have_no_interval_and_no_ring() -> None:
-    figure = workers_and_limits_figure(curves(spread=(1.0,)), TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, curves(spread=(1.0,)), **MB)
     assert "insufficient n" in words(figure)
     assert "no ring: none seen, or n below 3." in words(figure)
     assert not [line for axes in figure.axes for line in axes.get_lines() if line.get_markersize() == 12]
@@ -201,14 +195,10 @@ def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
     )
     samples["cell_id"] += samples["layout"] + samples["operation"]
     summary = summarise(chosen(samples), "throughput_bytes_per_s")
-    figure = workers_and_limits_figure(summary, TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, summary, **MB)
     axes = panels(figure)["write, disperse on JBOD"]
-    faces = {
-        str(line.get_label()): line.get_markerfacecolor()
-        for line in axes.get_lines()
-        if "JBOD" in str(line.get_label())
-    }
-    assert {label: face == "white" for label, face in faces.items()} == {
+    lines = [line for line in axes.get_lines() if "JBOD" in str(line.get_label())]
+    assert {str(line.get_label()): line.get_markerfacecolor() == "white" for line in lines} == {
         "disperse 12x(4+2), JBOD, native": False,
         "disperse 12x(4+2), JBOD, nfs": True,
         "disperse 24x(4+2), JBOD, native": False,
@@ -220,7 +210,7 @@ def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
 
 def test_shares_are_in_the_cells_with_their_interval() -> None:
     summary = curves()
-    figure = shares_figure(summary, TESTBED, title="Shares")
+    figure = drawn(draw_shares, summary)
     write, read = figure.axes[:2]
     assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
     cells = [text.get_text() for text in write.texts]
@@ -234,7 +224,7 @@ def test_shares_are_in_the_cells_with_their_interval() -> None:
 def test_cells_that_were_not_measured_are_empty_and_few_samples_are_told() -> None:
     summary = curves(spread=(1.0, 1.0))
     summary = summary[~((summary["type"] == "replicate") & (summary["workers"] == 12))]
-    figure = shares_figure(summary, REAL, title="Shares")
+    figure = drawn(draw_shares, summary, provenance=REAL)
     cells = [text.get_text() for text in figure.axes[0].texts]
     assert sorted(set(cells) - {""}) == ["48 %\nn = 2", "5.0 %\nn = 2", "50 %\nn = 2"]
     assert sum(cell != "" for cell in cells) == 16
@@ -258,7 +248,7 @@ def test_the_fitted_law_is_a_thin_line_over_the_measured_counts(scales: tuple[in
     samples = scaled_samples(scales)
     fits = scaling_curves(scaling_fits(samples, "throughput_bytes_per_s"))
     summary = summarise(samples, "throughput_bytes_per_s")
-    figure = workers_and_limits_figure(summary, TESTBED, title="F5", fits=fits, **MB)
+    figure = drawn(draw_workers_and_limits, summary, fits=fits, **MB)
     lines = list(lines_of(panels(figure)["write, disperse on JBOD"], "fitted"))
     assert len(lines) == len(scales)
     # several scales stand times their own on one axis
@@ -267,7 +257,7 @@ def test_the_fitted_law_is_a_thin_line_over_the_measured_counts(scales: tuple[in
         assert (x[0], x[-1]) == (pytest.approx(1), pytest.approx(96))
         assert y == pytest.approx([usl(count, 2.0 * times, 0.05, 0.001) for count in x], rel=1e-3)
     assert "Dash-dotted, thin: the Universal Scalability Law" in words(figure)
-    bare = workers_and_limits_figure(summary, TESTBED, title="F5", fits=fits.iloc[:0], **MB)
+    bare = drawn(draw_workers_and_limits, summary, fits=fits.iloc[:0], **MB)
     assert not [axes for axes in bare.axes if list(lines_of(axes, "fitted"))]
     assert "Scalability" not in words(bare)
     assert_inside_page(figure)
@@ -277,17 +267,16 @@ def test_a_limit_far_beyond_what_was_measured_is_told_and_not_drawn() -> None:
     summary = curves()
     disperse = summary["type"] == "disperse"
     limit = summary["limit"].where(~disperse, summary["limit"] * 10)
-    figure = workers_and_limits_figure(with_limit(summary, limit), TESTBED, title="F5", **MB)
+    figure = drawn(draw_workers_and_limits, with_limit(summary, limit), **MB)
     axes = panels(figure)["write, disperse on JBOD"]
-    assert not [line for line in axes.get_lines() if str(line.get_label()).startswith("limit")]
+    assert not limits_in(axes)
     (told,) = [text.get_text() for text in axes.texts if text.get_text().startswith("limit")]
     rows = summary[disperse & (summary["operation"] == "write") & (summary["kind"] == "jbod")]
     most = limit[rows.index][rows["workers"] == 48].min() * 1e-6
     assert told == f"limit {most:,.0f} and more (disks), beyond this axis"
     assert axes.get_ylim()[1] < 3 * rows["mean"].max() * 1e-6
-    near = panels(figure)["write, replicate on RAID 6"]
-    assert [line for line in near.get_lines() if str(line.get_label()).startswith("limit")]
+    assert limits_in(panels(figure)["write, replicate on RAID 6"])
     assert "Dashed: what links and disks allow" in words(figure)
-    everywhere = workers_and_limits_figure(with_limit(summary, summary["limit"] * 10), TESTBED, title="F5", **MB)
+    everywhere = drawn(draw_workers_and_limits, with_limit(summary, summary["limit"] * 10), **MB)
     assert "Dashed" not in words(everywhere)
     assert_inside_page(figure)

@@ -10,24 +10,14 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from glusterlab.analysis.compare import VERDICTS, Rule, compare_cells
-from glusterlab.analysis.compare_groups import release_bars
-from glusterlab.plots.compare import (
-    MARKS,
-    MOST_RATIO,
-    RELEASES,
-    Sources,
-    change_ticks,
-    forest_figure,
-    releases_figure,
-)
-from glusterlab.plots.style import Provenance
-
-from ..release_samples import KIB, MIB, newer, older
+from glusterlab.analysis.compare.cells import VERDICTS, Rule, compare_cells
+from glusterlab.analysis.compare.groups import release_bars
+from glusterlab.plots.compare import MARKS, MOST_RATIO, RELEASES, Sources, change_ticks, draw_forest, draw_releases
+from glusterlab.plots.style import Frame, house_style
+from tests.release_samples import KIB, MIB, newer, older
 
 EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
 SOURCES = Sources(("night-a", "night-b"), ("10.3", "11.1"), ("a" * 64, "b" * 64), testbed=True)
-PROVENANCE = Provenance("night-a", "10.3", "a" * 64, testbed=True)
 
 
 @pytest.fixture(scope="module")
@@ -35,20 +25,20 @@ def table() -> pd.DataFrame:
     return compare_cells(older(), {"11.1": newer(EFFECTS)}, name="10.3")
 
 
-def forest(table: pd.DataFrame, sources: Sources = SOURCES) -> Figure:
-    return forest_figure(table, PROVENANCE, title="All", sources=sources, rule=Rule())
+def forest(table: pd.DataFrame, sources: Sources = SOURCES, rule: Rule | None = None) -> Figure:
+    with house_style():
+        frame = Frame("All")
+        draw_forest(frame, table, rule or Rule())
+        return frame.finish(sources.footer(table))
 
 
 def bars(table: pd.DataFrame) -> Figure:
-    return releases_figure(
-        release_bars(table),
-        PROVENANCE,
-        title="F55",
-        sources=SOURCES,
-        unit="files/s",
-        factor=1.0,
-        stated="The guide says so.",
-    )
+    drawn = release_bars(table)
+    with house_style():
+        frame = Frame("F55")
+        frame.subtitle = ["The guide says so."]
+        draw_releases(frame, drawn, "files/s")
+        return frame.finish(SOURCES.footer(drawn))
 
 
 def words(figure: Figure) -> str:
@@ -104,7 +94,7 @@ def test_a_line_per_cell_with_its_interval(table: pd.DataFrame) -> None:
 
 
 def test_the_margin_is_the_band(table: pd.DataFrame) -> None:
-    (axes,) = forest_figure(table, PROVENANCE, title="x", sources=SOURCES, rule=Rule(margin=0.1)).axes
+    (axes,) = forest(table, rule=Rule(margin=0.1)).axes
     (band,) = axes.patches
     left, width = band.get_x(), band.get_width()  # type: ignore[attr-defined]
     assert (left, left + width) == pytest.approx((1 / 1.1, 1.1))

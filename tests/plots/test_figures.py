@@ -2,73 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from glusterlab import published
-from glusterlab.analysis import Limits, efficiency, saturation, select, summarise
+from glusterlab.analysis import Limits, efficiency, select, summarise
+from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.plots import (
     DISKS,
     NETWORK,
-    Provenance,
-    by_file_size_figure,
     cpu_panels,
+    draw_by_file_size,
+    draw_per_disk,
+    draw_usage,
+    draw_workers_and_limits,
     memory_panels,
     panel_rows,
-    per_disk_figure,
-    saturation_figure,
-    workers_and_limits_figure,
 )
 from glusterlab.plots.saturation import Panel
 from glusterlab.plots.style import INK, layout_style
+from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, words
 
 Make = Callable[..., pd.DataFrame]
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
-MB = {"unit": "MB/s", "factor": 1e-6}
-NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
-
-
-def texts(figure: Figure) -> list[Text]:
-    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
-
-
-def words(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in texts(figure))
-
-
-def assert_inside_page(figure: Figure) -> None:
-    """No text of the figure is cut off by its edge."""
-    figure.canvas.draw()
-    page = figure.bbox
-    shown = [text for axes in figure.axes for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts)]
-    for text in (text for text in (*shown, *figure.texts) if text.get_text()):
-        box = text.get_window_extent()
-        assert box.x0 >= page.x0 - 1, text.get_text()
-        assert box.x1 <= page.x1 + 1, text.get_text()
-        assert box.y0 >= page.y0 - 1, text.get_text()
-        assert box.y1 <= page.y1 + 1, text.get_text()
-
-
-def lines_of(axes: Axes, label: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    for line in axes.get_lines():
-        if line.get_label() == label:
-            yield np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
 
 
 @pytest.fixture
-def per_disk(large_samples: pd.DataFrame) -> pd.DataFrame:
-    return efficiency(select(large_samples, tool="iozone"), "throughput_bytes_per_s", NUMBERS)
+def rows(large_samples: pd.DataFrame) -> pd.DataFrame:
+    return select(large_samples, tool="iozone")
+
+
+@pytest.fixture
+def per_disk(rows: pd.DataFrame) -> pd.DataFrame:
+    return efficiency(rows, "throughput_bytes_per_s", NUMBERS)
 
 
 def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataFrame) -> None:
-    figure = per_disk_figure(per_disk, TESTBED, title="F12", **MB)
+    figure = drawn(draw_per_disk, per_disk, **MB)
     write = figure.axes[0]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([28 / 72, 18 / 72])
     diamonds = [line for line in write.get_lines() if line.get_marker() == "D"]
@@ -82,7 +55,7 @@ def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataF
 def test_per_disk_on_real_hardware_has_one_axis(make_samples: Make) -> None:
     samples = make_samples({("disperse", "write", 48): [6e9, 6.1e9, 6.2e9]}, scale=1)
     table = efficiency(select(samples, tool="iozone"), "throughput_bytes_per_s", NUMBERS)
-    figure = per_disk_figure(table, Provenance("night", "11.1", "f" * 64, testbed=False), title="F12", **MB)
+    figure = drawn(draw_per_disk, table, provenance=REAL, **MB)
     assert "×" not in words(figure)
     assert "scale model" not in words(figure)
     assert "guide" in words(figure)
@@ -92,11 +65,9 @@ def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
     samples = make_samples({("disperse", "write", 48): [28e6]})
     table = efficiency(select(samples, tool="iozone"), "throughput_bytes_per_s", NUMBERS)
     for figure in (
-        per_disk_figure(table, TESTBED, title="F12", **MB),
-        by_file_size_figure(table, TESTBED, [4 << 30], title="F14", **MB),
-        workers_and_limits_figure(
-            summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), TESTBED, title="F5", **MB
-        ),
+        drawn(draw_per_disk, table, **MB),
+        drawn(draw_by_file_size, table, [4 << 30], **MB),
+        drawn(draw_workers_and_limits, summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), **MB),
     ):
         assert "n = 1" in words(figure)
         assert_inside_page(figure)
@@ -104,14 +75,14 @@ def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
 
 def test_by_file_size_marks_what_was_not_measured(per_disk: pd.DataFrame) -> None:
     sizes = [128 << 20, 4 << 30, 128 << 30]
-    figure = by_file_size_figure(per_disk[per_disk["operation"] == "write"], TESTBED, sizes, title="F14", **MB)
+    figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "write"], sizes, **MB)
     assert words(figure).count("not measured") == 2
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB", "128 GiB"]
     assert_inside_page(figure)
 
 
 def test_by_file_size_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -> None:
-    figure = by_file_size_figure(per_disk[per_disk["operation"] == "write"], TESTBED, [4 << 30], title="F14", **MB)
+    figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "write"], [4 << 30], **MB)
     lines = figure.axes[0].get_lines()
     dots = [line for line in lines if line.get_marker() == "."]
     means = [line for line in lines if "JBOD" in str(line.get_label()) or "RAID" in str(line.get_label())]
@@ -123,18 +94,17 @@ def test_by_file_size_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -
 
 
 def test_by_file_size_adds_sizes_that_the_study_does_not_have(per_disk: pd.DataFrame) -> None:
-    figure = by_file_size_figure(per_disk[per_disk["operation"] == "read"], TESTBED, [128 << 20], title="F15", **MB)
+    figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "read"], [128 << 20], **MB)
     assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB"]
 
 
 @pytest.mark.parametrize("panels", [NETWORK, cpu_panels(testbed=False), memory_panels(testbed=False), DISKS])
 def test_saturation_draws_servers_and_clients_apart(
-    panels: tuple[Panel, ...], large_samples: pd.DataFrame, make_telemetry: Make
+    panels: tuple[Panel, ...], rows: pd.DataFrame, make_telemetry: Make
 ) -> None:
-    rows = select(large_samples, tool="iozone")
-    summary = panel_rows(saturation(make_telemetry(rows), rows), panels)
+    summary = panel_rows(telemetry_by_cell(make_telemetry(rows), rows), panels)
     limits = {cell: Limits(300e6, 200e6, 100e6, 120e6) for cell in rows["cell_id"]}
-    figure = saturation_figure(summary, TESTBED, panels, limits, title="F41", note="A note.")
+    figure = drawn(draw_usage, summary, panels, limits)
     assert len(figure.axes) == 2 * len(panels)
     assert set(summary["role"]) == {panel.role for panel in panels}
     if panels in (NETWORK, DISKS):
@@ -142,22 +112,18 @@ def test_saturation_draws_servers_and_clients_apart(
     assert_inside_page(figure)
 
 
-def test_blocked_processes_of_a_testbed_are_the_machines(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
-    rows = select(large_samples, tool="iozone")
+def test_blocked_processes_of_a_testbed_are_the_machines(rows: pd.DataFrame, make_telemetry: Make) -> None:
     panels = memory_panels(testbed=True)
-    figure = saturation_figure(
-        panel_rows(saturation(make_telemetry(rows), rows), panels), TESTBED, panels, {}, title="F43"
-    )
+    figure = drawn(draw_usage, panel_rows(telemetry_by_cell(make_telemetry(rows), rows), panels), panels, {})
     assert len(figure.axes) == 6
     assert "whole machine" in words(figure)
     assert "client blocked" not in words(figure)
 
 
-def test_the_cpus_of_a_testbed_are_drawn_once(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
-    rows = select(large_samples, tool="iozone")
+def test_the_cpus_of_a_testbed_are_drawn_once(rows: pd.DataFrame, make_telemetry: Make) -> None:
     panels = cpu_panels(testbed=True)
-    summary = panel_rows(saturation(make_telemetry(rows), rows, testbed=True), panels)
-    figure = saturation_figure(summary, TESTBED, panels, {}, title="F42")
+    summary = panel_rows(telemetry_by_cell(make_telemetry(rows), rows, testbed=True), panels)
+    figure = drawn(draw_usage, summary, panels, {})
     assert len(figure.axes) == 6
     assert "CPU of all hosts\ntogether, %" in words(figure)
     assert "a lower bound" in words(figure)
@@ -166,12 +132,11 @@ def test_the_cpus_of_a_testbed_are_drawn_once(large_samples: pd.DataFrame, make_
     assert_inside_page(figure)
 
 
-def test_panels_without_data_are_left_out(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
-    rows = select(large_samples, tool="iozone")
-    summary = saturation(make_telemetry(rows), rows)
+def test_panels_without_data_are_left_out(rows: pd.DataFrame, make_telemetry: Make) -> None:
+    summary = telemetry_by_cell(make_telemetry(rows), rows)
     panels = cpu_panels(testbed=False)
     summary = panel_rows(summary[summary["quantity"] != "load_1min"], panels)
-    figure = saturation_figure(summary, TESTBED, panels, {}, title="F42")
+    figure = drawn(draw_usage, summary, panels, {})
     assert len(figure.axes) == 4
 
 
@@ -189,30 +154,27 @@ def limit_names(axes: Axes) -> dict[str, Text]:
 
 
 def test_limits_that_differ_name_their_backing_and_a_shared_one_has_no_layouts_colour(
-    large_samples: pd.DataFrame, make_telemetry: Make
+    rows: pd.DataFrame, make_telemetry: Make
 ) -> None:
-    rows = select(large_samples, tool="iozone")
-    table = saturation(make_telemetry(rows), rows)
+    table = telemetry_by_cell(make_telemetry(rows), rows)
     limits = limits_of(rows, jbod=24.6e6, raid6=12.24e6)
-    figure = saturation_figure(panel_rows(table, DISKS), TESTBED, DISKS, limits, title="F44")
+    figure = drawn(draw_usage, panel_rows(table, DISKS), DISKS, limits)
     names = limit_names(figure.axes[0])
     assert set(names) == {"limit 12.2, RAID 6", "limit 24.6, JBOD"}
     assert names["limit 24.6, JBOD"].get_color() == layout_style("disperse", "12x(4+2)", "jbod").colour
     assert names["limit 12.2, RAID 6"].get_color() == layout_style("replicate", "3x2", "raid6").colour
-    figure = saturation_figure(panel_rows(table, NETWORK), TESTBED, NETWORK, limits, title="F41")
+    figure = drawn(draw_usage, panel_rows(table, NETWORK), NETWORK, limits)
     (name,) = limit_names(figure.axes[0]).values()
     assert (name.get_text(), name.get_color()) == ("limit 12.5", INK)
     assert_inside_page(figure)
 
 
-def test_names_of_limits_that_are_near_each_other_are_apart(large_samples: pd.DataFrame, make_telemetry: Make) -> None:
-    rows = select(large_samples, tool="iozone")
-    table = panel_rows(saturation(make_telemetry(rows), rows), DISKS)
-    figure = saturation_figure(table, TESTBED, DISKS, limits_of(rows, 12.3e6, 12.24e6), title="F44", note="One.\nTwo.")
+def test_names_of_limits_that_are_near_each_other_are_apart(rows: pd.DataFrame, make_telemetry: Make) -> None:
+    table = panel_rows(telemetry_by_cell(make_telemetry(rows), rows), DISKS)
+    figure = drawn(draw_usage, table, DISKS, limits_of(rows, 12.3e6, 12.24e6))
     figure.canvas.draw()
     lower, upper = sorted(
         (text.get_window_extent() for text in limit_names(figure.axes[0]).values()), key=lambda b: b.y0
     )
     assert lower.y1 <= upper.y0 + 1
-    assert {"One.", "Two."} <= set(words(figure).splitlines())
     assert_inside_page(figure)

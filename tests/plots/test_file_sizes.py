@@ -7,18 +7,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from glusterlab.analysis import file_sizes_table
-from glusterlab.analysis.file_sizes import WRITTEN
-from glusterlab.plots import file_sizes_figure
+from glusterlab.analysis.describe import WRITTEN
+from glusterlab.plots import draw_file_sizes
 from glusterlab.plots.style import Provenance
-from glusterlab.published import load_file_sizes
-
-from .test_figures import assert_inside_page, words
+from glusterlab.spec.published import load_file_sizes
+from tests.plots.drawing import REAL, TESTBED, assert_inside_page, drawn, words
 
 GUIDE = Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017"
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
-REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
 NAN = float("nan")
 ROWS = [
     ("iozone", 4 << 30, 10 << 20, 262144.0, 200.0, 0.5, "1 to 96", "1"),
@@ -32,8 +30,13 @@ def table(rows: list[tuple[object, ...]]) -> pd.DataFrame:
     return file_sizes_table(load_file_sizes(GUIDE), written)
 
 
+def picture(sizes: pd.DataFrame, provenance: Provenance = TESTBED) -> Figure:
+    scales = sorted(set(sizes["scale"].dropna()) - {1.0})
+    return drawn(draw_file_sizes, sizes, footer=provenance.place(scales, model=True))
+
+
 def test_sizes_stand_on_a_logarithmic_line_and_32_kb_off_it() -> None:
-    figure = file_sizes_figure(table(ROWS), TESTBED, title="F4")
+    figure = picture(table(ROWS))
     axes = figure.axes[0]
     assert axes.get_xscale() == "log"
     dots = {
@@ -52,7 +55,7 @@ def test_sizes_stand_on_a_logarithmic_line_and_32_kb_off_it() -> None:
 
 
 def test_what_is_written_is_told_with_scale_and_length() -> None:
-    shown = words(file_sizes_figure(table(ROWS), TESTBED, title="F4"))
+    shown = words(picture(table(ROWS)))
     assert "iozone: 10 MiB, records of 256 KiB\n1:200, 1/2 of that length, 1 to 96 workers" in shown
     assert "1:200, 4 times that length, 1 to 24 workers" in shown
     assert "smallfile: 32 KiB, 5 to 40 files per worker\nsize kept, hardware 1:34, 1 to 48 workers" in shown
@@ -67,7 +70,7 @@ def test_sizes_of_the_campaign_alone_and_two_ways_of_one_size() -> None:
         ("iozone", 1 << 30, 1 << 30, NAN, 1.0, 1.0, "1", "1"),
         ("iozone", 4 << 30, 4 << 30, NAN, 1.0, 1.0, "6", "1"),
     ]
-    figure = file_sizes_figure(table(rows), REAL, title="F4")
+    figure = picture(table(rows), REAL)
     shown = words(figure)
     assert "iozone: 1 GiB\n1 worker" in shown
     assert "iozone: 4 GiB\n6 workers" in shown
@@ -76,6 +79,6 @@ def test_sizes_of_the_campaign_alone_and_two_ways_of_one_size() -> None:
 
 
 def test_a_campaign_that_writes_none_of_them_still_has_the_guides() -> None:
-    figure = file_sizes_figure(table([]), REAL, title="F4")
+    figure = picture(table([]), REAL)
     assert words(figure).count("not in this campaign") == 5
     assert_inside_page(figure)

@@ -10,15 +10,15 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from glusterlab.analysis.capacity import capacity_table, guide_layouts
+from glusterlab.analysis.capacity import capacity_table
 from glusterlab.analysis.price import crossings, price_factors, priced, relative_per_cost, sensitivity
-from glusterlab.plots.capacity import capacity_figure
 from glusterlab.plots.per_disk import RISING
-from glusterlab.plots.price import LABELLED_RINGS, per_cost_figure, sensitivity_figure
+from glusterlab.plots.price import LABELLED_RINGS, draw_per_cost, draw_sensitivity
+from glusterlab.plots.small import draw_capacity
 from glusterlab.spec.prices import PriceList, load_prices
-
-from ..guide_pools import SERIES, chosen, pools
-from .test_figures import TESTBED, assert_inside_page, words
+from tests.analysis.test_capacity import FIGURE_3
+from tests.guide_pools import SERIES, chosen, pools
+from tests.plots.drawing import TESTBED, assert_inside_page, drawn, words
 
 PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
 
@@ -38,8 +38,8 @@ def bars(axes: Axes) -> list[Rectangle]:
 
 
 def test_capacity_bars_have_the_lengths_of_their_parts() -> None:
-    rows = capacity_table(guide_layouts(), servers=6, disk_bytes=6e12)
-    figure = capacity_figure(rows, TESTBED, title="F3  capacity", disk="6 TB", stated=108e12)
+    rows = capacity_table(FIGURE_3, servers=6, disk_bytes=6e12)
+    figure = drawn(draw_capacity, rows, disk="6 TB", stated=108e12, footer=TESTBED.place())
     axes = figure.axes[0]
     assert [round(bar.get_width()) for bar in bars(axes)] == [180, 180, 72, 288, 144]
     # parts of one bar follow each other up to the raw capacity
@@ -53,8 +53,8 @@ def test_capacity_bars_have_the_lengths_of_their_parts() -> None:
 
 
 def test_a_layout_that_holds_less_says_so_too() -> None:
-    rows = capacity_table(guide_layouts().iloc[::-1], servers=6, disk_bytes=8e12)
-    figure = capacity_figure(rows, TESTBED, title="capacity", disk="8 TB")
+    rows = capacity_table(FIGURE_3.iloc[::-1], servers=6, disk_bytes=8e12)
+    figure = drawn(draw_capacity, rows, disk="8 TB", footer=TESTBED.place())
     assert "-144 TB usable" in words(figure)
     assert "guide" not in words(figure)
     assert_inside_page(figure)
@@ -62,9 +62,7 @@ def test_a_layout_that_holds_less_says_so_too() -> None:
 
 @pytest.mark.parametrize("equal_capacity", [False, True])
 def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, equal_capacity: bool) -> None:
-    figure = per_cost_figure(
-        table, TESTBED, title="F10  money", what="throughput", notice=prices.sentence, equal_capacity=equal_capacity
-    )
+    figure = drawn(draw_per_cost, table, what="throughput", notice=prices.sentence, equal_capacity=equal_capacity)
     write, read = figure.axes
     assert (write.get_title(loc="left"), read.get_title(loc="left")) == ("write", "read")
     for axes, operation in ((write, "write"), (read, "read")):
@@ -85,7 +83,7 @@ def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, eq
 def test_the_two_factors_beside_a_bar_make_its_ratio(prices: PriceList) -> None:
     slow = chosen(pools({"write": {"replicate": 80e6, "replicate-dense": 5.3e6}}))
     far = relative_per_cost(priced(slow, "throughput_bytes_per_s", prices))
-    figure = per_cost_figure(far, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    figure = drawn(draw_per_cost, far, what="throughput", notice=prices.sentence)
     ratio, top, bottom = map(float, re.findall(r"(0\.\d+) = (0\.\d+) / (1\.\d+)", words(figure))[0])
     assert top / bottom == pytest.approx(ratio, rel=0.01)
     assert ratio == pytest.approx(far["relative"].iloc[1], rel=0.005)
@@ -97,7 +95,7 @@ def test_a_curve_that_still_rises_is_marked_with_the_counts_that_were_measured(p
         for count, value in ((12, 40e6), (48, 80e6))
     ]
     table = relative_per_cost(priced(chosen(pd.concat(curves, ignore_index=True)), "throughput_bytes_per_s", prices))
-    figure = per_cost_figure(table, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    figure = drawn(draw_per_cost, table, what="throughput", notice=prices.sentence)
     shown = words(figure)
     assert f"48 workers {RISING}" in shown
     assert f"12 workers {RISING}" not in shown
@@ -109,30 +107,28 @@ def test_a_curve_that_still_rises_is_marked_with_the_counts_that_were_measured(p
 def test_a_capacity_that_is_not_known_makes_no_number(prices: PriceList) -> None:
     strange = chosen(pools({"write": {"replicate": 44e6, "disperse": 80e6}}).assign(kind="raid5"))
     table = relative_per_cost(priced(strange, "throughput_bytes_per_s", prices))
-    figure = per_cost_figure(
-        table, TESTBED, title="money", what="throughput", notice=prices.sentence, equal_capacity=True
-    )
+    figure = drawn(draw_per_cost, table, what="throughput", notice=prices.sentence, equal_capacity=True)
     assert "1.82, capacity not known" in words(figure)
     assert "nan" not in words(figure)
 
 
 def test_too_few_samples_are_drawn_without_interval(prices: PriceList) -> None:
     few = relative_per_cost(priced(chosen(pools(spread=(1.0,))), "throughput_bytes_per_s", prices))
-    figure = per_cost_figure(few, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    figure = drawn(draw_per_cost, few, what="throughput", notice=prices.sentence)
     assert "no interval, insufficient n" in words(figure)
     assert all(not axes.collections for axes in figure.axes)
 
 
 def test_the_first_configuration_alone_can_be_drawn(prices: PriceList) -> None:
     alone = relative_per_cost(priced(chosen(pools({"write": {"disperse": 80e6}})), "throughput_bytes_per_s", prices))
-    figure = per_cost_figure(alone, TESTBED, title="money", what="throughput", notice=prices.sentence)
+    figure = drawn(draw_per_cost, alone, what="throughput", notice=prices.sentence)
     assert "nothing to compare" in words(figure)
     assert_inside_page(figure)
 
 
 def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.DataFrame, prices: PriceList) -> None:
     moved, found = sensitivity(table, prices, price_factors()), crossings(table, prices)
-    figure = sensitivity_figure(moved, TESTBED, title="prices", measured=table, crossings=found, notice=prices.sentence)
+    figure = drawn(draw_sensitivity, moved, measured=table, crossings=found, notice=prices.sentence)
     assert len(figure.axes) == 6
     rings = [
         (float(line.get_xdata()[0]), float(line.get_ydata()[0]))
@@ -146,11 +142,11 @@ def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.D
     )
     first = figure.axes[0]
     assert first.get_title(loc="left") == "write, price of\ndisks"
-    drawn = [line.get_ydata() for line in first.get_lines() if len(line.get_xdata()) == 9]
+    curves = [line.get_ydata() for line in first.get_lines() if len(line.get_xdata()) == 9]
     dense = moved[
         (moved["move"] == "disks") & (moved["operation"] == "write") & (moved["series"] == SERIES["disperse-dense"])
     ]
-    assert any(list(values) == pytest.approx(dense["relative"].tolist()) for values in drawn)
+    assert any(list(values) == pytest.approx(dense["relative"].tolist()) for values in curves)
     assert "Ring: two layouts change places" in words(figure)
     assert_inside_page(figure)
     for axes in figure.axes:
@@ -168,7 +164,7 @@ def test_the_rings_that_are_named_are_the_nearest_to_the_lists_price(table: pd.D
     some = crossings(table, prices)
     one = some[(some["move"] == "disks") & (some["operation"] == "write")].iloc[:1]
     found = pd.concat([one.assign(factor=factor) for factor in (1.9, 0.8, 0.55, 1.1)], ignore_index=True)
-    figure = sensitivity_figure(moved, TESTBED, title="prices", measured=table, crossings=found, notice=prices.sentence)
+    figure = drawn(draw_sensitivity, moved, measured=table, crossings=found, notice=prices.sentence)
     assert [text.get_text() for text in figure.axes[0].texts] == ["× 1.10", "× 0.80"]
     assert sum(line.get_markersize() == 8 for line in figure.axes[0].get_lines()) == 4
 
@@ -179,5 +175,5 @@ def test_without_crossings_no_ring_is_promised(prices: PriceList) -> None:
     found = crossings(apart, prices)
     assert found.empty
     moved = sensitivity(apart, prices, price_factors())
-    figure = sensitivity_figure(moved, TESTBED, title="prices", measured=apart, crossings=found, notice=prices.sentence)
+    figure = drawn(draw_sensitivity, moved, measured=apart, crossings=found, notice=prices.sentence)
     assert "None change places" in words(figure)

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 
-from glusterlab import published
 from glusterlab.analysis import all_sizes, efficiency, family, read_write_gap, server_advantage
-from glusterlab.plots import by_file_size_figure, gap_figure, per_disk_figure, server_advantage_figure
-from glusterlab.plots.style import Provenance
-
-from ..guide_pools import LARGE, chosen, pools
-from .test_figures import assert_inside_page, words
+from glusterlab.plots import draw_by_file_size, draw_gap, draw_per_disk, draw_server_advantage
+from tests.guide_pools import LARGE, SERVERS, chosen, pools
+from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, words
 
 Make = Callable[..., pd.DataFrame]
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
-REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
-MB = {"unit": "MB/s", "factor": 1e-6}
-NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
 STATED = pd.DataFrame(
     {
         "type": "disperse",
@@ -37,7 +29,7 @@ SIZES = [32 << 10, 4 << 20, 128 << 20, 4 << 30, 128 << 30]
 
 def advantage(**shape: object) -> pd.DataFrame:
     table = efficiency(chosen(pools(**shape)), "throughput_bytes_per_s", NUMBERS)  # type: ignore[arg-type]
-    return server_advantage(family(table, "disperse", "jbod"), STATED)
+    return server_advantage(family(table, "disperse", "jbod"), SERVERS, STATED)
 
 
 def small(create: float = 2.0, read: float = 8.0, spread: tuple[float, ...] = (0.98, 1.0, 1.02)) -> pd.DataFrame:
@@ -47,7 +39,7 @@ def small(create: float = 2.0, read: float = 8.0, spread: tuple[float, ...] = (0
 
 def test_both_servers_have_bars_and_their_ratio_has_its_interval_and_the_guides() -> None:
     table = advantage()
-    figure = server_advantage_figure(table, TESTBED, title="F8", **MB)
+    figure = drawn(draw_server_advantage, table, **MB)
     write, read, ratio = figure.axes[:3]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68 / 200, 46 / 200])
     assert [bar.get_width() for bar in read.patches] == pytest.approx([108 / 200, 64.7 / 200])
@@ -65,7 +57,7 @@ def test_both_servers_have_bars_and_their_ratio_has_its_interval_and_the_guides(
 
 
 def test_too_few_samples_have_no_point_but_the_guides_ratio() -> None:
-    figure = server_advantage_figure(advantage(spread=(1.0, 1.02)), TESTBED, title="F8", **MB)
+    figure = drawn(draw_server_advantage, advantage(spread=(1.0, 1.02)), **MB)
     ratio = figure.axes[2]
     assert not [line for line in ratio.get_lines() if line.get_marker() == "o"]
     assert words(figure).count("insufficient n (n = 2)") == 2
@@ -75,28 +67,28 @@ def test_too_few_samples_have_no_point_but_the_guides_ratio() -> None:
 
 def test_without_a_stated_ratio_no_diamond_is_promised() -> None:
     table = advantage().assign(published_ratio=float("nan"), published=float("nan"))
-    figure = server_advantage_figure(table, REAL, title="F18", **MB)
+    figure = drawn(draw_server_advantage, table, provenance=REAL, **MB)
     assert "guide" not in words(figure)
     assert not [line for axes in figure.axes for line in axes.get_lines() if line.get_marker() == "D"]
 
 
 def test_a_ratio_that_holds_1_says_so() -> None:
     values = {"write": {"disperse": 50e6, "disperse-dense": 50e6}}
-    figure = server_advantage_figure(advantage(per_disk=values), TESTBED, title="F8", **MB)
+    figure = drawn(draw_server_advantage, advantage(per_disk=values), **MB)
     assert "1.00 (0.9" in words(figure)
     assert ", holds 1)" in words(figure)
     assert_inside_page(figure)
 
 
 def test_real_hardware_has_one_axis() -> None:
-    figure = server_advantage_figure(advantage(scale=1), REAL, title="F8", **MB)
+    figure = drawn(draw_server_advantage, advantage(scale=1), provenance=REAL, **MB)
     assert "×" not in words(figure)
     assert_inside_page(figure)
 
 
 def test_the_gap_is_drawn_as_a_ratio_on_a_logarithmic_axis() -> None:
     gap = read_write_gap(all_sizes(pd.concat([pools(), small()]), NUMBERS))
-    figure = gap_figure(gap, TESTBED, SIZES, title="F21")
+    figure = drawn(draw_gap, gap, SIZES)
     axes = figure.axes[0]
     assert axes.get_yscale() == "log"
     points = {
@@ -114,7 +106,7 @@ def test_the_gap_is_drawn_as_a_ratio_on_a_logarithmic_axis() -> None:
 
 def test_a_gap_of_too_few_samples_is_hollow() -> None:
     gap = read_write_gap(all_sizes(small(spread=(1.0, 1.0)), NUMBERS))
-    figure = gap_figure(gap, TESTBED, SIZES, title="F21")
+    figure = drawn(draw_gap, gap, SIZES)
     (mark,) = [line for line in figure.axes[0].get_lines() if line.get_linestyle() == "None"]
     assert mark.get_markerfacecolor() == "white"
     assert "Hollow mark: insufficient n." in words(figure)
@@ -122,7 +114,7 @@ def test_a_gap_of_too_few_samples_is_hollow() -> None:
 
 def test_sizes_of_several_models_are_drawn_times_their_scale() -> None:
     table = all_sizes(pd.concat([pools(), small()]), NUMBERS)
-    figure = by_file_size_figure(table[table["operation"] == "write"], TESTBED, SIZES, title="F27", **MB)
+    figure = drawn(draw_by_file_size, table[table["operation"] == "write"], SIZES, **MB)
     axes = figure.axes[0]
     assert axes.get_ylabel() == "MB/s per disk, × scale"
     assert len(axes.child_axes) == 0
@@ -139,7 +131,7 @@ def test_sizes_of_several_models_are_drawn_times_their_scale() -> None:
 
 def test_one_scale_keeps_the_measured_values_and_the_second_axis() -> None:
     table = all_sizes(pools(), NUMBERS)
-    figure = by_file_size_figure(table[table["operation"] == "read"], TESTBED, SIZES, title="F26", **MB)
+    figure = drawn(draw_by_file_size, table[table["operation"] == "read"], SIZES, **MB)
     assert figure.axes[0].get_ylabel() == "MB/s per disk, measured"
     assert len(figure.axes[0].child_axes) == 1
 
@@ -148,7 +140,7 @@ def test_a_number_for_any_layout_is_a_line_over_all_bars() -> None:
     values = {"create": {"replicate": 5.0, "disperse": 4.0}, "read": {"replicate": 12.0, "disperse": 7.0}}
     samples = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
     table = efficiency(chosen(samples, "smallfile"), "files_per_s", NUMBERS)
-    figure = per_disk_figure(table, TESTBED, title="F24", unit="files/s", factor=1.0)
+    figure = drawn(draw_per_disk, table, unit="files/s", factor=1.0)
     create, read = figure.axes[:2]
     (lines,) = [lines for lines in create.collections if dashed(lines)]
     ((top, bottom),) = lines.get_segments()
@@ -163,11 +155,11 @@ def test_a_number_for_any_layout_is_a_line_over_all_bars() -> None:
 def test_a_curve_that_still_rises_has_an_arrow(make_samples: Make) -> None:
     rising = make_samples({("disperse", "write", 12): [1e6] * 3, ("disperse", "write", 48): [9e6] * 3})
     table = efficiency(chosen(rising), "throughput_bytes_per_s", NUMBERS)
-    figure = per_disk_figure(table, TESTBED, title="F12", **MB)
+    figure = drawn(draw_per_disk, table, **MB)
     assert "48 workers ↑" in words(figure)
     assert "so it is a lower bound" in words(figure)
     flat = make_samples({("disperse", "write", 12): [9e6] * 3, ("disperse", "write", 48): [9e6] * 3})
-    figure = per_disk_figure(efficiency(chosen(flat), "throughput_bytes_per_s", NUMBERS), TESTBED, title="F12", **MB)
+    figure = drawn(draw_per_disk, efficiency(chosen(flat), "throughput_bytes_per_s", NUMBERS), **MB)
     assert "↑" not in words(figure)
 
 
@@ -175,14 +167,14 @@ def test_a_number_for_any_layout_is_a_line_over_all_series_of_its_size() -> None
     values = {"create": {"replicate": 5.0, "disperse": 4.0}, "read": {"replicate": 12.0, "disperse": 7.0}}
     files = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
     table = all_sizes(pd.concat([pools(), files]), NUMBERS)
-    figure = by_file_size_figure(table[table["operation"] == "write"], TESTBED, SIZES, title="F27", **MB)
+    figure = drawn(draw_by_file_size, table[table["operation"] == "write"], SIZES, **MB)
     axes = figure.axes[0]
     (segments,) = [lines.get_segments() for lines in axes.collections if dashed(lines)]
     ((start, end),) = segments
     assert (start[1], end[1]) == pytest.approx((5.44 * (4 << 20) / 1e6,) * 2)
     assert start[0] < 1 < end[0]
     assert words(figure).count("guide,\nfor any layout") == 1
-    read = by_file_size_figure(table[table["operation"] == "read"], TESTBED, SIZES, title="F26", **MB)
+    read = drawn(draw_by_file_size, table[table["operation"] == "read"], SIZES, **MB)
     assert "for any layout" not in words(read)
 
 
@@ -193,10 +185,9 @@ def dashed(lines: LineCollection) -> bool:
 def test_dense_servers_have_their_own_number_and_not_that_of_any_layout() -> None:
     values = {"create": {"replicate": 5.0, "replicate-dense": 2.0}, "read": {"replicate": 12.0, "replicate-dense": 9.0}}
     files = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
-    table = server_advantage(
-        family(efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS), "replicate", "raid6")
-    )
-    figure = server_advantage_figure(table, TESTBED, title="F19", unit="files/s", factor=1.0)
+    rows = efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS)
+    table = server_advantage(family(rows, "replicate", "raid6"), SERVERS)
+    figure = drawn(draw_server_advantage, table, unit="files/s", factor=1.0)
     create = figure.axes[0]
     (lines,) = [lines for lines in create.collections if dashed(lines)]
     ((top, bottom),) = lines.get_segments()
@@ -212,7 +203,7 @@ def test_dense_servers_have_their_own_number_and_not_that_of_any_layout() -> Non
 
 def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
     gap = read_write_gap(all_sizes(pools(), NUMBERS))
-    figure = gap_figure(gap, TESTBED, SIZES, title="F21")
+    figure = drawn(draw_gap, gap, SIZES)
     (diamond,) = [
         line for line in figure.axes[0].get_lines() if line.get_marker() == "D" and line.get_markersize() == 6.5
     ]
@@ -222,7 +213,7 @@ def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
     assert "95 % interval of the ratio" in words(figure)
     low, high = figure.axes[0].get_ylim()
     assert low < 1.29 < high
-    none = gap_figure(gap.assign(published_ratio=float("nan")), TESTBED, SIZES, title="F21")
+    none = drawn(draw_gap, gap.assign(published_ratio=float("nan")), SIZES)
     assert "guide" not in words(none)
 
 
@@ -233,7 +224,7 @@ def two_scales() -> pd.DataFrame:
 
 def test_two_scales_of_one_size_stand_on_one_axis_at_full_size() -> None:
     table = efficiency(chosen(two_scales()), "throughput_bytes_per_s", NUMBERS)
-    figure = per_disk_figure(table[table["series"].str.startswith("disperse 12x")], TESTBED, title="F12", **MB)
+    figure = drawn(draw_per_disk, table[table["series"].str.startswith("disperse 12x")], **MB)
     write, read = figure.axes[:2]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68, 83.68])
     assert [tick.get_text() for tick in write.get_yticklabels()] == [
@@ -252,7 +243,7 @@ def test_two_scales_of_one_size_stand_on_one_axis_at_full_size() -> None:
 
 def test_servers_of_two_scales_are_compared_each_with_its_own_and_named() -> None:
     table = efficiency(chosen(two_scales()), "throughput_bytes_per_s", NUMBERS)
-    figure = server_advantage_figure(server_advantage(family(table, "disperse", "jbod")), TESTBED, title="F8", **MB)
+    figure = drawn(draw_server_advantage, server_advantage(family(table, "disperse", "jbod"), SERVERS), **MB)
     write, _, ratio = figure.axes[:3]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68, 46, 83.68, 46])
     assert [tick.get_text() for tick in write.get_yticklabels()][:2] == [
@@ -269,7 +260,7 @@ def test_one_worker_count_is_no_best_one(make_samples: Make) -> None:
     only = efficiency(chosen(rows), "throughput_bytes_per_s", NUMBERS)
     more = pd.concat([rows, make_samples({("disperse", "write", 12): [1e6] * 3})])
     some = efficiency(chosen(more), "throughput_bytes_per_s", NUMBERS)
-    for draw in (per_disk_figure, lambda *args, **more: by_file_size_figure(*args, [4 << 30], **more)):
-        assert "at the only worker count that was measured" in words(draw(only, TESTBED, title="F", **MB))
-        shown = words(draw(some, TESTBED, title="F", **MB))
+    for draw, *sizes in ((draw_per_disk,), (draw_by_file_size, [4 << 30])):
+        assert "at the only worker count that was measured" in words(drawn(draw, only, *sizes, **MB))
+        shown = words(drawn(draw, some, *sizes, **MB))
         assert "at each layout's best worker count, or the only one that was measured" in shown

@@ -8,15 +8,12 @@ import pandas as pd
 import pytest
 from matplotlib.collections import PathCollection
 
-from glusterlab.analysis.scale_check import machine_cpu, scale_pairs
-from glusterlab.plots.scale_check import machine_cpu_figure, scale_pairs_figure
-from glusterlab.plots.style import Provenance, house_style
-
-from ..conftest import build_samples
-from .test_figures import assert_inside_page, words
+from glusterlab.analysis.testbed import machine_cpu, scale_pairs
+from glusterlab.plots.scale_check import draw_machine_cpu, draw_scale_pairs
+from tests.conftest import build_samples
+from tests.plots.drawing import assert_inside_page, drawn, words
 
 Make = Callable[..., pd.DataFrame]
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 LAYOUTS = ("replicate", "disperse")
 
 
@@ -33,9 +30,8 @@ def samples() -> pd.DataFrame:
 
 def test_pairs_have_a_row_each_with_ratio_and_cpu(samples: pd.DataFrame, make_telemetry: Make) -> None:
     pairs = scale_pairs(samples, machine_cpu(make_telemetry(samples), samples))
-    with house_style():
-        figure = scale_pairs_figure(pairs, TESTBED, title="Two scales")
-        assert_inside_page(figure)
+    figure = drawn(draw_scale_pairs, pairs)
+    assert_inside_page(figure)
     text = words(figure)
     assert "write 4 GiB, disperse 12x(4+2), JBOD, 48 workers\n1:400 / 1:200, n = 3" in text
     assert "Dashed: 70 %" in text
@@ -50,16 +46,13 @@ def test_pairs_have_a_row_each_with_ratio_and_cpu(samples: pd.DataFrame, make_te
 
 def test_pairs_without_telemetry_are_drawn(samples: pd.DataFrame) -> None:
     nothing = pd.DataFrame({"cell_id": pd.Series(dtype=str), "mean": pd.Series(dtype=float)})
-    with house_style():
-        pairs = scale_pairs(samples, nothing)
-        assert_inside_page(scale_pairs_figure(pairs, TESTBED, title="Two scales", threshold=0.5))
+    assert_inside_page(drawn(draw_scale_pairs, scale_pairs(samples, nothing), threshold=0.5))
 
 
 def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> None:
     busy = machine_cpu(make_telemetry(samples), samples)
-    with house_style():
-        figure = machine_cpu_figure(busy, TESTBED, title="How busy", threshold=0.5)
-        assert_inside_page(figure)
+    figure = drawn(draw_machine_cpu, busy, threshold=0.5)
+    assert_inside_page(figure)
     marks = [
         dot for each in figure.axes[0].collections if isinstance(each, PathCollection) for dot in each.get_offsets()
     ]
@@ -72,7 +65,6 @@ def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> No
 
 def test_a_line_ends_at_a_busy_sample(samples: pd.DataFrame, make_telemetry: Make) -> None:
     busy = machine_cpu(make_telemetry(samples), samples).assign(busiest=[0.6, 0.9, 0.6, 0.6])
-    with house_style():
-        (axes,) = machine_cpu_figure(busy, TESTBED, title="How busy", threshold=0.7).axes
+    (axes,) = drawn(draw_machine_cpu, busy, threshold=0.7).axes
     lines = [[round(float(x), 3) for x in line.get_xdata()] for line in axes.lines if line.get_marker() == "|"]
     assert lines == [[0.6, 0.9]]

@@ -12,13 +12,10 @@ from matplotlib.figure import Figure
 from glusterlab.analysis import select, summarise
 from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves, with_scaling
-from glusterlab.plots.scaling import draw_fit, scaling_figure
-from glusterlab.plots.style import Provenance
-
-from .test_figures import assert_inside_page, words
+from glusterlab.plots.scaling import draw_fit, draw_scaling
+from tests.plots.drawing import assert_inside_page, drawn, words
 
 Make = Callable[..., pd.DataFrame]
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 COUNTS = (1, 6, 12, 24, 48)
 
 
@@ -33,22 +30,14 @@ def samples(make_samples: Make) -> pd.DataFrame:
     return select(make_samples(values), tool="iozone")
 
 
-def drawn(samples: pd.DataFrame) -> Figure:
+def law(samples: pd.DataFrame) -> Figure:
     fits = scaling_fits(samples, "throughput_bytes_per_s")
     summary = with_scaling(summarise(samples, "throughput_bytes_per_s"), fits)
-    return scaling_figure(
-        summary,
-        TESTBED,
-        title="Scaling",
-        unit="MB/s",
-        factor=1e-6,
-        curves=scaling_curves(fits),
-        note="A note.",
-    )
+    return drawn(draw_scaling, summary, scaling_curves(fits), "MB/s", 1e-6)
 
 
 def test_a_fit_is_a_dashed_line_with_its_band_its_knee_and_its_peak(samples: pd.DataFrame) -> None:
-    figure = drawn(samples)
+    figure = law(samples)
     axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
     (line,) = [line for line in axes.get_lines() if line.get_label() == "fitted"]
     x, y = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
@@ -65,12 +54,11 @@ def test_a_fit_is_a_dashed_line_with_its_band_its_knee_and_its_peak(samples: pd.
     points = [line for line in axes.get_lines() if line.get_marker() == "o" and len(np.asarray(line.get_xdata())) == 5]
     assert [line.get_linestyle() for line in points] == ["None"]
     assert "shaded: its 95 % interval" in words(figure)
-    assert "A note." in words(figure)
     assert_inside_page(figure)
 
 
 def test_a_refusal_stands_where_the_curve_would_be(samples: pd.DataFrame) -> None:
-    figure = drawn(samples)
+    figure = law(samples)
     axes = next(axes for axes in figure.axes if "no fit" in axes.get_title(loc="left"))
     assert "no bend up to 48 workers" in axes.get_title(loc="left").replace("\n", " ")
     assert [line for line in axes.get_lines() if line.get_label() == "fitted"] == []
@@ -84,16 +72,16 @@ def test_a_level_has_no_mark_and_its_coherency_is_not_told(make_samples: Make) -
         ("disperse", "write", count): [1e6 * share * -25 * np.expm1(-2 * count / 25) for share in (0.99, 1.0, 1.01)]
         for count in (*COUNTS, 96)
     }
-    figure = drawn(select(make_samples(values), tool="iozone"))
+    figure = law(select(make_samples(values), tool="iozone"))
     axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
-    assert "coherency not told, at most 0.000" in axes.get_title(loc="left")
+    assert "coherency not determined, at most 0.000" in axes.get_title(loc="left")
     assert axes.get_title(loc="left").endswith("no peak in the data")
     assert [line for line in axes.get_lines() if line.get_markersize() == 11] == []
     assert_inside_page(figure)
 
 
 def test_few_samples_have_a_curve_without_a_band(samples: pd.DataFrame) -> None:
-    figure = drawn(samples[samples["sample"] == 1])
+    figure = law(samples[samples["sample"] == 1])
     axes = next(axes for axes in figure.axes if "contention" in axes.get_title(loc="left"))
     assert "insufficient n" in axes.get_title(loc="left")
     assert "shaded" not in words(figure)

@@ -10,17 +10,16 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 
-from glusterlab.analysis.claims import judge
-from glusterlab.analysis.scorecard import cells_behind, scorecard
-from glusterlab.analysis.verdicts import VERDICTS
-from glusterlab.plots.scorecard import MARKS, ratio_ticks, scorecard_figure, value_text
-from glusterlab.plots.style import Provenance
+from glusterlab.analysis import valid_samples
+from glusterlab.analysis.claims.judge import judge
+from glusterlab.analysis.claims.scorecard import scorecard
+from glusterlab.analysis.claims.verdicts import VERDICTS
+from glusterlab.plots.scorecard import MARKS, draw_scorecard, ratio_ticks, value_text
 from glusterlab.spec.claims import load_claims
+from tests.plots.drawing import TESTBED, drawn, words
 
 GUIDE = load_claims(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017" / "claims.yaml")
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
 
 
 @pytest.fixture
@@ -31,15 +30,11 @@ def table(large_samples: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture
 def cells(large_samples: pd.DataFrame) -> pd.DataFrame:
-    return cells_behind(judge(GUIDE, large_samples), large_samples)
+    return valid_samples(large_samples).assign(n=3).drop_duplicates("cell_id")
 
 
 def labels(axes: Axes) -> list[str]:
     return [text.get_text() for text in axes.get_yticklabels()]
-
-
-def words(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in figure.findobj(Text) if text.get_visible())
 
 
 def assert_inside_page(figure: Figure) -> None:
@@ -54,7 +49,7 @@ def assert_inside_page(figure: Figure) -> None:
 
 
 def test_a_line_per_claim_by_chapter(table: pd.DataFrame, cells: pd.DataFrame) -> None:
-    figure = scorecard_figure(table, TESTBED, title="Scorecard", cells=cells)
+    figure = drawn(draw_scorecard, table, cells=cells)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == list(dict.fromkeys(table["chapter"]))
     assert [name for axes in figure.axes for name in labels(axes)] == table["id"].tolist()
@@ -66,7 +61,7 @@ def test_a_line_per_claim_by_chapter(table: pd.DataFrame, cells: pd.DataFrame) -
 
 def test_mark_interval_band_and_diamond_of_a_value(table: pd.DataFrame, cells: pd.DataFrame) -> None:
     rows = table[table["id"] == "throughput-write-peak"]
-    (axes,) = scorecard_figure(rows, TESTBED, title="Scorecard", cells=cells).axes
+    (axes,) = drawn(draw_scorecard, rows, cells=cells).axes
     row = rows.iloc[0]
     points = {line.get_marker(): line for line in axes.get_lines() if line.get_marker() != "None"}
     assert np.asarray(points["o"].get_xdata())[0] == pytest.approx(row["ratio"])
@@ -83,7 +78,7 @@ def test_what_lies_beyond_the_axis_has_an_arrow(
     table: pd.DataFrame, cells: pd.DataFrame, ratio: float, marker: str, at: float
 ) -> None:
     rows = table.head(1).assign(ratio=ratio, ratio_low=ratio * 0.9, ratio_high=ratio * 1.1)
-    (axes,) = scorecard_figure(rows, TESTBED, title="Scorecard", cells=cells).axes
+    (axes,) = drawn(draw_scorecard, rows, cells=cells).axes
     arrows = [line for line in axes.get_lines() if line.get_marker() == marker]
     assert [np.asarray(line.get_xdata()).tolist() for line in arrows] == [[at]]
     assert axes.get_xlim()[marker == ">"] == pytest.approx(at)
@@ -91,7 +86,7 @@ def test_what_lies_beyond_the_axis_has_an_arrow(
 
 def test_one_sample_has_a_mark_without_interval(table: pd.DataFrame, cells: pd.DataFrame) -> None:
     rows = table.head(1).assign(ratio_low=float("nan"), ratio_high=float("nan"), low=float("nan"), n=1)
-    figure = scorecard_figure(rows, TESTBED, title="Scorecard", cells=cells)
+    figure = drawn(draw_scorecard, rows, cells=cells)
     assert len(figure.axes[0].collections) == 1
     assert "n = 1" in words(figure)
     assert "(nan" not in words(figure)
@@ -101,7 +96,7 @@ def test_verdicts_differ_by_shape_and_are_counted_in_the_key(table: pd.DataFrame
     assert set(MARKS) == set(VERDICTS)
     assert len({mark.marker for mark in MARKS.values()}) == len(VERDICTS)
     verdicts = [VERDICTS[n % len(VERDICTS)] for n in range(len(table))]
-    figure = scorecard_figure(table.assign(verdict=verdicts), TESTBED, title="Scorecard", cells=cells)
+    figure = drawn(draw_scorecard, table.assign(verdict=verdicts), cells=cells)
     said = [text.get_text() for text in figure.legends[0].get_texts()]
     assert said[0] == f"reproduced ({verdicts.count('reproduced')})"
     assert said[-1] == f"measured in part ({verdicts.count('not measured')})"

@@ -10,17 +10,19 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from glusterlab.plots.saving import PNG_DPI, save
-from glusterlab.plots.style import house_style, new_figure
+from glusterlab.figures.save import PNG_DPI, save
+from glusterlab.plots.style import Frame, house_style
 
 
 def a_figure(top: float = 100.0) -> Figure:
     with house_style():
-        figure, axes = new_figure("Title", ["How to read it."], "footer", panels_height=2.5, rows=2, columns=2)
+        frame = Frame("Title")
+        frame.subtitle = ["How to read it."]
+        axes = frame.panels(2, 2, height=2.5)
         for number, each in enumerate(axes.flat):
             each.plot([1, 2, 3], [0, top, 10.0**number])
             each.set_ylabel("a long name\nof two lines" if number % 2 else "short")
-    return figure
+        return frame.finish("footer")
 
 
 def places(figure: Figure) -> np.ndarray:

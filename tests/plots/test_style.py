@@ -13,11 +13,10 @@ from matplotlib.colors import to_rgb
 
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import UsageError
-from glusterlab.plots import Provenance, layout_style, save, workers_and_limits_figure
-from glusterlab.plots.saving import parse_formats, write_caption
+from glusterlab.figures.save import parse_formats, save, write_caption
+from glusterlab.plots import Provenance, draw_workers_and_limits, layout_style
 from glusterlab.plots.style import _KNOWN, house_style
-
-TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+from tests.plots.drawing import MB, TESTBED, drawn
 
 
 def grey(colour: str) -> float:
@@ -48,7 +47,6 @@ def test_in_grey_replicated_layouts_are_darker_and_no_two_layouts_are_alike() ->
 
 
 def test_an_unknown_layout_keeps_its_looks() -> None:
-    assert layout_style("disperse", "3x(2+1)", "jbod") == layout_style("disperse", "3x(2+1)", "jbod")
     assert layout_style("stripe", "6", "jbod").colour.startswith("#")
 
 
@@ -57,6 +55,11 @@ def test_house_style_leaves_the_users_settings_alone() -> None:
     with house_style():
         assert mpl.rcParams["svg.hashsalt"] == "glusterlab"
     assert dict(mpl.rcParams) == before
+
+
+@pytest.fixture
+def summary(large_samples: pd.DataFrame) -> pd.DataFrame:
+    return summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
 
 
 def test_footer_on_real_hardware_says_nothing_of_a_model() -> None:
@@ -89,10 +92,9 @@ def test_unknown_formats_are_refused(formats: str) -> None:
         parse_formats(formats)
 
 
-def test_files_repeat_byte_by_byte(large_samples: pd.DataFrame, tmp_path: Path) -> None:
-    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
+def test_files_repeat_byte_by_byte(summary: pd.DataFrame, tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        figure = workers_and_limits_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
+        figure = drawn(draw_workers_and_limits, summary, **MB)
         saved = save(figure, tmp_path / folder, "fig05-x", summary)
         assert [path.suffix for path in saved.files] == [".svg", ".png", ".csv"]
     for suffix in ("svg", "png", "csv"):
@@ -103,24 +105,15 @@ def test_files_repeat_byte_by_byte(large_samples: pd.DataFrame, tmp_path: Path) 
     assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["fig05-x.csv", "fig05-x.png", "fig05-x.svg"]
 
 
-def test_a_saved_figure_shows_its_png_and_names_itself(large_samples: pd.DataFrame, tmp_path: Path) -> None:
-    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
-    saved = save(
-        workers_and_limits_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6),
-        tmp_path,
-        "fig05-x",
-        summary,
-        ("csv",),
-    )
+def test_a_saved_figure_shows_its_png_and_names_itself(summary: pd.DataFrame, tmp_path: Path) -> None:
+    saved = save(drawn(draw_workers_and_limits, summary, **MB), tmp_path, "fig05-x", summary, ("csv",))
     assert repr(saved) == "<fig05-x: 12 values drawn>"
     assert saved._repr_png_().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == ["fig05-x.csv"]
 
 
-def test_csv_holds_what_is_drawn(large_samples: pd.DataFrame, tmp_path: Path) -> None:
-    summary = summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
-    figure = workers_and_limits_figure(summary, TESTBED, title="F5", unit="MB/s", factor=1e-6)
-    save(figure, tmp_path, "fig05-x", summary)
+def test_csv_holds_what_is_drawn(summary: pd.DataFrame, tmp_path: Path) -> None:
+    save(drawn(draw_workers_and_limits, summary, **MB), tmp_path, "fig05-x", summary)
     read = pd.read_csv(tmp_path / "fig05-x.csv", dtype={"samples": str})
     pd.testing.assert_frame_equal(
         read[["mean", "low", "high"]], summary[["mean", "low", "high"]], rtol=1e-8, check_dtype=False

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,13 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.text import Text
 
-from glusterlab.analysis.topology import hosts_table, server_models_table
+from glusterlab.analysis.describe import hosts_table, server_models_table
 from glusterlab.plots.style import Provenance
-from glusterlab.plots.topology import bed_figure, pool_figure, server_models_figure, text_width, wrapped
+from glusterlab.plots.topology import draw_bed, draw_pool, draw_server_models, text_width, wrapped
 from glusterlab.spec import load_cluster
+from tests.plots.drawing import REAL, assert_apart, assert_inside_page, drawn, words
 
 RUNBOOK = Path(__file__).parents[2] / "runbooks" / "supermicro-2017"
-REAL = Provenance("night", "10.3", "0123456789abcdef", testbed=False)
 MODEL = Provenance("night", "10.3", "0123456789abcdef", testbed=True)
 
 
@@ -42,15 +43,13 @@ def hosts(servers: int, clients: int, disks: int = 12, name: str = "server{:02d}
     )
 
 
-def texts(figure: Figure) -> list[Text]:
-    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+def on(draw: Callable[..., None], table: pd.DataFrame, where: Provenance, **settings: Any) -> Figure:
+    """A drawing of a cluster, with the footer that the notebook gives it."""
+    footer = where.place(settings.get("scales", ()), model=True)
+    return drawn(draw, table, footer=footer, testbed=where.testbed, **settings)
 
 
-def words(figure: Figure) -> str:
-    return "\n".join(text.get_text() for text in texts(figure))
-
-
-def drawn(figure: Figure) -> list[Text]:
+def named(figure: Figure) -> list[Text]:
     """Texts of the drawing itself."""
     [axes] = figure.axes
     return [text for text in axes.texts if text.get_text().strip()]
@@ -58,16 +57,8 @@ def drawn(figure: Figure) -> list[Text]:
 
 def assert_tidy(figure: Figure) -> None:
     """Every text lies within the page, and none over another."""
-    figure.canvas.draw()
-    page = figure.bbox
-    boxes = [(text.get_text(), text.get_window_extent()) for text in [*drawn(figure), *figure.texts]]
-    for said, box in boxes:
-        assert box.x0 >= page.x0 - 1, said
-        assert box.x1 <= page.x1 + 1, said
-        assert box.y0 >= page.y0 - 1, said
-        assert box.y1 <= page.y1 + 1, said
-    for (said, box), (other, other_box) in itertools.combinations(boxes, 2):
-        assert not box.overlaps(other_box), f"{said!r} lies over {other!r}"
+    assert_inside_page(figure)
+    assert_apart(figure, [*named(figure), *figure.texts])
 
 
 def squares(figure: Figure) -> list[Rectangle]:
@@ -83,8 +74,8 @@ SIZES = [(1, 1, 1), (3, 2, 12), (6, 12, 24), (12, 12, 90), (128, 128, 24)]
 @pytest.mark.parametrize("name", ["server{:02d}", "storage-node-{:04d}.rack7.example.com"])
 def test_pools_of_any_size_are_drawn_without_overlap(servers: int, clients: int, disks: int, name: str) -> None:
     table = hosts(servers, clients, disks, name)
-    pool = pool_figure(table, REAL, title="F1  Pool", mount="/mnt/glusterlab")
-    bed = bed_figure(table, REAL, title="F6  Test bed", switch="A switch")
+    pool = on(draw_pool, table, REAL, mount="/mnt/glusterlab")
+    bed = on(draw_bed, table, REAL, switch="A switch")
     for figure in (pool, bed):
         assert_tidy(figure)
         said = words(figure)
@@ -96,16 +87,16 @@ def test_pools_of_any_size_are_drawn_without_overlap(servers: int, clients: int,
 
 
 def test_a_pool_says_where_it_is_mounted_and_of_what_it_is_made() -> None:
-    said = words(pool_figure(hosts(6, 12), REAL, title="F1  Pool", mount="/mnt/lab"))
+    said = words(on(draw_pool, hosts(6, 12), REAL, mount="/mnt/lab"))
     assert "mounted below /mnt/lab on every client" in said
     assert "jbod: 12 bricks of 1 disk" in said
     assert "Scale model" not in said
 
 
 def test_a_bed_has_the_rates_of_its_links_and_wider_lines_for_faster_ones() -> None:
-    figure = bed_figure(hosts(6, 12), REAL, title="F6  Test bed", switch="Switch 9000")
+    figure = on(draw_bed, hosts(6, 12), REAL, switch="Switch 9000")
     said = words(figure)
-    assert {"20 Gbit/s each", "10 Gbit/s each", "Switch 9000"} <= {text.get_text() for text in drawn(figure)}
+    assert {"20 Gbit/s each", "10 Gbit/s each", "Switch 9000"} <= {text.get_text() for text in named(figure)}
     assert "A server is A server; parts." in said
     widths = [line.get_linewidth() for line in figure.axes[0].get_lines()]
     assert sorted(set(widths)) == pytest.approx([1.6, 3.2])
@@ -114,8 +105,8 @@ def test_a_bed_has_the_rates_of_its_links_and_wider_lines_for_faster_ones() -> N
 
 def test_a_scale_model_says_so_in_the_figure_and_in_its_footer() -> None:
     for figure, rates in (
-        (pool_figure(hosts(6, 12), MODEL, title="F1", mount="/mnt", scales=[200, 20]), "real rates"),
-        (bed_figure(hosts(6, 12), MODEL, title="F6", switch="", scales=[200, 20]), "the rates shown"),
+        (on(draw_pool, hosts(6, 12), MODEL, mount="/mnt", scales=[200, 20]), "real rates"),
+        (on(draw_bed, hosts(6, 12), MODEL, switch="", scales=[200, 20]), "the rates shown"),
     ):
         said = words(figure)
         assert f"network namespaces on one machine; disks and links run at 1/20 or 1/200 of {rates}" in said
@@ -130,11 +121,11 @@ def test_the_runbook_s_clusters_are_drawn_with_their_parts(file: str) -> None:
     cluster = load_cluster(RUNBOOK / f"{file}.yaml")
     [name] = cluster.server_models
     table = hosts_table(cluster, name)
-    figure = bed_figure(table, REAL, title="F6  Test bed", switch=cluster.hardware.switch or "")
+    figure = on(draw_bed, table, REAL, switch=cluster.hardware.switch or "")
     assert_tidy(figure)
     assert cluster.server_models[name].model in words(figure)
     assert len(squares(figure)) == cluster.disks_total
-    models = server_models_figure(server_models_table(cluster), REAL, title="F2  Servers")
+    models = on(draw_server_models, server_models_table(cluster), REAL)
     assert_tidy(models)
     assert "72 TB (12 x 6 TB)" in words(models) or "144 TB (24 x 6 TB)" in words(models)
 
@@ -144,7 +135,7 @@ def test_kinds_of_server_stand_side_by_side_and_say_what_is_not_stated() -> None
         [server_models_table(load_cluster(RUNBOOK / f"{file}.yaml")) for file in ("cluster", "cluster-dense")]
     )
     table.loc[table["name"] == "dense", "nvme"] = ""
-    figure = server_models_figure(table, MODEL, title="F2  Servers")
+    figure = on(draw_server_models, table, MODEL)
     assert_tidy(figure)
     said = words(figure)
     assert "standard server" in said
@@ -152,13 +143,13 @@ def test_kinds_of_server_stand_side_by_side_and_say_what_is_not_stated() -> None
     assert said.count("not stated") == 1
     assert "one machine" in said
     # of what none states there is no row
-    assert "NVMe" not in words(server_models_figure(table.assign(nvme=""), REAL, title="F2"))
+    assert "NVMe" not in words(on(draw_server_models, table.assign(nvme=""), REAL))
 
 
 def test_many_kinds_with_long_words_stay_in_their_columns() -> None:
     row = server_models_table(load_cluster(RUNBOOK / "cluster.yaml"))
     table = pd.concat([row.assign(name=f"kind {n}", cpu_model="a very long processor name " * 3) for n in range(4)])
-    assert_tidy(server_models_figure(table, REAL, title="F2  Servers"))
+    assert_tidy(on(draw_server_models, table, REAL))
 
 
 def test_lines_are_as_long_as_there_is_room() -> None:

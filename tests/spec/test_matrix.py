@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import SpecError
+from glusterlab.run.plan import build_plan, estimate, order_samples
 from glusterlab.spec import (
     Campaign,
     Cell,
@@ -18,18 +19,20 @@ from glusterlab.spec import (
     Layout,
     Repeats,
     ScaleModel,
-    build_plan,
-    estimate,
     expand,
     expand_layouts,
     load_campaign,
     load_cluster,
     parse_geometry,
-    place_bricks,
 )
-from glusterlab.spec.plan import order_samples
+from glusterlab.spec.cell import place_bricks
+from glusterlab.tools import volume_tools
+from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
 
-from .conftest import CAMPAIGN, CLUSTER, Write
+
+def _dataset(cell: Cell) -> str:
+    return volume_tools()[cell.tool].dataset(cell)
+
 
 TOOLS = {"iozone": ("write", "read"), "smallfile": ("create", "read")}
 
@@ -85,9 +88,9 @@ def test_order_of_samples(found: list[Cell], seed: int, repeats: int, shuffler: 
         ordered = [s.cell for s in samples if s.round == number]
         blocks = [cell.layout.model_dump_json(exclude={"name"}) for cell in ordered]
         assert_contiguous(blocks)
-        assert_contiguous([cell.dataset for cell in ordered])
-        for dataset in {cell.dataset for cell in ordered}:
-            reads = [cell.operation == "read" for cell in ordered if cell.dataset == dataset]
+        assert_contiguous([_dataset(cell) for cell in ordered])
+        for dataset in {_dataset(cell) for cell in ordered}:
+            reads = [cell.operation == "read" for cell in ordered if _dataset(cell) == dataset]
             assert reads == sorted(reads)
 
 
@@ -125,8 +128,8 @@ def test_a_cell_reads_back_from_json(cell: Cell) -> None:
 
 
 def test_another_seed_gives_another_order(campaign: Campaign, cluster: Cluster) -> None:
-    plan = build_plan(campaign, cluster, smallfile=True)
-    other = build_plan(campaign.model_copy(update={"seed": 1}), cluster, smallfile=True)
+    plan = build_plan(campaign, cluster, ready={"smallfile"})
+    other = build_plan(campaign.model_copy(update={"seed": 1}), cluster, ready={"smallfile"})
     assert [s.cell.id for s in plan.samples] != [s.cell.id for s in other.samples]
     assert {s.cell.id for s in plan.samples} == {s.cell.id for s in other.samples}
 
@@ -146,10 +149,10 @@ def test_labels_are_not_part_of_the_id(write: Write) -> None:
 
 
 def test_a_dataset_is_shared_by_write_and_read_alone(campaign: Campaign, cluster: Cluster) -> None:
-    plan = build_plan(campaign, cluster, smallfile=True)
-    groups = Counter(cell.dataset for cell in plan.cells)
+    plan = build_plan(campaign, cluster, ready={"smallfile"})
+    groups = Counter(_dataset(cell) for cell in plan.cells)
     assert set(groups.values()) == {2}
-    assert all("/" not in cell.dataset for cell in plan.cells)
+    assert all("/" not in _dataset(cell) for cell in plan.cells)
 
 
 def test_lists_are_axes(write: Write, cluster: Cluster) -> None:
@@ -195,7 +198,7 @@ def test_a_matrix_without_bound_is_refused(write: Write) -> None:
 
 
 def test_exclusions_keep_their_reason(campaign: Campaign, cluster: Cluster) -> None:
-    plan = build_plan(campaign, cluster, smallfile=True)
+    plan = build_plan(campaign, cluster, ready={"smallfile"})
     assert {(cell.layout.name, cell.tool, cell.workers, reason) for cell, reason in plan.excluded} == {
         ("ec", "smallfile", 4, "too slow")
     }
@@ -231,7 +234,7 @@ def test_what_cannot_run_is_listed_with_its_reason(
 ) -> None:
     campaign = load_campaign(write("campaign.yaml", CAMPAIGN, campaign_change))
     cluster = load_cluster(write("cluster.yaml", CLUSTER, cluster_change))
-    plan = build_plan(campaign, cluster, smallfile=smallfile)
+    plan = build_plan(campaign, cluster, ready={"smallfile"} if smallfile else ())
     assert plan.not_runnable
     assert any(reason in why for _, why in plan.not_runnable), {why for _, why in plan.not_runnable}
     runs = {cell.id for cell in plan.cells}
@@ -244,7 +247,7 @@ def test_a_file_may_be_longer_or_shorter_than_the_scale_asks_where_that_is_state
     write: Write, cluster: Cluster, length: float, runs: bool
 ) -> None:
     change = {"stands_for: 4 GiB": f"stands_for: 1 GiB\n    length: {length}"}
-    plan = build_plan(load_campaign(write("campaign.yaml", CAMPAIGN, change)), cluster, smallfile=True)
+    plan = build_plan(load_campaign(write("campaign.yaml", CAMPAIGN, change)), cluster, ready={"smallfile"})
     iozone = [cell for cell in plan.cells if cell.tool == "iozone"]
     assert bool(iozone) == runs
     refused = {why for cell, why in plan.not_runnable if cell.tool == "iozone"}
@@ -259,7 +262,7 @@ def test_a_length_that_is_none_is_refused(write: Write, length: str) -> None:
 
 
 def test_a_plan_without_a_cluster(campaign: Campaign) -> None:
-    plan = build_plan(campaign, None, smallfile=True)
+    plan = build_plan(campaign, None, ready={"smallfile"})
     assert len(plan.samples) == 3 * len(plan.cells)
     assert not plan.not_runnable
 
@@ -334,24 +337,24 @@ SMALL = Cluster.model_validate(
 
 
 def test_an_estimate_has_every_cell_and_is_of_the_right_order(campaign: Campaign, cluster: Cluster) -> None:
-    plan = build_plan(campaign, cluster, smallfile=True)
+    plan = build_plan(campaign, cluster, ready={"smallfile"})
     cost = estimate(plan, cluster)
     assert set(cost.cells) == {cell.id for cell in plan.cells}
     assert cost.seconds > sum(cost.cells[sample.cell.id].seconds for sample in plan.samples)
     assert cost.brick_bytes == max(cell.bytes for cell in cost.cells.values()) > 0
     assert cost.raw_bytes > 0
-    empty = build_plan(campaign.model_copy(update={"repeats": 0}), cluster, smallfile=True)
+    empty = build_plan(campaign.model_copy(update={"repeats": 0}), cluster, ready={"smallfile"})
     assert estimate(empty, cluster).seconds == 0
 
 
 def test_an_estimate_has_bounds_when_cells_may_end_early(campaign: Campaign, cluster: Cluster) -> None:
     rule = Repeats(min=3, max=9, half_width=0.05)
-    plan = build_plan(campaign.model_copy(update={"repeats": rule, "warmup": 1}), cluster, smallfile=True)
+    plan = build_plan(campaign.model_copy(update={"repeats": rule, "warmup": 1}), cluster, ready={"smallfile"})
     cells = len(plan.cells)
     assert (len(plan.warmup), len(plan.fewest), len(plan.counted)) == (cells, 4 * cells, 9 * cells)
     cost = estimate(plan, cluster)
     assert 2 * cost.fewest_seconds < cost.seconds < 3 * cost.fewest_seconds
-    plain = build_plan(campaign.model_copy(update={"warmup": 1}), cluster, smallfile=True)
+    plain = build_plan(campaign.model_copy(update={"warmup": 1}), cluster, ready={"smallfile"})
     assert plain.fewest == plain.samples
     assert estimate(plain, cluster).fewest_seconds == estimate(plain, cluster).seconds == cost.fewest_seconds
 

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glusterlab import published
 from glusterlab.errors import SpecError
-from glusterlab.spec.load import MAX_BYTES
+from glusterlab.spec import published
 from glusterlab.spec.prices import GROUPS, PriceList, load_prices
-
-from .conftest import Write
+from glusterlab.spec.yaml import MAX_BYTES
+from tests.spec.conftest import Write
 
 PROJECT = Path(__file__).parents[2]
 SHIPPED = PROJECT / "runbooks" / "supermicro-2017" / "prices.yaml"

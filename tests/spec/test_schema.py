@@ -10,10 +10,9 @@ import jsonschema
 import pytest
 from ruamel.yaml import YAML
 
+from glusterlab.cli.schema import json_schema
 from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign, load_cluster, load_yaml
-from glusterlab.spec.schema import json_schema
-
-from .conftest import CAMPAIGN, CLUSTER, Write
+from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
 
 
 def plain(text: str) -> Any:

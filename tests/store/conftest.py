@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import lzma
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
-from glusterlab.evidence import BrickHealth, CommandRecord, DropCaches, Health
-from glusterlab.judge import judge
-from glusterlab.raw import RawStore, Sample, SampleWriter, Window, dump_json
+from glusterlab.run.validity import judge
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import ScaleModel
+from glusterlab.store.campaign import RawStore, Sample, SampleWriter, Window, dump_json
+from glusterlab.store.records import BrickHealth, CommandRecord, DropCaches, Health
+from tests.packed import make_plain
 
 DATA = Path(__file__).parents[1] / "data"
 SERVERS = ("server01", "server02")
@@ -68,16 +69,21 @@ def sadf_text(host: str, start: float = START, end: float = END) -> str:
 
 
 def fill(writer: SampleWriter, cell: Cell) -> None:
-    folder = {"write": "cluster-write.txt", "read": "cluster-read.txt"}
+    if cell.tool == "iozone":
+        report = {"write": "cluster-write.txt", "read": "cluster-read.txt"}[cell.operation]
+        lines = [f"{CLIENTS[n % 3]} /mnt/v/d/w{n + 1:02d} iozone\n" for n in range(cell.workers)]
+        fill_around(writer, cell, {"stdout.txt": (DATA / "iozone" / report).read_bytes(), "clients": "".join(lines)})
+    else:
+        folder = DATA / "smallfile" / cell.operation
+        fill_around(writer, cell, {name: (folder / name).read_bytes() for name in ("stdout.txt", "output.json")})
+
+
+def fill_around(writer: SampleWriter, cell: Cell, workload: Mapping[str, str | bytes]) -> None:
+    """What a tool wrote, and evidence around it that holds nothing against the sample."""
     record = CommandRecord(argv=[cell.tool], host="client01", start=START, end=END, exit_code=0, deadline_s=600)
     writer.write("workload/command.json", dump_json(record.model_dump(mode="json")))
-    if cell.tool == "iozone":
-        writer.write("workload/stdout.txt", (DATA / "iozone" / folder[cell.operation]).read_bytes())
-        lines = [f"{CLIENTS[n % 3]} /mnt/v/d/w{n + 1:02d} iozone\n" for n in range(cell.workers)]
-        writer.write("workload/clients", "".join(lines))
-    else:
-        for name in ("stdout.txt", "output.json"):
-            writer.write(f"workload/{name}", (DATA / "smallfile" / cell.operation / name).read_bytes())
+    for name, data in workload.items():
+        writer.write(f"workload/{name}", data)
     writer.write("workload/stderr.txt", "")
     for host in (*SERVERS, *CLIENTS):
         writer.write(f"telemetry/{host}.csv.xz", lzma.compress(sadf_text(host).encode()))
@@ -142,8 +148,17 @@ def _measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def campaign(_measured: Path, tmp_path: Path) -> Path:
-    """A copy of a campaign of three cells with two samples each."""
+    """A copy of a campaign of three cells with two samples each, none of them packed: tests change their files."""
     path = tmp_path / "raw" / "small"
+    shutil.copytree(_measured, path)
+    make_plain(path)
+    return path
+
+
+@pytest.fixture
+def packed(_measured: Path, tmp_path: Path) -> Path:
+    """The same campaign with packed evidence, as it is measured today."""
+    path = tmp_path / "packed" / "small"
     shutil.copytree(_measured, path)
     return path
 

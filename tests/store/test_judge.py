@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from glusterlab.evidence import Failure
-from glusterlab.judge import Judgement, judge, judge_again
-from glusterlab.meanwhile import change_reasons
-from glusterlab.raw import Reason
-from glusterlab.rawfiles import dump_json
-
-from .conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, make_health, sadf_text
+from glusterlab.run.validity import Judgement, change_reasons, judge, judge_again
+from glusterlab.store.campaign import Reason
+from glusterlab.store.files import dump_json
+from glusterlab.store.records import Failure
+from tests.store.conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, make_health, sadf_text
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def test_a_good_sample_is_valid(folder: Path) -> None:
     verdict = judge(folder, make_cell(), SERVERS, CLIENTS)
     assert (verdict.status, verdict.reasons) == ("valid", ())
     assert verdict.result is not None
-    assert [worker.host for worker in verdict.result.worker_results] == [*CLIENTS, *CLIENTS]
+    assert [worker.host for worker in verdict.result.workers] == [*CLIENTS, *CLIENTS]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -229,7 +227,7 @@ def test_a_sample_without_connections_is_judged_as_before(folder: Path) -> None:
 
 
 def test_a_sample_that_cannot_be_judged_is_judged_by_its_failure(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("glusterlab.judge._workload_reasons", lambda *_: {}["a bug"])
+    monkeypatch.setattr("glusterlab.run.validity._workload_reasons", lambda *_: {}["a bug"])
     with pytest.raises(KeyError):
         judge_again(folder, make_cell(), SERVERS, CLIENTS)
     reason = Reason(code="controller-error", message="KeyError: 'a bug'")

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab import schedule
+from glusterlab import parallel as schedule
 from glusterlab.errors import GlusterlabError
-from glusterlab.schedule import Outcome
+from glusterlab.parallel import Outcome
 
 SLEEPERS = """
 import sys, time
 sys.path.insert(0, {folder!r})
 import sleepers
-from glusterlab import schedule
+from glusterlab import parallel as schedule
 if __name__ == "__main__":
     for pid in schedule.run(range(4), sleepers.work, processes=2):
         print(pid, flush=True)
@@ -50,7 +50,7 @@ def test_a_process_that_is_killed_is_told_in_a_sentence() -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_outlives_the_one_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "sleepers.py").write_text(
-        "import os, time\nfrom glusterlab.schedule import Outcome\n"
+        "import os, time\nfrom glusterlab.parallel import Outcome\n"
         "def work(job):\n    time.sleep(0 if job < 2 else 60)\n    return Outcome((os.getpid(),))\n"
     )
     script = tmp_path / "main.py"

@@ -11,16 +11,17 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from glusterlab import fingerprint, scratch
 from glusterlab.errors import UsageError
-from glusterlab.manifest import MANIFEST, Manifest, file_digest
-from glusterlab.notebook import Job, Result
-from glusterlab.reads import RawDigests, cell_tools, known_tools, parse_reads, refuse_unknown
-from glusterlab.reproduce import reproduce
-from glusterlab.section import Section, open_section
-from glusterlab.warm import Warm
-
-from .conftest import add_sample, make_cell, make_store
+from glusterlab.reproduce import scratch
+from glusterlab.reproduce.execute import Job, Result
+from glusterlab.reproduce.reproduce import reproduce
+from glusterlab.sections.section import Section, open_section
+from glusterlab.store import digests as fingerprint
+from glusterlab.store.files import file_digest
+from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.store.reads import RawDigests, cell_tools, known_tools, parse_reads, refuse_unknown
+from tests.packed import make_plain
+from tests.store.conftest import add_sample, make_cell, make_store
 
 PROJECT = Path(__file__).parents[2]
 OPERATIONS = ("write", "read")
@@ -77,6 +78,7 @@ def raw(_guides: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A campaign in a project with this project's notebooks of large and of small files."""
     campaign = tmp_path / "raw" / "small"
     shutil.copytree(_guides, campaign)
+    make_plain(campaign)
     change(campaign, "campaign.yaml", CAMPAIGN.encode())
     (tmp_path / "notebooks").mkdir()
     for name in ("10-large-files", "20-small-files"):
@@ -198,7 +200,7 @@ class TestDigest:
         assert RawDigests(raw).of(("iozone",)) != before
 
 
-def executed(job: Job, kernel: Path, watch: scratch.Watch, warm: Warm | None) -> Result:
+def executed(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
     """Run a notebook's code in this process: what is asked here does not depend on a kernel."""
     source = nbformat.read(job.source, as_version=4)
     given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
@@ -217,7 +219,6 @@ class TestReproduce:
     @pytest.fixture(autouse=True)
     def _no_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(scratch, "process", executed)
-        monkeypatch.setattr(Warm, "begin", lambda _: None)
         # nothing but what the test changes is to make anything run
         monkeypatch.setattr(fingerprint, "LIBRARY", tmp_path / "library")
 

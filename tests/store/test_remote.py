@@ -9,19 +9,15 @@ from pathlib import Path
 
 import fsspec.config
 import pytest
-from typer.testing import CliRunner
 
-from glusterlab import storage, tableparts, tables
-from glusterlab.cli import app
 from glusterlab.errors import DataError, RawStoreError, UsageError
-from glusterlab.integrity import check_remote
-from glusterlab.openraw import OpenCampaign
-from glusterlab.raw import RawStore
-from glusterlab.reproduce import reproduce
-from glusterlab.storage import Remote, mirror, place, publish
-
-from ..hosts import sshd
-from .conftest import add_sample, make_cell
+from glusterlab.store import remote as storage
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.remote import Remote, mirror, place, publish
+from glusterlab.tables import build as tables
+from glusterlab.tables import parts as tableparts
+from tests.hosts import sshd
+from tests.store.conftest import add_sample, make_cell
 
 pytestmark = [
     pytest.mark.skipif(sshd.SSHD is None, reason="no sshd here to be the server"),
@@ -68,33 +64,6 @@ def test_tables_of_a_url_are_those_of_the_folder(campaign: Path, server: str, tm
     assert len(tables.load(url).samples) == 7
 
 
-def test_figures_of_a_url_are_those_of_the_folder(server: str, tmp_path: Path) -> None:
-    project = Path(__file__).parents[2]
-    results = tmp_path / "results" / "replicate-3x2-raid6"
-    results.mkdir(parents=True)
-    shutil.copy(project / "tests" / "data" / "iozone" / "cluster-write.txt", results / "write.txt")
-    copy = tmp_path / "project"
-    shutil.copytree(project / "notebooks", copy / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    shutil.copytree(project / "raw" / "published", copy / "raw" / "published")
-    words = ["import", str(tmp_path / "results"), "--as", "mine", "--raw", str(copy / "raw")]
-    done = CliRunner().invoke(app, [*words, "--pattern", "{layout}/write.txt"])
-    assert done.exit_code == 0, done.output
-
-    def figures(folder: Path) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in folder.glob("fig*.*")}
-
-    here = reproduce(project=copy, notebooks=["10"], output=tmp_path / "here")
-    there = reproduce([f"{server}{copy}/raw/mine"], project=copy, notebooks=["10"], output=f"{server}{tmp_path}/there")
-    assert here.failed == there.failed == ()
-    assert figures(tmp_path / "here" / "mine") == figures(tmp_path / "there" / "mine")
-    assert (tmp_path / "there" / "mine" / "index.html").is_file()
-    assert (tmp_path / "there" / "mine" / "tables" / "samples.parquet").is_file()
-    (tmp_path / "there" / "mine" / "mine.txt").write_text("mine")
-    again = reproduce([f"{server}{copy}/raw/mine"], project=copy, notebooks=["10"], output=f"{server}{tmp_path}/there")
-    assert again.unchanged == ("mine/10-large-files",)
-    assert (tmp_path / "there" / "mine" / "mine.txt").read_text() == "mine"
-
-
 def test_big_files_of_a_url_are_read_in_parts_as_those_of_the_folder(
     campaign: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -117,19 +86,6 @@ def test_a_sample_that_is_gone_there_is_gone_here(campaign: Path, server: str, t
     written = tables.write(url, tmp_path / "tables")
     assert written is not None
     assert written.rows["samples"] == 5
-
-
-def test_a_changed_byte_elsewhere_is_noticed(campaign: Path, server: str) -> None:
-    remote = Remote.of(f"{server}{campaign}")
-    opened = OpenCampaign.open(remote)
-    digest, known = check_remote(remote, opened.store.path, opened.versions, {}, None)
-    assert len(digest) == 64
-    assert set(known) >= {"campaign.yaml", "environment.json"}
-    path = campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt"
-    path.write_text(path.read_text() + "edited\n")
-    opened = OpenCampaign.open(remote)
-    with pytest.raises(RawStoreError, match=r"not as MANIFEST\.sha256 has it: cells/.*stdout\.txt"):
-        check_remote(remote, opened.store.path, opened.versions, known, None)
 
 
 def test_a_mirror_follows_and_publishes(server: str, tmp_path: Path) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from glusterlab import tables
 from glusterlab.errors import GlusterlabError, ParseError, UsageError
-from glusterlab.raw import RawStore
-
-from . import dask_cluster
-from .conftest import add_sample, make_cell
-from .dask_cluster import DaskCluster
+from glusterlab.store.campaign import RawStore
+from glusterlab.tables import build as tables
+from tests.store import dask_cluster
+from tests.store.conftest import add_sample, make_cell
+from tests.store.dask_cluster import DaskCluster
 
 # the client's own threads may still be closing connections when a test ends
 pytestmark = pytest.mark.filterwarnings("default::ResourceWarning", "default::pytest.PytestUnraisableExceptionWarning")
@@ -104,7 +101,7 @@ def test_a_scheduler_that_goes_away_is_told_in_a_sentence(campaign: Path, tmp_pa
 def test_a_worker_with_another_library_is_refused(
     campaign: Path, dask: DaskCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("glusterlab.fingerprint.LIBRARY", campaign)
+    monkeypatch.setattr("glusterlab.store.digests.LIBRARY", campaign)
     with pytest.raises(UsageError, match=r"expected this glusterlab on worker tcp://.*found another one"):
         tables.write(campaign, scheduler=dask.address)
 
@@ -114,26 +111,3 @@ def test_a_scheduler_without_workers_is_refused(campaign: Path, tmp_path: Path) 
     folder.mkdir()
     with dask_cluster.cluster(folder, workers=0) as running, pytest.raises(UsageError, match="expected workers"):
         tables.write(campaign, scheduler=running.address)
-
-
-def test_notebooks_run_on_workers(tmp_path: Path, dask: DaskCluster, campaign: Path) -> None:
-    from glusterlab.reproduce import reproduce
-
-    project = Path(__file__).parents[2]
-    copy = tmp_path / "project"
-    copy.mkdir()
-    for name in ("notebooks", "runbooks"):
-        shutil.copytree(project / name, copy / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    (copy / "raw").mkdir()
-    shutil.copytree(project / "raw" / "published", copy / "raw" / "published")
-    subprocess.run(["cp", "-r", str(project / "raw" / "first-light"), str(copy / "raw" / "first-light")], check=True)
-    here = reproduce(project=copy, notebooks=["10"], output=tmp_path / "here")
-    there = reproduce(project=copy, notebooks=["10"], output=tmp_path / "there", scheduler=dask.address)
-    assert here.failed == there.failed == ()
-    assert here.ran == there.ran == ("first-light/10-large-files",)
-    figures = [
-        {name: data for name, data in _bytes(folder / "first-light").items() if name.endswith((".csv", ".svg", ".png"))}
-        for folder in (tmp_path / "here", tmp_path / "there")
-    ]
-    assert figures[0] == figures[1]
-    assert any(name.endswith(".svg") for name in figures[0])

@@ -12,12 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from glusterlab import fingerprint, tablefolder, tableparts, tables
 from glusterlab.analysis import valid_samples
 from glusterlab.errors import DataError, ParseError, UsageError
-from glusterlab.raw import RawStore
-
-from .conftest import CLIENTS, SERVERS, add_sample, make_cell
+from glusterlab.store import digests as fingerprint
+from glusterlab.store.campaign import RawStore
+from glusterlab.tables import build as tables
+from glusterlab.tables import folder as tablefolder
+from glusterlab.tables import parts as tableparts
+from tests.store.conftest import CLIENTS, SERVERS, add_sample, make_cell
 
 
 def test_samples_have_the_tools_numbers_in_si_units(campaign: Path) -> None:
@@ -63,9 +65,9 @@ def test_a_warmup_is_in_the_tables_and_marked(new_store: RawStore) -> None:
 def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None:
     cell = make_cell()
     with new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
-        from glusterlab.evidence import Failure
-        from glusterlab.judge import judge
-        from glusterlab.raw import Reason, dump_json
+        from glusterlab.run.validity import judge
+        from glusterlab.store.campaign import Reason, dump_json
+        from glusterlab.store.records import Failure
 
         reason = Reason(code="host-unreachable", message="gone", host="client01")
         writer.write("failure.json", dump_json(Failure(reasons=[reason]).model_dump(mode="json")))
@@ -106,7 +108,7 @@ def test_parallel_and_serial_agree(campaign: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_valid_sample_that_cannot_be_read_is_an_error(campaign: Path) -> None:
     (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
-    with pytest.raises(ParseError, match="found 0"):
+    with pytest.raises(ParseError, match="found an empty file"):
         tables.load(campaign)
 
 
@@ -295,7 +297,7 @@ def test_a_script_without_a_guard_is_told_what_it_lacks_and_does_not_wait_for_ev
     campaign: Path, tmp_path: Path
 ) -> None:
     script = tmp_path / "mine.py"
-    begin = "from pathlib import Path\nfrom glusterlab import tables\ntables.PARALLEL_FROM = 1\n"
+    begin = "from pathlib import Path\nfrom glusterlab.tables import build as tables\ntables.PARALLEL_FROM = 1\n"
     script.write_text(f"{begin}print(len(tables.load(Path({str(campaign)!r})).samples))\n")
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 1

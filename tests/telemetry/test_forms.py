@@ -15,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import ParseError
-from glusterlab.telemetry import sar_chunks, sar_text
+from glusterlab.telemetry import divide as sar_chunks
+from glusterlab.telemetry import sar as sar_text
 from glusterlab.telemetry.blocks import Block
-from glusterlab.telemetry.reading import chunks, read, read_chunk, recognise, records
+from glusterlab.telemetry.reader import chunks, read, read_chunk, recognise
+from glusterlab.telemetry.records import records
 
 DATA = Path(__file__).parents[1] / "data" / "sar"
 Row = tuple[str | None, str, str | None, float, str, float]
@@ -43,22 +45,29 @@ def _times(path: Path, metric: str) -> list[str]:
     return [str(record.time) for record in records(path) if record.metric == metric]
 
 
-@pytest.fixture(params=[1, 2048])
+@pytest.fixture(params=[1, 2048, 1 << 40])
 def small(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sar_text, "SMALL_BYTES", request.param)
 
 
+def _by_lines(path: Path) -> list[Row]:
+    """The rows, each read by itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sar_text, "SMALL_BYTES", 1 << 40)
+        return _rows(read(path))
+
+
 def _same_in_every_way(path: Path) -> list[Row]:
     """The rows, read line by line, column by column, in small windows, and in parts."""
-    by_lines = _rows(read(path, lines=True))
+    by_lines = _by_lines(path)
     assert _rows(read(path)) == by_lines
     (whole,) = chunks(path)
-    assert _rows(read_chunk(whole, window_bytes=300)) == by_lines
+    assert _rows(block for batch in read_chunk(whole, window_bytes=300) for block in batch) == by_lines
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sar_chunks, "LEAST_BYTES", 700)
         for size in (256, 600, 2000):
             divided = chunks(path, chunk_bytes=size)
-            assert _rows(block for chunk in divided for block in read_chunk(chunk)) == by_lines
+            assert _rows(block for chunk in divided for batch in read_chunk(chunk) for block in batch) == by_lines
     return by_lines
 
 
@@ -218,11 +227,10 @@ def test_lines_that_were_broken_in_two_are_joined(tmp_path: Path) -> None:
     assert found["2012-01-30T00:08:00", "kbcached"] == 1765064
     assert len(found) == 27
     assert len(_rows(read(path))) == 18
-    assert _rows(read(path)) == _rows(read(path, lines=True))
+    assert _rows(read(path)) == _by_lines(path)
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("lines", [False, True])
 @pytest.mark.parametrize(
     ("old", "new", "message", "line", "rows"),
     [
@@ -234,15 +242,15 @@ def test_lines_that_were_broken_in_two_are_joined(tmp_path: Path) -> None:
     ],
 )
 def test_rests_of_lines_are_never_lost_in_silence(
-    tmp_path: Path, old: str, new: str, message: str | None, line: int | None, rows: int, lines: bool
+    tmp_path: Path, old: str, new: str, message: str | None, line: int | None, rows: int
 ) -> None:
     path = _write(tmp_path, WRAPPED.replace(old, new, 1).partition("Average")[0])
     found: list[Block] = []
     if message is None:
-        found.extend(read(path, lines=lines))
+        found.extend(read(path))
     else:
         with pytest.raises(ParseError, match=message) as caught:
-            found.extend(read(path, lines=lines))
+            found.extend(read(path))
         assert caught.value.line == line
     assert sum(map(len, found)) == rows
 
@@ -263,7 +271,7 @@ def test_a_half_day_without_a_blank(tmp_path: Path, half: str, form: str) -> Non
         path = _write(tmp_path, part)
         assert recognise(path.read_bytes()) == "sar"
         assert _times(path, "%idle") == [f"2012-01-30T{hours:02d}:20:02", f"2012-01-30T{hours:02d}:20:03"]
-        assert _rows(read(path)) == _rows(read(path, lines=True))
+        assert _rows(read(path)) == _by_lines(path)
 
 
 @pytest.mark.parametrize("mark", ["p. m.", "p.\u00a0m.", "p.\u202fm.", "p.m.", "P. M."])
@@ -272,7 +280,7 @@ def test_half_days_of_spanish(tmp_path: Path, mark: str) -> None:
     text = BANNER + _table("CPU %user %idle", [f"02:30:01 {mark}", f"02:40:01 {mark}", f"12:00:01 {mark}"])
     path = _write(tmp_path, text)
     assert _times(path, "%idle") == ["2012-01-30T14:40:01", "2012-01-31T12:00:01"]
-    assert _rows(read(path)) == _rows(read(path, lines=True))
+    assert _rows(read(path)) == _by_lines(path)
 
 
 def test_units_of_human_reports(tmp_path: Path) -> None:
@@ -284,15 +292,14 @@ def test_units_of_human_reports(tmp_path: Path) -> None:
     for place, value in human.items():
         # one decimal of the unit that was chosen
         assert value == pytest.approx(plain[place], rel=0.06, abs=0.051), place
-    assert _rows(read(DATA / "human.txt", lines=True)) == _rows(read(DATA / "human.txt"))
+    assert _by_lines(DATA / "human.txt") == _rows(read(DATA / "human.txt"))
 
 
-@pytest.mark.parametrize("lines", [False, True])
-def test_a_unit_that_is_not_clear_refuses_the_whole_file(tmp_path: Path, lines: bool) -> None:
+def test_a_unit_that_is_not_clear_refuses_the_whole_file(tmp_path: Path) -> None:
     text = BANNER + _table("proc/s cswch/s", ["10:00:01", "10:00:02", "10:00:03"]).replace("03 1.00", "03 1.0k")
     found: list[Block] = []
     with pytest.raises(ParseError, match=r"without a unit in proc/s, .*; print the report without --human"):
-        found.extend(read(_write(tmp_path, text), lines=lines))
+        found.extend(read(_write(tmp_path, text)))
     assert not found
 
 
@@ -300,8 +307,7 @@ def _behind(host: str, text: str) -> list[str]:
     return [f"{host}: {line}" for line in text.splitlines()]
 
 
-@pytest.mark.parametrize("lines", [False, True])
-def test_hosts_in_front_of_lines(tmp_path: Path, lines: bool) -> None:
+def test_hosts_in_front_of_lines(tmp_path: Path) -> None:
     text = "Linux 3.10.0 ({host}) \t2019-05-12 \t_x86_64_\t(2 CPU)\n" + _table(
         "CPU %user %idle", ["02:20:01 PM", "02:30:01 PM", "02:40:01 PM"]
     )
@@ -310,7 +316,7 @@ def test_hosts_in_front_of_lines(tmp_path: Path, lines: bool) -> None:
     for every in (one + other, mixed, ["$ pdsh -w web[1-2] sar", *mixed]):
         path = _write(tmp_path, "\n".join(every) + "\n")
         assert recognise(path.read_bytes()) == "sar"
-        rows = _rows(read(path, lines=lines))
+        rows = _rows(read(path))
         assert {row[0] for row in rows} == {"web1", "web2"}
         assert len(rows) == 8
         assert rows[0][3] == 1557671401.0
@@ -318,7 +324,7 @@ def test_hosts_in_front_of_lines(tmp_path: Path, lines: bool) -> None:
     assert (last.source.line, last.time) == (len(every), "2019-05-12T14:40:01")
     bad = [*mixed[:6], mixed[6].replace("1.00 1.00 1.00", "all x 1.00"), *mixed[7:]]
     with pytest.raises(ParseError, match=r"expected a number in %user, found 'x'") as caught:
-        list(read(_write(tmp_path, "\n".join(bad) + "\n"), lines=lines))
+        list(read(_write(tmp_path, "\n".join(bad) + "\n")))
     assert caught.value.line == 7
 
 
@@ -327,11 +333,8 @@ def test_banners_without_a_host(tmp_path: Path) -> None:
     path = _write(tmp_path, old)
     assert _times(path, "%idle") == ["2003-05-29T10:00:02"]
     path.write_text(BANNER + _table("%user %idle", ["10:00:01", "10:00:02"]) + "\n" + old + "\nLinux 2.4 is old\n")
-    for lines in (False, True):
-        assert {(row[0], row[3]) for row in _rows(read(path, lines=lines))} == {
-            ("h", 1327917602.0),
-            (None, 1054202402.0),
-        }
+    for rows in (_by_lines(path), _rows(read(path))):
+        assert {(row[0], row[3]) for row in rows} == {("h", 1327917602.0), (None, 1054202402.0)}
 
 
 def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
@@ -348,6 +351,12 @@ def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
         ('<?xml version="1.0"?>\n<!DOCTYPE sysstat PUBLIC "x">\n<sysstat\nxmlns="x">\n', "sadf", "XML of sadf"),
         ('<?xml?>\n<svg width="1">\n<text x="0">Linux 6.1 (vm) 11/20/26</text>\n', "sadf", "SVG of sadf"),
         ("14:46:53 UTC; CPU; -1; %user; 844422; 844422; %nice; 5; 5;\n", "sadf", "raw counters of sadf -r"),
+        (
+            "# hostname;interval;timestamp;CPU;%user;DEV;tps[...]\nh;1;100;-1;1.00;sda;2.00\n",
+            "sadf",
+            "wide rows of sadf -h",
+        ),
+        ("h\t1\t1430501965\t-\t%user\t1.00\n", "sadf", "lines of sadf -p: use sadf -d or sadf -j"),
         ("14:46:53 UTC; kbmemfree; 20578784; kbavail; 22633908;\n", "sadf", "use sadf -d or sadf -j"),
         ("Linux 6.1 (vm) 11/20/26\n", None, "found neither"),
     ],

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glusterlab.errors import ParseError
-from glusterlab.telemetry import together
-from glusterlab.telemetry.arrow import arrow_batches
+from glusterlab.telemetry import arrow as together
+from glusterlab.telemetry.arrow import arrow_batches, batches, read_together, regular_text
 from glusterlab.telemetry.columns import NotRegular
-from glusterlab.telemetry.together import batches, read_together, regular_text
 
 CPU = "CPU;%user;%nice;%system;%iowait;%steal;%idle"
 DISK = "DEV;tps;rkB/s;wkB/s;dkB/s;areq-sz;aqu-sz;await;%util"

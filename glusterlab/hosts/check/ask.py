@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
-from importlib.resources import files
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import HostError, ParseError
-from glusterlab.hosts import caches, facts, script
+from glusterlab.hosts import facts, script
 from glusterlab.hosts.check.finding import Finding
-from glusterlab.hosts.probe import clock_bounds, nearest_to_zero
-from glusterlab.hosts.quoting import quote
-from glusterlab.hosts.volumes import read_info, read_peers, read_status
-from glusterlab.telemetry.sar import SADC_PLACES
+from glusterlab.hosts.gluster import read_info, read_peers, read_status
+from glusterlab.hosts.health import DROP, clock_bounds, nearest_to_zero, read_drop
+from glusterlab.shell import quote
+from glusterlab.telemetry.collect import SADC_PLACES
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.connection import Command, Pool
-    from glusterlab.hosts.volumes import VolumeInfo, VolumeStatus
+    from glusterlab.hosts.gluster import VolumeInfo, VolumeStatus
+    from glusterlab.hosts.pool import Command, Pool
     from glusterlab.spec.cluster import Cluster, Host
 
 GLUSTERD_PORT = 24007
@@ -31,15 +29,8 @@ _PARTS = ("check", "link", "disks", "sadc", "ports", "busy")
 class HostReport:
     """What one host answered.
 
-    Attributes
-    ----------
-    facts : dict
-        As in environment.json.
-    lists : dict of str to list of str
-        What the functions of check.sh print, by the first word of the line; and ``stray`` processes.
-    clock_offset_s : float
-    dropped : int
-        By how much the kernel's count of dropped caches rose.
+    `facts`: as in environment.json. `lists`: what the functions of check.sh print, by the first word of the line; and
+    ``stray`` processes. `dropped`: by how much the kernel's count of dropped caches rose.
     """
 
     facts: dict[str, Any]
@@ -56,21 +47,9 @@ class HostReport:
 class PoolReport:
     """What the hosts answered about each other.
 
-    Attributes
-    ----------
-    peers : dict of str to bool
-    volumes : dict of str to VolumeInfo
-    status : dict of str to VolumeStatus
-        Of the volumes that are started.
-    pending : dict of str to int
-        Entries that wait for self-heal, by server.
-    unreached : dict of str to str
-        Clients that the driver cannot reach by ssh, and what ssh said.
-    unshared : list of str
-        Clients that do not see a file which the driver made in the shared directory.
-    split : list of str
-        Hosts that whole packets of the first server do not reach.
-    problems : list of Finding
+    `status`: of the volumes that are started. `pending`: entries that wait for self-heal, by server. `unreached`:
+    clients that the driver cannot reach by ssh, and what ssh said. `unshared`: clients that do not see a file which
+    the driver made in the shared directory. `split`: hosts that whole packets of the first server do not reach.
     """
 
     peers: dict[str, bool] = field(default_factory=dict)
@@ -83,29 +62,15 @@ class PoolReport:
     problems: list[Finding] = field(default_factory=list)
 
 
-@cache
-def library() -> str:
-    """The functions of host.sh and check.sh."""
-    return script.library() + files("glusterlab.hosts.check").joinpath("check.sh").read_text(encoding="utf-8")
-
-
 def command(lines: Iterable[str], deadline_s: float) -> Command:
     """A script of calls of both."""
-    return replace(script.command(lines, deadline_s=deadline_s), library=library())
+    return script.command(lines, "check/check.sh", deadline_s=deadline_s)
 
 
 def ask_hosts(pool: Pool, cluster: Cluster) -> tuple[dict[str, HostReport], list[Finding]]:
-    """Ask every host of a pool about itself, all at once.
-
-    Returns
-    -------
-    reports : dict
-        By host name.
-    problems : list of Finding
-        Hosts that did not answer, or not what was asked.
-    """
-    asked = [host for host in cluster.hosts if host.name in pool.hosts]
-    results = pool.run({host.name: command(_questions(host, cluster), 150.0) for host in asked})
+    """Reports of all hosts of a pool by name; and findings on those that did not answer as expected."""
+    answering = [host for host in cluster.hosts if host.name in pool.hosts]
+    results = pool.run({host.name: command(_questions(host, cluster), 150.0) for host in answering})
     reports: dict[str, HostReport] = {}
     problems = [
         Finding(name, "error", "answers", error.message, "run the check again, then look at that host by hand")
@@ -138,7 +103,7 @@ def _questions(host: Host, cluster: Cluster) -> list[str]:
         script.part("sadc", "gl_sadc", *SADC_PLACES),
         script.part("ports", "gl_ports", GLUSTERD_PORT, *servers),
         *facts.lines(host, cluster),
-        caches.DROP,
+        DROP,
         script.part("end", "gl_clock"),
     ]
 
@@ -152,7 +117,7 @@ def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
             report.lists.setdefault(key, []).append(value)
     strays = script.need(parts, "strays", name).text.splitlines()
     report.lists["stray"] = [line.partition(" ")[2] for line in strays]
-    drop = caches.read_drop(script.need(parts, "drop", name), name)
+    drop = read_drop(script.need(parts, "drop", name), name)
     report.dropped = drop.after - drop.before
     return report
 
@@ -160,12 +125,7 @@ def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
 def ask_pool(pool: Pool, cluster: Cluster, mtu: int | None) -> PoolReport:
     """Ask the first server about the pool, and the first client about the others.
 
-    Parameters
-    ----------
-    pool : Pool
-    cluster : Cluster
-    mtu : int, optional
-        Of the first server's link, in bytes; without it no packets are sent.
+    `mtu`: of the first server's link, in bytes; without it no packets are sent.
     """
     report = PoolReport()
     server, driver = cluster.servers[0].name, cluster.clients[0].name

@@ -1,4 +1,4 @@
-"""What a check finds, and the words for it: every code, and what was looked at."""
+"""What a check finds: every code, and what it stands for."""
 
 from __future__ import annotations
 
@@ -8,48 +8,8 @@ from typing import Literal
 
 Level = Literal["ok", "warning", "error"]
 
-Code = Literal[
-    "reachable",
-    "host-key",
-    "login",
-    "answers",
-    "in-use",
-    "stale-owner",
-    "root",
-    "tools",
-    "versions",
-    "work-dir",
-    "names",
-    "clock",
-    "clock-sync",
-    "stray-process",
-    "load",
-    "caches",
-    "space",
-    "leftover-mount",
-    "leftover-volume",
-    "leftover-brick",
-    "link",
-    "link-address",
-    "mtu",
-    "firewall",
-    "selinux",
-    "tuned",
-    "disks",
-    "disk-health",
-    "bricks",
-    "fuse",
-    "gluster",
-    "peers",
-    "volumes",
-    "brick-offline",
-    "heal",
-    "rebalance",
-    "ssh-between-clients",
-    "shared-dir",
-    "smallfile",
-]
-"""What is looked at, in the order in which it is shown."""
+Code = str
+"""A key of `CODES`: what was inspected."""
 
 CODES: Mapping[Code, str] = {
     "reachable": "every host answers on its SSH port",
@@ -57,7 +17,7 @@ CODES: Mapping[Code, str] = {
     "login": "every host lets the user in by key",
     "answers": "every host runs the check's script, and reports what it should",
     "in-use": "no run has a host",
-    "stale-owner": "no run that is gone has left its lock on a host",
+    "stale-owner": "no run that has ended left its lock on a host",
     "root": "the login is root's: caches, mounts and devices need it",
     "tools": "what a measurement calls is installed",
     "versions": "GlusterFS, IOzone, sysstat and the kernel are of one release everywhere",
@@ -65,13 +25,13 @@ CODES: Mapping[Code, str] = {
     "names": "hosts resolve each other's names",
     "clock": "clocks are within 1 s of the controller's",
     "clock-sync": "an NTP client keeps the clock",
-    "stray-process": "nothing of an earlier run is still at work",
+    "stray-process": "nothing of an earlier run is still running",
     "load": "nothing else keeps the CPUs busy",
     "caches": "the kernel drops its caches when it is told to",
     "space": "file systems have room",
     "leftover-mount": "no volume of an earlier run is mounted, and none hangs",
     "leftover-volume": "no volume of an earlier run is started",
-    "leftover-brick": "no brick of the suite is left whose volume is gone",
+    "leftover-brick": "no brick of the suite is left without its volume",
     "link": "the interface is there, up, full duplex, and as fast as the cluster file says",
     "link-address": "the host's address is one of the interface that is watched",
     "mtu": "the MTU is the same everywhere, and whole packets get through",
@@ -90,27 +50,17 @@ CODES: Mapping[Code, str] = {
     "rebalance": "no rebalance runs",
     "ssh-between-clients": "the first client reaches the others by ssh without a password, their keys known to it",
     "shared-dir": "all clients see the shared directory",
-    "smallfile": "there is a checkout of smallfile, of a revision that can be recorded",
+    "checkouts": "tools that are run from a checkout have one, of a revision that can be recorded",
 }
-"""Every code, and what is so where it is ``ok``."""
+"""Every code, in the order in which it is shown, and what is so where it is ``ok``."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
+    """One thing that was inspected on a host, or with None on the cluster as a whole.
 
-    Attributes
-    ----------
-    host : str or None
-        None for the cluster as a whole.
-    level : {"ok", "warning", "error"}
-        A cluster with an error is not fit to measure; a warning says what will be weaker.
-    code : Code
-        What was looked at: a key of `CODES`.
-    message : str
-        What was found, and what was expected where it is not so. The same words on all hosts where it is the same.
-    advice : str or None
-        What to do.
+    A cluster with an error is not fit to measure; a warning says what will be weaker. The message is the same on all
+    hosts where the finding is the same.
     """
 
     host: str | None
@@ -124,7 +74,7 @@ POOL_CODES: frozenset[Code] = frozenset(
     {
         *("gluster", "peers", "volumes", "brick-offline", "heal", "rebalance", "firewall", "selinux", "versions"),
         *("leftover-mount", "leftover-volume", "leftover-brick", "fuse", "ssh-between-clients", "shared-dir"),
-        "smallfile",
+        "checkouts",
     }
 )
 """Codes of what only a volume needs: a baseline can be measured all the same."""

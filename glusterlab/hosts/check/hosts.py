@@ -1,13 +1,16 @@
-"""What a host's answers mean: its login and tools, its state, what an earlier run left, its link and its tuning."""
+"""What a host's answers mean: login, tools, state, what an earlier run left, link, tuning, disks and bricks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from glusterlab.hosts.check.finding import Finding
-from glusterlab.judge import MAX_CLOCK_OFFSET_S
+from glusterlab.hosts.health import MAX_CLOCK_OFFSET_S
+from glusterlab.tools import runnable
+from glusterlab.units import format_size
 
 if TYPE_CHECKING:
     from glusterlab.hosts.check.ask import HostReport
@@ -16,15 +19,29 @@ if TYPE_CHECKING:
 MAX_LOAD_PER_CPU = 0.5
 MIN_FREE_BYTES = 1 << 30
 
+MIN_FREE_FRACTION = 0.1
+
+_HEALTH = {
+    "disk_readonly": ("error", "{0} is read-only", "look at its kernel messages: a disk that fails is made so"),
+    "disk_state": ("error", "{0} is {1}", "look at the controller, the cable and the disk"),
+    "degraded": ("error", "the array {0} has lost {1} members", "replace the disk, and let it rebuild"),
+    "syncing": (
+        "warning",
+        "the array {0} is busy with itself ({1})",
+        "wait for it to end: it takes the disks' time",
+    ),
+    "smart": ("error", "SMART says of {0}: {1}", "replace the disk"),
+}
+"""Lines of check.sh: how bad it is, what it says, and what to do."""
+
 GUIDE_PROFILES = {
     "server": ("rhgs-sequential-io", "rhgs-random-io", "rhgs-throughput-performance", "throughput-performance"),
     "client": ("throughput-performance", "network-throughput"),
 }
 """tuned profiles that the guide and its neighbours used, and the nearest of a community system."""
 
-_NEEDED = {"server": ("gluster", "sysstat"), "client": ("gluster", "iozone", "sysstat", "ssh")}
-_NEEDED_FOR_BASELINE = {"server": ("iozone", "iperf3"), "client": ("iperf3",)}
-_PACKAGES = {"gluster": "glusterfs", "iozone": "iozone3", "ssh": "an OpenSSH client"}
+_NEEDED = {"server": ("gluster", "sysstat"), "client": ("gluster", "sysstat", "ssh")}
+_PACKAGES = {"gluster": "glusterfs", "ssh": "an OpenSSH client"}
 
 
 def host_findings(
@@ -32,15 +49,7 @@ def host_findings(
 ) -> Iterator[Finding]:
     """All that one host's answers say of the host itself, its disks apart.
 
-    Parameters
-    ----------
-    cluster : Cluster
-    host : Host
-    report : HostReport
-    baseline : bool
-        Whether a baseline is to be measured, which needs more tools.
-    left : bool
-        Whether a run that is gone still has the host.
+    A `baseline` needs more tools; `left`: a run that has ended did not give the host back.
     """
     yield from _access(cluster, host, report)
     yield from _tools(cluster, host, report, baseline=baseline)
@@ -81,10 +90,18 @@ def _access(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Findin
 def _tools(cluster: Cluster, host: Host, report: HostReport, *, baseline: bool) -> Iterator[Finding]:
     name, role = host.name, cluster.role(host.name)
     found = report.facts["tools"]
-    needed = [*_NEEDED[role], *(_NEEDED_FOR_BASELINE[role] if baseline else ())]
-    absent = [tool for tool in dict.fromkeys(needed) if tool not in found]
-    for tool in absent:
-        yield Finding(name, "error", "tools", f"has no {tool}", f"install {_PACKAGES.get(tool, tool)} there")
+    needed = {tool: _PACKAGES.get(tool, tool) for tool in _NEEDED[role]}
+    useful: dict[str, tuple[str, str]] = {}
+    for tool in runnable().values():
+        for program in tool.programs:
+            if role in (program.roles | program.baseline_roles if baseline else program.roles):
+                if program.required:
+                    needed[program.name] = program.package
+                else:
+                    useful[program.name] = program.package, tool.name
+    absent = [each for each in needed if each not in found]
+    for each in absent:
+        yield Finding(name, "error", "tools", f"has no {each}", f"install {needed[each]} there")
     missing = sorted(report.lists.get("missing", []))
     if "sadc" in missing and "sysstat" not in found:
         missing.remove("sadc")
@@ -93,8 +110,9 @@ def _tools(cluster: Cluster, host: Host, report: HostReport, *, baseline: bool) 
     packs = "xz" in found or "python3" in found
     if not packs:
         yield Finding(name, "error", "tools", "has neither xz nor python3 to pack telemetry", "install xz there")
-    if role == "client" and "python3" not in found:
-        yield Finding(name, "warning", "tools", "has no python3, which smallfile needs", "install it there")
+    for each, (package, user) in useful.items():
+        if each not in found:
+            yield Finding(name, "warning", "tools", f"has no {each}, which {user} needs", f"install {package} there")
     if packs and not missing and not absent:
         yield Finding(name, "ok", "tools", "are there")
 
@@ -114,7 +132,7 @@ def _state(host: Host, report: HostReport, *, left: bool) -> Iterator[Finding]:
         command = strays[0].partition(" ")[2][:100]
         message = f"{len(strays)} leftover process{'es' if len(strays) > 1 else ''} of a workload, such as {command}"
         if left:
-            advice = "nothing: the run that started it is gone, the next run ends it"
+            advice = "nothing: the run that started it has ended, the next run ends it"
             yield Finding(name, "warning", "stray-process", message, advice)
         else:
             advice = "wait for what started it, or end it"
@@ -129,7 +147,7 @@ def _state(host: Host, report: HostReport, *, left: bool) -> Iterator[Finding]:
         yield Finding(name, "ok", "caches", "can be dropped")
     free = _number(report.one("work_free"))
     if free is None:
-        message = "how much room the work directory's file system has cannot be told"
+        message = "how much room the work directory's file system has is not known"
         yield Finding(name, "warning", "space", message, "look at what df says of it there")
     elif free < MIN_FREE_BYTES:
         message = f"the work directory's file system has {free / 1e9:.1f} GB free"
@@ -141,7 +159,7 @@ def _state(host: Host, report: HostReport, *, left: bool) -> Iterator[Finding]:
 def _load(host: Host, report: HostReport) -> Iterator[Finding]:
     load, cpus = _number(report.one("load")), report.facts.get("cpus") or 1
     if load is None:
-        message = "its load cannot be told"
+        message = "its load is not known"
         yield Finding(host.name, "warning", "load", message, "look at /proc/loadavg there")
         return
     if load <= MAX_LOAD_PER_CPU * cpus:
@@ -211,7 +229,7 @@ def _guards(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Findin
         advice = "start glusterd there; open ports 24007 and 49152-60999 in its firewall"
         yield Finding(name, "error", "firewall", message, advice)
     elif which is not None:
-        message = f"a firewall is at work ({which})"
+        message = f"a firewall is active ({which})"
         advice = "let the hosts of the cluster reach each other on all ports: 24007, 49152-60999, 5201 for a baseline"
         yield Finding(name, "warning", "firewall", message, advice)
     else:
@@ -236,6 +254,94 @@ def _guards(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Findin
         yield Finding(name, "warning", "tuned", message, f"tuned-adm profile {choices[0]}, or say why not")
     else:
         yield Finding(name, "ok", "tuned", profile)
+
+
+def disk_findings(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Finding]:
+    """What one host's answers say of its devices and, on a server, of its bricks' file systems."""
+    yield from _devices(cluster, host, report)
+    if cluster.role(host.name) == "server":
+        yield from _bricks(host, report)
+
+
+def _devices(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Finding]:
+    name = host.name
+    absent = [device for device, disk in report.facts["disks"].items() if disk.get("missing")]
+    below = [line.split() for line in report.lists.get("below", [])]
+    unwatched = [words[0] for words in below if not set(words[1:]) & set(host.devices)]
+    if absent:
+        message = f"has no block device {', '.join(absent)}, which the cluster file names"
+        yield Finding(name, "error", "disks", message, "correct 'devices' in the cluster file")
+    elif cluster.role(name) == "server" and not host.devices:
+        message = "the cluster file names no 'devices': sar will not tell its disks apart"
+        yield Finding(name, "warning", "disks", message, "name the bricks' block devices")
+    elif unwatched:
+        message = f"below {', '.join(unwatched[:4])} lies none of the 'devices': sar would watch other disks"
+        yield Finding(name, "warning", "disks", message, "name the bricks' block devices in the cluster file")
+    elif host.devices:
+        yield Finding(name, "ok", "disks", f"{len(host.devices)} there")
+    sick = False
+    for key, (level, text, advice) in _HEALTH.items():
+        for line in report.lists.get(key, []):
+            sick = True
+            device, _, rest = line.partition(" ")
+            found = Finding(name, "error", "disk-health", text.format(device, rest), advice)
+            yield found if level == "error" else Finding(name, "warning", "disk-health", found.message, advice)
+    if not sick and (host.devices or below):
+        yield Finding(name, "ok", "disk-health", "nothing is said against them")
+
+
+def _bricks(host: Host, report: HostReport) -> Iterator[Finding]:
+    systems = report.facts["filesystems"]
+    problems = []
+    unmounted = [root for root, system in systems.items() if not system["mounted"]]
+    if unmounted:
+        message = f"{', '.join(unmounted[:4])} {'is' if len(unmounted) == 1 else 'are'} not mounted"
+        advice = "mount the bricks' file systems, 'glusterlab prepare' makes them; see the runbook"
+        problems.append(Finding(host.name, "error", "bricks", message, advice))
+    mounted = {root: system for root, system in systems.items() if system["mounted"]}
+    shared = [device for device, n in Counter(system["device"] for system in mounted.values()).items() if n > 1]
+    if shared:
+        message = f"several bricks lie on {', '.join(shared)}"
+        problems.append(Finding(host.name, "error", "bricks", message, "give each brick a file system of its own"))
+    readonly = [root for root, system in mounted.items() if "ro" in system["options"].split(",")]
+    if readonly:
+        message = f"{', '.join(readonly[:4])} {'is' if len(readonly) == 1 else 'are'} mounted read-only"
+        problems.append(Finding(host.name, "error", "bricks", message, "mount read-write; has the disk failed?"))
+    for line in report.lists.get("unreadable", []):
+        root, _, why = line.partition(" ")
+        message = f"{root} cannot be read: {why or 'no answer within 5 s'}"
+        problems.append(Finding(host.name, "error", "bricks", message, "look at its kernel messages"))
+    others = sorted({system["type"] for system in mounted.values()} - {"xfs"})
+    if others:
+        message = f"bricks on {', '.join(others)}, GlusterFS is made for XFS"
+        problems.append(Finding(host.name, "warning", "bricks", message, "mkfs.xfs -i size=512"))
+    yield from problems
+    for root, system in mounted.items():
+        free, size = system["free_bytes"], system["size_bytes"]
+        if free is None or size is None:
+            message = f"how much room {root} has is not known"
+            yield Finding(host.name, "warning", "space", message, "look at what df says of it there")
+        elif free < max(min(MIN_FREE_BYTES, size / 2), MIN_FREE_FRACTION * size):
+            message = f"{root} has {free / 1e9:.1f} of {size / 1e9:.1f} GB free"
+            yield Finding(host.name, "warning", "space", message, "make room, or plan smaller files")
+    if mounted and not problems:
+        total = format_size(sum(system["size_bytes"] or 0 for system in mounted.values()) >> 30 << 30)
+        yield Finding(host.name, "ok", "bricks", f"{len(mounted)} brick file systems mounted, {total}")
+
+
+def leftover_bricks(host: Host, report: HostReport, known: Collection[str]) -> Iterator[Finding]:
+    """Directories of the suite's bricks on one server whose volume is none of the pool's any more.
+
+    `known`: names of the pool's volumes.
+    """
+    left = [path for path in report.lists.get("brick_dir", []) if path.rpartition("/glusterlab-")[2] not in known]
+    if left:
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        message = f"{left[0]}{more}: of a volume that was deleted, or of a baseline"
+        advice = "remove them when you need the room: a run empties those of its own volumes, a baseline its own"
+        yield Finding(host.name, "warning", "leftover-brick", message, advice)
+    else:
+        yield Finding(host.name, "ok", "leftover-brick", "none")
 
 
 def _number(text: str | None) -> float | None:

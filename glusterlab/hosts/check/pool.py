@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from glusterlab.hosts import facts
 from glusterlab.hosts.check.finding import Finding, Level
+from glusterlab.tools import runnable, volume_tools
 
 if TYPE_CHECKING:
     from glusterlab.hosts.check.ask import HostReport, PoolReport
@@ -21,12 +22,18 @@ def pool_findings(cluster: Cluster, reports: Mapping[str, HostReport], pool: Poo
     yield from _peers(cluster, pool)
     yield from _volumes(pool)
     yield from _clients_together(cluster, pool)
-    yield from _smallfile(cluster)
+    yield from _checkouts(cluster)
 
 
 def _same_everywhere(cluster: Cluster, reports: Mapping[str, HostReport]) -> Iterator[Finding]:
-    for tool in ("gluster", "iozone", "sysstat", "iperf3"):
-        yield from _agreement(tool, {name: report.facts["tools"].get(tool) for name, report in reports.items()})
+    everywhere = frozenset(("server", "client"))
+    called = [program for tool in runnable().values() for program in tool.programs]
+    programs = {program.name: program.roles | program.baseline_roles for program in called}
+    for tool, roles in {"gluster": everywhere, "sysstat": everywhere, **programs}.items():
+        versions = {
+            name: report.facts["tools"].get(tool) for name, report in reports.items() if cluster.role(name) in roles
+        }
+        yield from _agreement(tool, versions)
     yield from _agreement("kernel", {name: report.facts.get("kernel") for name, report in reports.items()})
     for hosts, what in ((cluster.servers, "servers"), (cluster.clients, "clients")):
         values = {host.name: reports[host.name].facts.get("tuned_profile") for host in hosts if host.name in reports}
@@ -158,22 +165,21 @@ def _clients_together(cluster: Cluster, pool: PoolReport) -> Iterator[Finding]:
         yield Finding(None, "ok", "shared-dir", "all clients see it")
 
 
-def _smallfile(cluster: Cluster) -> Iterator[Finding]:
-    checkout = cluster.smallfile_checkout()
-    if checkout is None:
-        message = "no checkout of smallfile: its cells will be listed as not runnable"
-        advice = (
-            "git clone https://github.com/distributed-system-analysis/smallfile, and name it by smallfile.checkout"
-            " in the cluster file or by GLUSTERLAB_SMALLFILE"
-        )
-        yield Finding(None, "warning", "smallfile", message, advice)
-        return
-    revision = facts.git_revision(checkout)
-    if revision is None:
-        message = f"{checkout} is no git checkout: its revision cannot be recorded"
-        yield Finding(None, "warning", "smallfile", message, "clone it with git")
-    elif revision.endswith("-dirty"):
-        message = f"{checkout} was changed since revision {revision[:12]}"
-        yield Finding(None, "warning", "smallfile", message, f"'git -C {checkout} checkout .'")
-    else:
-        yield Finding(None, "ok", "smallfile", f"revision {revision[:12]}")
+def _checkouts(cluster: Cluster) -> Iterator[Finding]:
+    for name, tool in volume_tools().items():
+        lacks, checkout = tool.not_ready(cluster), tool.checkout(cluster)
+        if lacks is not None:
+            message = f"{name} is not ready: its cells will be listed as not runnable"
+            yield Finding(None, "warning", "checkouts", message, lacks)
+            continue
+        if checkout is None:
+            continue
+        revision = facts.git_revision(checkout)
+        if revision is None:
+            message = f"{checkout} is no git checkout: its revision cannot be recorded"
+            yield Finding(None, "warning", "checkouts", message, "clone it with git")
+        elif revision.endswith("-dirty"):
+            message = f"{checkout} was changed since revision {revision[:12]}"
+            yield Finding(None, "warning", "checkouts", message, f"'git -C {checkout} checkout .'")
+        else:
+            yield Finding(None, "ok", "checkouts", f"{name}, revision {revision[:12]}")

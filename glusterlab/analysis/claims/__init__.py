@@ -1,0 +1,1 @@
+"""What a study states, held against what was measured."""

@@ -1,0 +1,288 @@
+"""Which measured cells a claim compares, and the ratio of them with its 95 % interval.
+
+Every value is per disk and times the scale: what a pool of full size would yield for each of its disks. Which cells of
+several stand for a side is said by `glusterlab.analysis.claims.verdicts`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.claims.sides import (
+    Side,
+    aligned,
+    at_common_workers,
+    best_side,
+    joined,
+    leading,
+    lengths,
+    other_lengths,
+)
+from glusterlab.analysis.efficiency import divided, with_full_size
+from glusterlab.analysis.select import same_size, summarise, valid_samples, with_series
+from glusterlab.analysis.words import worker_count
+from glusterlab.errors import UsageError
+from glusterlab.spec.claims import SUFFIXES, UNITS, Cells, Claim, Per
+from glusterlab.spec.studies import StudyLayout
+from glusterlab.stats import INSUFFICIENT, LEVEL, Estimate, contrast_interval
+from glusterlab.tools import counts_files
+from glusterlab.units import format_size
+
+NATIVE = ("native",)
+"""The access of cells where a claim names none: what the studies' sentences speak of unless they say otherwise."""
+
+_COLUMNS = {"workers": "workers", "record_size": "record_size_bytes", "clients": "clients", "runtime": "runtime_s"}
+_AXES = ("layout", "access", "tool", "operation", "size", *_COLUMNS)
+_QUANTITIES = {"files": "files_per_s", "throughput": "throughput_bytes_per_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Cells of a claim against each other, or against the published number.
+
+    ``case`` numbers the claim's cases from 0. ``estimate`` is the ratio with its 95 % interval (of a value, measured /
+    published); of k comparisons and m worker counts that may be best, ``corrected`` is at 1 - 0.05 / k (Bonferroni),
+    ``selected`` at 1 - 0.05 / m, ``strict`` at 1 - 0.05 / (k x m). ``missing`` says why there is no ratio, and
+    ``lacks`` the same in a few words.
+    """
+
+    case: int
+    label: str
+    sides: tuple[Side, ...]
+    estimate: Estimate
+    corrected: Estimate
+    selected: Estimate
+    strict: Estimate
+    missing: str = ""
+    lacks: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pairs(self) -> list[tuple[Side, ...]]:
+        """The sides of each ratio; of a value one side alone."""
+        return _pairs(self.sides)
+
+    @property
+    def at_one_scale(self) -> bool:
+        """Whether each ratio is of cells of one scale, so that the scale divides out."""
+        return all(len({side.scale for side in pair}) == 1 for pair in self.pairs)
+
+
+def _pairs(sides: Sequence[Side]) -> list[tuple[Side, ...]]:
+    return [tuple(sides[first : first + 2]) for first in range(0, len(sides), 2)]
+
+
+class _NotThereError(Exception):
+    """There is nothing to compare."""
+
+    def __init__(self, why: str, lacks: str) -> None:
+        super().__init__(why)
+        self.why, self.lacks = why, lacks
+
+
+def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Samples of several campaigns (at least one) as of one; of several ``cell_id`` becomes ``campaign/cell_id``.
+
+    Raises `UsageError` when two campaigns have one name.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    names = [name for table in tables for name in sorted(set(table["campaign"].astype(str)))]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UsageError(f"expected campaigns of different names, found {', '.join(twice)} twice")
+    whole = pd.concat(tables, ignore_index=True)
+    return whole.assign(cell_id=whole["campaign"].astype(str) + "/" + whole["cell_id"].astype(str))
+
+
+class _Cells:
+    """Rows that can be asked for those that selectors mean."""
+
+    def __init__(self, rows: pd.DataFrame, layouts: Mapping[str, StudyLayout], servers: Sequence[str]) -> None:
+        self._rows, self._layouts, self._servers = rows, layouts, servers
+        names = ("type", "geometry", "kind", "server_model", "access", "tool", "operation")
+        # one take at the end: a frame for each selector costs ten times as much
+        self._text = {name: rows[name].astype(str).to_numpy() for name in names}
+        self._masks: dict[tuple[str, Hashable], np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
+
+    def matching(self, cells: Cells) -> pd.DataFrame:
+        """The rows of one value of each selector."""
+        mask = self._mask("access", (cells.access or NATIVE)[0])
+        for name in ("layout", "tool", "operation", "size", *_COLUMNS):
+            if (values := getattr(cells, name)) is not None:
+                mask = mask & self._mask(name, values[0])
+        return self._rows[mask]
+
+    def _mask(self, name: str, value: Hashable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        if (name, value) not in self._masks:
+            if name == "layout":
+                mask = self._of_layout(self._layouts[str(value)])
+            elif name == "size":
+                mask = same_size(self._rows["nominal_file_size_bytes"], float(str(value))).to_numpy()
+            elif name in _COLUMNS:
+                known = _COLUMNS[name] in self._rows
+                mask = (self._rows[_COLUMNS[name]] == value).to_numpy() if known else np.zeros(len(self._rows), bool)
+            else:
+                mask = self._text[name] == value
+            self._masks[name, value] = np.asarray(mask, dtype=np.bool_)
+        return self._masks[name, value]
+
+    def _of_layout(self, layout: StudyLayout) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        mask = (self._text["type"] == layout.type) & (self._text["kind"] == layout.kind)
+        if layout.geometry is not None:
+            mask = mask & (self._text["geometry"] == layout.geometry)
+        other = {each.server_model for each in self._layouts.values()} | set(self._servers)
+        other = {name for name in other if name not in (layout.server_model, None)}
+        if layout.server_model is not None:
+            mask = mask & ~np.isin(self._text["server_model"], sorted(map(str, other)))
+        return np.asarray(mask, dtype=np.bool_)
+
+
+class Campaign:
+    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` are the study's."""
+
+    def __init__(self, samples: pd.DataFrame, layouts: Mapping[str, StudyLayout], servers: Sequence[str] = ()) -> None:
+        self._all = _Cells(samples[~samples["warmup"]], layouts, servers)
+        self._valid = valid_samples(samples)
+        self._layouts, self._servers = layouts, servers
+        self._found: dict[tuple[str, Per], _Cells] = {}
+
+    def _points(self, quantity: str, per: Per) -> _Cells:
+        """The cells with their values per disk, per server or of the volume, times the scale."""
+        if (quantity, per) not in self._found:
+            by = {"disk": "disks", "server": "servers"}.get(per)
+            rows = self._valid if by is None else self._valid[self._valid[by] > 0]
+            rows = with_series(rows.reset_index(drop=True))
+            cells = rows.drop_duplicates("cell_id").set_index("cell_id")
+            cells.index = cells.index.astype(str)
+            points = summarise(rows, _QUANTITIES[quantity])
+            ids = points["cell_id"].astype(str)
+            columns = [name for name in ("campaign", "servers", "clients", "runtime_s") if name in cells]
+            points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
+            if by is not None:
+                points = divided(points, points[by], f"_per_{per}")
+            points = with_full_size(points)
+            self._found[quantity, per] = _Cells(points.assign(length=lengths(points)), self._layouts, self._servers)
+        return self._found[quantity, per]
+
+    def comparisons(self, claim: Claim) -> list[Comparison]:
+        """All comparisons of a claim, of cases in the order of its lists."""
+        shared = claim.cells or Cells()
+        found: list[tuple[int, list[tuple[bool, Cells]]]] = []
+        for case, one in enumerate(_each(shared)):
+            if claim.of is None or claim.to is None:
+                found.append((case, [(True, one)]))
+                continue
+            for of, to in itertools.product(_each(_over(one, claim.of)), _each(_over(one, claim.to))):
+                terms = [(True, of), (False, to)]
+                if claim.against is not None:
+                    pair = claim.against
+                    terms += [(False, _over(one, pair.of)), (True, _over(one, pair.to))]
+                found.append((case, terms))
+        return [self._compare(claim, case, terms, len(found)) for case, terms in found]
+
+    def _compare(self, claim: Claim, case: int, terms: list[tuple[bool, Cells]], count: int) -> Comparison:
+        try:
+            sides, notes = self._sides(claim, terms)
+        except _NotThereError as missing:
+            nothing = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
+            return Comparison(case, _label(terms), (), nothing, nothing, nothing, nothing, missing.why, missing.lacks)
+        contenders = max(math.prod(side.contenders for side in sides if side.above == above) for above in (True, False))
+        above, below = ([side.values for side in sides if side.above == up] for up in (True, False))
+        if claim.kind == "value" and isinstance(claim.published.value, float):
+            factor = UNITS[sides[0].unit] / UNITS[claim.published.unit] / claim.published.value
+            above = [tuple(value * factor for value in sides[0].values)]
+        levels = [1 - (1 - LEVEL) / by for by in (1, count, contenders, count * contenders)]
+        by_level = {level: contrast_interval(above, below, level) for level in set(levels)}
+        label = " / ".join(side.label for side in sides)
+        estimate, corrected, selected, strict = (by_level[level] for level in levels)
+        return Comparison(case, label, sides, estimate, corrected, selected, strict, notes=notes)
+
+    def _sides(self, claim: Claim, terms: list[tuple[bool, Cells]]) -> tuple[tuple[Side, ...], tuple[str, ...]]:
+        """The cells that stand for the terms, and what is to be known of them."""
+        quantity = claim.quantity or ("files" if any(map(counts_files, terms[0][1].tool or ())) else "throughput")
+        unit = ("files/s" if quantity == "files" else "MB/s") + SUFFIXES[claim.divisor]
+        points = self._points(quantity, claim.divisor)
+        matched = []
+        for _, cells in terms:
+            rows = points.matching(cells)
+            if rows.empty:
+                raise _NotThereError(*self._why_missing(cells))
+            matched.append(rows)
+        for column in ("scale", "campaign"):
+            pairs = [matched[first : first + 2] for first in range(0, len(matched), 2)]
+            matched = [rows for pair in pairs for rows in aligned(pair, column)]
+        notes = []
+        if _need_common_workers([cells for _, cells in terms]):
+            before = [set(rows["workers"]) for rows in matched]
+            matched = at_common_workers(matched)
+            if not matched:
+                had = "; ".join(joined(sorted(counts)) for counts in before)
+                why = f"the sides have no worker count in common: {had} ({_label(terms)})"
+                raise _NotThereError(why, "the sides have no worker count in common")
+            common = set(matched[0]["workers"])
+            if any(counts != common for counts in before):
+                notes.append(f"compared at {joined(sorted(common))} workers only, which all sides have")
+        sides = tuple(best_side(rows, unit, above=above) for (above, _), rows in zip(terms, matched, strict=True))
+        if why := other_lengths(sides):
+            raise _NotThereError(why, "files were shortened or lengthened by different factors")
+        if claim.against is not None and claim.against.either_way:
+            sides = leading(sides)
+        return sides, (*notes, *_notes(sides))
+
+    def _why_missing(self, cells: Cells) -> tuple[str, str]:
+        rows = self._all.matching(cells)
+        words = _words(cells)
+        if rows.empty:
+            return f"the campaign has no such cells: {words}", "the campaign has no such cells"
+        if not (rows["status"].astype(str) == "valid").any():
+            counts = rows["status"].astype(str).value_counts().sort_index()
+            found = ", ".join(f"{count} {status}" for status, count in counts.items())
+            return f"no sample of {words} is valid: {found}", "no sample is valid"
+        return f"the samples of {words} have no number per disk", "the samples have no number per disk"
+
+
+def _each(cells: Cells) -> Iterator[Cells]:
+    """Selectors with one value each."""
+    axes = {name: getattr(cells, name) for name in _AXES if getattr(cells, name) is not None}
+    for values in itertools.product(*axes.values()):
+        yield Cells.model_validate({name: (value,) for name, value in zip(axes, values, strict=True)})
+
+
+def _over(shared: Cells, own: Cells) -> Cells:
+    """The selectors of one side: its own, else the claim's."""
+    return Cells.model_validate({name: getattr(own, name) or getattr(shared, name) for name in _AXES})
+
+
+def _words(cells: Cells) -> str:
+    parts = [*(cells.layout or ()), *(cells.tool or ()), *(cells.operation or ())]
+    parts += [format_size(size) for size in cells.size or ()]
+    parts += [access for access in cells.access or () if access != "native"]
+    parts += [worker_count(count) for count in cells.workers or ()]
+    return " ".join(parts)
+
+
+def _need_common_workers(sides: Sequence[Cells]) -> bool:
+    """Whether the sides may have been measured with different worker counts: those of one size and tool are not."""
+    if any(cells.workers for cells in sides):
+        return False
+    return any(len({getattr(cells, name) for cells in sides}) > 1 for name in ("size", "operation", "tool"))
+
+
+def _label(terms: Sequence[tuple[bool, Cells]]) -> str:
+    return " / ".join(_words(cells) for _, cells in terms)
+
+
+def _notes(sides: Sequence[Side]) -> Iterator[str]:
+    for pair in _pairs(sides):
+        if len({side.campaign for side in pair}) > 1:
+            yield f"across the campaigns {' and '.join(side.campaign for side in pair)}"
+        if len({side.scale for side in pair}) > 1:
+            yield f"at the scales {' and '.join(f'1:{side.scale:g}' for side in pair)}, each value times its own"
+    if rising := [side.label for side in sides if side.rising]:
+        yield f"a lower bound, still rising at the most workers: {' / '.join(rising)}"

@@ -1,0 +1,293 @@
+"""Published against measured: each claim of a study gets its verdict from a campaign's samples.
+
+`glusterlab.analysis.claims.verdicts` has the rule, `glusterlab.analysis.claims.cells` finds the cells. Here both come
+together: what is to be tested at all, several comparisons, and the arithmetic of the study's own numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import pandas as pd
+
+from glusterlab.analysis.claims.cells import Campaign, Comparison
+from glusterlab.analysis.claims.verdicts import VERDICTS, Band, Verdict, band_of, decide
+from glusterlab.spec.claims import NEEDS, Claim, Claims
+from glusterlab.stats import INSUFFICIENT, LEVEL, Estimate
+
+ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
+CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
+"""What is compared: ratios (and equality), orders, absolute values at scale 1, absolute values times the scale (and
+ratios of cells of two scales, which are values times their scales too), the study's own arithmetic, and facts that no
+benchmark measures."""
+
+_LOWER_BOUND = "still rising at the most workers: a lower bound"
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What a campaign says of one claim.
+
+    ``reason``: why not measured, in a few words that many claims share; ``measured``: the ratio that decides, with its
+    interval of confidence ``level``; of a value in the published unit, as is ``band``, what the claim allows; of
+    arithmetic the number alone; ``decisive``: number of the comparison that `measured` is of.
+    """
+
+    claim: Claim
+    verdict: Verdict
+    why: str
+    claim_class: ClaimClass
+    measured: Estimate
+    band: Band | None = None
+    comparisons: tuple[Comparison, ...] = ()
+    decisive: int | None = None
+    reason: str = ""
+    level: float = LEVEL
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryVerdict:
+    """A verdict that the samples table cannot give, with the number of samples behind it."""
+
+    verdict: Verdict
+    why: str
+    n: int
+    reason: str = ""
+
+
+_NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")
+
+
+def judge(claims: Claims, samples: pd.DataFrame, told: Mapping[str, TelemetryVerdict] | None = None) -> list[Judgement]:
+    """The verdict of each claim on a campaign, in their order; ``told``: those that telemetry tells, by claim."""
+    campaign = Campaign(samples, claims.layouts, claims.servers)
+    met = conditions_met(samples)
+    scaled = bool((samples["scale"].astype(float) != 1).any())
+    known = told or {}
+    return [
+        _judge(claim, campaign, met, scaled)
+        if (one := known.get(claim.id)) is None
+        else Judgement(
+            claim, one.verdict, one.why, _class_of(claim, scaled), replace(_NOTHING, n=one.n), reason=one.reason
+        )
+        for claim in claims.claims
+    ]
+
+
+def conditions_met(samples: pd.DataFrame) -> frozenset[str]:
+    """Which of `glusterlab.spec.claims.NEEDS` a campaign's samples meet; what a table cannot show is not met."""
+    return frozenset({"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else ())
+
+
+def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
+    if claim.kind == "value":
+        return "absolute on a scale model" if scaled else "absolute"
+    if claim.kind == "equality":
+        return "ratio"
+    return claim.kind
+
+
+def _judge(claim: Claim, campaign: Campaign, met: frozenset[str], scaled: bool) -> Judgement:
+    if claim.kind == "arithmetic":
+        return _judge_arithmetic(claim)
+    lacking = [need for need in claim.needs if need not in met]
+    if lacking:
+        why = "; ".join(NEEDS[need] for need in lacking)
+        return Judgement(claim, "not measured", why, _class_of(claim, scaled), _NOTHING, reason=NEEDS[lacking[0]])
+    if claim.cells is None and claim.of is None:
+        why = "the table of samples does not tell it"
+        return Judgement(claim, "not measured", why, _class_of(claim, scaled), _NOTHING, reason=why)
+    band, found = band_of(claim), tuple(campaign.comparisons(claim))
+    scales = {side.scale for comparison in found for side in comparison.sides}
+    claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
+    if not all(comparison.at_one_scale for comparison in found):
+        claim_class = "absolute on a scale model"
+    verdict, why = combine(claim, found)
+    decisive, estimate, level = _decisive(claim, band, found, verdict)
+    reason = ""
+    if verdict == "not measured":
+        reason = next((comparison.lacks for comparison in found if comparison.lacks), _LOWER_BOUND)
+    elif decisive is not None:
+        why = "; ".join((why, *found[decisive].notes))
+    unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
+    low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
+    measured = Estimate(centre, low, high, estimate.n, estimate.method)
+    allowed = Band(band.low * unit, band.high * unit, band.directed, band.anchor * unit)
+    return Judgement(claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level)
+
+
+def _decide(claim: Claim, band: Band, comparison: Comparison) -> tuple[Verdict, str]:
+    if comparison.missing:
+        return "not measured", comparison.missing
+    value = claim.kind == "value"
+    verdict, why = decide(band, comparison.estimate, comparison.strict, comparison.selected, value=value)
+    below = comparison.estimate.high < band.low
+    if value and below and any(side.rising for side in comparison.sides) and verdict != "insufficient n":
+        return "not measured", f"it is smaller than the published value, but {_LOWER_BOUND}"
+    return verdict, why
+
+
+def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
+    """The verdict of a claim from its comparisons, of which there is at least one, and the reason."""
+    band = band_of(claim)
+    missing = [comparison.missing for comparison in found if comparison.missing]
+    if claim.quantifier == "largest":
+        return _combine_largest(band, missing, found)
+    decided = [_decide(claim, band, comparison) for comparison in found]
+    if claim.quantifier == "all":
+        return _all(decided, missing, found)
+    cases = [
+        _all([verdict for verdict, comparison in zip(decided, found, strict=True) if comparison.case == case], [], ())
+        for case in sorted({comparison.case for comparison in found})
+    ]
+    return _most(cases, missing, found)
+
+
+def _combine_largest(band: Band, missing: Sequence[str], found: Sequence[Comparison]) -> tuple[Verdict, str]:
+    known = [comparison for comparison in found if comparison.strict.has_interval]
+    if known and len(known) < len(found) and math.isinf(band.high):
+        # those that are missing can only make the largest larger
+        low = max(comparison.strict.low for comparison in known)
+        if low >= band.low and (low > 1 or not band.directed):
+            return "reproduced", f"{len(known)} of {len(found)} comparisons decide it: they lie within what is claimed"
+    if missing:
+        return "not measured", _missing_words(missing, found)
+    strict = _largest([one.strict for one in found])
+    return decide(band, _largest([one.corrected for one in found]), strict, strict)
+
+
+def _missing_words(missing: Sequence[str], found: Sequence[Comparison]) -> str:
+    if len(found) == 1:
+        return missing[0]
+    return f"{len(missing)} of {len(found)} comparisons are missing: {missing[0]}"
+
+
+_WORST_FIRST: tuple[Verdict, ...] = (
+    "contradicted",
+    "not measured",
+    "insufficient n",
+    "same direction, different size",
+    "reproduced",
+)
+
+
+def _all(
+    decided: Sequence[tuple[Verdict, str]], missing: Sequence[str], found: Sequence[Comparison]
+) -> tuple[Verdict, str]:
+    """The worst of them."""
+    worst = min((verdict for verdict, _ in decided), key=_WORST_FIRST.index)
+    reasons = [why for verdict, why in decided if verdict == worst]
+    if worst == "not measured" and missing:
+        return worst, _missing_words(missing, found)
+    if len(decided) == 1 or not found:
+        return worst, reasons[0]
+    number = "all" if len(reasons) == len(decided) else f"{len(reasons)} of {len(decided)}"
+    return worst, f"{number} comparisons: {reasons[0]}"
+
+
+def _most(
+    cases: Sequence[tuple[Verdict, str]], missing: Sequence[str], found: Sequence[Comparison]
+) -> tuple[Verdict, str]:
+    counts = Counter(verdict for verdict, _ in cases)
+    total = len(cases)
+    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    shown = counts["reproduced"] + counts["same direction, different size"]
+    if counts["reproduced"] * 2 > total:
+        return "reproduced", f"most of {total} cases: {told}"
+    if shown * 2 > total:
+        return "same direction, different size", f"most of {total} cases: {told}"
+    if counts["contradicted"] * 2 >= total:
+        return "contradicted", f"not most of {total} cases: {told}"
+    if missing:
+        return "not measured", _missing_words(missing, found)
+    return "insufficient n", f"of {total} cases: {told}"
+
+
+def _largest(estimates: Sequence[Estimate]) -> Estimate:
+    """The largest ratio; its interval holds the largest true one where each interval holds its own."""
+    n = min(estimate.n for estimate in estimates)
+    centre = max(estimate.centre for estimate in estimates)
+    if not all(estimate.has_interval for estimate in estimates):
+        return Estimate(centre, math.nan, math.nan, n, INSUFFICIENT)
+    low, high = max(estimate.low for estimate in estimates), max(estimate.high for estimate in estimates)
+    return Estimate(centre, low, high, n, "largest ratio, log t")
+
+
+def _decisive(
+    claim: Claim, band: Band, found: Sequence[Comparison], verdict: Verdict
+) -> tuple[int | None, Estimate, float]:
+    """The comparison that a claim stands or falls with, its ratio, and the level of that interval.
+
+    Of "all" it is a worst one, the farthest from what is claimed; of "most" the middle one of the cases' worst.
+    """
+    measured = [n for n, comparison in enumerate(found) if not math.isnan(comparison.estimate.centre)]
+    if not measured:
+        return None, _NOTHING, LEVEL
+
+    def centre(n: int) -> float:
+        return found[n].estimate.centre
+
+    if claim.quantifier == "largest":
+        if verdict == "reproduced":
+            measured = [n for n in measured if found[n].corrected.has_interval]
+        chosen = max(measured, key=centre)
+        if verdict == "not measured":
+            return chosen, found[chosen].estimate, LEVEL
+        return chosen, _largest([found[n].corrected for n in measured]), 1 - (1 - LEVEL) / len(found)
+    if claim.quantifier == "most":
+        cases: dict[int, list[int]] = {}
+        for n in measured:
+            cases.setdefault(found[n].case, []).append(n)
+        ordered = sorted((_worst(claim, band, found, members) for members in cases.values()), key=centre)
+        chosen = ordered[(len(ordered) - 1) // 2]
+    else:
+        chosen = _worst(claim, band, found, measured)
+    return chosen, found[chosen].estimate, LEVEL
+
+
+def _worst(claim: Claim, band: Band, found: Sequence[Comparison], members: Sequence[int]) -> int:
+    """Of some comparisons one with the worst verdict, the farthest from what is claimed."""
+    verdicts = {n: _decide(claim, band, found[n])[0] for n in members}
+    least = min(verdicts.values(), key=_WORST_FIRST.index)
+    ordered = sorted((n for n in members if verdicts[n] == least), key=lambda n: found[n].estimate.centre)
+    if band.directed or math.isinf(band.high):
+        return ordered[0]
+    if band.low == 0:
+        return ordered[-1]
+    return max(ordered, key=lambda n: abs(math.log(found[n].estimate.centre)))
+
+
+def _judge_arithmetic(claim: Claim) -> Judgement:
+    published = claim.published.value
+    values = claim.computed()
+    assert isinstance(published, float), claim.id
+    relation = claim.published.relation
+    if relation == "over":
+        off = [value for value in values if value <= published]
+        wanted = f"more than {published:g}"
+    elif relation == "under":
+        off = [value for value in values if value >= published]
+        wanted = f"less than {published:g}"
+    else:
+        off = [value for value in values if not _is_rounded(value, published, claim.tolerance)]
+        wanted = f"{published:g}"
+    shown = (off or values)[0]
+    estimate = Estimate(shown, math.nan, math.nan, 0, "arithmetic")
+    given = f"{shown:.6g} {claim.published.unit}".rstrip()
+    who = "the formula gives" if len(values) == 1 else f"{len(off) or len(values)} of {len(values)} formulas give"
+    if off:
+        return Judgement(claim, "contradicted", f"{who} {given}, not {wanted}", "arithmetic", estimate)
+    return Judgement(claim, "reproduced", f"{who} {given}", "arithmetic", estimate)
+
+
+def _is_rounded(value: float, published: float, tolerance: float | None) -> bool:
+    if tolerance is not None:
+        return abs(published) / tolerance - _ROUNDING <= abs(value) <= abs(published) * tolerance + _ROUNDING
+    decimals = len(f"{published:.10f}".rstrip("0").partition(".")[2])
+    return abs(value - published) <= 0.5 * 10.0**-decimals + _ROUNDING

@@ -1,0 +1,319 @@
+"""Which release is faster: the cells of campaigns paired by their id, each with a ratio, a test and a verdict.
+
+1. Where both campaigns were measured in interleaved rounds (`glusterlab.analysis.compare.rounds`), ratio and test are
+   those of Wilcoxon's signed-rank test of the ratios within rounds; else those of the rank-sum test.
+2. *Insufficient n*: so few samples that the test could never be significant (`glusterlab.stats.can_be_significant`).
+3. *Equivalent within the margin*: the 90 % interval lies within the margin, which is two one-sided tests at 5 % each
+   (Schuirmann, Journal of Pharmacokinetics and Biopharmaceutics 15 (1987) 657). 5 % allows 1 / 1.05 to 1.05.
+4. *Faster* or *slower*: the corrected p is below 0.05, and the 95 % interval leaves 1 out on that side.
+5. *Undecided*: none of these. That is not "equal": the scatter hides what there may be.
+
+The correction is over all cells of a campaign that can be tested; each campaign that is held against the reference is a
+question of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.compare.rounds import Rounds, find_rounds
+from glusterlab.analysis.select import operation_rank, valid_samples, with_series
+from glusterlab.stats import (
+    ALPHA,
+    INSUFFICIENT,
+    LEVEL,
+    Correction,
+    Estimate,
+    Test,
+    can_be_significant,
+    corrected,
+    least_n,
+    least_p,
+    rank_test,
+)
+
+Verdict = Literal["faster", "slower", "equivalent within the margin", "undecided", "insufficient n"]
+
+FASTER: Final = "faster"
+SLOWER: Final = "slower"
+EQUIVALENT: Final = "equivalent within the margin"
+UNDECIDED: Final = "undecided"
+
+VERDICTS = (SLOWER, FASTER, EQUIVALENT, UNDECIDED, INSUFFICIENT)
+"""In the order in which they are reported."""
+
+LEAST_SAMPLES = 5
+"""Fewest samples of a side, or fewest rounds, that are compared."""
+
+MARGIN = 0.05
+"""Share by which a ratio may be off 1 and count as equivalent, by default."""
+
+EQUIVALENCE_LEVEL = 0.9
+"""Level of the interval that has to lie within the margin."""
+
+QUANTITIES = ("files_per_s", "throughput_bytes_per_s", "operations_per_s")
+"""What is compared: the first that both campaigns have. Of all of them more is better."""
+
+_CELL = [
+    *("series", "layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool", "operation"),
+    *("nominal_file_size_bytes", "file_size_bytes", "record_size_bytes", "files_per_worker", "workers", "scale"),
+    *("operations_limited", "disks"),
+]
+
+COMPARED = [
+    *("reference", "other", "cell_id", "cell", *_CELL, "quantity", "n_reference", "n_other", "rounds", "paired_by"),
+    *("left_out", "one_sided", "median_reference", "median_other", "ratio", "low", "high", "low_90", "high_90"),
+    *("interval", "test", "p", "p_corrected", "least_n", "verdict"),
+    *("samples_reference", "values_reference", "samples_other", "values_other"),
+]
+"""Columns of a comparison, a row per cell and campaign.
+
+``rounds`` is 0 where the cell was not measured in rounds; ``paired_by`` is repeat or time where it was. ``left_out``
+counts valid samples that belong to no round, or have no value above 0. ``one_sided``: one campaign was nearly always
+first in its round. ``ratio`` is Hodges and Lehmann's estimate of other over reference, ``low`` to ``high`` its 95 %
+interval, ``low_90`` to ``high_90`` the one for the margin. Where the test could never be significant, ``p_corrected``
+is NaN and ``least_n`` says what all such cells of the campaign need; else that is 0. ``samples_...`` and ``values_...``
+are those that count, as in a summary."""
+
+UNMATCHED = ["campaign", "cell_id", "cell", "why"]
+"""Columns of the cells that cannot be compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How campaigns are compared: the share by which a ratio may be off 1, and the correction for many cells."""
+
+    margin: float = MARGIN
+    correction: Correction = "holm"
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Ratios that count as equivalent.
+
+        Examples
+        --------
+        >>> [round(end, 4) for end in Rule().band]
+        [0.9524, 1.05]
+        """
+        return 1 / (1 + self.margin), 1 + self.margin
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """What two campaigns measured in one cell: the samples that count, in the order of their rounds if there are any.
+
+    `left_out` counts the valid samples that do not.
+    """
+
+    quantity: str
+    reference: pd.DataFrame
+    other: pd.DataFrame
+    rounds: Rounds | None
+    left_out: int
+
+    @property
+    def values(self) -> tuple[Any, Any]:
+        """Of both, in the unit of the quantity."""
+        return self.reference[self.quantity].to_numpy(), self.other[self.quantity].to_numpy()
+
+    @property
+    def test(self) -> Test:
+        """The rank test that fits."""
+        return "rank-sum" if self.rounds is None else "signed-rank"
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p that so many samples can have; 1 where they are fewer than `LEAST_SAMPLES`."""
+        n, m = len(self.reference), len(self.other)
+        return 1.0 if min(n, m) < LEAST_SAMPLES else least_p(self.test, n, m if self.rounds is None else None)
+
+    def ratio(self, level: float = LEVEL) -> tuple[Estimate, float]:
+        """Other over reference, and the two-sided p of 1."""
+        estimate, p = rank_test(*self.values, paired=self.rounds is not None, level=level)
+        if estimate.n < LEAST_SAMPLES:
+            estimate = Estimate(estimate.centre, math.nan, math.nan, estimate.n, INSUFFICIENT)
+        return estimate, p
+
+
+def _in_common(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[str, pd.DataFrame, pd.DataFrame] | None:
+    """The quantity that both have values above 0 of, and the samples with these in order."""
+    for quantity in QUANTITIES:
+        mine, theirs = (rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other))
+        if len(mine) and len(theirs):
+            return quantity, mine, theirs
+    return None
+
+
+def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
+    """What two campaigns measured in one cell, from its valid samples; None where there is no quantity of both."""
+    common = _in_common(reference, other)
+    if common is None:
+        return None
+    quantity, mine, theirs = common
+    found = find_rounds(mine, theirs)
+    if found is not None:
+        mine, theirs = mine.iloc[list(found.reference)], theirs.iloc[list(found.other)]
+    return Pair(quantity, mine, theirs, found, len(reference) + len(other) - len(mine) - len(theirs))
+
+
+def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule) -> Verdict:
+    """What can be said of a cell, by its intervals of `LEVEL` and of `EQUIVALENCE_LEVEL`.
+
+    `p_corrected` is NaN where the test could never be significant.
+
+    Examples
+    --------
+    >>> verdict_of(Estimate(1.2, 1.1, 1.3, 9, ""), Estimate(1.2, 1.12, 1.28, 9, ""), 0.01, Rule())
+    'faster'
+    >>> verdict_of(Estimate(1.02, 1.01, 1.03, 9, ""), Estimate(1.02, 1.01, 1.03, 9, ""), 0.01, Rule())
+    'equivalent within the margin'
+    """
+    if math.isnan(p_corrected) or not ratio.has_interval:
+        return "insufficient n"
+    low, high = rule.band
+    if low <= tight.low and tight.high <= high:
+        return EQUIVALENT
+    if p_corrected < ALPHA and ratio.low > 1:
+        return FASTER
+    if p_corrected < ALPHA and ratio.high < 1:
+        return SLOWER
+    return UNDECIDED
+
+
+def _by_cell(samples: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    rows = valid_samples(samples)
+    return {str(name): part for name, part in rows.groupby("cell_id", observed=True, sort=True)}
+
+
+def cell_names(samples: pd.DataFrame) -> dict[str, str]:
+    """Names of cells for people, by ``cell_id``: their slugs, or their ids where two have one slug."""
+    names = samples[["cell_id", "slug"]].astype(str).drop_duplicates("cell_id")
+    twice = set(names["slug"][names["slug"].duplicated(keep=False)])
+    return {cell: cell if slug in twice else slug for cell, slug in names.itertuples(index=False, name=None)}
+
+
+def compare_cells(
+    reference: pd.DataFrame,
+    others: Mapping[str, pd.DataFrame],
+    rule: Rule | None = None,
+    *,
+    name: str = "reference",
+) -> pd.DataFrame:
+    """Hold campaigns against a reference, cell by cell.
+
+    Takes the samples tables of the reference, which gets `name`, and of the others by the names that they get. Returns
+    the columns `COMPARED`, writes first, then by file size, layout and workers; no rows when no cell is common.
+    """
+    rule = rule or Rule()
+    whole = with_series(pd.concat([reference, *others.values()], ignore_index=True))
+    names = cell_names(whole)
+    identity = whole.drop_duplicates("cell_id").set_index("cell_id")
+    records: list[dict[str, object]] = []
+    mine = _by_cell(reference)
+    for place, (label, samples) in enumerate(others.items()):
+        theirs = _by_cell(samples)
+        common = {cell: pair_of(mine[cell], theirs[cell]) for cell in sorted(mine.keys() & theirs.keys())}
+        pairs = {cell: pair for cell, pair in common.items() if pair is not None}
+        for (cell, pair), tested in zip(pairs.items(), _tested(list(pairs.values()), rule), strict=True):
+            records.append(
+                {"_place": place, "reference": name, "other": label, "cell_id": cell, "cell": names[cell]}
+                | {column: identity.at[cell, column] for column in _CELL}
+                | _measured(pair)
+                | tested
+            )
+    table = pd.DataFrame.from_records(records, columns=["_place", *COMPARED])
+    order = table["operation"].map(operation_rank)
+    return (
+        table.assign(_order=order)
+        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers", "_place"], kind="stable")
+        .drop(columns=["_order", "_place"])
+        .reset_index(drop=True)
+    )
+
+
+def _measured(pair: Pair) -> dict[str, object]:
+    below, above = pair.values
+    return {
+        "quantity": pair.quantity,
+        "n_reference": len(below),
+        "n_other": len(above),
+        "rounds": 0 if pair.rounds is None else len(below),
+        "paired_by": "" if pair.rounds is None else pair.rounds.by,
+        "left_out": pair.left_out,
+        "one_sided": pair.rounds is not None and pair.rounds.one_sided,
+        "median_reference": float(np.median(below)),
+        "median_other": float(np.median(above)),
+        **_trace("reference", pair.reference, pair.quantity),
+        **_trace("other", pair.other, pair.quantity),
+    }
+
+
+def _trace(side: str, rows: pd.DataFrame, quantity: str) -> dict[str, str]:
+    return {
+        f"samples_{side}": ";".join(f"{int(number):02d}" for number in rows["sample"]),
+        f"values_{side}": ";".join(f"{value:.9g}" for value in rows[quantity]),
+    }
+
+
+def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
+    """Ratio, test and verdict of each cell of one campaign, with the correction over all of them."""
+    least = [pair.least_p for pair in pairs]
+    ratios = [pair.ratio() for pair in pairs]
+    testable = can_be_significant(least, rule.correction)
+    after = iter(corrected([p for (_, p), can in zip(ratios, testable, strict=True) if can], rule.correction))
+    short = [pair.test for pair, can in zip(pairs, testable, strict=True) if not can]
+    needed = least_n(short, [each for each, can in zip(least, testable, strict=True) if can], rule.correction)
+    found: list[dict[str, object]] = []
+    for pair, (ratio, p), can in zip(pairs, ratios, testable, strict=True):
+        tight, _ = pair.ratio(EQUIVALENCE_LEVEL)
+        p_corrected = next(after) if can else math.nan
+        found.append(
+            {
+                "ratio": ratio.centre,
+                "low": ratio.low,
+                "high": ratio.high,
+                "low_90": tight.low,
+                "high_90": tight.high,
+                "interval": ratio.method,
+                "test": pair.test,
+                "p": p,
+                "p_corrected": p_corrected,
+                "least_n": 0 if can else max(needed or 0, LEAST_SAMPLES),
+                "verdict": verdict_of(ratio, tight, p_corrected, rule),
+            }
+        )
+    return found
+
+
+def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference") -> pd.DataFrame:
+    """Cells that cannot be compared: only one campaign has them, or has valid samples of them with a value above 0.
+
+    Takes what `compare_cells` takes. Columns `UNMATCHED`; ``campaign`` is the one that lacks the cell, or the other one
+    where both do.
+    """
+    records = []
+    mine = _by_cell(reference)
+    for label, samples in others.items():
+        theirs = _by_cell(samples)
+        names = cell_names(pd.concat([reference, samples], ignore_index=True))
+        known = [set(rows["cell_id"].astype(str)) for rows in (reference, samples)]
+        whys: list[tuple[str, str, str]] = []
+        for lacking, there, valid, has in ((name, known[0], mine, theirs), (label, known[1], theirs, mine)):
+            whys += [
+                (lacking, cell, "has no valid sample of it" if cell in there else "does not have it")
+                for cell in sorted(has.keys() - valid.keys())
+            ]
+        neither = sorted((known[0] & known[1]) - mine.keys() - theirs.keys())
+        whys += [(label, cell, "has no valid sample of it, nor has the reference") for cell in neither]
+        empty = [cell for cell in sorted(mine.keys() & theirs.keys()) if _in_common(mine[cell], theirs[cell]) is None]
+        whys += [(label, cell, "has no value above 0 of a quantity that the reference has, too") for cell in empty]
+        records += [
+            {"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why} for lacking, cell, why in whys
+        ]
+    return pd.DataFrame.from_records(records, columns=UNMATCHED)

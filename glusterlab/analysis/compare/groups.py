@@ -1,0 +1,211 @@
+"""What a release does on average: cells of one operation and file size taken together; and what a comparison needs.
+
+The guide says that release 3.2 writes 18 % faster on average (appendix C): that is said of several cells at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.compare.cells import QUANTITIES, pair_of
+from glusterlab.analysis.compare.power import needed_n
+from glusterlab.analysis.select import DIRECTIONS, operation_rank, split_values, valid_samples
+from glusterlab.stats import Correction, median_interval
+from glusterlab.units import format_size
+
+AVERAGED = ["reference", "other", "group", "cells", "n", "rounds", "ratio", "low", "high", "interval"]
+"""Columns of `averages`: a geometric mean of ratios over cells, with the 95 % interval."""
+
+BARS = [
+    *("release", "series", "operation", "nominal_file_size_bytes", "file_size_bytes", "workers", "scale"),
+    *("operations_limited", "type", "geometry", "kind", "quantity", "n", "median", "low", "high"),
+    *("ratio", "ratio_low", "ratio_high", "verdict", "cell_id", "samples", "values"),
+]
+"""Columns of `release_bars`; of the reference there is no ratio."""
+
+NEEDED = ["group", "cells", "freedom", "scatter", "in_rounds", "effect", "n"]
+"""Columns of `needs`; ``n`` is NaN where it is more than 60."""
+
+EFFECTS = (0.18, 0.34)
+"""What the guide found in writes: 18 % on average, 34 % with files of 32 KB."""
+
+_WORDS = {"write": "all writes", "read": "all reads"}
+
+
+def _groups(table: pd.DataFrame) -> dict[str, list[str]]:
+    """Cells by operation and file size, and by direction where that is more."""
+    cells = table.drop_duplicates("cell_id")
+    found: dict[str, list[str]] = {}
+    keys = sorted(
+        set(zip(cells["operation"].astype(str), cells["nominal_file_size_bytes"].astype(int), strict=True)),
+        key=lambda each: (operation_rank(each[0]), each[1]),
+    )
+    for operation, size in keys:
+        rows = cells[(cells["operation"].astype(str) == operation) & (cells["nominal_file_size_bytes"] == size)]
+        found[f"{operation}, {format_size(size)}"] = [str(cell) for cell in rows["cell_id"]]
+    for direction, words in _WORDS.items():
+        rows = cells[cells["operation"].astype(str).map(lambda name: DIRECTIONS.get(name)) == direction]
+        if sum(DIRECTIONS.get(operation) == direction for operation, _ in keys) > 1:
+            found[words] = [str(cell) for cell in rows["cell_id"]]
+    return found
+
+
+def _means(samples: pd.DataFrame, cells: Sequence[str], quantities: Mapping[str, str]) -> pd.DataFrame:
+    """Geometric mean over cells for each repeat in which all of them are valid, with the mean of their starts."""
+    parts = []
+    for cell in cells:
+        rows = samples[samples["cell_id"].astype(str) == cell].drop_duplicates("repeat", keep="last")
+        rows = rows[rows[quantities[cell]] > 0]
+        parts.append(rows[["repeat", "start_s"]].assign(logarithm=np.log(rows[quantities[cell]].astype(float))))
+    joined = pd.concat(parts, ignore_index=True)
+    whole = joined.groupby("repeat").filter(lambda rows: len(rows) == len(cells))
+    means = whole.groupby("repeat", sort=True)[["start_s", "logarithm"]].mean().reset_index()
+    # the columns of a sample, so that rounds and ratios are found as for a cell
+    found = means.assign(sample=means["repeat"], **dict.fromkeys(QUANTITIES, math.nan))
+    return found.assign(throughput_bytes_per_s=np.exp(means["logarithm"]))
+
+
+def averages(
+    table: pd.DataFrame, reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name: str = "reference"
+) -> pd.DataFrame:
+    """Ratios over all cells of an operation and file size: geometric means within each repeat, then as for a cell.
+
+    Takes what `compare_cells` takes and returns; columns `AVERAGED`. Groups of one cell are left out. They are not
+    tested: the tests of the cells have been paid for already.
+    """
+    records: list[dict[str, object]] = []
+    mine = valid_samples(reference)
+    for label, samples in others.items():
+        rows = table[table["other"] == label]
+        theirs = valid_samples(samples)
+        quantities = dict(zip(rows["cell_id"], rows["quantity"], strict=True))
+        for group, cells in _groups(rows).items():
+            if len(cells) < 2:
+                continue
+            pair = pair_of(*(_means(of, cells, quantities) for of in (mine, theirs)))
+            if pair is None:
+                continue
+            ratio, _ = pair.ratio()
+            records.append(
+                {
+                    "reference": name,
+                    "other": label,
+                    "group": group,
+                    "cells": len(cells),
+                    "n": ratio.n,
+                    "rounds": 0 if pair.rounds is None else len(pair.reference),
+                    "ratio": ratio.centre,
+                    "low": ratio.low,
+                    "high": ratio.high,
+                    "interval": ratio.method,
+                }
+            )
+    return pd.DataFrame.from_records(records, columns=AVERAGED)
+
+
+def release_bars(table: pd.DataFrame) -> pd.DataFrame:
+    """What each release reaches, of every layout, operation and file size at the reference's best worker count.
+
+    From `compare_cells`; columns `BARS`, a row per release: the median of the samples that count, in the quantity's
+    unit, with its distribution-free 95 % interval from six samples on.
+    """
+    if table.empty:
+        return pd.DataFrame(columns=BARS)
+    point = ["series", "operation", "nominal_file_size_bytes"]
+    first = table[table["other"] == table["other"].iloc[0]]
+    best = first.groupby(point, observed=True)["median_reference"].idxmax()
+    records: list[dict[str, object]] = []
+    for cell in first.loc[sorted(best), "cell_id"]:
+        rows = table[table["cell_id"] == cell]
+        records.append(_bar(rows.iloc[0], "reference"))
+        records += [_bar(row, "other") for _, row in rows.iterrows()]
+    return pd.DataFrame.from_records(records, columns=BARS)
+
+
+def _bar(row: pd.Series, side: str) -> dict[str, object]:
+    found = median_interval(split_values(str(row[f"values_{side}"])))
+    known = {name: row[name] for name in BARS if name in row.index and name not in ("low", "high", "ratio", "verdict")}
+    mine = side == "reference"
+    return known | {
+        "release": row[side],
+        "n": found.n,
+        "median": found.centre,
+        "low": found.low,
+        "high": found.high,
+        "ratio": math.nan if mine else row["ratio"],
+        "ratio_low": math.nan if mine else row["low"],
+        "ratio_high": math.nan if mine else row["high"],
+        "verdict": "" if mine else row["verdict"],
+        "samples": row[f"samples_{side}"],
+        "values": row[f"values_{side}"],
+    }
+
+
+def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
+    """How widely repeats of a cell scatter, pooled over the cells of an operation and file size.
+
+    With others, all measured in rounds with the reference, the scatter is that within a round: what both share is none.
+    Columns ``group``, ``cells``, ``freedom`` (degrees of it), ``scatter`` (standard deviation of a repeat, as a share
+    of the throughput) and ``in_rounds``; groups without a cell of two repeats are left out.
+    """
+    rows = valid_samples(reference)
+    records: list[dict[str, object]] = []
+    for group, cells in _groups(rows).items() if len(rows) else ():
+        if group in _WORDS.values():
+            continue
+        sums, freedom, counted, rounds = 0.0, 0, 0, bool(others)
+        for cell in cells:
+            of_cell = rows[rows["cell_id"].astype(str) == cell]
+            spreads = _spreads(of_cell, cell, others or {})
+            counted += bool(spreads)
+            for squares, degrees, paired in spreads:
+                sums, freedom, rounds = sums + squares, freedom + degrees, rounds and paired
+        if freedom:
+            share = math.sqrt(sums / freedom)
+            records.append(
+                {"group": group, "cells": counted, "freedom": freedom, "scatter": share, "in_rounds": rounds}
+            )
+    return pd.DataFrame.from_records(records, columns=NEEDED[:5])
+
+
+def _spreads(rows: pd.DataFrame, cell: str, others: Mapping[str, pd.DataFrame]) -> list[tuple[float, int, bool]]:
+    """Sums of squares of the logarithms about their mean, degrees of freedom, and whether they are of rounds."""
+    found = []
+    for samples in others.values():
+        theirs = valid_samples(samples)
+        pair = pair_of(rows, theirs[theirs["cell_id"].astype(str) == cell])
+        if pair is not None and pair.rounds is not None:
+            below, above = pair.values
+            # the difference of two has twice the variance of one
+            found.append((_squares(np.log(above / below)) / 2, len(below) - 1, True))
+    if found:
+        return found
+    for quantity in QUANTITIES:
+        values = rows[quantity][rows[quantity] > 0].to_numpy(dtype=np.float64)
+        if values.size > 1:
+            return [(_squares(np.log(values)), values.size - 1, False)]
+    return []
+
+
+def _squares(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+    return float(((values - values.mean()) ** 2).sum())
+
+
+def needs(
+    found: pd.DataFrame, cells: int, correction: Correction = "holm", effects: Sequence[float] = EFFECTS
+) -> pd.DataFrame:
+    """Interleaved rounds that find an effect four times in five, when so many cells are compared at once.
+
+    From `scatter`; columns `NEEDED`.
+    """
+    records: list[dict[str, object]] = []
+    for row in found.to_dict("records"):
+        for effect in effects:
+            share = max(float(row["scatter"]), 1e-4)
+            n = needed_n(effect, share, paired=True, cells=cells, correction=correction)
+            records.append({**{str(k): v for k, v in row.items()}, "effect": effect, "n": math.nan if n is None else n})
+    return pd.DataFrame.from_records(records, columns=NEEDED)

@@ -1,0 +1,133 @@
+"""Whether two campaigns were measured in interleaved rounds, and which samples of a cell make a round.
+
+A machine drifts: disks fill, a neighbour starts to work, the day gets warm. Two campaigns one after the other cannot
+tell that drift from the release. In interleaved rounds it hits both alike, and the ratio within a round is free of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+MOST_APART = 0.2
+"""Share of a cell's rounds that may lie apart in time, such as repeats that were tried again at the end."""
+
+ONE_SIDED = 0.8
+"""Share of the rounds in which one campaign goes first, from which on it counts as always first."""
+
+LEAST_ROUNDS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Rounds:
+    """The samples of a cell, a pair for each round: positions of their rows, in the order of the rounds.
+
+    `reference_first` counts the rounds in which the reference was measured before the other.
+    """
+
+    reference: tuple[int, ...]
+    other: tuple[int, ...]
+    reference_first: int
+    by: Literal["repeat", "time"]
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether one of both went first nearly always: what drifts within a round then counts as the release's."""
+        count = len(self.reference)
+        return max(self.reference_first, count - self.reference_first) >= ONE_SIDED * count and count > LEAST_ROUNDS
+
+
+def find_rounds(reference: pd.DataFrame, other: pd.DataFrame) -> Rounds | None:
+    """Pairs of samples of one cell that were measured next to each other.
+
+    First by their repeats: the files of one repeat have the same paths in both campaigns, and so much the same bricks.
+    The window of a pair reaches from the start of its first sample to that of its second. Where windows of two pairs
+    overlap, one of the samples was measured nearer to another round. With up to `MOST_APART` of the rounds left out
+    none may overlap: of campaigns that were measured one after the other all do.
+
+    Where that fails, because an interruption put the campaigns out of step, the pairs are neighbours in time; again up
+    to `MOST_APART` may be left without one.
+
+    Examples
+    --------
+    >>> one = pd.DataFrame({"repeat": [1, 2, 3], "start_s": [0.0, 100.0, 200.0]})
+    >>> found = find_rounds(one, one.assign(start_s=one["start_s"] + 50))
+    >>> found.reference, found.other, found.reference_first, found.by
+    ((0, 1, 2), (0, 1, 2), 3, 'repeat')
+    >>> find_rounds(one, one.assign(start_s=one["start_s"] + 1000)) is None
+    True
+    """
+    starts = [[float(start) for start in rows["start_s"]] for rows in (reference, other)]
+    least = max(math.ceil((1 - MOST_APART) * min(map(len, starts))), LEAST_ROUNDS)
+    by: Literal["repeat", "time"] = "repeat"
+    pairs = _by_repeat(reference, other, starts, least)
+    if len(pairs) < least:
+        by, pairs = "time", _neighbours(*starts)
+    if len(pairs) < least:
+        return None
+    mine, theirs = zip(*pairs, strict=True)
+    return Rounds(mine, theirs, sum(starts[0][one] < starts[1][two] for one, two in pairs), by)
+
+
+def _by_repeat(
+    reference: pd.DataFrame, other: pd.DataFrame, starts: Sequence[Sequence[float]], least: int
+) -> list[tuple[int, int]]:
+    """Pairs of one repeat whose windows do not overlap; none where they are fewer than asked for."""
+    places = [
+        {int(repeat): place for place, repeat in enumerate(rows["repeat"]) if not math.isnan(times[place])}
+        for rows, times in zip((reference, other), starts, strict=True)
+    ]
+    common = sorted(places[0].keys() & places[1].keys())
+    pairs = {repeat: (places[0][repeat], places[1][repeat]) for repeat in common}
+    times = {repeat: sorted((starts[0][one], starts[1][two])) for repeat, (one, two) in pairs.items()}
+    return [pairs[repeat] for repeat in _apart({repeat: (low, high) for repeat, (low, high) in times.items()}, least)]
+
+
+def _neighbours(reference: Sequence[float], other: Sequence[float]) -> list[tuple[int, int]]:
+    """As many pairs of neighbours in time as there can be, each sample in one; of equally many the closest."""
+    known = [
+        (start, side, place)
+        for side, starts in enumerate((reference, other))
+        for place, start in enumerate(starts)
+        if not math.isnan(start)
+    ]
+    known.sort()
+    # the best of the first so many: how many pairs, how far apart they are together, and the last of them
+    best: list[tuple[int, float]] = [(0, 0.0), (0, 0.0)]
+    paired = [False, False]
+    for end in range(2, len(known) + 1):
+        (before, one, _), (after, two, _) = known[end - 2], known[end - 1]
+        count, apart = best[end - 2]
+        joined = (count + 1, apart - (after - before)) if one != two else (-1, 0.0)
+        paired.append(joined > best[end - 1])
+        best.append(max(joined, best[end - 1]))
+    pairs: list[tuple[int, int]] = []
+    end = len(known)
+    while end > 1:
+        if paired[end]:
+            places = {side: place for _, side, place in known[end - 2 : end]}
+            pairs.append((places[0], places[1]))
+        end -= 2 if paired[end] else 1
+    return pairs[::-1]
+
+
+def _apart(windows: dict[int, tuple[float, float]], least: int) -> list[int]:
+    """Of windows those that do not overlap, without the ones that overlap most; none where fewer would be left."""
+    names = sorted(windows)
+    starts, ends = (np.array([windows[name][side] for name in names]) for side in (0, 1))
+    overlap = (starts[:, None] <= ends[None, :]) & (starts[None, :] <= ends[:, None])
+    left = np.ones(len(names), dtype=bool)
+    # of itself, too
+    counts = overlap.sum(axis=1) - 1
+    while left.sum() >= max(least, 1):
+        if not counts[left].any():
+            return [name for name, kept in zip(names, left, strict=True) if kept]
+        worst = max(np.flatnonzero(left), key=lambda place: (counts[place], ends[place] - starts[place]))
+        left[worst] = False
+        counts -= overlap[worst]
+    return []

@@ -1,0 +1,253 @@
+"""A comparison of releases in words, for the terminal, a pull request and the notebook; takes its tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import pandas as pd
+
+from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, VERDICTS, Rule
+from glusterlab.stats import INSUFFICIENT, least_n
+
+SHORT = {EQUIVALENT: "equivalent"}
+"""Verdicts as a narrow table has them; others as they are."""
+
+CORRECTIONS = {"holm": "Holm", "fdr": "Benjamini and Hochberg"}
+
+READ = ["cell", "n", "ratio", "interval", "p", "verdict"]
+"""Columns of `rounded`, after that of the campaign where there are several."""
+
+_MOST_LISTED = 3
+
+
+def change_text(ratio: float) -> str:
+    """A ratio as a change in per cent.
+
+    Examples
+    --------
+    >>> change_text(1.1834), change_text(0.9511), change_text(2.5), change_text(1.0)
+    ('+18.3 %', '-4.9 %', '+150 %', '0.0 %')
+    """
+    if math.isnan(ratio):
+        return "unknown"
+    change = 100 * (ratio - 1)
+    digits = 0 if abs(change) >= 99.95 else 1
+    text = f"{change:+.{digits}f} %"
+    return f"{0:.{digits}f} %" if float(text[:-2]) == 0 else text
+
+
+def interval_text(low: float, high: float) -> str:
+    """An interval of ratios as one of changes.
+
+    Examples
+    --------
+    >>> interval_text(1.1201, 1.2399), interval_text(float("nan"), float("nan"))
+    ('+12.0 % to +24.0 %', 'none')
+    """
+    return "none" if math.isnan(low) else f"{change_text(low)} to {change_text(high)}"
+
+
+def p_text(p: float) -> str:
+    """A p value with one or two digits that count.
+
+    Examples
+    --------
+    >>> p_text(0.0312), p_text(0.5), p_text(0.00021), p_text(float("nan"))
+    ('0.031', '0.50', '< 0.001', 'none')
+    """
+    if math.isnan(p):
+        return "none"
+    if p < 0.001:
+        return "< 0.001"
+    return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
+
+
+def n_text(row: pd.Series) -> str:
+    """Samples behind a ratio.
+
+    Examples
+    --------
+    >>> n_text(pd.Series({"n_reference": 10, "n_other": 9, "rounds": 0}))
+    '10, 9'
+    >>> n_text(pd.Series({"n_reference": 9, "n_other": 9, "rounds": 9}))
+    '9'
+    """
+    numbers = dict.fromkeys((int(row["n_reference"]), int(row["n_other"])))
+    return ", ".join(str(number) for number in numbers)
+
+
+def counts(table: pd.DataFrame) -> dict[str, int]:
+    """How many cells have each verdict, in the order of `VERDICTS`; verdicts of none are left out."""
+    found = table["verdict"].astype(str).value_counts()
+    return {verdict: int(found[verdict]) for verdict in VERDICTS if found.get(verdict, 0)}
+
+
+def verdict_line(table: pd.DataFrame, reference: str, other: str) -> str:
+    """What a campaign shows against the reference, in one line."""
+    rows = table[table["other"].astype(str) == other]
+    if rows.empty:
+        return f"{other} against {reference}: they have no cell in common that can be compared"
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts(rows).items())
+    words = "cell" if len(rows) == 1 else "cells"
+    return f"{other} against {reference}: {len(rows)} {words}, {verdicts}"
+
+
+def rule_line(rule: Rule, table: pd.DataFrame) -> str:
+    """By what rule, over how many cells of each campaign.
+
+    Examples
+    --------
+    >>> rule_line(Rule(), pd.DataFrame({"other": ["b", "b", "b"], "least_n": [0, 0, 9]}))
+    'margin ± 5 %, p corrected over 2 cells (Holm)'
+    """
+    tested = (table["least_n"] == 0).groupby(table["other"], sort=False).sum().tolist()
+    over = ", ".join(str(int(number)) for number in dict.fromkeys(tested)) or "0"
+    words = f"{over} {'cell' if over == '1' else 'cells'}" + (" of each campaign" if len(tested) > 1 else "")
+    return f"margin ± {100 * rule.margin:g} %, p corrected over {words} ({CORRECTIONS[rule.correction]})"
+
+
+def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
+    """How many samples the cells lack that have too few, a line per campaign; none where none lacks any."""
+    found = []
+    for other, whole in table.groupby("other", observed=True, sort=False):
+        short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
+        if short.empty:
+            continue
+        have = sorted({min(int(a), int(b)) for a, b in zip(short["n_reference"], short["n_other"], strict=True)})
+        sizes = str(have[0]) if len(have) == 1 else f"{have[0]} to {have[-1]}"
+        count = f"{len(short)} {'cell has' if len(short) == 1 else 'cells have'} n = {sizes}"
+        least = int(short["least_n"].max())
+        rounds = max(least, least_n(["signed-rank"] * len(whole), [], rule.correction) or 0)
+        needed = (
+            f"{least} rounds"
+            if (short["rounds"] > 0).any()
+            else f"{least} repeats of each campaign, or {rounds} rounds in turns,"
+        )
+        cells = "1 cell" if len(whole) == 1 else f"{len(whole)} cells"
+        found.append(
+            f"{other}: insufficient n, {count}; with {cells} at least {needed} are needed before any difference could "
+            "be shown"
+        )
+    return found
+
+
+def timing_warnings(table: pd.DataFrame) -> list[str]:
+    """What of the times at which cells were measured may be the reason of a finding."""
+    found = []
+    for other, rows in table.groupby("other", observed=True, sort=False):
+        if apart := int((rows["rounds"] == 0).sum()):
+            found.append(
+                f"{other}: {_which(apart, len(rows))} not in interleaved rounds with the reference, as far as repeats "
+                "and their times tell, so that a drift of the machine cannot be told from the release"
+            )
+        if first := int(rows["one_sided"].astype(bool).sum()):
+            found.append(
+                f"{other}: in {_which(first, len(rows))} the same campaign went first in nearly every round, so that a "
+                "drift within a round is in the ratio: change the order from round to round"
+            )
+    return found
+
+
+def _which(count: int, of: int) -> str:
+    """How many cells.
+
+    Examples
+    --------
+    >>> _which(4, 4), _which(1, 4)
+    ('all cells', '1 of 4 cells')
+    """
+    return "all cells" if count == of else f"{count} of {of} cells"
+
+
+def spoiled_warnings(samples: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Repeats that never came out valid: a comparison of those that did is one of survivors."""
+    found = []
+    for name, rows in samples.items():
+        counted = rows[~rows["warmup"].astype(bool)]
+        valid = (counted["status"].astype(str) == "valid").groupby(
+            [counted["cell_id"], counted["repeat"]], observed=True
+        )
+        came_out = valid.any()
+        if spoiled := int((~came_out).sum()):
+            found.append(
+                f"{name}: {spoiled} of {len(came_out)} repeats never came out valid and do not count, so that what is "
+                "compared may be its better part (glusterlab status has the reasons)"
+            )
+    return found
+
+
+def timing_notes(table: pd.DataFrame) -> list[str]:
+    """How cells were compared, and what of the rounds is to be known."""
+    found = []
+    for other, rows in table.groupby("other", observed=True, sort=False):
+        paired = rows[rows["rounds"] > 0]
+        if len(paired) < len(rows):
+            found.append(f"{other}: rank-sum test of Mann and Whitney, with the interval that inverts it")
+        if len(paired):
+            found.append(f"{other}: signed-rank test of the ratios within rounds, with the interval that inverts it")
+        if by_time := int((rows["paired_by"] == "time").sum()):
+            found.append(
+                f"{other}: in {_which(by_time, len(rows))} rounds are neighbours in time, because the numbers of the "
+                "repeats are not in step"
+            )
+        if left := int(rows["left_out"].sum()):
+            found.append(f"{other}: {left} valid samples belong to no round, or have no value above 0: left out")
+    return found
+
+
+def changed(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are faster or slower: slower ones first, each by the size of the change."""
+    rows = table[table["verdict"].astype(str).isin((FASTER, SLOWER))]
+    if rows.empty:
+        return rows
+    size = rows["ratio"].astype(float).map(lambda ratio: -abs(math.log(ratio)))
+    rank = rows["verdict"].astype(str).map(VERDICTS.index)
+    ordered = rows.assign(_rank=rank, _size=size).sort_values(["_rank", "_size"], kind="stable")
+    return ordered.drop(columns=["_rank", "_size"]).reset_index(drop=True)
+
+
+def average_sentences(averages: pd.DataFrame) -> list[str]:
+    """What a campaign does on average over cells of one kind."""
+    several = averages["other"].nunique() > 1
+    return [
+        (f"{row['other']}, " if several else "")
+        + f"{row['group']}: {change_text(float(row['ratio']))} on average of {row['cells']} cells "
+        + (
+            f"({interval_text(float(row['low']), float(row['high']))}, n = {row['n']})"
+            if not math.isnan(float(row["low"]))
+            else f"({INSUFFICIENT}, {row['n']})"
+        )
+        for _, row in averages.iterrows()
+    ]
+
+
+def rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """A comparison as people read it, a row per cell."""
+    rows = [
+        [
+            str(row["other"]),
+            str(row["cell"]),
+            n_text(row),
+            change_text(float(row["ratio"])),
+            interval_text(float(row["low"]), float(row["high"])),
+            p_text(float(row["p_corrected"])),
+            SHORT.get(str(row["verdict"]), str(row["verdict"])),
+        ]
+        for _, row in table.iterrows()
+    ]
+    found = pd.DataFrame(rows, columns=["other", *READ])
+    return found if table["other"].nunique() > 1 else found[READ]
+
+
+def listed(sentences: list[str], most: int = _MOST_LISTED) -> list[str]:
+    """The first of many sentences, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c", "d", "e"])
+    ['a', 'b', 'c', 'and 2 more']
+    """
+    if len(sentences) <= most + 1:
+        return list(sentences)
+    return [*sentences[:most], f"and {len(sentences) - most} more"]

@@ -1,0 +1,1 @@
+"""What saturates: telemetry over time, limits, verdicts."""

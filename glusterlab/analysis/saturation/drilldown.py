@@ -1,0 +1,311 @@
+"""Telemetry of single samples over time, per host and disk, packed for an interactive page.
+
+Measures are the share of what a resource can do, which verdicts rest on, and what was recorded, in its own unit.
+
+The size of a page is bounded: a value is one byte, exact to 0.4 % of the largest of its measure in its sample; records
+of a long sample are averaged; and samples are taken until `MOST_BYTES` are full, of every cell its first one before any
+second one.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.saturation.resources import Capacity, busy_cpus, levels, tracks
+from glusterlab.analysis.saturation.summary import short_verdict
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, evened, measured_parts, timelines
+from glusterlab.analysis.select import operation_rank, valid_samples, with_series
+from glusterlab.errors import UsageError
+from glusterlab.units import format_size
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_BYTES = 1_000_000
+"""Packed values on one page, as text; at least one sample is on it."""
+
+MOST_STEPS = 240
+"""Steps of a sample."""
+
+LEVELS = 250
+"""Steps of a packed value; `NOTHING` stands for no record."""
+
+NOTHING = 255
+
+SHARE, RECORDED = "share of what it can do", "as recorded"
+"""The two kinds of measures."""
+
+_RECORDED = {
+    ("network", "receive_bytes_per_s"): ("network, received", "MB/s", 1e-6),
+    ("network", "transmit_bytes_per_s"): ("network, sent", "MB/s", 1e-6),
+    ("disk", "read_bytes_per_s"): ("disks, read", "MB/s", 1e-6),
+    ("disk", "write_bytes_per_s"): ("disks, written", "MB/s", 1e-6),
+    ("disk", "transfers_per_s"): ("disks, operations", "/s", 1.0),
+    ("disk", "utilisation_fraction"): ("disks, %util", "%", 100.0),
+    ("disk", "queue_length"): ("disks, queue", "", 1.0),
+    ("disk", "await_s"): ("disks, time of a request", "ms", 1e3),
+    ("cpu", "iowait_fraction"): ("CPU, waiting for I/O", "%", 100.0),
+    ("cpu", "system_fraction"): ("CPU, kernel", "%", 100.0),
+    ("load", "load_1min"): ("load, 1 min", "", 1.0),
+    ("load", "blocked_processes"): ("blocked processes", "", 1.0),
+    ("memory", "used_bytes"): ("memory, used", "MB", 1e-6),
+    ("memory", "cached_bytes"): ("memory, page cache", "MB", 1e-6),
+    ("memory", "dirty_bytes"): ("memory, dirty", "MB", 1e-6),
+}
+_BUSY = ("CPU, busy", "%", 100.0)
+_SAMPLE = ["cell_id", "sample"]
+
+_Layer = tuple[str, str, str, float, list[tuple[str, str, str]], "NDArray[np.float64]", float]
+"""Kind, name, unit and factor of a measure, its resources (role, host, device), values and threshold."""
+
+
+def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
+    """The sample that a notebook's parameter names, one row; none where there are no valid `samples` and none is named.
+
+    `text` is ``<cell id>/<number>``; the id may be cut short as long as it names one cell, and without a number it is
+    the cell's first sample. Empty: of the writes with the most workers the first, else of other operations.
+    """
+    if samples.empty and not text.strip():
+        return samples
+    ordered = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(["cell_id", "sample"])
+    if not text.strip():
+        ranked = ordered.assign(_rank=ordered["operation"].map(operation_rank))
+        ranked = ranked.sort_values(["workers", "_rank"], ascending=[False, True], kind="stable")
+        return ranked.iloc[[0]].drop(columns="_rank")
+    wanted, _, number = text.strip().partition("/")
+    cells = sorted({cell for cell in ordered["cell_id"] if cell.startswith(wanted)})
+    if wanted in cells:
+        cells = [wanted]
+    if len(cells) != 1:
+        found = "none" if not cells else f"{len(cells)}, such as {cells[0]} and {cells[1]}"
+        raise UsageError(f"sample {text!r}: expected the id of one cell with valid samples, found {found}")
+    rows: pd.DataFrame = ordered[ordered["cell_id"] == cells[0]]
+    if not number.strip():
+        return rows.iloc[[0]]
+    digits = number.strip().removeprefix("sample-")
+    chosen: pd.DataFrame = rows[rows["sample"] == int(digits)] if digits.isdecimal() else rows.iloc[:0]
+    if chosen.empty:
+        numbers = ", ".join(str(each) for each in rows["sample"])
+        raise UsageError(f"sample {text!r}: expected one of the valid samples {numbers} of {cells[0]}")
+    return chosen.iloc[[0]]
+
+
+def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The samples that a page holds (`rows`, and the one that `text` names), and that one.
+
+    Any valid sample of the samples table may be named, as `find_sample` does; empty: of the first series and tool of
+    `rows`.
+    """
+    if rows.empty and not text.strip():
+        return rows, rows
+    if text.strip():
+        one = find_sample(with_series(valid_samples(samples)), text)
+    else:
+        of = rows[["series", "tool"]].astype(str)
+        one = find_sample(rows[(of == of.iloc[0]).all(axis=1)], "")
+    every = pd.concat([rows.assign(cell_id=rows["cell_id"].astype(str)), one], ignore_index=True)
+    return every.drop_duplicates(_SAMPLE, ignore_index=True), one
+
+
+@dataclass
+class _Packing:
+    """What the samples of a page share."""
+
+    measures: dict[tuple[str, str, str, float], int] = field(default_factory=dict)
+    resources: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    groups: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def group(self, resources: list[tuple[str, str, str]]) -> int:
+        """Number of a list of resources."""
+        places = tuple(self.resources.setdefault(each, len(self.resources)) for each in resources)
+        return self.groups.setdefault(places, len(self.groups))
+
+
+def drill_down(
+    telemetry: pd.DataFrame,
+    samples: pd.DataFrame,
+    capacity: Mapping[str, Capacity],
+    verdicts: pd.DataFrame,
+    thresholds: Thresholds | None = None,
+    *,
+    first: pd.DataFrame | None = None,
+    most_bytes: int = MOST_BYTES,
+) -> dict[str, Any]:
+    """Samples over time, packed as values for JSON.
+
+    Takes what `glusterlab.analysis.saturation.verdict.judge` does (the samples with ``series``) and its verdicts;
+    `first` is one row of the samples, `most_bytes` bounds the packed values.
+
+    ``measures``: kind, name, unit, factor. ``resources``: role, host, device. ``groups``: lists of resources.
+    ``cells``: id, label, and samples with number, ``start`` (epoch seconds), ``end`` (seconds from there to the end of
+    the first step), ``step``, ``steps``, ``part`` (begin and end of the measured part), ``verdict``, ``layers`` (number
+    of the measure, number of the group, the largest value in the SI unit, threshold or None) and ``data`` (base64 of
+    the zlib format: layer by layer a byte per resource and step). ``first``: cell and sample number.
+    """
+    chosen = thresholds or Thresholds()
+    ordered = _in_rounds(samples, first)
+    words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
+    starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}
+    packing = _Packing()
+    packed: dict[str, list[dict[str, Any]]] = {}
+    filled = taken = 0
+    for cell, number, timeline in timelines(telemetry, ordered, measured_parts(telemetry, ordered)):
+        layers, data = _pack(timeline, capacity.get(cell, Capacity()), chosen, packing)
+        if taken and filled + len(data) > most_bytes:
+            break
+        filled += len(data)
+        taken += 1
+        sample = _sample(timeline, number, starts[cell, number]) | {"layers": layers, "data": data}
+        packed.setdefault(cell, []).append(sample | {"verdict": words.get((cell, number), "")})
+    cells: list[dict[str, Any]] = [
+        {
+            "id": str(row["cell_id"]),
+            "label": _label(row),
+            "samples": sorted(packed[str(row["cell_id"])], key=lambda each: int(each["number"])),
+        }
+        for row in samples.drop_duplicates("cell_id").to_dict("records")
+        if str(row["cell_id"]) in packed
+    ]
+    keys = telemetry[_SAMPLE].drop_duplicates().itertuples(index=False, name=None)
+    recorded = {(str(cell), int(number)) for cell, number in keys}
+    known = sum((cell, number) in recorded for cell, number in starts)
+    begin = ordered.iloc[0] if len(ordered) else None
+    return {
+        "measures": [list(each) for each in packing.measures],
+        "resources": [list(each) for each in packing.resources],
+        "groups": [list(each) for each in packing.groups],
+        "cells": cells,
+        "first": None if begin is None else [str(begin["cell_id"]), int(begin["sample"])],
+        "left_out": known - taken,
+    }
+
+
+def _in_rounds(samples: pd.DataFrame, first: pd.DataFrame | None) -> pd.DataFrame:
+    """The first sample of every cell, then the second of every cell; before all others `first`."""
+    rows = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(["cell_id", "sample"], kind="stable")
+    rows = rows.assign(_round=rows.groupby("cell_id").cumcount())
+    if first is not None and len(first):
+        requested = (rows["cell_id"] == str(first["cell_id"].iloc[0])) & (rows["sample"] == first["sample"].iloc[0])
+        rows.loc[requested, "_round"] = -1
+    return rows.sort_values("_round", kind="stable").drop(columns="_round").reset_index(drop=True)
+
+
+def _label(row: Mapping[Any, Any]) -> str:
+    workers = int(row["workers"])
+    size = format_size(int(row["nominal_file_size_bytes"]))
+    return f"{row['operation']}, {size} files, {row['series']}, {workers} worker{'' if workers == 1 else 's'}"
+
+
+def _words(row: Mapping[Any, Any]) -> str:
+    """The verdict of a sample, on which hosts, and why it is unknown."""
+    share = "" if row["state"] in ("none", "unknown") else f"{100 * float(row['share']):.0f} % of the measured part"
+    parts = [short_verdict(str(row["state"]), str(row["binding"])), share, str(row["hosts"]), str(row["reason"])]
+    return "; ".join(part for part in parts if part)
+
+
+def _sample(timeline: Timeline, number: int, start: float) -> dict[str, Any]:
+    """Times of a sample, in seconds since the start of its command."""
+    joined = _joined(timeline)
+    step = timeline.step_s * joined
+    inside = np.flatnonzero(timeline.inside)
+    part = None
+    if len(inside):
+        ends = timeline.ends[[inside[0], inside[-1]]] - start
+        part = [_rounded(float(ends[0]) - timeline.step_s), _rounded(float(ends[1]))]
+    return {
+        "number": number,
+        "start": _rounded(start, 13),
+        "end": _rounded(float(timeline.ends[0]) - start + step - timeline.step_s),
+        "step": _rounded(step),
+        "steps": -(-len(timeline.ends) // joined),
+        "part": part,
+    }
+
+
+def _joined(timeline: Timeline) -> int:
+    """How many neighbouring records make one step of the page."""
+    return -(-len(timeline.ends) // MOST_STEPS)
+
+
+def _rounded(value: float, digits: int = 6) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> Iterator[_Layer]:
+    for track in tracks(timeline, capacity):
+        resources = [(track.role, host, device) for host, device in zip(track.hosts, track.devices, strict=True)]
+        steps = timeline.steps(track.stretch_s) if track.stretch_s else 1
+        values = evened(track.used, steps)
+        yield SHARE, track.subsystem, "%", 100.0, resources, values, float(levels(track, thresholds).min())
+    busy_of, busy = busy_cpus(timeline)
+    for (activity, metric), names in [*_RECORDED.items(), (("cpu", ""), _BUSY)]:
+        series, values = (busy_of, busy) if names is _BUSY else timeline.of(activity, metric)
+        shown = (series["device"] != "lo").to_numpy()
+        if activity == "cpu":
+            shown = (series["device"] == "all").to_numpy()
+        resources = [
+            (str(role), str(host), "" if device == "all" else str(device))
+            for role, host, device in series[shown][["role", "host", "device"]].itertuples(index=False, name=None)
+        ]
+        yield RECORDED, *names, resources, values[shown], math.nan
+
+
+def _pack(
+    timeline: Timeline, capacity: Capacity, thresholds: Thresholds, packing: _Packing
+) -> tuple[list[list[float | None]], str]:
+    """The measures of a sample that are anywhere above 0, and their bytes."""
+    joined = _joined(timeline)
+    found: list[list[float | None]] = []
+    parts = []
+    for kind, name, unit, factor, resources, values, full in _layers(timeline, capacity, thresholds):
+        if not resources or not np.nan_to_num(values).any():
+            continue
+        data, most = pack(averaged(values, joined))
+        measure = packing.measures.setdefault((kind, name, unit, factor), len(packing.measures))
+        found.append([measure, packing.group(resources), most, None if math.isnan(full) else full])
+        parts.append(data)
+    return found, base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")
+
+
+def averaged(values: NDArray[np.float64], joined: int) -> NDArray[np.float64]:
+    """Means of N neighbouring steps each; fewer at the end, and of what was recorded.
+
+    Examples
+    --------
+    >>> averaged(np.array([[1.0, 3.0, math.nan, 5.0, 7.0]]), 2).tolist()
+    [[2.0, 5.0, 7.0]]
+    """
+    if joined <= 1:
+        return values
+    lacking = -values.shape[1] % joined
+    padded = np.pad(values, ((0, 0), (0, lacking)), constant_values=math.nan)
+    parts = padded.reshape(len(values), -1, joined)
+    known = np.isfinite(parts)
+    counts = known.sum(axis=2)
+    return np.where(counts > 0, np.where(known, parts, 0.0).sum(axis=2) / np.maximum(counts, 1), math.nan)
+
+
+def pack(values: NDArray[np.float64]) -> tuple[bytes, float]:
+    """Values of resources over time, a byte each, and the largest of them.
+
+    Resource by resource: 0 to `LEVELS` of the largest, or `NOTHING` for NaN. Values of shape (resources, steps), >= 0.
+
+    Examples
+    --------
+    >>> data, most = pack(np.array([[0.0, 4.0, math.nan]]))
+    >>> list(data), most
+    ([0, 250, 255], 4.0)
+    """
+    most = _rounded(float(np.nan_to_num(values).max(initial=0.0)))
+    share = np.clip(np.nan_to_num(values) / (most or 1.0), 0.0, 1.0)
+    levels_of = np.where(np.isfinite(values), np.rint(share * LEVELS), NOTHING).astype(np.uint8)
+    return levels_of.tobytes(), most

@@ -1,0 +1,322 @@
+"""Disks that are slower than their peers, and hosts that carry more than theirs.
+
+A slow disk takes longer for the same bytes than disks that moved half to twice as much, over the whole window of the
+command. (On a testbed ``await`` and ``%util`` do not show it: the limit acts before the block layer counts a request.)
+That none is named says something only of disks that were judged: those that worked near the full speed of their like,
+and whose peers take at least `judged_from_s` for as much. In reads of a dispersed volume the other disks of a subvolume
+wait for the slow one and are named with it; it is the busiest of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import median_abs_deviation
+
+from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, measured_parts, rolling, timelines
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEAST_PEERS = 4
+"""Fewest disks or hosts that can be compared: the median of two others says little."""
+
+RESOLVED = 2
+"""Records that time at work is resolved to: a request counts when all of it is done, and a slow disk of a scale model
+finishes none in some records."""
+
+ALIKE = 2.0
+"""Peers moved up to N times as much, or as many times less."""
+
+DONE = 0.95
+"""Share of its bytes after which a disk has done: what trickles in later is metadata."""
+
+WORKED = 0.1
+"""A disk that moved less than this share of what the average byte's disk moved has nothing to be judged by."""
+
+MAIN = 0.1
+"""Of two directions the one with less than this share of the other's load is no load: acknowledgements, metadata."""
+
+DISK_COLUMNS = [
+    *("cell_id", "sample", "host", "device", "bytes", "time_s", "time_ratio", "z", "longer_s", "after_s", "busy"),
+    *("judged", "slow"),
+]
+"""Columns of `disk_times`: the bytes of a disk and its time at work, in multiples of what its peers take for as much,
+that ratio's modified z-score, and by how many seconds it is longer; how long the disk went on after half of all had
+done; the share of its time at work in which ``%util`` was busy. NaN where it moved too little or has too few peers."""
+
+SKEW_COLUMNS = ["cell_id", "sample", "role", "quantity", "host", "value", "median", "ratio", "z", "outlier"]
+"""Columns of `host_skew`: means over the measured part, in the unit of the quantity; the median is the others'."""
+
+_QUANTITIES = {
+    "receive_bytes_per_s": "received, bytes/s",
+    "transmit_bytes_per_s": "sent, bytes/s",
+    "write_bytes_per_s": "written to disks, bytes/s",
+    "read_bytes_per_s": "read from disks, bytes/s",
+}
+_POINT = ["cell_id", "sample"]
+
+
+def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Distance of each value from the median of all in units of their MAD: Iglewicz and Hoaglin's modified z-score.
+
+    Where more than half are equal, any other is infinitely far. NaN stays NaN and does not count.
+
+    Examples
+    --------
+    >>> modified_z(np.array([9.0, 10.0, 11.0, 10.0, 30.0])).round(1).tolist()
+    [-0.7, 0.0, 0.7, 0.0, 13.5]
+    >>> modified_z(np.array([1.0, 1.0, 1.0, 2.0])).tolist()
+    [0.0, 0.0, 0.0, inf]
+    """
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return np.full(values.shape, math.nan)
+    distance = values - np.median(known)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = distance / median_abs_deviation(known, scale="normal")
+    return np.where(distance == 0, 0.0, scores)
+
+
+def working_time(moved: NDArray[np.float64], step_s: float) -> NDArray[np.float64]:
+    """How long each disk was at work, weighted by bytes: idle time does not count, and a trickle hardly does.
+
+    It is the duration of a rectangle of the same bytes and the same energy, as the equivalent width of a pulse: the
+    square of the sum of the rates over the sum of their squares. Rates are means of `RESOLVED` records. `moved` is in
+    bytes/s, shape (disks, records); the result in seconds, shape (disks,), NaN of disks that moved nothing.
+
+    Examples
+    --------
+    A disk at a steady rate for ten records of 2 s, one that paused among them, and one that did all in one record:
+
+    >>> steady, paused, short = [1.0] * 10, [1.0] * 5 + [0.0] * 10 + [1.0] * 5, [10.0]
+    >>> [float(working_time(np.array([rates]), 2.0)[0].round(1)) for rates in (steady, paused, short)]
+    [21.1, 22.2, 4.0]
+    """
+    edge = RESOLVED - 1
+    smooth = rolling(np.pad(moved, ((0, 0), (edge, edge))), RESOLVED)
+    squares = (smooth**2).sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(squares > 0, smooth.sum(axis=1) ** 2 / squares * step_s, math.nan)
+
+
+def judged_from_s(thresholds: Thresholds, step_s: float) -> float:
+    """Seconds that the peers of a disk must take for as much, for a disk that is just slow to be longer by enough.
+
+    Examples
+    --------
+    >>> round(judged_from_s(Thresholds(), 2.0), 3)
+    6.0
+    """
+    return _resolved_s(thresholds, step_s) * thresholds.slow_rate / (1 - thresholds.slow_rate)
+
+
+def _resolved_s(thresholds: Thresholds, step_s: float) -> float:
+    return max(thresholds.slow_seconds, RESOLVED * step_s)
+
+
+def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Thresholds) -> pd.DataFrame:
+    """Which disks of one sample are slow among their peers; a row per disk, columns of `DISK_COLUMNS`.
+
+    A disk is slow where it moved its bytes at a fraction of its peers' rate, where that stands out from the scatter of
+    all disks, where it worked for longer by more than time is resolved to, and was still at it when half of all had
+    done. `moved` as `working_time` takes it.
+    """
+    total = moved.sum(axis=1) * step_s
+    time_s = working_time(moved, step_s)
+    # with few workers most disks carry nothing but metadata, and would be the median
+    worked = total >= WORKED * (total**2).sum() / max(total.sum(), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        more = total[:, np.newaxis] / total
+    peers = worked & worked[:, np.newaxis] & (more <= ALIKE) & (more >= 1 / ALIKE)
+    np.fill_diagonal(peers, val=False)
+    enough = peers.sum(axis=1) >= LEAST_PEERS - 1
+    # less was done in less time at the same rate; more is not scaled, for a short time is resolved no further
+    for_as_much = np.where(peers, time_s * np.maximum(more, 1.0), math.nan)
+    expected = np.full(len(moved), math.nan)
+    if enough.any():
+        expected[enough] = np.nanmedian(for_as_much[enough], axis=1)
+    ratio = time_s / expected
+    scores = modified_z(np.log(ratio))
+    so_far = np.pad(np.cumsum(moved, axis=1), ((0, 0), (1, 0))) * step_s
+    ends = np.arange(so_far.shape[1]) * step_s
+    done_s = np.array([np.interp(DONE * row[-1], row, ends) for row in so_far])
+    after_s = done_s - np.median(done_s[worked]) if worked.any() else done_s
+    longer_s = time_s - expected
+    least = _resolved_s(thresholds, step_s)
+    # NaN is never above anything
+    slow = (ratio >= 1 / thresholds.slow_rate) & (scores >= thresholds.outlier)
+    slow &= (longer_s >= least) & (after_s >= least)
+    return pd.DataFrame(
+        {
+            "bytes": total,
+            "time_s": time_s,
+            "time_ratio": ratio,
+            "z": scores,
+            "longer_s": longer_s,
+            "after_s": np.where(enough, after_s, math.nan),
+            "judged": np.minimum(expected, time_s) >= judged_from_s(thresholds, step_s),
+            "slow": slow,
+        }
+    )
+
+
+def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """How long each disk of the servers took for its work in each sample, beside its peers; columns `DISK_COLUMNS`.
+
+    Disks that moved nothing to speak of are left out. Reads ``read_bytes_per_s``, ``write_bytes_per_s`` and, where it
+    was recorded, ``utilisation_fraction`` of disks. A disk that kept up with less than `Thresholds.slow_rate` of the
+    full speed could be that slow and not show it: it is not judged. The full speed of a backing and scale, of reads and
+    of writes, is that of the sample whose disks were fastest (their median).
+    """
+    chosen = thresholds or Thresholds()
+    whole = samples.rename(columns={"start_s": "part_start_s", "end_s": "part_end_s"})
+    parts = whole[[*_POINT, "part_start_s", "part_end_s"]]
+    found = []
+    for cell, sample, timeline in timelines(telemetry[telemetry["activity"] == "disk"], samples, parts):
+        disks, moved = disks_moved(timeline)
+        if len(disks) and timeline.inside.sum() >= MIN_RECORDS:
+            table = pd.concat([disks, judge_disks(moved, timeline.step_s, chosen)], axis=1)
+            busy = np.minimum(table["busy_s"] / table["time_s"], 1.0)
+            found.append(table.assign(cell_id=cell, sample=sample, busy=busy))
+    if not found:
+        return pd.DataFrame(columns=DISK_COLUMNS).astype({"judged": bool, "slow": bool})
+    table = pd.concat(found, ignore_index=True)
+    alike = samples[[*_POINT, "backing", "scale"]].astype({"cell_id": str})
+    table = table.merge(alike, on=_POINT)
+    kind = ["backing", "scale", "reading"]
+    rate = table["bytes"] / table["time_s"]
+    seen = table.assign(rate=rate.where(table["judged"]))
+    seen["rate"] = seen.groupby([*_POINT, *kind])["rate"].transform("median")
+    full = seen.groupby(kind)["rate"].transform("max")
+    near = table["judged"] & (rate >= chosen.slow_rate * full)
+    return table.assign(judged=near | table["slow"])[DISK_COLUMNS]
+
+
+def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """Disks that moved anything to speak of, and their bytes/s, shape (disks, records of the measured part).
+
+    Columns ``host``, ``device``, ``busy_s`` (NaN where ``%util`` is not recorded), and ``reading``: the disks of the
+    sample read more than they wrote.
+    """
+    tables = []
+    for metric in ("write_bytes_per_s", "read_bytes_per_s", "utilisation_fraction"):
+        series, values = timeline.of("disk", metric, "server")
+        index = pd.MultiIndex.from_frame(series[["host", "device"]])
+        tables.append(pd.DataFrame(values[:, timeline.inside], index=index))
+    written, read, util = tables
+    read = read.reindex(written.index).fillna(0.0)
+    moved = written.fillna(0.0) + read
+    total = moved.sum(axis=1)
+    moved = moved[total > IDLE * total.max()]
+    busy_s = util.reindex(moved.index).sum(axis=1, min_count=1) * timeline.step_s
+    reading = bool(2 * read.to_numpy().sum() > total.sum())
+    disks = moved.index.to_frame(index=False).assign(busy_s=busy_s.to_numpy(), reading=reading)
+    return disks, moved.to_numpy()
+
+
+def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
+    """Each disk over all samples of `disk_times`: what a figure of disks draws.
+
+    ``host``, ``device``, and in how many ``samples`` it moved anything, was ``judged`` and was ``slow``; ``time_ratio``
+    and ``busy`` are medians over the samples that judge it.
+    """
+    rows = times.assign(**{name: times[name].where(times["judged"]) for name in ("time_ratio", "busy")})
+    disks = rows.groupby(["host", "device"], sort=False)
+    table = disks.agg(
+        samples=("sample", "size"),
+        judged=("judged", "sum"),
+        slow=("slow", "sum"),
+        time_ratio=("time_ratio", "median"),
+        busy=("busy", "median"),
+    )
+    return table.reset_index()
+
+
+def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """Disks that were slower than their peers, by name, the slowest first; it needs no limits and no baseline.
+
+    One sample can be an accident of placement; the same disk in several, with files placed anew in each, hardly. That
+    the table is empty says nothing of disks that were not judged.
+    """
+    return named_disks(disk_times(telemetry, samples, thresholds), thresholds)
+
+
+def named_disks(times: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """The slow disks of `disk_times`, columns as of `disks_by_name`; ``time_ratio`` is of samples it is slow in."""
+    table = disks_by_name(times)
+    least = np.minimum(table["judged"], (thresholds or Thresholds()).slow_samples)
+    named = table[(table["slow"] > 0) & (table["slow"] >= least)]
+    ratio = times[times["slow"]].groupby(["host", "device"])["time_ratio"].median().rename("time_ratio")
+    named = named.drop(columns="time_ratio").merge(ratio.reset_index(), on=["host", "device"])
+    return named.sort_values(["slow", "time_ratio"], ascending=False, kind="stable", ignore_index=True)[list(table)]
+
+
+def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """What each host carried over the measured part, beside the other hosts of its role; columns `SKEW_COLUMNS`.
+
+    Hosts that carried nothing to speak of are left out: clients without a worker. A host is an ``outlier`` by the
+    median and MAD of its role when it also carries half as much again as its peers, or as much less.
+    """
+    chosen = thresholds or Thresholds()
+    moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_QUANTITIES)]
+    records: list[dict[str, Any]] = []
+    for cell, sample, timeline in timelines(moved, samples, measured_parts(moved, samples)):
+        if not timeline.inside.any():
+            continue
+        for (_, role), loads in _loads(timeline).groupby(["activity", "role"]):
+            by_quantity = loads.groupby("metric")["value"].sum()
+            for metric in (name for name in _QUANTITIES if by_quantity.get(name, -1.0) >= MAIN * by_quantity.max()):
+                point = {"cell_id": cell, "sample": sample, "role": role, "quantity": _QUANTITIES[metric]}
+                hosts = loads[loads["metric"] == metric].sort_values("host")
+                records += [point | row for row in _beside_peers(hosts, chosen)]
+    return pd.DataFrame.from_records(records, columns=SKEW_COLUMNS).astype({"outlier": bool})
+
+
+def _loads(timeline: Timeline) -> pd.DataFrame:
+    """Means over the measured part by activity, role, metric and host."""
+    means = np.nan_to_num(timeline.values[:, timeline.inside]).mean(axis=1)
+    rows = timeline.series.assign(value=means)
+    groups = rows[rows["device"] != "lo"].groupby(["activity", "role", "metric", "host"])["value"]
+    table = groups.agg(["sum", "max"]).reset_index()
+    # bonds carry what their members do
+    return table.assign(value=table["max"].where(table["activity"] == "network", table["sum"]))
+
+
+def _beside_peers(hosts: pd.DataFrame, thresholds: Thresholds) -> Iterator[dict[str, Any]]:
+    carried = hosts[hosts["value"] > IDLE * hosts["value"].max()]
+    values = carried["value"].to_numpy(dtype=float)
+    scores = modified_z(values)
+    for number, (host, value) in enumerate(zip(carried["host"], values.tolist(), strict=True)):
+        median = float(np.median(np.delete(values, number))) if len(values) > 1 else math.nan
+        ratio = value / median if median > 0 else math.nan
+        apart = max(ratio, 1 / ratio) if ratio > 0 else 0.0
+        far = abs(float(scores[number])) >= thresholds.outlier and apart >= thresholds.skew
+        yield {
+            "host": host,
+            "value": value,
+            "median": median,
+            "ratio": ratio,
+            "z": float(scores[number]),
+            "outlier": len(values) >= LEAST_PEERS and far,
+        }
+
+
+def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """Hosts of `host_skew` that carried more than their peers, or less, in most samples, the furthest first.
+
+    Placement by hash favours one host in one sample and another in the next. ``ratio`` is the median over the samples
+    ``of`` which it carried something in, ``samples`` those in which it was an outlier.
+    """
+    least = (thresholds or Thresholds()).skew
+    groups = skew.groupby(["role", "host", "quantity"], sort=True)
+    table = groups.agg(ratio=("ratio", "median"), samples=("outlier", "sum"), of=("outlier", "size")).reset_index()
+    apart = np.maximum(table["ratio"], 1 / table["ratio"])
+    named = table.assign(_apart=apart)[(apart >= least) & (table["samples"] * 2 > table["of"])]
+    return named.sort_values("_apart", ascending=False, kind="stable", ignore_index=True).drop(columns="_apart")

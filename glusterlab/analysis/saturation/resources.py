@@ -1,0 +1,417 @@
+"""How full each resource of a pool was over one sample: links, disks, CPUs and memory of every host.
+
+Use is a share: 1 is what the resource can do, in each direction of a link. A disk is as full as the fullest of: its
+bytes, its operations (a lower bound), its ``%util`` where one disk serves one request at a time, and the bytes of all
+disks of its server against what these do together. On a testbed reads and writes have a limit each, all hosts share the
+CPUs and the memory of one machine (their use is added up, a lower bound), and ``await``, ``aqu-sz`` and ``%util`` stay
+small on a disk that is full, for its limit acts before the block layer counts a request.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, carried, rolling, rolling_known
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from glusterlab.spec.cluster import Cluster
+
+Family = Literal["network", "disks", "CPU", "memory"]
+By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
+
+FAMILIES: tuple[Family, ...] = ("network", "disks", "CPU", "memory")
+
+MIN_RECORDS = 2
+"""Fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing."""
+
+PEAK_S = 10.0
+"""Length of the busiest stretch, in seconds, that counts as the peak: long enough to even out the bursts in which a
+disk's counters rise (a request counts when all of it is done), short enough to see a phase of a run."""
+
+IDLE = 0.02
+"""What carried less than this share of the fullest of its kind carried nothing to speak of: a client without a worker,
+a disk without a file."""
+
+BURST_BYTES = 10e6
+"""A disk is judged over as long as it needs for N bytes, at most `PEAK_S`: a request counts when all of it is done, and
+a throttled disk does several at once (3.6 MB in a second of a disk of 1 MB/s) and then nothing. On real disks that is
+less than a record."""
+
+BURST_OPERATIONS = 10.0
+"""Or for N operations."""
+
+LINK_MOST = 1.05
+"""A record in which a link carried more than that was not taken at its time."""
+
+ONE_WAY = 0.98
+"""From this share of its bytes on a disk moves them one way."""
+
+STATED_LINKS = "links at least as cluster.yaml states them"
+"""What figures say of limits that a baseline measured: one TCP stream does not fill every link."""
+
+_DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the hardware can do per host, in bytes/s, on the scale that was measured (a scale model's own limits).
+
+    Links are limited in each direction, ``server_disks_*`` are all disks of a server together, ``brick_*`` one brick
+    alone (None where it was not measured), ``server_operations_*`` the operations per second that a scale model leaves
+    all disks of a server. `source` names the baseline that measured them; empty where the cluster file states them.
+    """
+
+    server_link: float
+    client_link: float
+    server_disks_write: float
+    server_disks_read: float
+    source: str = ""
+    brick_write: float | None = None
+    brick_read: float | None = None
+    server_operations_write: float | None = None
+    server_operations_read: float | None = None
+
+
+def limits_source(limits: Iterable[Limits]) -> str:
+    """Where limits come from, as a sentence, where a baseline measured them; else nothing.
+
+    Examples
+    --------
+    >>> limits_source([Limits(1.0, 1.0, 1.0, 1.0, "pool-baseline"), Limits(1.0, 1.0, 1.0, 1.0)])
+    'Limits as measured by the baseline pool-baseline, links at least as cluster.yaml states them.'
+    """
+    names = sorted({limit.source for limit in limits} - {""})
+    return f"Limits as measured by the baseline {', '.join(names)}, {STATED_LINKS}." if names else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """What one brick can do, operations per second."""
+
+    read: float
+    write: float
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFacts:
+    """Facts of the hosts of a campaign beside its cluster file; what is not recorded is absent.
+
+    CPUs and bytes of memory are by host (on a testbed those of its machine), `shared` names the counters that all hosts
+    of a testbed share, and `operations` are those of one brick by ``cell_id``, where a scale model limits them.
+    """
+
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    memory: Mapping[str, float] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+    operations: Mapping[str, Operations] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What the resources under one cell can do, on the scale that was measured; None where it is not known.
+
+    Rates are bytes/s: of a link in each direction, of one brick alone (``disk_*``), of all bricks of a server
+    (``server_*``); 0 or less counts as not known. `operations` are those of one brick. `serial`: a brick is one disk
+    that serves one request at a time, so that its ``%util`` shows how full it is. `one_machine`: a testbed. `shared`
+    are counters that its hosts share, `source` the baseline that measured disks and links.
+    """
+
+    server_link: float | None = None
+    client_link: float | None = None
+    disk_read: float | None = None
+    disk_write: float | None = None
+    server_read: float | None = None
+    server_write: float | None = None
+    operations: Operations | None = None
+    serial: bool = False
+    one_machine: bool = False
+    cpus: Mapping[str, int] = field(default_factory=dict)
+    memory: Mapping[str, float] = field(default_factory=dict)
+    shared: frozenset[str] = frozenset()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write"):
+            if (rate := getattr(self, name)) is not None and not rate > 0:
+                object.__setattr__(self, name, None)
+
+
+def capacities(
+    samples: pd.DataFrame, cluster: Cluster | None, limits: Mapping[str, Limits], facts: PoolFacts
+) -> dict[str, Capacity]:
+    """What the resources under each cell can do, by ``cell_id``; every cell has one."""
+    found: dict[str, Capacity] = {}
+    testbed = cluster is not None and cluster.is_testbed
+    common = Capacity(one_machine=testbed, cpus=facts.cpus, memory=facts.memory, shared=facts.shared)
+    for row in samples.drop_duplicates("cell_id").to_dict("records"):
+        cell = str(row["cell_id"])
+        limit = limits.get(cell)
+        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+        if limit is None or backing is None:
+            found[cell] = common
+            continue
+        bricks = len(backing.bricks)
+        found[cell] = replace(
+            common,
+            server_link=limit.server_link,
+            client_link=limit.client_link,
+            disk_read=limit.server_disks_read / bricks if limit.brick_read is None else limit.brick_read,
+            disk_write=limit.server_disks_write / bricks if limit.brick_write is None else limit.brick_write,
+            server_read=limit.server_disks_read,
+            server_write=limit.server_disks_write,
+            operations=facts.operations.get(cell),
+            serial=str(row["kind"]) == "jbod" and backing.disks_per_brick == 1,
+            source=limit.source,
+        )
+    return found
+
+
+def with_operations(
+    limits: Mapping[str, Limits], samples: pd.DataFrame, cluster: Cluster | None, facts: PoolFacts
+) -> dict[str, Limits]:
+    """Limits with the operations per second of all disks of a server, where a scale model limits them."""
+    found = dict(limits)
+    for row in samples.drop_duplicates("cell_id").to_dict("records"):
+        cell = str(row["cell_id"])
+        brick = facts.operations.get(cell)
+        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+        if cell in found and brick is not None and backing is not None:
+            bricks = len(backing.bricks)
+            found[cell] = replace(
+                found[cell], server_operations_write=bricks * brick.write, server_operations_read=bricks * brick.read
+            )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """How full the resources of one subsystem, such as ``server network, received``, were over time.
+
+    `threshold` names the field of `Thresholds` that it is held against. `hosts` and `devices` (empty where a host has
+    one) name each resource; `used` has the shape (resources, steps), 1 = full, NaN where nothing is known; `by` says of
+    each disk what it is fullest by. A step counts as full when it lies in a stretch of `stretch_s` whose mean is over
+    the threshold; 0: by itself. Disks need it: a request counts when all of it is done, so a full disk shows idle steps
+    between bursts.
+    """
+
+    subsystem: str
+    family: Family
+    role: str
+    threshold: str
+    hosts: tuple[str, ...]
+    devices: tuple[str, ...]
+    used: NDArray[np.float64]
+    by: tuple[By, ...] = ()
+    stretch_s: float = 0.0
+
+
+def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
+    """From where on each resource of a track counts as full, shape (resources,)."""
+    usual = float(getattr(thresholds, track.threshold))
+    busy = [by == "busy time" for by in track.by] or [False] * len(track.hosts)
+    return np.where(busy, thresholds.disk_busy, usual)
+
+
+def over(track: Track, timeline: Timeline, thresholds: Thresholds) -> NDArray[np.bool_]:
+    """Where each resource of a track was full, shape (resources, steps); nowhere where nothing is known of it."""
+    level = levels(track, thresholds)[:, np.newaxis]
+    steps = min(timeline.steps(track.stretch_s) if track.stretch_s else 1, track.used.shape[1])
+    full = rolling_known(track.used, steps) >= level
+    marked = np.zeros(track.used.shape, dtype=bool)
+    for offset in range(steps):
+        marked[:, offset : offset + full.shape[1]] |= full
+    return np.asarray(marked & np.isfinite(track.used))
+
+
+def tracks(timeline: Timeline, capacity: Capacity) -> list[Track]:
+    """How full every resource was whose limit is known."""
+    found = (track for of in (_networks, _disks, _cpus, _memories) for track in of(timeline, capacity))
+    return [track for track in found if len(track.hosts) and np.isfinite(track.used).any()]
+
+
+def _by_host(
+    series: pd.DataFrame, values: NDArray[np.float64], how: Literal["sum", "max"]
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """Devices of a host together."""
+    codes, hosts = pd.factorize(series["host"])
+    grouped = np.full((len(hosts), values.shape[1]), np.nan)
+    for number in range(len(hosts)):
+        rows = values[codes == number]
+        known = np.isfinite(rows).any(axis=0)
+        joined = np.nansum(rows, axis=0) if how == "sum" else np.where(known, np.nan_to_num(rows).max(axis=0), 0.0)
+        grouped[number] = np.where(known, joined, np.nan)
+    return tuple(str(host) for host in hosts), grouped
+
+
+def _networks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    for role, rate in (("server", capacity.server_link), ("client", capacity.client_link)):
+        for direction, metric in _DIRECTIONS.items():
+            series, values = timeline.of("network", metric, role)
+            real = (series["device"] != "lo").to_numpy()
+            if rate is not None and real.any():
+                hosts, fullest = _by_host(series[real], values[real], "max")
+                name = f"{role} network, {direction}"
+                used = carried(fullest / rate, LINK_MOST)
+                yield Track(name, "network", role, "network", hosts, ("",) * len(hosts), used)
+
+
+def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    series, _ = timeline.of("disk", "write_bytes_per_s", "server")
+    # a report of old columns has one rate for both directions, which no limit is for
+    if series.empty or capacity.disk_read is None or capacity.disk_write is None:
+        return
+    disks = series[["host", "device"]].apply(tuple, axis=1).tolist()
+    written, read = (_of_disks(timeline, metric, disks) for metric in ("write_bytes_per_s", "read_bytes_per_s"))
+    together = np.maximum if capacity.one_machine else np.add
+    parts: dict[By, NDArray[np.float64]] = {
+        "bytes": together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
+    }
+    if capacity.operations is not None:
+        parts["operations"] = _operations(timeline, disks, written, read, capacity.operations)
+    if capacity.serial and not capacity.one_machine:
+        parts["busy time"] = _of_disks(timeline, "utilisation_fraction", disks)
+    if capacity.server_read is not None and capacity.server_write is not None:
+        parts["all disks of the server"] = _of_server(series, written, read, capacity)
+    names = list(parts)
+    filled = np.stack([np.nan_to_num(part) for part in parts.values()])
+    # what is fullest for a while in the measured part is what the disk is judged by, all along
+    inside = _measured(timeline)
+    stretch = _stretch(timeline, capacity.disk_read, capacity.disk_write, capacity.operations)
+    peaks = np.stack([rolling(part[:, inside], timeline.steps(stretch)).max(axis=1) for part in filled])
+    chosen = peaks.argmax(axis=0)
+    used = filled[chosen, np.arange(len(disks))]
+    used = np.where(np.isfinite(written), used, np.nan)
+    yield Track(
+        "server disks",
+        "disks",
+        "server",
+        "disks",
+        tuple(str(host) for host, _ in disks),
+        tuple(str(device) for _, device in disks),
+        used,
+        tuple(names[number] for number in chosen),
+        stretch,
+    )
+
+
+def _measured(timeline: Timeline) -> NDArray[np.bool_]:
+    """The steps of the measured part; all of them where it has none."""
+    return timeline.inside if timeline.inside.any() else np.ones_like(timeline.inside)
+
+
+def _stretch(timeline: Timeline, read: float, write: float, operations: Operations | None) -> float:
+    """Seconds over which a disk is judged, no longer than the measured part."""
+    seconds = BURST_BYTES / min(read, write)
+    if operations is not None:
+        seconds = max(seconds, BURST_OPERATIONS / min(operations.read, operations.write))
+    return min(seconds, PEAK_S, timeline.step_s * float(_measured(timeline).sum()))
+
+
+def _operations(
+    timeline: Timeline,
+    disks: Sequence[tuple[str, str]],
+    written: NDArray[np.float64],
+    read: NDArray[np.float64],
+    limit: Operations,
+) -> NDArray[np.float64]:
+    """The share of its operations that each disk surely used."""
+    done = _of_disks(timeline, "transfers_per_s", disks)
+    inside = _measured(timeline)
+    writes = np.nan_to_num(written[:, inside]).sum(axis=1)
+    moved = writes + np.nan_to_num(read[:, inside]).sum(axis=1)
+    share = np.divide(writes, moved, out=np.full_like(moved, 0.5), where=moved > 0)
+    most = np.where(share >= ONE_WAY, limit.write, np.where(share <= 1 - ONE_WAY, limit.read, limit.read + limit.write))
+    return np.asarray(done / most[:, np.newaxis])
+
+
+def _of_disks(timeline: Timeline, metric: str, disks: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """A metric of these disks; NaN of those that do not have it."""
+    series, values = timeline.of("disk", metric, "server")
+    rows = {pair: row for row, pair in enumerate(zip(series["host"], series["device"], strict=True))}
+    found = np.full((len(disks), timeline.values.shape[1]), np.nan)
+    for number, disk in enumerate(disks):
+        if disk in rows:
+            found[number] = values[rows[disk]]
+    return found
+
+
+def _of_server(
+    series: pd.DataFrame, written: NDArray[np.float64], read: NDArray[np.float64], capacity: Capacity
+) -> NDArray[np.float64]:
+    """Bytes of all disks of a server against what they do together, for each of those that carry of it."""
+    hosts, all_written = _by_host(series, written, "sum")
+    _, all_read = _by_host(series, read, "sum")
+    together = np.maximum if capacity.one_machine else np.add
+    assert capacity.server_write is not None  # checked by the caller
+    assert capacity.server_read is not None
+    whole = together(all_written / capacity.server_write, np.nan_to_num(all_read) / capacity.server_read)
+    of = {host: number for number, host in enumerate(hosts)}
+    spread = whole[[of[str(host)] for host in series["host"]]]
+    # a disk that does nothing is not full because others of its server are
+    busiest = np.nan_to_num(written + np.nan_to_num(read)).sum(axis=1)
+    idle = busiest <= 0.02 * busiest.max(initial=0.0)
+    return np.where(idle[:, np.newaxis], 0.0, spread)
+
+
+def busy_cpus(timeline: Timeline, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """CPU time that was neither idle, waiting for I/O nor stolen: its series (also of single CPUs) and values."""
+    series, idle = timeline.of("cpu", "idle_fraction", role)
+    rows: dict[Any, int] = {pair: row for row, pair in enumerate(zip(series["host"], series["device"], strict=True))}
+    busy = 1 - idle
+    for metric in ("iowait_fraction", "steal_fraction"):
+        others, values = timeline.of("cpu", metric, role)
+        for pair, value in zip(zip(others["host"], others["device"], strict=True), values, strict=True):
+            if pair in rows:
+                busy[rows[pair]] -= np.nan_to_num(value)
+    return series, busy
+
+
+def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    if capacity.one_machine:
+        series, busy = busy_cpus(timeline)
+        used = _added_up(busy[(series["device"] == "all").to_numpy()])
+        yield Track("machine CPU (at least)", "CPU", "machine", "cpu", ("",), ("",), used)
+        return
+    for role in ("server", "client"):
+        series, busy = busy_cpus(timeline, role)
+        whole = (series["device"] == "all").to_numpy()
+        hosts = tuple(str(host) for host in series["host"][whole])
+        yield Track(f"{role} CPU", "CPU", role, "cpu", hosts, ("",) * len(hosts), busy[whole])
+        single = series["device"].str.isdecimal().to_numpy(dtype=bool)
+        if single.any():
+            hosts, fullest = _by_host(series[single], busy[single], "max")
+            yield Track(f"{role} CPU, busiest core", "CPU", role, "core", hosts, ("",) * len(hosts), fullest)
+
+
+def _added_up(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of one machine that its hosts use, together; those without a record count as the mean of the others.
+
+    Nothing is known where fewer than half of the hosts have one.
+    """
+    known = np.isfinite(shares).sum(axis=0)
+    enough = (known > 0) & (known * 2 >= len(shares))
+    total = np.nansum(shares, axis=0) / np.maximum(known, 1) * len(shares)
+    return np.where(enough, total, np.nan)[np.newaxis]
+
+
+def _memories(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
+    for role in ("",) if capacity.one_machine else ("server", "client"):
+        series, available = timeline.of("memory", "available_bytes", role)
+        hosts = tuple(str(host) for host in series["host"])
+        total = np.array([capacity.memory.get(host, math.nan) for host in hosts])
+        if not len(hosts) or not np.isfinite(total).any():
+            continue
+        used = 1 - available / total[:, np.newaxis]
+        if capacity.one_machine:
+            yield Track("machine memory (at least)", "memory", "machine", "memory", ("",), ("",), _added_up(used))
+        else:
+            yield Track(f"{role} memory", "memory", role, "memory", hosts, ("",) * len(hosts), used)

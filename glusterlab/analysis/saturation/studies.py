@@ -1,0 +1,208 @@
+"""What saturates, as a study shows it: figures over the number of workers, of one layout and one kind of files each.
+
+A campaign that lacks a layout or a size shows the nearest that it has, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from glusterlab.analysis.efficiency import with_published_totals
+from glusterlab.analysis.limits import limit_curves, pool_limits, with_limits
+from glusterlab.analysis.saturation.resources import Limits
+from glusterlab.analysis.saturation.usage import telemetry_by_cell
+from glusterlab.analysis.scaling import Scaling, scaling_fits
+from glusterlab.analysis.scaling_table import DRAWN, Fits, with_fit
+from glusterlab.analysis.select import guide_layouts, layout_label, select, select_nearest, size_note, summarise
+from glusterlab.units import format_size
+
+if TYPE_CHECKING:
+    from glusterlab.spec import studies as spec
+    from glusterlab.spec.campaign import Campaign
+    from glusterlab.spec.cluster import Cluster
+
+_ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute": "distributed"}
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Curves over workers of one layout and one kind of files, with the number of the `first` of its five figures.
+
+    `files` are the files in the study's words; `quantity`, `unit` and `factor` say what throughput is, the unit of its
+    axis, and the factor from the SI unit to that.
+    """
+
+    slug: str
+    first: int
+    type: str
+    geometry: str
+    kind: str
+    tool: str
+    nominal_file_size_bytes: int
+    files: str
+    quantity: str = "throughput_bytes_per_s"
+    unit: str = "MB/s"
+    factor: float = 1e-6
+
+    @property
+    def layout(self) -> str:
+        """The study's layout as figures name it."""
+        return layout_label(self.type, self.geometry, self.kind)
+
+
+def studies_of(study: spec.Study) -> list[Study]:
+    """What a document's ``study.yaml`` names under ``saturation``."""
+    found = []
+    for curves in study.saturation:
+        layout = study.layouts[curves.layout]
+        named = (curves.slug, curves.first, layout.type, layout.geometry or "", layout.kind, curves.tool)
+        files = (
+            ("files_per_s", "files/s", 1.0) if curves.metric == "files" else ("throughput_bytes_per_s", "MB/s", 1e-6)
+        )
+        found.append(Study(*named, curves.size, curves.files, *files))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The samples of a campaign that stand for a study: as `glusterlab.analysis.select.select` returns them, or none.
+
+    `note` has lines on what is drawn instead of what the study has, `missing` says why there are no samples.
+    """
+
+    study: Study
+    rows: pd.DataFrame
+    note: str
+    missing: str
+
+    @property
+    def words(self) -> str:
+        """Files and layout, for titles."""
+        if self.rows.empty:
+            return f"{self.study.files}, {self.study.layout}"
+        first = self.rows.iloc[0]
+        return f"{format_size(int(first['nominal_file_size_bytes']))} files, {_label(first)}"
+
+
+def _label(row: pd.Series) -> str:
+    return layout_label(str(row["type"]), str(row["geometry"]), str(row["kind"]))
+
+
+def choose_studies(
+    samples: pd.DataFrame,
+    studies: Sequence[Study],
+    layouts: Sequence[str] = (),
+    sizes: Sequence[float | None] = (),
+) -> list[Chosen]:
+    """The samples of a campaign that stand for each of some studies.
+
+    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go. Without a layout the
+    study's is taken, else one of its type and backing, else of its type; of sizes the nearest with a curve.
+    """
+    return [
+        _choose(samples, study, wanted.strip(), float(size or study.nominal_file_size_bytes))
+        for study, wanted, size in zip(
+            studies,
+            [*layouts, *[""] * (len(studies) - len(layouts))],
+            [*sizes, *[None] * (len(studies) - len(sizes))],
+            strict=True,
+        )
+    ]
+
+
+def _choose(samples: pd.DataFrame, study: Study, wanted: str, size: float) -> Chosen:
+    candidates = select(samples, tool=study.tool)
+    if not wanted:
+        of_type = candidates[candidates["type"].astype(str) == study.type]
+        of_kind = of_type[of_type["kind"].astype(str) == study.kind]
+        near = of_type if of_kind.empty else of_kind
+        names = guide_layouts(near, [(study.type, study.geometry, study.kind)], most=1)
+        if not names:
+            volume = f"a {_ADJECTIVES.get(study.type, study.type)} volume"
+            return Chosen(study, candidates.iloc[:0], "", f"The campaign has no valid {study.tool} sample on {volume}.")
+        wanted_here = names[0]
+    else:
+        wanted_here = wanted
+    rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=size, layouts=[wanted_here])
+    if rows.empty:
+        return Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on the layout {wanted_here}.")
+    guide = f"The guide: {study.files} on {study.layout}."
+    if (label := _label(rows.iloc[0])) != study.layout:
+        guide += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
+    return Chosen(study, rows, f"{size_note(samples, rows, size)}\n{guide}", "")
+
+
+def study_rows(studies: Sequence[Chosen]) -> pd.DataFrame:
+    """The samples of all studies."""
+    return pd.concat([study.rows for study in studies], ignore_index=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the five figures of a study draw.
+
+    `throughput` is the summary with limits, the study's numbers and the fitted law, `bounds` are the limits between the
+    worker counts, in its unit, `fits` those of the law to each curve, `subsystems` the means of
+    `glusterlab.analysis.saturation.usage.telemetry_by_cell`, `limits` by ``cell_id``.
+    """
+
+    chosen: Chosen
+    throughput: pd.DataFrame
+    bounds: pd.DataFrame
+    fits: Fits
+    subsystems: pd.DataFrame
+    limits: Mapping[str, Limits]
+
+
+def measure(
+    chosen: Chosen,
+    telemetry: pd.DataFrame,
+    limits: Mapping[str, Limits],
+    *,
+    cluster: Cluster | None,
+    campaign: Campaign | None,
+    published: pd.DataFrame,
+    testbed: bool,
+) -> Measured:
+    """Throughput and subsystems of a study over the workers.
+
+    Cluster and campaign are None where an import does not know them; `published` as of
+    `glusterlab.spec.published.load`.
+    """
+    study, rows = chosen.study, chosen.rows
+    known = dict(limits)
+    throughput = with_limits(summarise(rows, study.quantity), pool_limits(rows, cluster, known, campaign))
+    bounds = limit_curves(rows, cluster, known, campaign)
+    if study.quantity == "files_per_s":
+        sizes = rows.drop_duplicates("series").set_index("series")["file_size_bytes"].astype(float)
+        bounds = bounds.assign(limit=bounds["limit"] / bounds["series"].map(sizes))
+    fits = scaling_fits(rows, study.quantity)
+    return Measured(
+        chosen=chosen,
+        throughput=with_fit(with_published_totals(throughput, published), fits),
+        bounds=bounds,
+        fits=fits,
+        subsystems=telemetry_by_cell(telemetry, rows, testbed=testbed),
+        limits=known,
+    )
+
+
+def by_unit(studies: Iterable[Measured]) -> Iterator[tuple[str, str, float, pd.DataFrame, Fits]]:
+    """Studies whose throughput has one unit, together, for figures of the law.
+
+    Yields ``bytes`` or ``files``, the unit and the factor to it, the summaries of all of them, and their fits.
+    """
+    units: dict[tuple[str, float], list[Measured]] = {}
+    for measured in studies:
+        study = measured.chosen.study
+        units.setdefault((study.unit, study.factor), []).append(measured)
+    for (unit, factor), members in units.items():
+        summary = pd.concat([member.throughput.drop(columns=DRAWN) for member in members], ignore_index=True)
+        fits: dict[tuple[str, ...], Scaling] = {}
+        for member in members:
+            fits |= member.fits
+        yield "files" if unit.startswith("files") else "bytes", unit, factor, summary, fits

@@ -1,0 +1,186 @@
+"""Verdicts and use by cell, and use over the time of one sample: what figures and tables show."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.saturation.resources import IDLE, Capacity, levels, over, tracks
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.timeline import evened, measured_parts, timelines
+from glusterlab.analysis.saturation.verdict import THEN
+from glusterlab.analysis.select import IDENTITY, POINT, operation_rank
+from glusterlab.stats import mean_interval
+
+BINDING = [
+    *("quantity", "n", "state", "binding", "binds", "agree", "mean", "low", "high"),
+    *("where", "hosts", "reason", "not_judged", "typical"),
+]
+"""Columns of `binding_by_cell` beside those that describe the cell: the verdict of most of its ``n`` samples, how
+many of them ``agree``, and over these the ``mean`` share of the measured part in which it was full, with its 95 %
+interval; ``binds`` is the verdict in a few words. The texts are those of the sample in the middle, whose number is
+``typical``."""
+
+_QUANTITY = "share of the measured part"
+NO_MAJORITY = "no majority"
+"""State and words of a cell of which no verdict has more than half of the repeats."""
+
+RESOURCE = ["family", "subsystem", "role", "host", "device"]
+"""Columns that say which resource a row is of."""
+
+OVER_TIME = [
+    *("cell_id", "sample", "subsystem", "host", "device", "time_s", "seconds", "used", "evened", "full", "inside"),
+    "threshold",
+]
+"""Columns of `use_over_time`: ``time_s`` is the epoch at the end of a step, ``seconds`` that since the start of the
+command; ``used`` and ``threshold`` are shares of what the resource can do, ``evened`` is ``used`` over as long as the
+resource is judged, both NaN where it has no telemetry; ``full`` says that it was over the threshold, and ``inside``
+that the step lies in the measured part."""
+
+OF_SUBSYSTEM = ["cell_id", "sample", "subsystem", "resources", "seconds", "mean", "fullest", "inside", "threshold"]
+"""Columns of `subsystems_over_time`: how many ``resources`` carried anything (over 2 % of the fullest one's mean), and
+over them the ``mean`` and the ``fullest`` of what `use_over_time` calls ``evened``; the least ``threshold``."""
+
+
+def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """One verdict per cell: that of most of its samples.
+
+    Samples agree that have the same kind of verdict on the same subsystems; the order in which these were full is that
+    of most of them. Where no more than half of the samples agree, state and binding are `NO_MAJORITY`, and the reason
+    has each verdict. Takes a judgement's verdicts and its samples, with ``series``; columns `POINT`, `IDENTITY` and
+    `BINDING`, sorted by operation, size, series and workers.
+    """
+    judged = samples.assign(cell_id=samples["cell_id"].astype(str)).merge(verdicts, on=["cell_id", "sample"])
+    records = [
+        {name: rows[name].iloc[0] for name in dict.fromkeys(POINT + IDENTITY)} | _together(rows)
+        for _, rows in judged.groupby("cell_id", sort=True)
+    ]
+    table = pd.DataFrame.from_records(records, columns=[*dict.fromkeys(POINT + IDENTITY), *BINDING])
+    order = table["operation"].map(operation_rank)
+    return (
+        table.assign(_order=order)
+        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers"], kind="stable")
+        .drop(columns="_order")
+        .reset_index(drop=True)
+    )
+
+
+def _together(rows: pd.DataFrame) -> dict[str, object]:
+    pairs = list(zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True))
+    votes = [(state, frozenset(binding.split(THEN))) for state, binding in pairs]
+    most = max(votes, key=votes.count)
+    agree = votes.count(most)
+    counts: dict[str, object] = {"quantity": _QUANTITY, "n": len(rows), "agree": agree}
+    if 2 * agree <= len(votes):
+        words = Counter(short_verdict(*pair) for pair in pairs)
+        reason = "; ".join(f"{number} of {len(rows)}: {word}" for word, number in sorted(words.items()))
+        unknown = "; ".join(dict.fromkeys(word for row in rows["not_judged"] for word in row.split("; ") if word))
+        verdict: dict[str, object] = dict.fromkeys(("state", "binding", "binds"), NO_MAJORITY)
+        verdict |= dict.fromkeys(("mean", "low", "high"), math.nan)
+        return counts | verdict | {"where": "", "hosts": "", "reason": reason, "not_judged": unknown}
+    same = rows[[vote == most for vote in votes]]
+    share = mean_interval(same["share"].astype(float))
+    ordered = same.sort_values(["share", "sample"], kind="stable")
+    middle = ordered.iloc[(len(same) - 1) // 2]
+    orders = Counter(pair for pair, vote in zip(pairs, votes, strict=True) if vote == most)
+    state, binding = max(sorted(orders), key=lambda pair: orders[pair])
+    texts = {name: middle[name] for name in ("where", "hosts", "reason", "not_judged")}
+    found = {
+        "state": state,
+        "binding": binding,
+        "binds": short_verdict(state, binding),
+        "mean": share.centre,
+        "low": share.low,
+        "high": share.high,
+    }
+    return counts | found | texts | {"typical": int(middle["sample"])}
+
+
+def short_verdict(state: str, binding: str) -> str:
+    """A verdict in a few words, for a cell of a table.
+
+    Examples
+    --------
+    >>> short_verdict("binds", "network, then disks"), short_verdict("partly", "disks")
+    ('network, then disks', 'part of the disks')
+    >>> short_verdict("at times", "disks"), short_verdict("none", "none of them: look at the software")
+    ('disks at times', 'none')
+    """
+    if state == "partly":
+        return f"part of the {binding}"
+    if state == "at times":
+        return f"{binding} at times"
+    return state if state in ("none", "unknown") else binding
+
+
+def use_by_resource(use: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
+    """Use of each resource of each cell: means over its samples, from the table ``use`` of a judgement.
+
+    Columns `POINT`, `IDENTITY`, `RESOURCE`, ``n`` (samples), and ``mean``, ``peak``, ``over`` and ``threshold``
+    (shares). Resources that carried less than 2 % of the fullest one of their subsystem are left out.
+    """
+    described = list(dict.fromkeys(["sample", *POINT, *IDENTITY]))
+    rows = samples.assign(cell_id=samples["cell_id"].astype(str))[described].merge(use, on=["cell_id", "sample"])
+    rows = rows.astype(dict.fromkeys(RESOURCE, str))
+    keys = ["cell_id", *RESOURCE]
+    groups = rows.groupby(keys, sort=False)
+    table = groups[["mean", "peak", "over", "threshold"]].mean().assign(n=groups["sample"].nunique()).reset_index()
+    fullest = table.groupby(["cell_id", "subsystem"])["mean"].transform("max")
+    table = table[table["mean"] > IDLE * fullest]
+    of_cell = rows.drop_duplicates("cell_id")[[name for name in described if name != "sample"]]
+    return of_cell.merge(table, on="cell_id").reset_index(drop=True)
+
+
+def use_over_time(
+    telemetry: pd.DataFrame,
+    samples: pd.DataFrame,
+    capacity: Mapping[str, Capacity],
+    thresholds: Thresholds | None = None,
+) -> pd.DataFrame:
+    """Use of each resource over the time of samples, columns `OVER_TIME`: a row per resource and step."""
+    chosen = thresholds or Thresholds()
+    starts = {
+        (str(cell), int(sample)): float(start)
+        for cell, sample, start in samples[["cell_id", "sample", "start_s"]].itertuples(index=False, name=None)
+    }
+    parts = []
+    for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
+        steps = len(timeline.ends)
+        for track in tracks(timeline, capacity.get(cell, Capacity())):
+            resources = len(track.hosts)
+            columns: dict[str, Any] = {
+                "cell_id": cell,
+                "sample": sample,
+                "subsystem": track.subsystem,
+                "host": np.repeat(np.array(track.hosts, dtype=object), steps),
+                "device": np.repeat(np.array(track.devices, dtype=object), steps),
+                "time_s": np.tile(timeline.ends, resources),
+                "seconds": np.tile(timeline.ends - starts[cell, sample], resources),
+                "used": track.used.ravel(),
+                "evened": evened(track.used, timeline.steps(track.stretch_s) if track.stretch_s else 1).ravel(),
+                "full": over(track, timeline, chosen).ravel(),
+                "inside": np.tile(timeline.inside, resources),
+                "threshold": np.repeat(levels(track, chosen), steps),
+            }
+            parts.append(pd.DataFrame(columns)[OVER_TIME])
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=OVER_TIME)
+
+
+def subsystems_over_time(table: pd.DataFrame) -> pd.DataFrame:
+    """Use of each subsystem over the time of samples, columns `OF_SUBSYSTEM`, from `use_over_time`."""
+    sample = ["cell_id", "sample", "subsystem"]
+    each = [*sample, "host", "device"]
+    means = table.groupby(each, sort=False)["evened"].transform("mean")
+    most = means.groupby([table[name] for name in sample], sort=False).transform("max")
+    carried = table[(means > IDLE * most) | (most <= 0)]
+    resources = carried.drop_duplicates(each).groupby(sample, sort=False).size().rename("resources")
+    steps = carried.groupby([*sample, "seconds"], sort=False)
+    found = steps.agg(
+        mean=("evened", "mean"), fullest=("evened", "max"), inside=("inside", "first"), threshold=("threshold", "min")
+    )
+    return found.reset_index().merge(resources.reset_index(), on=sample)[OF_SUBSYSTEM]

@@ -1,0 +1,437 @@
+"""Which subsystem held a sample back: network, disks, CPU, memory, or none of them.
+
+A subsystem's *share* is the part of the time in which its resources (one direction of a host's link, one disk, the CPUs
+of a host) were over a threshold, each weighted by its mean use. Both ends of a link are one subsystem.
+
+- ``binds``: one subsystem was full for most of the measured part, or several one after the other;
+- ``partly``: only hosts or disks that carry a good part of the load, and whose peers were full for much less of the
+  time; the share is theirs;
+- ``at times``: for more than a moment and for less than most of the measured part;
+- ``none``: nothing known was full for long: look at the software, or at latency;
+- ``unknown``: too few records, too little telemetry, or no known limit. Where telemetry covers less than `COVERAGE` of
+  the measured part, its silent steps count as not full, and no negative verdict is given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from glusterlab.analysis.saturation.resources import (
+    FAMILIES,
+    IDLE,
+    LINK_MOST,
+    MIN_RECORDS,
+    PEAK_S,
+    Capacity,
+    Family,
+    Track,
+    levels,
+    over,
+    tracks,
+)
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, measured_parts, rolling_known, timelines
+from glusterlab.analysis.saturation.usage import SIGN_COLUMNS, sample_signs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+State = Literal["binds", "partly", "at times", "none", "unknown"]
+
+THEN = ", then "
+"""Between the subsystems of a verdict on several."""
+
+NONE = "none of them: look at the software"
+"""What a verdict says where nothing known was full for long."""
+
+COVERAGE = 0.80
+"""Share of the measured part that telemetry must cover, host by host, for the statement that nothing was full."""
+
+ALIKE = 0.5
+"""Hosts or disks that were full stand out where the others were for less than this share of their time."""
+
+USE_COLUMNS = [
+    *("cell_id", "sample", "family", "subsystem", "role", "host", "device", "by", "threshold", "mean", "peak", "over")
+]
+"""Columns of `Judgement.use`: ``mean``, ``peak`` (the fullest `PEAK_S`, or all of a shorter measured part) and
+``threshold`` are shares of what the resource can do, ``over`` is the share of the measured part in which it was over
+the threshold. What telemetry lacks counts for none of them."""
+
+SUBSYSTEM_COLUMNS = [
+    *("cell_id", "sample", "family", "subsystem", "share", "mean", "peak", "resources", "full", "fullest", "by"),
+    *("threshold", "stretch_s"),
+]
+"""Columns of `Judgement.subsystems`: ``share`` of the measured part in which it was over its ``threshold``, ``mean``
+use (both weighted by use) and ``peak`` of its fullest resource; how many ``resources`` carried anything, how many of
+them were ``full`` for most of the time, and the name of the ``fullest``; each is judged over ``stretch_s`` seconds."""
+
+VERDICT_COLUMNS = ["cell_id", "sample", "state", "binding", "share", "where", "hosts", "reason", "not_judged"]
+"""Columns of `Judgement.verdicts`: ``state`` (`State`), ``binding`` (families in the order in which they were full, or
+what to do instead), ``share`` of the measured part in which it was full, ``where`` (subsystems), ``hosts``, the
+``reason`` where it is unknown, and what is ``not_judged`` (`Judgement.gaps` says why)."""
+
+GAP_COLUMNS = ["cell_id", "sample", "what", "why", "share"]
+"""Columns of `Judgement.gaps`: ``what`` of a sample is not known, ``why``, and the ``share`` that belongs to it."""
+
+_ROLES = ("server", "client")
+_MOST_NAMES = 4
+
+_Gap = tuple[str, str, float]
+"""What, why and share of `GAP_COLUMNS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What `judge` found, as tables.
+
+    `use` has a row per resource (`USE_COLUMNS`), `subsystems` one per subsystem (`SUBSYSTEM_COLUMNS`), `signs` one per
+    host and sign (`glusterlab.analysis.saturation.usage.SIGN_COLUMNS`), `gaps` one per thing that is not known
+    (`GAP_COLUMNS`), and `verdicts` one for every sample of the call (`VERDICT_COLUMNS`).
+    """
+
+    use: pd.DataFrame
+    subsystems: pd.DataFrame
+    signs: pd.DataFrame
+    gaps: pd.DataFrame
+    verdicts: pd.DataFrame
+
+
+def judge(
+    telemetry: pd.DataFrame,
+    samples: pd.DataFrame,
+    capacity: Mapping[str, Capacity],
+    thresholds: Thresholds | None = None,
+) -> Judgement:
+    """Judge every subsystem over the measured part of each sample: warm-up and ramp-down do not count.
+
+    The telemetry holds `glusterlab.analysis.saturation.timeline.JUDGED_METRICS`, also of other samples; `capacity` is
+    by ``cell_id``.
+    """
+    chosen = thresholds or Thresholds()
+    expected = {
+        (str(row["cell_id"]), int(row["sample"])): {role: int(row.get(f"{role}s", 0)) for role in _ROLES}
+        for row in samples.to_dict("records")
+    }
+    missing = {"state": "unknown", "binding": "unknown", "share": math.nan, "where": "", "hosts": "", "not_judged": ""}
+    missing["reason"] = f"fewer than {MIN_RECORDS} telemetry records in the measured part"
+    verdicts = {key: {"cell_id": key[0], "sample": key[1]} | missing for key in expected}
+    use: list[dict[str, Any]] = []
+    subsystems: list[dict[str, Any]] = []
+    signs: list[tuple[Any, ...]] = []
+    gaps: list[tuple[Any, ...]] = []
+    for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
+        records = int(timeline.inside.sum())
+        if records < MIN_RECORDS:
+            continue
+        known = capacity.get(cell, Capacity())
+        point = {"cell_id": cell, "sample": sample}
+        found = [measured_use(track, timeline, chosen) for track in tracks(timeline, known)]
+        use += [point | row for each in found for row in each.rows()]
+        subsystems += [point | each.row(chosen) for each in found]
+        signs += [(cell, sample, *row) for row in sample_signs(timeline, known)]
+        lacking, broken = coverage_gaps(timeline, found, expected[cell, sample])
+        lacking = [*_not_judged(found, known), *_beyond(found, chosen), *lacking]
+        gaps += [(cell, sample, *gap) for gap in lacking]
+        verdict = _verdict(found, known, chosen, records, broken=broken)
+        verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys(gap[0] for gap in lacking))}
+    return Judgement(
+        pd.DataFrame.from_records(use, columns=USE_COLUMNS),
+        pd.DataFrame.from_records(subsystems, columns=SUBSYSTEM_COLUMNS),
+        pd.DataFrame.from_records(signs, columns=SIGN_COLUMNS),
+        pd.DataFrame.from_records(gaps, columns=GAP_COLUMNS),
+        pd.DataFrame.from_records(list(verdicts.values()), columns=VERDICT_COLUMNS),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredUse:
+    """A track over the measured part, and where it was over its threshold.
+
+    `known` and `full` have the shape (resources, steps); `mean` (over the steps that are known), `peak` (over the
+    fullest `PEAK_S` of them), `most` (the fullest step) and `level` (from where on it counts as full) (resources,).
+    """
+
+    track: Track
+    known: NDArray[np.bool_]
+    full: NDArray[np.bool_]
+    mean: NDArray[np.float64]
+    peak: NDArray[np.float64]
+    most: NDArray[np.float64]
+    level: NDArray[np.float64]
+    stretch_s: float
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Share of the use that is each resource's."""
+        total = self.mean.sum()
+        return self.mean / total if total > 0 else np.full(len(self.mean), 1 / len(self.mean))
+
+    @property
+    def over_time(self) -> NDArray[np.float64]:
+        """Share of the load that was on full resources, step by step; NaN where nothing is known."""
+        return self._share_of(np.ones(len(self.mean), dtype=bool))
+
+    @property
+    def share(self) -> float:
+        """Share of the load that was on full resources, over the time that is known."""
+        return _mean(self.over_time)
+
+    @property
+    def over(self) -> NDArray[np.float64]:
+        """Share of its known time in which each resource was full."""
+        return np.asarray(self.full.sum(axis=1) / np.maximum(self.known.sum(axis=1), 1))
+
+    @property
+    def mean_use(self) -> float:
+        """Mean use of all resources, weighted by use."""
+        return float(self.weights @ self.mean)
+
+    @property
+    def coverage(self) -> float:
+        """Share of the measured part that is known, over all resources."""
+        return float(self.known.mean())
+
+    @property
+    def carried(self) -> NDArray[np.bool_]:
+        """Resources that carried something."""
+        return np.asarray(self.mean > IDLE * self.mean.max(initial=0.0))
+
+    def share_of(self, chosen: NDArray[np.bool_]) -> float:
+        """Share of the time in which these resources were full, each weighted by its use."""
+        return _mean(self._share_of(chosen))
+
+    def _share_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        known = self.weights[chosen] @ self.known[chosen]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(known > 0, self.weights[chosen] @ self.full[chosen] / known, np.nan)
+
+    def apart(self, thresholds: Thresholds) -> NDArray[np.bool_]:
+        """Resources that were full for most of the time while their peers were for much less of it; else none."""
+        long = (self.over >= thresholds.window) & self.carried
+        others = self.carried & ~long
+        if not long.any() or not others.any() or self.share_of(others) > ALIKE * self.share_of(long):
+            return np.zeros_like(long)
+        return np.asarray(long)
+
+    def name(self, number: int) -> str:
+        """Host and device of a resource."""
+        return " ".join(part for part in (self.track.hosts[number], self.track.devices[number]) if part)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Rows of `USE_COLUMNS` but cell and sample."""
+        track = self.track
+        for number, (host, device) in enumerate(zip(track.hosts, track.devices, strict=True)):
+            yield {
+                "family": track.family,
+                "subsystem": track.subsystem,
+                "role": track.role,
+                "host": host,
+                "device": device,
+                "by": track.by[number] if track.by else "",
+                "threshold": float(self.level[number]),
+                "mean": float(self.mean[number]),
+                "peak": float(self.peak[number]),
+                "over": float(self.over[number]),
+            }
+
+    def row(self, thresholds: Thresholds) -> dict[str, Any]:
+        """A row of `SUBSYSTEM_COLUMNS` but cell and sample."""
+        track = self.track
+        most = int(self.mean.argmax())
+        return {
+            "family": track.family,
+            "subsystem": track.subsystem,
+            "share": self.share,
+            "mean": self.mean_use,
+            "peak": float(self.peak.max()),
+            "resources": int(self.carried.sum()),
+            "full": int((self.over >= thresholds.window).sum()),
+            "fullest": self.name(most),
+            "by": track.by[most] if track.by else "",
+            "threshold": float(self.level.min()),
+            "stretch_s": self.stretch_s,
+        }
+
+
+def _mean(shares: NDArray[np.float64]) -> float:
+    known = shares[np.isfinite(shares)]
+    return float(known.mean()) if len(known) else 0.0
+
+
+def measured_use(track: Track, timeline: Timeline, thresholds: Thresholds) -> MeasuredUse:
+    """A track over the measured part of its sample; no stretch reaches out of it."""
+    used = track.used[:, timeline.inside]
+    known = np.isfinite(used)
+    return MeasuredUse(
+        track,
+        known,
+        over(replace(track, used=used), timeline, thresholds),
+        np.nan_to_num(used).sum(axis=1) / np.maximum(known.sum(axis=1), 1),
+        np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1),
+        np.nan_to_num(used).max(axis=1),
+        levels(track, thresholds),
+        (timeline.steps(track.stretch_s) if track.stretch_s else 1) * timeline.step_s,
+    )
+
+
+def _verdict(
+    found: Sequence[MeasuredUse], capacity: Capacity, thresholds: Thresholds, records: int, *, broken: bool
+) -> dict[str, Any]:
+    """The verdict of one sample: `VERDICT_COLUMNS` but cell, sample and what is not judged."""
+    found = [each for each in found if each.mean_use <= thresholds.passed]
+    unknown = {"state": "unknown", "binding": "unknown", "share": math.nan, "where": "", "hosts": ""}
+    if not found:
+        return unknown | {"reason": "no limit is known of what telemetry shows"}
+    members = {name: [each for each in found if each.track.family == name] for name in FAMILIES}
+    by_time = {name: _together(each) for name, each in members.items() if each}
+    families, share = _one_after_the_other(by_time, thresholds.phase)
+    fullest = max(found, key=lambda each: each.share)
+    apart = fullest.apart(thresholds)
+    enough = records >= thresholds.records
+    state: State
+    if enough and share >= thresholds.window:
+        state = "binds"
+    elif not enough:
+        reason = f"{records} records in the measured part, fewer than {thresholds.records:g}"
+        return unknown | {"share": share, "reason": reason}
+    elif broken:
+        reason = "telemetry covers too little of the measured part to say that nothing was full"
+        return unknown | {"share": share, "reason": reason}
+    elif fullest.share >= thresholds.phase and apart.any():
+        state, families, share = "partly", [fullest.track.family], fullest.share_of(apart)
+    elif share >= thresholds.phase:
+        state = "at times"
+    else:
+        state, families = "none", []
+    families = sorted(families, key=lambda name: _mean_time(by_time[name]))
+    shown = [each for name in families for each in members[name]]
+    if state in ("partly", "none"):
+        shown = [each for each in shown or found if each.apart(thresholds).any()]
+    shown = [each for each in shown if (each.over >= thresholds.window).any() or each.share >= thresholds.phase]
+    several = state == "at times" or len(families) > 1
+    hosts = [_hosts(each, thresholds.phase if several else thresholds.window, state, capacity) for each in shown]
+    return {
+        "state": state,
+        "binding": THEN.join(families) or NONE,
+        "share": share,
+        "where": "; ".join(each.track.subsystem for each in shown),
+        "hosts": "; ".join(dict.fromkeys(filter(None, hosts))),
+        "reason": "",
+    }
+
+
+def _together(members: Sequence[MeasuredUse]) -> NDArray[np.float64]:
+    """Share of the load of a family that was on full resources, step by step, where it was fullest."""
+    shares = [each.over_time if each.coverage >= COVERAGE else np.nan_to_num(each.over_time) for each in members]
+    return np.asarray(np.fmax.reduce(shares))
+
+
+def _one_after_the_other(by_time: Mapping[Family, NDArray[np.float64]], least: float) -> tuple[list[Family], float]:
+    """The fullest family, those that were full for `least` of the time when none before was, and all their share."""
+    left = dict(by_time)
+    first = max(left, key=lambda name: _mean(left[name]))
+    chosen, covered = [first], left.pop(first)
+    while left:
+        added = {name: np.fmax(covered, times) for name, times in left.items()}
+        name = max(added, key=lambda each: _mean(added[each]))
+        if _mean(added[name]) - _mean(covered) < least:
+            break
+        chosen.append(name)
+        covered = added[name]
+        del left[name]
+    return chosen, _mean(covered)
+
+
+def _mean_time(over_time: NDArray[np.float64]) -> float:
+    """The mean time, in steps, at which a subsystem was full."""
+    known = np.nan_to_num(over_time)
+    return float((known * np.arange(len(known))).sum() / known.sum())
+
+
+def _hosts(one: MeasuredUse, least: float, state: State, capacity: Capacity) -> str:
+    """Hosts or disks that were full for `least` of the time, by name where they are few; empty where none alone was."""
+    track = one.track
+    if track.role == "machine":
+        return "the machine of the testbed"
+    full = np.flatnonzero(one.over >= least)
+    of = int(one.carried.sum())
+    what = "disks" if track.family == "disks" else f"{track.role}s"
+    by = [track.by[number] for number in np.flatnonzero(one.carried)] if track.by else []
+    assumed = capacity.operations is not None and 2 * by.count("operations") > len(by)
+    by_words = " (by operations, whose limit the scale model assumes)" if assumed else ""
+    if len(full) >= of:
+        return f"all {of} {what}{by_words}" if of > 1 else f"{one.name(int(full[0]))} alone{by_words}"
+    if not len(full):
+        return ""
+    names = [one.name(int(number)) for number in full]
+    if len(names) > _MOST_NAMES:
+        hosts = list(dict.fromkeys(track.hosts[number] for number in full))
+        names = hosts if len(hosts) <= _MOST_NAMES else [f"on {len(hosts)} {track.role}s"]
+    load = f" with {100 * float(one.weights[full].sum()):.0f} % of the load" if state == "partly" else ""
+    return f"{len(full)} of {of} {what}{load}: {', '.join(names)}{by_words}"
+
+
+def _not_judged(found: Sequence[MeasuredUse], capacity: Capacity) -> Iterator[_Gap]:
+    """Subsystems that a verdict does not know of."""
+    known = {(each.track.family, each.track.role) for each in found}
+    why = "no telemetry or no limit of it"
+    for family in FAMILIES:
+        roles = [role for role in (("server",) if family == "disks" else _ROLES) if (family, role) not in known]
+        if (family, "machine") in known or not roles:
+            continue
+        alone = family == "disks" or len(roles) == len(_ROLES)
+        yield family if alone else f"{roles[0]} {family}", why, math.nan
+    serial = capacity.serial and not capacity.one_machine
+    if ("disks", "server") in known and capacity.operations is None and not serial and not capacity.one_machine:
+        yield "operations of disk arrays", "their limit is not known, and %util does not show it", math.nan
+
+
+def _beyond(found: Sequence[MeasuredUse], thresholds: Thresholds) -> Iterator[_Gap]:
+    """Subsystems whose limit is not believed, for they did more than it all along."""
+    for each in found:
+        if (mean := each.mean_use) > thresholds.passed:
+            by = each.track.by[int(each.mean.argmax())] if each.track.by else ""
+            what = f"{each.track.subsystem}, {by}" if by else each.track.subsystem
+            yield what, "did more than its known limit, so that is not what held it", mean
+
+
+def coverage_gaps(
+    timeline: Timeline, found: Sequence[MeasuredUse], expected: Mapping[str, int]
+) -> tuple[list[_Gap], bool]:
+    """What telemetry lacks over the measured part, and whether that is so much that nothing negative can be said.
+
+    `expected` is the number of hosts by role, as the samples table has them; 0 where it is not known.
+    """
+    gaps: list[_Gap] = []
+    silent: set[str] = set()
+    for role in _ROLES:
+        hosts, known = timeline.known(role)
+        count = max(len(hosts), expected.get(role, 0))
+        each = known.mean(axis=1) if known.size else np.zeros(len(hosts))
+        if not count or float(each.sum()) / count < COVERAGE:
+            silent.add(role)
+        if count > len(hosts) or not hosts:
+            lost = "any" if not hosts else f"{count - len(hosts)} of {count}"
+            gaps.append((f"{lost} {role}{'s' if hosts else ''}", "no telemetry", 0.0))
+        short = np.flatnonzero(each < COVERAGE)
+        if len(short):
+            names = [hosts[number] for number in short]
+            of = f"all {len(names)} {role}s" if len(names) == count > 1 else ", ".join(names)
+            gaps.append((of, "telemetry of this share of the measured part only", float(each[short].mean())))
+    broken = bool(silent)
+    for one in found:
+        if one.coverage < COVERAGE:
+            broken = True
+            if one.track.role not in silent:
+                why = "telemetry of this share of the measured part only"
+                gaps.append((one.track.subsystem, why, one.coverage))
+        if one.track.family == "network" and (most := float(one.most.max())) > LINK_MOST:
+            host = one.track.hosts[int(one.most.argmax())]
+            gaps.append((f"{one.track.subsystem}, {host}", "records of more than a link can carry", most))
+    return gaps, broken

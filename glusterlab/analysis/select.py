@@ -1,0 +1,263 @@
+"""Which samples belong together: valid samples, grouped into cells, cells joined into the lines of a figure.
+
+A *series* is what a figure draws with one colour: one layout, and whatever else tells two cells of it apart at the same
+operation, file size and workers (client access, record size, files per worker). Samples of different cells are never
+pooled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+
+from glusterlab.errors import DataError
+from glusterlab.stats import mean_interval, median_interval
+from glusterlab.units import format_size
+
+SIZE_TOLERANCE = 0.1
+"""Relative difference up to which two file sizes count as one: the guide's "4GB" may be 4 GB or 4 GiB."""
+
+LEAST_COUNTS = 3
+"""Worker counts that a curve has at least."""
+
+BACKING_LABELS = {"raid6": "RAID 6", "raid0": "RAID 0", "jbod": "JBOD", "nvme": "NVMe"}
+
+POINT = ["series", "operation", "nominal_file_size_bytes", "workers"]
+"""Columns that say which point of a figure a row of a summary is."""
+
+ESTIMATES = ["quantity", "n", "mean", "low", "high", "interval", "median", "median_low", "median_high"]
+"""What `summarise` computes, in the unit that ``quantity`` names; ``low`` to ``high`` is the mean's 95 % interval."""
+
+IDENTITY = [
+    *("layout", "type", "geometry", "backing", "kind", "server_model", "access", "tool"),
+    *("file_size_bytes", "record_size_bytes", "files_per_worker", "scale", "operations_limited", "disks", "cell_id"),
+]
+"""Columns of the samples table that describe the cell of a row."""
+
+TRACE = ["samples", "values"]
+"""Sample numbers of the cell and their values, in the same order, joined by ``;``: the way back to the raw files."""
+
+SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
+"""Columns of a summary."""
+
+
+DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
+    "write": "write",
+    "rewrite": "write",
+    "create": "write",
+    "append": "write",
+    "read": "read",
+    "reread": "read",
+}
+"""Operations that move the bytes of whole files, and which way."""
+
+
+def layout_label(type_: str, geometry: str, kind: str) -> str:
+    """A layout as figures name it, with the kind of its backing; what is no volume has the name of what it lies on.
+
+    Examples
+    --------
+    >>> layout_label("disperse", "12x(4+2)", "jbod")
+    'disperse 12x(4+2), JBOD'
+    >>> layout_label("other", "1", "gpfs")
+    'gpfs'
+    """
+    if type_ == "other":
+        return BACKING_LABELS.get(kind, kind)
+    return f"{type_} {geometry}, {BACKING_LABELS.get(kind, kind)}"
+
+
+def valid_samples(samples: pd.DataFrame) -> pd.DataFrame:
+    """The rows whose status is valid and that are no warm-up: the only ones that are drawn."""
+    return samples[(samples["status"].astype(str) == "valid") & ~samples["warmup"]].reset_index(drop=True)
+
+
+def same_size(sizes: pd.Series, nominal: float) -> pd.Series:
+    """True where a file size is `nominal` (both bytes), within `SIZE_TOLERANCE`."""
+    return (sizes.astype(float) / nominal - 1).abs() <= SIZE_TOLERANCE
+
+
+def nearest_size(sizes: pd.Series, nominal: float) -> int | None:
+    """The size nearest to `nominal` by ratio, in bytes; None when there is none.
+
+    Examples
+    --------
+    >>> nearest_size(pd.Series([32 * 2**10, 4 * 2**30]), 128 * 2**30)
+    4294967296
+    """
+    candidates = sorted({int(size) for size in sizes.dropna()})
+    return min(candidates, key=lambda size: abs(math.log(size / nominal)), default=None)
+
+
+def _variant(column: str, value: Any) -> str:
+    if pd.isna(value):
+        return f"no {column.replace('_', ' ')}"
+    if column == "record_size_bytes":
+        return f"{format_size(int(value))} records"
+    if column == "file_size_bytes":
+        return f"{format_size(int(value))} files"
+    if column == "files_per_worker":
+        return f"{int(value)} files per worker"
+    return f"1:{value:g}" if column == "scale" else str(value)
+
+
+def with_series(samples: pd.DataFrame) -> pd.DataFrame:
+    """Samples with a column ``series`` (str): the layout's label, and no more words than tell its cells apart.
+
+    Two different cells never share series, tool, operation, nominal file size and workers.
+    """
+    table = samples.copy()
+    names = table[["type", "geometry", "kind"]].astype(str)
+    table["series"] = [layout_label(*row) for row in names.itertuples(index=False, name=None)]
+    point = ["series", "tool", "operation", "nominal_file_size_bytes", "workers"]
+    # the scale before the sizes, which follow from it
+    sizes = ("record_size_bytes", "files_per_worker", "file_size_bytes")
+    for column in ("backing", "layout", "access", "scale", *sizes, "cell_id"):
+        if table.empty or table.groupby(point, observed=True)["cell_id"].nunique().max() == 1:
+            break
+        mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1
+        varied = table["series"].isin(set(table.loc[mixed, "series"]))
+        table["series"] = [
+            f"{series}, {_variant(column, value)}" if more else series
+            for series, value, more in zip(table["series"], table[column], varied, strict=True)
+        ]
+    return table
+
+
+def select(
+    samples: pd.DataFrame, *, tool: str, nominal_file_size_bytes: float | None = None, operations: tuple[str, ...] = ()
+) -> pd.DataFrame:
+    """Valid samples of one tool, of one nominal file size and some operations, with their series.
+
+    Empty when the campaign has none.
+    """
+    rows = valid_samples(samples)
+    rows = rows[rows["tool"].astype(str) == tool]
+    if nominal_file_size_bytes is not None:
+        rows = rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]
+    if operations:
+        rows = rows[rows["operation"].astype(str).isin(operations)]
+    return with_series(rows.reset_index(drop=True))
+
+
+def guide_layouts(samples: pd.DataFrame, shapes: Sequence[tuple[str, str, str]], most: int = 2) -> list[str]:
+    """Names of the layouts that have a study's shapes (type, geometry, kind of backing); else of a few that there are.
+
+    The others are `most` at most, so that a figure stays readable, and of different types if there are.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"type": ["replicate", "disperse"], "geometry": ["3x2", "1x(4+2)"], "kind": "raid6"})
+    >>> rows = rows.assign(layout=["mirror", "ec"])
+    >>> guide_layouts(rows, [("replicate", "3x2", "raid6")]), guide_layouts(rows, [("replicate", "6x2", "raid6")])
+    (['mirror'], ['ec', 'mirror'])
+    """
+    columns = ["type", "geometry", "kind"]
+    table = samples[["layout", *columns]].astype(str).drop_duplicates("layout").sort_values("layout", kind="stable")
+    of_shape: dict[tuple[str, ...], str] = {}
+    for name, *shape in table.itertuples(index=False, name=None):
+        of_shape.setdefault(tuple(shape), str(name))
+    if known := [of_shape[shape] for shape in shapes if shape in of_shape]:
+        return known
+    other = table.assign(_again=table.duplicated("type")).sort_values("_again", kind="stable")["layout"]
+    return sorted(str(name) for name in other[:most])
+
+
+def select_nearest(
+    samples: pd.DataFrame, *, tool: str, nominal_file_size_bytes: float, layouts: Collection[str] = ()
+) -> pd.DataFrame:
+    """Valid samples of one tool at the measured file size nearest to the one asked for, of some layouts (empty: all).
+
+    The nearest by ratio is taken of the sizes with a curve of `LEAST_COUNTS` worker counts or more, or of all where no
+    size has one. Raises `DataError` when the campaign has no layout of a name that was asked for.
+    """
+    known = sorted({str(name) for name in samples["layout"]})
+    unknown = sorted(set(layouts) - set(known))
+    if unknown:
+        raise DataError(f"expected layouts among {', '.join(known)}; found {', '.join(unknown)}")
+    rows = select(samples, tool=tool)
+    if layouts:
+        rows = rows[rows["layout"].astype(str).isin(layouts)]
+    curves = rows.groupby(["nominal_file_size_bytes", "series", "operation"], observed=True)["workers"].nunique()
+    long = curves[curves >= LEAST_COUNTS].index.get_level_values("nominal_file_size_bytes")
+    measured = rows["nominal_file_size_bytes"]
+    size = nearest_size(long.to_series() if len(long) else measured, nominal_file_size_bytes)
+    if size is None:
+        return rows
+    chosen = rows[rows["nominal_file_size_bytes"] == size]
+    return with_series(chosen.reset_index(drop=True))
+
+
+def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_bytes: float) -> str:
+    """Which file size a figure of curves shows, and why it is not the one that was asked for."""
+    said = f"Drawn here: files of {format_size(int(drawn['nominal_file_size_bytes'].iloc[0]))}"
+    if same_size(drawn["nominal_file_size_bytes"], nominal_file_size_bytes).all():
+        return f"{said}."
+    asked = format_size(round(nominal_file_size_bytes))
+    rows = valid_samples(samples)
+    rows = rows[rows["layout"].isin(set(drawn["layout"])) & rows["tool"].isin(set(drawn["tool"]))]
+    counts = sorted(
+        {int(n) for n in rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]["workers"]}
+    )
+    if not counts:
+        return f"{said}, the nearest to {asked} that was measured."
+    at = f"at {' and '.join(str(n) for n in counts)} worker{'s' * (counts != [1])} only"
+    few = at if len(counts) < LEAST_COUNTS else "at too few worker counts"
+    return f"{said}, the nearest to {asked} that has a curve: {asked} was measured {few}."
+
+
+def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """One row per cell of selected samples: mean with its 95 % t interval, median, n and the samples behind them.
+
+    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, sorted by operation (writes first), series
+    and workers.
+    """
+    known = samples[samples[quantity].notna()].sort_values("sample", kind="stable")
+    # once for all cells: to take the values out one by one is slower than what is computed of them
+    described = known.drop_duplicates("cell_id")[POINT + IDENTITY].to_dict("records")
+    cells: dict[object, dict[str, object]] = {
+        row["cell_id"]: {str(name): value for name, value in row.items()} for row in described
+    }
+    records: list[dict[str, object]] = []
+    for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity]]:
+        mean, median = mean_interval(rows[quantity]), median_interval(rows[quantity])
+        records.append(
+            cells[cell]
+            | {
+                "quantity": quantity,
+                "n": mean.n,
+                "mean": mean.centre,
+                "low": mean.low,
+                "high": mean.high,
+                "interval": mean.method,
+                "median": median.centre,
+                "median_low": median.low,
+                "median_high": median.high,
+                "samples": ";".join(f"{int(number):02d}" for number in rows["sample"]),
+                "values": ";".join(f"{value:.9g}" for value in rows[quantity]),
+            }
+        )
+    summary = pd.DataFrame.from_records(records, columns=SUMMARY)
+    summary = summary.assign(_order=summary["operation"].map(operation_rank))
+    order = ["_order", "nominal_file_size_bytes", "series", "workers"]
+    return summary.sort_values(order, kind="stable", ignore_index=True).drop(columns="_order")
+
+
+def operation_rank(operation: object) -> tuple[int, str]:
+    """Sort key of operations: those that write come before those that read, others last."""
+    ranks = {"write": 0, "create": 0, "append": 0, "read": 1}
+    return ranks.get(str(operation), 2), str(operation)
+
+
+def split_values(joined: str) -> list[float]:
+    """The numbers of a ``values`` cell of a summary.
+
+    Examples
+    --------
+    >>> split_values("1.5;2")
+    [1.5, 2.0]
+    """
+    return [float(value) for value in joined.split(";")] if joined else []

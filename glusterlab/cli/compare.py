@@ -1,0 +1,414 @@
+"""compare: campaigns of two releases or more, cell by cell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glusterlab.cli.console import (
+    JsonOption,
+    RawsArgument,
+    bar,
+    count_of,
+    emit_json,
+    examples,
+    local_path,
+    percent,
+    picked,
+    show_table,
+    talk,
+)
+from glusterlab.errors import GlusterlabError, NotComparedError, UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.analysis.compare.cells import Rule
+    from glusterlab.analysis.compare.gate import Gate, Outcome
+    from glusterlab.sections.comparison import Comparison, Release
+
+app = typer.Typer()
+
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+
+
+_STDOUT = "-"
+
+_UNTESTED = "untested"
+
+
+class CorrectionName(StrEnum):
+    """Corrections for many cells."""
+
+    HOLM = "holm"
+    FDR = "fdr"
+
+
+def parse_margin(text: str) -> float:
+    """A margin in per cent, below 100, as a share.
+
+    Examples
+    --------
+    >>> parse_margin("5%"), parse_margin("2.5 %")
+    (0.05, 0.025)
+    """
+    return _share(text, "--margin", "a margin such as 5%")
+
+
+def parse_gate(texts: Sequence[str]) -> Gate:
+    """What ``--fail-on`` does not let pass, from each time that it was given: ``untested``, or one ``slower:5%``.
+
+    Examples
+    --------
+    >>> parse_gate(["slower:5%", "untested"])
+    Gate(slower=0.05, untested=True)
+    """
+    from glusterlab.analysis.compare.gate import Gate
+
+    form = "slower and a loss in per cent, such as slower:5%, or untested"
+    slower: float | None = None
+    for text in texts:
+        word, colon, loss = text.partition(":")
+        if word.strip() == _UNTESTED and not colon:
+            continue
+        if word.strip() != "slower" or not colon:
+            raise UsageError(f"--fail-on: expected {form}, found {text!r}")
+        if slower is not None:
+            raise UsageError(f"--fail-on: expected one loss, found a second one, {text!r}")
+        slower = _share(loss, "--fail-on", form)
+    return Gate(slower, any(text.strip() == _UNTESTED for text in texts))
+
+
+def _share(text: str, option: str, form: str) -> float:
+    found = _SHARE.fullmatch(text)
+    share = math.nan if found is None else float(found[1]) / 100
+    if not 0 <= share < 1:
+        raise UsageError(f"{option}: expected {form}, below 100 %, found {text!r}")
+    return share
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab compare raw/older raw/newer",
+        "glusterlab compare raw/older raw/older-again   (a release against itself)",
+        "glusterlab compare raw/older raw/newer --operation create --margin 3%",
+        "glusterlab compare raw/main raw/patch --fail-on slower:5% --fail-on untested --markdown summary.md",
+        "glusterlab compare raw/main raw/patch --json | jq '.cells[] | select(.verdict == \"slower\")'",
+    )
+    + "\n\nExit code 0 also where a release is slower: that is a finding. With --fail-on it is 1 where the gate is "
+    "closed. slower:5% closes it on evidence only: a test of the ratio against 0.95, corrected p below 0.05, and the "
+    "whole 95 % interval beyond it. untested closes it where a cell of the reference has too few valid samples. "
+    "2: wrong usage. 3: a campaign cannot be read, or a file not be written."
+)
+def compare(
+    raws: RawsArgument,
+    margin: Annotated[
+        str, typer.Option("--margin", metavar="SHARE", help="By how much a ratio may be off and count as equivalent.")
+    ] = "5%",
+    correction: Annotated[
+        CorrectionName,
+        typer.Option(
+            "--correction",
+            metavar="NAME",
+            help="For many cells: holm (few false findings at all) or fdr (a small share of the findings is false).",
+        ),
+    ] = CorrectionName.HOLM,
+    fail_on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-on",
+            metavar="WHAT",
+            help="Exit 1 where a cell is slower:SHARE (by more, on evidence), or untested; may be given again.",
+        ),
+    ] = None,
+    operation: Annotated[
+        list[str] | None,
+        typer.Option("--operation", metavar="NAME", help="Only these, such as create; may be given again."),
+    ] = None,
+    markdown: Annotated[
+        str | None, typer.Option("--markdown", metavar="FILE", help="A short summary for a pull request; - is stdout.")
+    ] = None,
+    same: Annotated[bool, typer.Option("--same", help="Allow a campaign to be held against itself or a copy.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
+    from glusterlab.analysis.compare.cells import Rule
+
+    rule = Rule(parse_margin(margin), correction.value)
+    gate = parse_gate(fail_on) if fail_on else None
+    if markdown == _STDOUT and json:
+        raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
+    try:
+        closed = _compare(raws, rule, gate, operation or (), markdown, same=same, as_json=json)
+    except GlusterlabError as error:
+        if error.exit_code != 1:
+            raise
+        raise NotComparedError(str(error)) from error
+    except OSError as error:
+        if error.filename is None:
+            # a closed pipe, which is no fault
+            raise
+        raise NotComparedError(f"{error.filename}: {error.strerror}") from error
+    if closed:
+        raise typer.Exit(1)
+
+
+def _compare(
+    raws: Sequence[Path],
+    rule: Rule,
+    gate: Gate | None,
+    operations: Sequence[str],
+    markdown: str | None,
+    *,
+    same: bool,
+    as_json: bool,
+) -> bool:
+    """Compare, show, and say whether the gate is closed."""
+    from glusterlab.sections.comparison import compare_campaigns
+    from glusterlab.store.files import write_atomically
+
+    with bar("parsing samples") as progress:
+        found = compare_campaigns(raws, rule, operations=operations, same=same, progress=progress)
+    outcome = None if gate is None else hold_gate(found, gate)
+    if markdown == _STDOUT:
+        typer.echo(summary(found, outcome), nl=False)
+    else:
+        show_comparison(found, outcome, as_json=as_json)
+        if markdown is not None:
+            write_atomically(local_path(markdown), summary(found, outcome))
+    return outcome is not None and outcome.failed
+
+
+_MOST_WARNINGS = 8
+
+_MOST_ROWS = 30
+"""Rows of what changed in a pull request."""
+
+_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
+
+
+def show_comparison(found: Comparison, outcome: Outcome | None, *, as_json: bool) -> None:
+    """A row per cell, what it comes to, and what else differs."""
+    from glusterlab.analysis.compare.words import (
+        average_sentences,
+        least_lines,
+        listed,
+        rounded,
+        rule_line,
+        verdict_line,
+    )
+
+    if as_json:
+        emit_json(as_data(found, outcome))
+        return
+    table = found.table
+    if len(table):
+        names = {"cell": "cell", "ratio": "change", "interval": "95 % interval", "p": "corrected p"}
+        frame = rounded(table).rename(columns={**names, "other": "campaign"})
+        show_table(
+            [str(name) for name in frame.columns], frame.itertuples(index=False), right=("n", "change"), fold="cell"
+        )
+        typer.echo("")
+    for release in found.others:
+        typer.echo(verdict_line(table, found.reference.label, release.label))
+    if len(table):
+        typer.echo(rule_line(found.rule, table))
+    for line in [*least_lines(table, found.rule), *average_sentences(found.averages), *unmatched_lines(found)]:
+        typer.echo(line)
+    for note in found.notes:
+        typer.echo(note)
+    for warning in listed(list(found.warnings), _MOST_WARNINGS):
+        talk(f"warning: {warning}")
+    if len(found.warnings) > _MOST_WARNINGS + 1:
+        talk("all of them: --json")
+    if outcome is not None:
+        typer.echo(f"gate: {gate_line(outcome)}")
+
+
+def unmatched_lines(found: Comparison) -> list[str]:
+    """Cells that only one campaign has, counted."""
+    from glusterlab.analysis.compare.words import listed
+
+    lines = []
+    for (campaign, why), rows in found.unmatched.groupby(["campaign", "why"], observed=True, sort=False):
+        names = ", ".join(listed([str(name) for name in rows["cell"]], 2))
+        lines.append(f"not compared: {count_of(len(rows), 'cell')}, because {campaign} {why} ({names})")
+    return lines
+
+
+def hold_gate(found: Comparison, gate: Gate) -> Outcome:
+    """What a gate says of a comparison."""
+    from glusterlab.analysis.compare.gate import hold
+
+    others = [release.label for release in found.others]
+    return hold(gate, found.table, found.unmatched, others, found.rule.correction)
+
+
+def gate_line(outcome: Outcome) -> str:
+    """Whether a gate lets the comparison pass, on what evidence not, and how much of it could be tested."""
+    from glusterlab.analysis.compare.words import interval_text, listed, p_text
+
+    limit = "" if outcome.gate.slower is None else f"slower by more than {percent(outcome.gate.slower)}"
+    cells = count_of(outcome.total, "cell")
+    if outcome.failed:
+        parts = []
+        if not outcome.slower.empty:
+            worst = outcome.slower.iloc[0]
+            more = "" if len(outcome.slower) == 1 else f" and {len(outcome.slower) - 1} more"
+            change = interval_text(worst["low"], worst["high"])
+            parts.append(f"{_named(worst, outcome)}{more} {limit}: {change}, corrected p {p_text(worst['p_gate'])}")
+        if outcome.gate.untested and len(outcome.untested):
+            names = [_named(row, outcome) for _, row in outcome.untested.iterrows()]
+            parts.append(f"{len(names)} of {cells} could not be tested ({', '.join(listed(names, 2))})")
+        return f"failed, {'; '.join(parts)}"
+    if not outcome.tested:
+        return f"not closed, but it has tested nothing: none of {cells} could be tested; 'untested' closes it then"
+    if not limit:
+        return f"passed, all of {cells} could be tested"
+    if len(outcome.untested):
+        return f"passed, but only {outcome.tested} of {cells} could be tested; none of them is shown to be {limit}"
+    return f"passed, none of {cells} is shown to be {limit}"
+
+
+def _named(row: Any, outcome: Outcome) -> str:
+    """A cell, with its campaign where there are several."""
+    return f"{row['other']}, {row['cell']}" if outcome.several else str(row["cell"])
+
+
+def as_data(found: Comparison, outcome: Outcome | None) -> dict[str, Any]:
+    """A comparison as ``--json`` prints it."""
+    from glusterlab.analysis.compare.words import counts
+    from glusterlab.stats import LEVEL
+
+    data: dict[str, Any] = {
+        "campaigns": [
+            {
+                "label": release.label,
+                "campaign": release.name,
+                "raw": release.path,
+                "release": release.version or None,
+                "manifest": release.digest or None,
+                "testbed": release.testbed,
+            }
+            for release in found.releases
+        ],
+        "rule": {**asdict(found.rule), "level": LEVEL},
+        "totals": {release.label: counts(_rows(found, release)) for release in found.others},
+        "cells": [_cell(row) for row in found.table.to_dict("records")],
+        "not_compared": found.unmatched.to_dict("records"),
+        "averages": found.averages.to_dict("records"),
+        **picked(found, "differences", "warnings", "notes"),
+    }
+    if outcome is not None:
+        data["gate"] = {
+            **asdict(outcome.gate),
+            **picked(outcome, "failed", "tested", "total"),
+            "cells": [
+                {"other": row["other"], "cell_id": row["cell_id"], "p_corrected": float(row["p_gate"])}
+                for _, row in outcome.slower.iterrows()
+            ],
+            "not_tested": outcome.untested[["other", "cell_id"]].to_dict("records"),
+        }
+    return data
+
+
+def _rows(found: Comparison, release: Release) -> Any:
+    return found.table[found.table["other"].astype(str) == release.label]
+
+
+def _cell(row: Mapping[Any, Any]) -> dict[str, Any]:
+    plain = {**row, "least_n": row["least_n"] or None}
+    for side in ("reference", "other"):
+        plain[f"samples_{side}"] = [int(number) for number in str(row[f"samples_{side}"]).split(";")]
+        plain[f"values_{side}"] = [float(value) for value in str(row[f"values_{side}"]).split(";")]
+    return plain
+
+
+def summary(found: Comparison, outcome: Outcome | None) -> str:
+    """A summary for a pull request: the verdict, what changed, what is lacking, what else differs.
+
+    `outcome` is that of a gate; the text ends with a line end.
+    """
+    from glusterlab.analysis.compare.words import average_sentences, least_lines, listed, verdict_line
+
+    parts = [f"### {_safe(_headline(found, outcome))}"]
+    parts += [f"- {_safe(verdict_line(found.table, found.reference.label, each.label))}" for each in found.others]
+    lines = [*least_lines(found.table, found.rule), *average_sentences(found.averages), *unmatched_lines(found)]
+    parts += [f"- {_safe(line)}" for line in lines]
+    text = "\n".join([parts[0], "", *parts[1:]])
+    if table := _changed_table(found):
+        text += f"\n\n{table}"
+    if len(found.table):
+        text += f"\n\n{_safe(_how(found.rule, found))}"
+    for title, sentences in (("Warnings", found.warnings), ("Notes", found.notes)):
+        if sentences:
+            items = [f"- {_safe(each)}" for each in listed(list(sentences), _MOST_WARNINGS)]
+            text += "\n\n" + "\n".join([f"**{title}**", "", *items])
+    return text + "\n"
+
+
+def _headline(found: Comparison, outcome: Outcome | None) -> str:
+    from glusterlab.analysis.compare.words import changed, counts
+
+    if outcome is not None:
+        line = gate_line(outcome)
+        return line[0].upper() + line[1:]
+    if found.table.empty:
+        return "Nothing to compare"
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.table).items())
+    of = f"{verdicts} of {len(found.table)} cells"
+    return of if len(changed(found.table)) else f"No difference is shown: {of}"
+
+
+def _how(rule: Rule, found: Comparison) -> str:
+    from glusterlab.analysis.compare.words import rule_line
+
+    paired = int((found.table["rounds"] > 0).sum())
+    total = len(found.table)
+    which = "in interleaved rounds" if paired == total else "apart" if not paired else "partly in rounds"
+    manifests = ", ".join(f"{each.name} {each.digest[:12]}" for each in found.releases)
+    return f"Measured {which}; {rule_line(rule, found.table)}; manifests {manifests}."
+
+
+def _changed_table(found: Comparison) -> str:
+    from glusterlab.analysis.compare.words import change_text, changed, interval_text, n_text, p_text
+
+    rows = changed(found.table)
+    if rows.empty:
+        return ""
+    several = len(found.others) > 1
+    header = [*(["campaign"] if several else []), "cell", "change", "95 % interval", "n", "corrected p", "verdict"]
+    lines = [_line(header), _line(["---"] * len(header))]
+    for _, row in rows.head(_MOST_ROWS).iterrows():
+        cells = [
+            *([str(row["other"])] if several else []),
+            str(row["cell"]),
+            change_text(float(row["ratio"])),
+            interval_text(float(row["low"]), float(row["high"])),
+            n_text(row),
+            p_text(float(row["p_corrected"])),
+            str(row["verdict"]),
+        ]
+        lines.append(_line([_safe(cell) for cell in cells]))
+    more = [f"\nand {len(rows) - _MOST_ROWS} more"] if len(rows) > _MOST_ROWS else []
+    return "\n".join([*lines, *more])
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _safe(text: str) -> str:
+    r"""Text that Markdown shows as it is: names of campaigns are anybody's.
+
+    Examples
+    --------
+    >>> _safe("a|b <i>")
+    'a\\|b \\<i\\>'
+    """
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))

@@ -1,0 +1,270 @@
+"""What commands share: options and their completion, lines, tables, JSON, progress while they work."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glusterlab.errors import UsageError
+from glusterlab.units import MEGABYTE, short_number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from glusterlab.spec import Repeats
+
+SCHEMA_VERSION = 1
+"""Version of what ``--json`` prints."""
+
+IMPORTED = "imported, judged by the tools' own output: the conditions of the measurement were not recorded"
+"""Noted once of a campaign that others measured."""
+
+LOG_EVERY_S = 10.0
+"""Seconds between lines about progress where there is no terminal."""
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: how it is called."""
+    return "\n\n".join(["[bold]Examples[/bold]", *lines])
+
+
+def complete_raw(incomplete: str) -> Iterator[str]:
+    """Campaign folders that the word under the cursor can become."""
+    for place in dict.fromkeys((_folder(incomplete), Path("raw"))):
+        for path in sorted(place.glob("*/campaign.yaml")):
+            if str(path.parent).startswith(incomplete):
+                yield str(path.parent)
+
+
+def complete_yaml(incomplete: str) -> Iterator[str]:
+    """YAML files, and the folders on the way to them."""
+    for path in sorted(_folder(incomplete).glob("[!.]*")):
+        if str(path).startswith(incomplete) and (path.is_dir() or path.suffix in (".yaml", ".yml")):
+            yield f"{path}/" if path.is_dir() else str(path)
+
+
+def _folder(incomplete: str) -> Path:
+    return Path(incomplete) if incomplete.endswith("/") else Path(incomplete).parent
+
+
+def local_path(text: str | Path) -> Path:
+    """The path that an argument names, for commands that reach this machine only: also as a ``file://`` URL.
+
+    Raises `UsageError` when it is a URL of another file system, which `pathlib.Path` would take for a folder called
+    ``s3:``.
+    """
+    from glusterlab.store.remote import is_url, local
+
+    if is_url(text):
+        raise UsageError(f"{text}: expected a path of this machine; URLs are for the commands tables and reproduce")
+    return local(text)
+
+
+RawArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RAW", parser=local_path, help="Folder of a campaign below raw/.", autocompletion=complete_raw
+    ),
+]
+RawRootOption = Annotated[
+    Path, typer.Option("--raw", metavar="DIR", parser=local_path, help="Where campaigns are kept.")
+]
+RawsArgument = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RAW...",
+        parser=local_path,
+        help="Folders of campaigns below raw/; of several the first is the reference.",
+        autocompletion=complete_raw,
+    ),
+]
+ClusterArgument = typer.Argument(
+    metavar="CLUSTER", parser=local_path, help="A cluster.yaml.", autocompletion=complete_yaml
+)
+SchedulerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="A Dask scheduler whose workers do the work; they must reach RAW under the same path or URL.",
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
+
+
+def talk(message: str) -> None:
+    """One line for the person, on stderr."""
+    typer.echo(message, err=True)
+
+
+def person() -> Console:
+    """Rich's console on stderr, which raises BrokenPipeError when what read it has gone.
+
+    Rich itself ends the program then, and turns stdout to nowhere, on which the data of ``--json`` is still to come.
+    """
+    from rich.console import Console
+
+    class Person(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to whoever prints."""
+
+    return Person(stderr=True)
+
+
+def complain(message: str) -> None:
+    """One error, on stderr."""
+    typer.echo(f"{typer.style('error:', fg='red', bold=True)} {message}", err=True)
+
+
+def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) -> None:
+    """Data for scripts, on stdout, with the version of their form.
+
+    Dataclasses become objects, NaN and infinity null, values of numpy plain numbers, all else that JSON lacks text.
+    """
+    versioned = dict(data) if version is None else {"schema_version": version, **data}
+    typer.echo(json.dumps(_plain(versioned), indent=2, sort_keys=True, ensure_ascii=False))
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    return _plain(value.item()) if hasattr(value, "item") else str(value)
+
+
+def bounds(repeats: Repeats | None) -> dict[str, Any] | None:
+    """How many repeats a cell gets, and the half-width that ends it, for JSON."""
+    if repeats is None:
+        return None
+    return {"min": repeats.least, **picked(repeats, "max", "half_width")}
+
+
+def picked(source: object, *names: str) -> dict[str, Any]:
+    """Some attributes of an object, by their names."""
+    return {name: getattr(source, name) for name in names}
+
+
+def show_table(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = (), fold: str | None = None
+) -> None:
+    """A table on stdout: drawn on a terminal, else plain aligned columns that nothing wraps or cuts.
+
+    Columns named in `right` are aligned to the right; `fold` is the only column that a narrow terminal may break, and
+    without it all may be broken.
+    """
+    cells = [[str(cell) for cell in row] for row in rows]
+    numbers = {columns.index(name) for name in right}
+    if sys.stdout.isatty():
+        from rich.box import SIMPLE_HEAD
+        from rich.console import Console
+        from rich.markup import escape
+        from rich.table import Table
+
+        table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for n, name in enumerate(columns):
+            keep = n in numbers or (fold is not None and name != fold)
+            table.add_column(name, justify="right" if n in numbers else "left", no_wrap=keep, overflow="fold")
+        for row in cells:
+            table.add_row(*(escape(cell) for cell in row))
+        Console().print(table)
+        return
+    widths = [max(len(row[n]) for row in [list(columns), *cells]) for n in range(len(columns))]
+    for row in [list(columns), *cells]:
+        parts = [cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n]) for n, cell in enumerate(row)]
+        typer.echo("  ".join(parts).rstrip())
+
+
+def format_bytes(count: float) -> str:
+    """Bytes for a person, rounded.
+
+    Examples
+    --------
+    >>> format_bytes(4_413_194_240), format_bytes(7_929_129), format_bytes(0)
+    ('4.4 GB', '7.9 MB', '0 B')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= factor:
+            return f"{count / factor:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def megabytes(rate: float) -> str:
+    """A rate in bytes per second as MB/s, without the unit."""
+    return short_number(rate / MEGABYTE)
+
+
+def count_of(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> count_of(1, "cell"), count_of(1200, "cell")
+    ('1 cell', '1,200 cells')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def percent(share: float) -> str:
+    """A share for a person.
+
+    Examples
+    --------
+    >>> percent(0.05), percent(0.0312), percent(1.5), percent(12.34)
+    ('5 %', '3.12 %', '150 %', '1,234 %')
+    """
+    return f"{100 * share:.3g} %" if share < 10 else f"{100 * share:,.0f} %"
+
+
+@contextmanager
+def bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on stderr, called with how many are done and of how many; in a log a line now and then."""
+    if not sys.stderr.isatty():
+        last = time.monotonic()
+
+        def line(done: int, total: int) -> None:
+            nonlocal last
+            if time.monotonic() >= last + LOG_EVERY_S:
+                last = time.monotonic()
+                talk(f"{what}: {done} of {total}")
+
+        yield line
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)
+
+
+@contextmanager
+def steps() -> Iterator[Callable[[str], None]]:
+    """Steps of long work, one line each on stderr with the seconds since the start, and a spinner on a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    start = time.monotonic()
+    status = console.status("")
+
+    def show(step: str) -> None:
+        console.print(f"{time.monotonic() - start:6.1f} s  {step}", markup=False, highlight=False, soft_wrap=True)
+        status.update(step)
+
+    with status if console.is_terminal else nullcontext():
+        yield show

@@ -1,0 +1,190 @@
+"""import: results that are there already become a campaign."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glusterlab.cli.console import (
+    IMPORTED,
+    JsonOption,
+    RawRootOption,
+    bar,
+    complete_yaml,
+    count_of,
+    emit_json,
+    examples,
+    local_path,
+    show_table,
+    talk,
+)
+from glusterlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.importing.plan import ImportPlan
+    from glusterlab.store.campaign import Sample
+
+app = typer.Typer()
+
+
+@app.command(
+    "import",
+    epilog=examples(
+        "glusterlab import results --as mine --pattern '{layout}/{workers}w/{operation}.txt' --dry-run",
+        "glusterlab import results --as mine --pattern '{layout}/{workers}w/{operation}.txt'",
+        "glusterlab import results --as mine --pattern '{layout}/{workers}w-*.log' --default 'file_size=4 GiB'",
+        "glusterlab import results --as mine --map mapping.yaml",
+    )
+    + "\n\nWhat the pattern does not say is read from the files. Fields: layout, workers, operation, file_size, "
+    "record_size, tool, access, files_per_worker, host, job, run, repeat, gluster_version, options. * is any text in a "
+    "name, **/ any folders. A mapping.yaml says what the layouts are, and more: glusterlab schema import, "
+    "runbooks/import.",
+)
+def import_(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", parser=local_path, help="A folder with results; it is only read.")
+    ],
+    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the campaign, and so of its folder.")],
+    pattern: Annotated[
+        list[str] | None,
+        typer.Option("--pattern", metavar="PATTERN", help="What paths below DIR say; may be given again."),
+    ] = None,
+    mapping: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE", help="A mapping.yaml.", autocompletion=complete_yaml)
+    ] = None,
+    default: Annotated[
+        list[str] | None,
+        typer.Option("--default", metavar="KEY=VALUE", help="For what neither path nor file says; may be given again."),
+    ] = None,
+    raw: RawRootOption = Path("raw"),
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which file is which sample; write nothing.")] = False,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Import the others where mapped files are refused or damaged.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make a campaign out of results that are there already, made by hand or by other tools: all of it, or nothing."""
+    from glusterlab.importing.campaign import campaign_path, write_campaign
+    from glusterlab.importing.mapping import load_mapping
+    from glusterlab.importing.plan import plan_import
+
+    path = campaign_path(raw, name)
+    found = load_mapping(mapping, tuple(pattern or ()), _pairs(default or []))
+    with bar("reading files") as progress:
+        plan = plan_import(folder, found, progress, raw_root=raw)
+    fit = bool(plan.samples) and (skip_bad or not plan.refused)
+    samples = None
+    if fit and not dry_run:
+        with bar("writing samples") as progress:
+            samples = write_campaign(plan, path, progress)
+    show_import(plan, path, samples, everything=dry_run, as_json=json)
+    if plan.refused and not skip_bad and plan.samples:
+        talk("refused files keep the others out: mend the mapping, or import without them by --skip-bad")
+    if not fit:
+        raise typer.Exit(1)
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    pairs = dict(word.partition("=")[::2] for word in words)
+    for word in words:
+        if "=" not in word:
+            raise UsageError(f"--default {word}: expected KEY=VALUE, such as 'file_size=4 GiB'")
+    return pairs
+
+
+LISTED = 20
+"""So many files that are not imported are named on a terminal; --dry-run and --json name all."""
+
+
+def show_import(
+    plan: ImportPlan, path: Path, samples: Sequence[Sample] | None, *, everything: bool, as_json: bool
+) -> None:
+    """What an import made, or would make, on stdout; notes on stderr.
+
+    `samples` as they were written, None when nothing was; `everything` names each sample and file not imported.
+    """
+    from glusterlab.importing.match import shown
+
+    if as_json:
+        emit_json(_as_json(plan, path, samples))
+        return
+    if everything and plan.samples:
+        rows = [
+            (
+                shown(sample.result.file.name),
+                str(sample.result.key),
+                sample.result.cell.id,
+                sample.repeat,
+                sample.result.status,
+            )
+            for sample in plan.samples
+        ]
+        show_table(("file", "result", "cell", "repeat", "status"), rows, right=("repeat",))
+    limit = None if everything else LISTED
+    _list_refused(plan, limit)
+    _list("left out", [f"{each.file}: {each.result}: {each.reason}" for each in plan.left_out], limit)
+    _list("not mapped", [f"{name}: {why}" for name, why in plan.unmapped], limit)
+    _say_why_invalid(plan)
+    counts = Counter(sample.result.status for sample in plan.samples)
+    states = ", ".join(f"{counts[status]} {status}" for status in ("valid", "invalid", "failed") if counts[status])
+    many = f"{count_of(len(plan.samples), 'sample')} in {count_of(plan.cells, 'cell')}"
+    files = len({sample.result.file.name for sample in plan.samples})
+    if samples is not None:
+        typer.echo(f"{path}: imported {many} from {count_of(files, 'file')}: {states}")
+        typer.echo(f"{path.name}: {IMPORTED} (caches, bricks, clocks)")
+    elif plan.samples:
+        typer.echo(f"nothing was written; {path} would get {many} from {count_of(files, 'file')}: {states}")
+    else:
+        typer.echo("nothing was written: no mapped file holds a result")
+    for note in plan.notes:
+        talk(f"note: {note}")
+
+
+def _list_refused(plan: ImportPlan, limit: int | None) -> None:
+    """Causes one by one; what only follows from them is counted."""
+    _list("refused", [str(refusal) for refusal in plan.refused if refusal.follows is None], limit)
+    for cause, number in Counter(refusal.follows for refusal in plan.refused if refusal.follows).items():
+        verb = "follows" if number == 1 else "follow"
+        typer.echo(f"refused: {number:,} more, which {verb} from {cause} (--json names all)")
+
+
+def _say_why_invalid(plan: ImportPlan) -> None:
+    reasons = Counter(sample.result.reasons[0].message for sample in plan.samples if sample.result.status != "valid")
+    for message, number in reasons.most_common(5):
+        typer.echo(f"not valid, so in no figure: {count_of(number, 'sample')}: {message}")
+
+
+def _list(what: str, lines: Sequence[str], limit: int | None) -> None:
+    for line in lines[:limit]:
+        typer.echo(f"{what}: {line}")
+    if limit is not None and len(lines) > limit:
+        typer.echo(f"{what}: and {len(lines) - limit} more (--dry-run names all)")
+
+
+def _as_json(plan: ImportPlan, path: Path, samples: Sequence[Sample] | None) -> dict[str, Any]:
+    return {
+        "campaign": path.name,
+        "path": str(path),
+        "written": samples is not None,
+        "samples": [
+            {
+                "file": sample.result.file.name,
+                "result": sample.result.key.model_dump(mode="json"),
+                "line": sample.result.line,
+                "cell": sample.result.cell.id,
+                "repeat": sample.repeat,
+                "status": sample.result.status,
+                "reasons": [reason.model_dump(mode="json") for reason in sample.result.reasons],
+                "beside": [attached.source for _, attached in sample.attached],
+            }
+            for sample in plan.samples
+        ],
+        "refused": [vars(refusal) for refusal in plan.refused],
+        "left_out": [vars(each) for each in plan.left_out],
+        "unmapped": [{"file": name, "reason": why} for name, why in plan.unmapped],
+        "notes": list(plan.notes),
+    }

@@ -1,0 +1,151 @@
+"""prepare: make the file systems of the bricks."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from glusterlab.cli.console import (
+    ClusterArgument,
+    JsonOption,
+    count_of,
+    emit_json,
+    examples,
+    format_bytes,
+    show_table,
+    talk,
+)
+from glusterlab.errors import HostError, UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.pool import Pool
+    from glusterlab.hosts.prepare import Device, Prepared
+    from glusterlab.spec import Cluster
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab prepare cluster.yaml --dry-run   (what is on each device, and what would be done)",
+        "glusterlab prepare cluster.yaml",
+        "glusterlab prepare cluster.yaml --yes --fstab",
+    )
+    + "\n\nOnly devices that the cluster file names (backings.<name>.devices) are touched. One that is mounted, or "
+    "part of a RAID set, volume group or the like, is refused; one that is not blank, too, unless the file says "
+    "wipe: true. When one is refused, nothing is done on any. A device is taken for blank when it has no signature and "
+    "only zeros at its ends and in 1,024 samples between: little data on a large device may be missed."
+)
+def prepare(
+    cluster: Annotated[Path, ClusterArgument],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is there and what would be done.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, for scripts.")] = False,
+    fstab: Annotated[
+        bool, typer.Option("--fstab", help="Write the lines into /etc/fstab; it stays as fstab.before-glusterlab.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Make and mount the XFS file systems of the bricks, after showing what is on their devices."""
+    from glusterlab.hosts import prepare as work
+    from glusterlab.hosts.pool import Pool
+    from glusterlab.spec import load_cluster
+
+    pool_file = load_cluster(cluster)
+    work.named(pool_file)
+    pool = Pool.of(pool_file, mark=f"prepare.{uuid.uuid4().hex[:8]}")
+    every = pool.hosts
+    try:
+        # the clients are needed only where something is done: no campaign may have any of the hosts then
+        pool.hosts = {server.name: every[server.name] for server in pool_file.servers}
+        _connect(pool)
+        talk(f"looking at {count_of(len(work.named(pool_file)), 'device')}")
+        devices = work.look(pool, pool_file)
+        refused = any(device.action == "refused" for device in devices)
+        if not json or dry_run or refused:
+            show_devices(devices, as_json=json)
+        if refused:
+            talk("nothing was done: a device is refused")
+            raise typer.Exit(1)
+        if dry_run:
+            return
+        pool.hosts = every
+        _connect(pool)
+        _confirm(pool_file, devices, yes=yes)
+        show_prepared(work.prepare(pool, pool_file, devices, write_fstab=fstab, note=talk), as_json=json)
+    finally:
+        pool.close()
+
+
+def _connect(pool: Pool) -> None:
+    """Connect to all hosts of a pool, or name all that do not answer."""
+    failed = pool.connect()
+    if failed:
+        raise HostError("; ".join(str(error) for _, error in sorted(failed.items())), hosts=sorted(failed))
+
+
+def _confirm(cluster: Cluster, devices: list[Device], *, yes: bool) -> None:
+    """Have the operator type the cluster's name before a file system is made."""
+    made = [device for device in devices if device.action in ("make", "wipe")]
+    wiped = sum(device.action == "wipe" for device in made)
+    if not made or yes:
+        return
+    if not _can_ask():
+        raise UsageError("nobody can be asked here: look at what --dry-run shows, then say --yes")
+    question = f"{len(made)} file systems will be made"
+    if wiped:
+        question += f", and what is on {wiped} of the devices is lost for good"
+    typer.echo(f"{question}. Type the cluster's name ({cluster.name}) to go on: ", nl=False, err=True)
+    if sys.stdin.readline().strip() != cluster.name:
+        raise UsageError("that is not the cluster's name: nothing was done")
+
+
+def _can_ask() -> bool:
+    """Whether a person sees what is on the devices, and can answer."""
+    return all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr))
+
+
+_WORDS = {"ready": "none", "mount": "mount", "make": "make", "wipe": "WIPE", "refused": "refused"}
+
+
+def show_devices(devices: Sequence[Device], *, as_json: bool) -> None:
+    """What is on each device, and what is to be done with it."""
+    if as_json:
+        emit_json({"devices": [_plain(device) for device in devices]})
+        return
+    rows = [
+        (
+            device.host,
+            device.path,
+            "" if device.size_bytes is None else format_bytes(device.size_bytes),
+            device.model,
+            device.contents,
+            _WORDS[device.action],
+            device.why,
+        )
+        for device in devices
+    ]
+    show_table(("host", "device", "size", "model", "what is on it", "to do", "because it"), rows, right=("size",))
+
+
+def _plain(device: Device) -> dict[str, object]:
+    return asdict(device) | {"size_bytes": device.size_bytes, "model": device.model, "contents": device.contents}
+
+
+def show_prepared(done: Prepared, *, as_json: bool) -> None:
+    """What was done, and the lines for /etc/fstab."""
+    if as_json:
+        made = [_plain(device) for device in done.made]
+        emit_json({"made": made, "fstab": done.fstab})
+        return
+    typer.echo(f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:")
+    for host, lines in sorted(done.fstab.items()):
+        for line in lines:
+            typer.echo(f"{host}: {line}")
+    if not done.made:
+        talk("all bricks were ready already")

@@ -1,0 +1,293 @@
+"""parse, tables, reproduce: what is made of raw files; and schema, of specifications."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Self
+
+import typer
+
+from glusterlab.cli.console import (
+    JsonOption,
+    SchedulerOption,
+    bar,
+    complain,
+    complete_raw,
+    count_of,
+    emit_json,
+    examples,
+    local_path,
+    person,
+    show_table,
+    talk,
+)
+from glusterlab.errors import DataError
+from glusterlab.units import format_duration
+
+if TYPE_CHECKING:
+    from glusterlab.reproduce.reproduce import Progress, ReproduceSummary
+    from glusterlab.tables.build import Written
+
+app = typer.Typer()
+
+
+class RecordKind(StrEnum):
+    """Kinds of records that raw files hold."""
+
+    workload = "workload"
+    worker = "worker"
+    telemetry = "telemetry"
+    volume = "volume"
+    brick = "brick"
+    profile = "profile"
+
+
+def _complete_tool(incomplete: str) -> Iterator[str]:
+    """Tools whose files can be read."""
+    from glusterlab.parse import tools
+
+    return (name for name in tools() if name.startswith(incomplete))
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab parse iozone.log",
+        "glusterlab parse results/*.txt > results.jsonl",
+        "glusterlab parse --kind workload fio.json | jq '.operation, .throughput_bytes_per_s'",
+        "ssh server sar -A | glusterlab parse --tool sar --averages -",
+    )
+    + "\n\nA file that is no result, is cut off or damaged gives one line on stderr and exit code 1; what is whole in "
+    "it, and the other files, are still written."
+)
+def parse(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", parser=local_path, help="Raw files; - is the standard input.")
+    ],
+    tool: Annotated[
+        str | None,
+        typer.Option(
+            "--tool",
+            metavar="TOOL",
+            help="Whose output it is: iozone, smallfile, fio, dd, iperf3, specsfs, gluster, sar, sadf; "
+            "default: recognised by content.",
+            autocompletion=_complete_tool,
+        ),
+    ] = None,
+    averages: Annotated[
+        bool, typer.Option("--averages", help="Of sar's files also the averages that it printed.")
+    ] = False,
+    kind: Annotated[
+        list[RecordKind] | None, typer.Option("--kind", help="Only these records; may be given again.")
+    ] = None,
+) -> None:
+    """Read raw files of any supported tool and write JSON lines, one object per result."""
+    from glusterlab.parse import write_lines
+
+    kinds = [each.value for each in kind or ()]
+    if not write_lines(files, _write_line, complain, tool=tool, averages=averages, kinds=kinds):
+        raise typer.Exit(1)
+
+
+def _write_line(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab tables raw/first-light",
+        "glusterlab tables raw/first-light --output /tmp/tables",
+        "glusterlab tables s3://lab/raw/night --scheduler tcp://10.0.0.1:8786",
+    )
+)
+def tables(
+    raw: Annotated[
+        str,
+        typer.Argument(metavar="RAW", help="Folder of a campaign below raw/, or its URL.", autocompletion=complete_raw),
+    ],
+    output: Annotated[
+        str | None,
+        typer.Option("--output", metavar="DIR", help="Folder or URL for them; default: figures/<campaign>/tables."),
+    ] = None,
+    scheduler: SchedulerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
+    from glusterlab.store.remote import place
+    from glusterlab.tables.build import folder_of, write
+
+    folder = folder_of(raw) if output is None else place(output)
+    with bar("parsing samples") as progress:
+        made = write(raw, folder, scheduler=scheduler, progress=progress)
+    if made is None:
+        raise DataError(f"{folder}: the tables cannot be kept there; name another folder by --output")
+    show_tables(made, str(folder), as_json=json)
+
+
+def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
+    """What ``glusterlab tables`` made."""
+    from glusterlab.tables.schema import SCHEMAS
+
+    columns = {str(name): list(schema) for name, schema in SCHEMAS.items()}
+    if as_json:
+        tables = {name: {"rows": made.rows[name], "columns": names} for name, names in columns.items()}
+        samples = {"made": made.made, "kept": made.kept}
+        emit_json({"folder": folder, "tables": tables, "samples": samples})
+        return
+    show_table(
+        ("table", "rows", "columns"),
+        [(name, f"{made.rows[name]:,}", len(names)) for name, names in columns.items()],
+        right=("rows", "columns"),
+    )
+    typer.echo(f"\nin {folder}; {count_of(made.made, 'sample')} parsed, {made.kept} unchanged")
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab reproduce",
+        "glusterlab reproduce raw/first-light --notebook 10-large-files",
+        "glusterlab reproduce --force --jobs 4",
+        "glusterlab reproduce --check   (what is stale; runs nothing)",
+    )
+)
+def reproduce(
+    raw: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RAW]...",
+            parser=local_path,
+            help="Folders of campaigns; default: all below raw/ that are no baselines.",
+            autocompletion=complete_raw,
+        ),
+    ] = None,
+    notebook: Annotated[
+        list[str] | None, typer.Option("--notebook", metavar="NAME", help="Only this notebook; may be given again.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Notebooks at a time; default: one per processor.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Run also what did not change.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Run nothing: say which notebooks are stale, exit code 1 if any is.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", parser=local_path, help="Folder for a folder per campaign."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Make every figure and table again from the raw bytes; runs only what changed."""
+    from glusterlab.reproduce.reproduce import reproduce as remake
+
+    with ReproduceDisplay() as display:
+        summary = remake(
+            raw or (),
+            project=_project(),
+            notebooks=notebook or None,
+            output=output,
+            jobs=jobs,
+            force=force,
+            check=check,
+            progress=display,
+        )
+    show_reproduce(summary, as_json=json)
+    raise typer.Exit(summary.exit_code)
+
+
+def _project() -> Path:
+    """The nearest folder upwards that holds notebooks/, else where we are."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
+
+
+class ReproduceDisplay:
+    """Tells which notebooks run and how each came out: lines, and on a terminal also what is under way.
+
+    A context manager, and the ``progress`` of `reproduce.reproduce`.
+    """
+
+    def __init__(self) -> None:
+        self._console = person()
+        self._running: list[str] = []
+        self._status = self._console.status("") if self._console.is_terminal else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def __call__(self, event: Progress) -> None:
+        """Show one event."""
+        name = f"{event.campaign}/{event.notebook}"
+        if event.outcome == "started":
+            self._running.append(name)
+        elif name in self._running:
+            self._running.remove(name)
+        if event.outcome == "failed":
+            self._say(f"failed     {event.message}")
+        elif event.outcome in ("ran", "retold"):
+            self._say(f"{event.outcome:<9}  {name} in {format_duration(event.seconds)}")
+        elif event.outcome == "started" and self._status is None:
+            self._say(f"started    {name}")
+        self._refresh()
+
+    def _say(self, line: str) -> None:
+        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _refresh(self) -> None:
+        if self._status is None:
+            return
+        if self._running:
+            self._status.update(f"running {', '.join(self._running)}")
+            self._status.start()
+        else:
+            self._status.stop()
+
+
+def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
+    """What ``glusterlab reproduce`` did."""
+    if as_json:
+        emit_json({**asdict(summary), "exit_code": summary.exit_code})
+        return
+    done = [
+        f"{len(names)} {word}"
+        for names, word in ((summary.ran, "run"), (summary.retold, "with new text"), (summary.unchanged, "unchanged"))
+        if names
+    ]
+    for name in summary.stale:
+        typer.echo(f"stale: {name}")
+    if not summary.stale:
+        talk(f"notebooks: {', '.join(done) or 'none'}, {len(summary.failed)} failed")
+    for failure in summary.failed:
+        talk(f"failed: {failure}")
+    for folder in summary.figures_dirs:
+        index = folder / "index.html"
+        if index.is_file():
+            typer.echo(str(index))
+
+
+class SchemaKind(StrEnum):
+    """Specification files that have a schema."""
+
+    cluster = "cluster"
+    campaign = "campaign"
+    imports = "import"
+    prices = "prices"
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab schema campaign > campaign.schema.json",
+        "First line of a campaign.yaml, for editors: # yaml-language-server: $schema=campaign.schema.json",
+    )
+)
+def schema(kind: Annotated[SchemaKind, typer.Argument(help="Of which file.")]) -> None:
+    """JSON Schema of cluster.yaml, campaign.yaml, prices.yaml or the mapping.yaml of an import, for editors."""
+    from glusterlab.cli.schema import json_schema
+
+    emit_json(json_schema(kind.value), version=None)

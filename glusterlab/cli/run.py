@@ -1,0 +1,382 @@
+"""plan and run: what would be measured, and measuring it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glusterlab.cli.console import (
+    JsonOption,
+    RawRootOption,
+    bounds,
+    complete_yaml,
+    count_of,
+    emit_json,
+    examples,
+    format_bytes,
+    local_path,
+    percent,
+    person,
+    picked,
+    show_table,
+    talk,
+)
+from glusterlab.errors import RawStoreError, UsageError
+from glusterlab.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from glusterlab.run.notify import Notifier
+    from glusterlab.run.plan import Estimate, Plan
+    from glusterlab.run.progress import Ending, RunSummary
+    from glusterlab.spec import Campaign, Cell
+
+app = typer.Typer()
+
+CampaignArgument = Annotated[
+    Path, typer.Argument(metavar="CAMPAIGN", parser=local_path, help="A campaign.yaml.", autocompletion=complete_yaml)
+]
+
+ClusterOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--cluster",
+        metavar="FILE",
+        parser=local_path,
+        help="A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
+        autocompletion=complete_yaml,
+    ),
+]
+
+_ON_END = (
+    "--on-end and --webhook are called when the run ends, stops or fails; neither changes how it came out. The command "
+    "has a minute (what takes longer goes into the background); it gets GLUSTERLAB_OUTCOME (complete, incomplete, "
+    "stopped, failed), GLUSTERLAB_MESSAGE, and as GLUSTERLAB_... also CAMPAIGN, RAW, EXIT_CODE, SECONDS, TOTAL, VALID, "
+    "INVALID, FAILED, LEFT and EXECUTED; the same as JSON on stdin. The webhook gets JSON by POST, with a text that "
+    "Slack and Mattermost show. Its URL is a secret: the variable keeps it out of the process list."
+)
+
+
+def _find_cluster(campaign: Path, given: Path | None) -> Path | None:
+    """The cluster file of a campaign: the given one, the one beside it, or that of the only testbed that is up."""
+    from glusterlab.testbed.state import default_cluster_file
+
+    beside = campaign.parent / "cluster.yaml"
+    if given is not None:
+        return given
+    return beside if beside.is_file() else default_cluster_file()
+
+
+def _require_cluster(campaign: Path, given: Path | None) -> Path:
+    from glusterlab.testbed.state import running
+
+    found = _find_cluster(campaign, given)
+    if found is None:
+        up = running()
+        seen = f"{len(up)} testbeds are up ({', '.join(up)})" if up else "no testbed is up"
+        raise UsageError(
+            f"which cluster? There is no cluster.yaml beside {campaign}, and {seen}: name one by --cluster, "
+            "or start one with 'glusterlab testbed up'"
+        )
+    return found
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab plan runbooks/testbed/campaign.yaml",
+        "glusterlab plan campaign.yaml --cluster cluster.yaml --cells",
+        "glusterlab plan campaign.yaml --json | jq '.total'",
+    )
+)
+def plan(
+    campaign: CampaignArgument,
+    cluster: ClusterOption = None,
+    cells: Annotated[bool, typer.Option("--cells", help="One line per cell, with its id.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """What would run: cells, samples, time and space; and what cannot run, and why."""
+    from glusterlab.run.plan import build_plan, check_campaign, estimate
+    from glusterlab.spec import load_campaign, load_cluster
+
+    specification = load_campaign(campaign, check_campaign)
+    cluster_file = _find_cluster(campaign, cluster)
+    pool = None if cluster_file is None else load_cluster(cluster_file)
+    if pool is None:
+        talk("no cluster.yaml was found or given: scale, bricks, time and space are left open")
+    found = build_plan(specification, pool)
+    cost = None if pool is None else estimate(found, pool)
+    show_plan(specification, cluster_file, found, cost, cells=cells, as_json=json)
+    if not found.samples:
+        raise typer.Exit(1)
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab run runbooks/testbed/campaign.yaml",
+        "glusterlab run campaign.yaml --cluster cluster.yaml --raw /data/raw",
+        "glusterlab run runbooks/testbed/campaign.yaml --name mine   (into raw/mine)",
+        "glusterlab run campaign.yaml --retry   (what failed gets new attempts)",
+        "glusterlab run campaign.yaml --rounds 1   (one repeat of every cell)",
+        "glusterlab run campaign.yaml --on-end 'mail -s \"$GLUSTERLAB_OUTCOME\" me'",
+    )
+    + "\n\n"
+    + _ON_END
+)
+def run(
+    campaign: CampaignArgument,
+    cluster: ClusterOption = None,
+    raw: RawRootOption = Path("raw"),
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Another name for the campaign, and so for its folder.")
+    ] = None,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
+    ] = False,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            "--rounds",
+            metavar="N",
+            min=1,
+            help="End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
+            "a drift over the night hits both.",
+        ),
+    ] = None,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Take the hosts from a run of another controller that did not give them back. Be sure that it is "
+            "gone: what it still does there is ended.",
+        ),
+    ] = False,
+    on_end: Annotated[
+        str | None, typer.Option("--on-end", metavar="COMMAND", help="Run this in a shell when the run is over.")
+    ] = None,
+    webhook: Annotated[
+        str | None,
+        typer.Option(
+            "--webhook", metavar="URL", envvar="GLUSTERLAB_WEBHOOK", help="Tell this address when the run is over."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Run a campaign, or go on where it stopped. Ctrl-C is safe at any moment."""
+    from glusterlab.run.notify import Notifier
+    from glusterlab.run.plan import check_campaign
+    from glusterlab.spec import load_campaign, load_cluster
+
+    specification = load_campaign(campaign, check_campaign)
+    if name is not None:
+        specification = _renamed(specification, name)
+    pool = load_cluster(_require_cluster(campaign, cluster))
+
+    from glusterlab.run.progress import Ending
+    from glusterlab.run.runner import run as execute
+    from glusterlab.run.view import output_for
+    from glusterlab.testbed.throttle import run_options
+
+    notifier = Notifier(on_end, webhook)
+    folder = raw / specification.name
+    output = output_for(person())
+    began = time.monotonic()
+    try:
+        summary = execute(
+            specification,
+            pool,
+            raw,
+            retry=retry,
+            take_over=take_over,
+            rounds=rounds,
+            output=output,
+            **run_options(pool),
+        )
+    except BaseException as error:
+        # a second Ctrl-C, too: whoever is told when a run is over is told of every end
+        _tell(notifier, Ending.of_error(specification.name, folder, error, time.monotonic() - began))
+        raise
+    try:
+        show_run(summary, as_json=json)
+    finally:
+        # also when nobody is there any more to be shown it
+        _tell(notifier, Ending.of(summary))
+    raise typer.Exit(summary.exit_code)
+
+
+def _tell(notifier: Notifier, end: Ending) -> None:
+    """Tell others how a run ended; what fails is said, and kept in the campaign's log."""
+    from glusterlab.store.journal import Journal
+
+    for sentence in notifier.tell(end):
+        with suppress(RawStoreError):
+            Journal(end.raw).say(sentence, "warning")
+        talk(sentence)
+
+
+def _renamed(campaign: Campaign, name: str) -> Campaign:
+    from pydantic import ValidationError
+
+    from glusterlab.spec.yaml import first_problem
+
+    try:
+        return type(campaign).model_validate({**campaign.model_dump(), "name": name})
+    except ValidationError as error:
+        raise UsageError(f"--name: {first_problem(error, type(campaign))[1]}") from error
+
+
+def show_run(summary: RunSummary, *, as_json: bool) -> None:
+    """How ``glusterlab run`` ended."""
+    if as_json:
+        emit_json({**asdict(summary), "exit_code": summary.exit_code})
+        return
+    numbers = picked(summary, "valid", "invalid", "failed", "left")
+    counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number or word == "valid")
+    stopped = ", stopped as asked" if summary.interrupted else ""
+    left_out = f"; {count_of(summary.not_runnable, 'cell')} not runnable here" if summary.not_runnable else ""
+    typer.echo(
+        f"{summary.path}: {count_of(summary.total, 'sample')}: {counts}; "
+        f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}{left_out}"
+    )
+    for reason in summary.not_runnable_reasons:
+        talk(f"not runnable here, and left out: {reason}")
+    for line in summary.problems:
+        talk(line)
+    if summary.advice:
+        talk(summary.advice)
+
+
+def show_plan(
+    campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None, *, cells: bool, as_json: bool
+) -> None:
+    """What ``glusterlab plan`` found."""
+    if as_json:
+        emit_json(_plan_json(campaign, cluster_file, plan, cost))
+        return
+    if cells:
+        _show_cells(plan, cost)
+    else:
+        _show_groups(plan, cost)
+    typer.echo("")
+    typer.echo(_total(campaign, plan, cost))
+    if plan.repeats is not None:
+        bounds = f"{plan.repeats.least} to {plan.repeats.max} repeats"
+        target = percent(plan.repeats.half_width)
+        typer.echo(f"a cell ends after {bounds}, as soon as the 95 % interval of its mean is ± {target}")
+    _show_left_out("excluded", plan.excluded)
+    _show_left_out("not runnable", plan.not_runnable)
+
+
+def _total(campaign: Campaign, plan: Plan, cost: Estimate | None) -> str:
+    """The bounds of the whole: with a target, the fewest samples and the most."""
+    fewest, most = len(plan.fewest) - len(plan.warmup), len(plan.counted)
+    samples = count_of(most, "sample") if fewest == most else f"{fewest:,} to {count_of(most, 'sample')}"
+    total = f"{count_of(len(plan.cells), 'cell')}, {samples}"
+    if plan.warmup:
+        total += f" and {len(plan.warmup):,} of the warm-up"
+    if cost is not None:
+        time = format_duration(cost.seconds)
+        if cost.fewest_seconds != cost.seconds:
+            time = f"{format_duration(cost.fewest_seconds)} to {time}"
+        at_most = "at most " if fewest != most else ""
+        total += (
+            f", roughly {time}, {format_bytes(cost.brick_bytes)} on bricks, "
+            f"{at_most}{format_bytes(cost.raw_bytes)} in raw/{campaign.name}"
+        )
+    return total
+
+
+def _counts(plan: Plan, *, warmup: bool = False) -> Counter[str]:
+    """Samples of each cell: the most repeats, or those of the warm-up."""
+    return Counter(planned.cell.id for planned in (plan.warmup if warmup else plan.counted))
+
+
+def _bounds(plan: Plan, most: int, cells: int) -> str:
+    """Repeats of some cells as a number, or as the fewest and the most."""
+    fewest = most if plan.repeats is None else plan.repeats.least * cells
+    return str(most) if fewest == most else f"{fewest}-{most}"
+
+
+def _seconds(cell: Cell, cost: Estimate | None) -> float:
+    return 0.0 if cost is None else cost.cells[cell.id].seconds
+
+
+def _show_cells(plan: Plan, cost: Estimate | None) -> None:
+    samples = _counts(plan)
+    rows = [
+        (cell.id, _bounds(plan, samples[cell.id], 1), "" if cost is None else format_duration(_seconds(cell, cost)))
+        for cell in plan.cells
+    ]
+    show_table(("cell", "samples", "each"), rows, right=("samples", "each"), fold="cell")
+
+
+def _show_groups(plan: Plan, cost: Estimate | None) -> None:
+    """One row for all cells that differ in their workers alone."""
+    samples, warmup = _counts(plan), _counts(plan, warmup=True)
+    groups: dict[tuple[str, str], list[Cell]] = {}
+    for cell in plan.cells:
+        access = "" if cell.access == "native" else f" over {cell.access}"
+        workload = f"{cell.tool} {cell.operation} {format_size(cell.nominal_file_size_bytes)}{access}"
+        groups.setdefault((cell.layout.name, workload), []).append(cell)
+    rows = []
+    for (name, workload), members in groups.items():
+        count = sum(samples[cell.id] for cell in members)
+        time = sum((samples[cell.id] + warmup[cell.id]) * _seconds(cell, cost) for cell in members)
+        workers = " ".join(str(number) for number in sorted({cell.workers for cell in members}))
+        shown = _bounds(plan, count, len(members))
+        rows.append((name, workload, workers, shown, "" if cost is None else format_duration(time)))
+    heading = "time" if plan.repeats is None else "at most"
+    show_table(("layout", "workload", "workers", "samples", heading), rows, right=("samples", heading), fold="layout")
+    typer.echo("")
+    for layout in dict.fromkeys(cell.layout for cell in plan.cells):
+        options = "".join(f", {option}={value}" for option, value in layout.options)
+        typer.echo(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
+
+
+def _show_left_out(what: str, cells: Sequence[tuple[Cell, str]]) -> None:
+    reasons: dict[str, list[Cell]] = {}
+    for cell, reason in cells:
+        reasons.setdefault(reason, []).append(cell)
+    for reason, members in reasons.items():
+        typer.echo(f"\n{what}: {count_of(len(members), 'cell')}: {reason}")
+        for cell in members[:5]:
+            typer.echo(f"  {cell.id}")
+        if len(members) > 5:
+            typer.echo(f"  and {len(members) - 5} more (--json names all)")
+
+
+def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None) -> dict[str, Any]:
+    samples, warmup = _counts(plan), _counts(plan, warmup=True)
+    cells = []
+    for cell in plan.cells:
+        count = {"samples": samples[cell.id], "warmup": warmup[cell.id]}
+        entry = {"id": cell.id, **count, **cell.model_dump(mode="json")}
+        if cost is not None:
+            entry |= {"seconds": round(cost.cells[cell.id].seconds, 1), "bytes": cost.cells[cell.id].bytes}
+        cells.append(entry)
+    total: dict[str, Any] = {
+        "cells": len(plan.cells),
+        "samples": len(plan.counted),
+        "fewest_samples": len(plan.fewest) - len(plan.warmup),
+        "warmup": len(plan.warmup),
+    }
+    if cost is not None:
+        total |= {"seconds": round(cost.seconds), "fewest_seconds": round(cost.fewest_seconds)}
+        total |= {"brick_bytes": cost.brick_bytes, "raw_bytes": cost.raw_bytes}
+    return {
+        "campaign": campaign.name,
+        "cluster": cluster_file,
+        "cells": cells,
+        "samples": [
+            {**picked(sample, "order", "round", "repeat", "warmup"), "cell": sample.cell.id} for sample in plan.samples
+        ],
+        "repeats": bounds(plan.repeats),
+        "excluded": [{"cell": cell.id, "reason": reason} for cell, reason in plan.excluded],
+        "not_runnable": [{"cell": cell.id, "reason": reason} for cell, reason in plan.not_runnable],
+        "total": total,
+    }

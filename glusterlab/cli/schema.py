@@ -1,0 +1,66 @@
+"""JSON Schemas of the specification files, for editors that complete and check them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from glusterlab.importing.mapping import Mapping
+from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.cluster import Cluster
+from glusterlab.spec.fields import UNIT_KEY
+from glusterlab.spec.prices import PriceList
+from glusterlab.tools import volume_tools
+
+Kind = Literal["cluster", "campaign", "import", "prices"]
+
+
+def json_schema(kind: Kind) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a specification file.
+
+    These are ``cluster.yaml``, ``campaign.yaml``, the ``mapping.yaml`` of an import, and ``prices.yaml``.
+
+    Editors that speak the YAML language server take it with a first line such as
+    ``# yaml-language-server: $schema=campaign.schema.json``.
+    """
+    models: dict[Kind, type[BaseModel]] = {
+        "cluster": Cluster,
+        "campaign": Campaign,
+        "import": Mapping,
+        "prices": PriceList,
+    }
+    schema = models[kind].model_json_schema()
+    if kind == "campaign":
+        _name_tools(schema["$defs"])
+    _tell_units(schema)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": f"glusterlab {kind}"}
+
+
+def _name_tools(definitions: dict[str, Any]) -> None:
+    tools = sorted(volume_tools())
+    operations = sorted({name for tool in volume_tools().values() for name in tool.by_operation})
+    for model, key, names in (
+        ("WorkloadSpec", "tool", tools),
+        ("WorkloadSpec", "operations", operations),
+        ("Where", "tool", tools),
+        ("Where", "operation", operations),
+    ):
+        one, several = definitions[model]["properties"][key]["anyOf"][:2]
+        for place in (one, several["items"]):
+            place.clear()
+            place["enum"] = names
+
+
+def _tell_units(node: Any) -> None:
+    """Put the unit after what a field's own description says: pydantic keeps only one of the two."""
+    if isinstance(node, dict):
+        unit = node.pop(UNIT_KEY, None)
+        if unit is not None:
+            own = node.get("description")
+            node["description"] = unit if own is None else f"{own}. {unit}"
+        for inner in node.values():
+            _tell_units(inner)
+    elif isinstance(node, list):
+        for inner in node:
+            _tell_units(inner)

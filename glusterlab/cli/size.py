@@ -1,0 +1,403 @@
+"""size: which layouts on how many servers do a workload, by what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from glusterlab.cli.console import (
+    JsonOption,
+    complete_raw,
+    complete_yaml,
+    emit_json,
+    examples,
+    local_path,
+    percent,
+    picked,
+    show_table,
+)
+from glusterlab.units import format_size, short_number
+
+if TYPE_CHECKING:
+    from glusterlab.analysis.sizing import Request, Sizing
+    from glusterlab.analysis.sizing_request import Answer
+    from glusterlab.spec.prices import PriceList
+
+app = typer.Typer()
+
+
+class By(StrEnum):
+    """Which number of a measured throughput counts."""
+
+    LOWER = "lower"
+    MEAN = "mean"
+
+
+def _prices(given: Path | None, raw: Path) -> PriceList | None:
+    """The price list that was named, else that of the campaign's study, in the project of any of us."""
+    from glusterlab.spec import load_campaign
+    from glusterlab.spec.prices import load_prices
+
+    if given is not None:
+        return load_prices(given)
+    starts = (Path.cwd(), raw.absolute(), Path(__file__))
+    own = Path("runbooks", load_campaign(raw / "campaign.yaml").study, "prices.yaml")
+    places = (folder / own for start in starts for folder in (start, *start.parents))
+    found = next((path for path in places if path.is_file()), None)
+    return None if found is None else load_prices(found)
+
+
+def _complete_workload(incomplete: str) -> list[str]:
+    from glusterlab.analysis.sizing_request import WORKLOADS
+
+    return [name for name in WORKLOADS if name.startswith(incomplete)]
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab size --workload large-write --throughput 5GB/s --capacity 500TB --growth 20%/y --years 3",
+        "glusterlab size --workload 32kb-read --throughput '20000 files/s'",
+        "glusterlab size --file-size 4GB --operation read --throughput 40Gbit/s --prices offer.yaml",
+        "glusterlab size --workload large-read --capacity 1PB --json | jq '.layouts[0]'",
+    )
+    + "\n\nThroughput, capacity and cost are taken to grow in proportion to the servers, and clients with them; that "
+    "is an assumption. On a scale model, measured values count times its scale. Exit code 1: no layout can."
+)
+def size(
+    workload: Annotated[
+        str | None,
+        typer.Option(
+            "--workload",
+            metavar="NAME",
+            help="large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
+            autocompletion=_complete_workload,
+        ),
+    ] = None,
+    file_size: Annotated[
+        str | None, typer.Option("--file-size", metavar="SIZE", help="Instead of --workload: a measured file size.")
+    ] = None,
+    operation: Annotated[
+        str | None, typer.Option("--operation", metavar="write|read", help="Goes with --file-size.")
+    ] = None,
+    throughput: Annotated[
+        str | None,
+        typer.Option(
+            "--throughput", metavar="RATE", help="Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s."
+        ),
+    ] = None,
+    capacity: Annotated[
+        str | None, typer.Option("--capacity", metavar="SIZE", help="Of all files today: 500TB, 1.5PB.")
+    ] = None,
+    growth: Annotated[
+        str | None, typer.Option("--growth", metavar="SHARE", help="Of the capacity, a year: 20%/y; with --years.")
+    ] = None,
+    years: Annotated[
+        float | None, typer.Option("--years", metavar="N", help="After which the pool must still be large enough.")
+    ] = None,
+    raw: Annotated[
+        Path,
+        typer.Option(
+            "--raw",
+            metavar="RAW",
+            parser=local_path,
+            help="Folder of a campaign below raw/.",
+            autocompletion=complete_raw,
+        ),
+    ] = Path("raw", "reference"),
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            "--prices",
+            metavar="FILE",
+            parser=local_path,
+            help="A prices.yaml; default: the project's example.",
+            autocompletion=complete_yaml,
+        ),
+    ] = None,
+    disk_size: Annotated[
+        str | None,
+        typer.Option(
+            "--disk-size",
+            metavar="SIZE",
+            help="Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
+        ),
+    ] = None,
+    fill_limit: Annotated[
+        str | None, typer.Option("--fill-limit", metavar="SHARE", help="How full the pool may get; default: 80%.")
+    ] = None,
+    max_fault_domain: Annotated[
+        str | None,
+        typer.Option(
+            "--max-fault-domain", metavar="SHARE", help="One server stays below this share of the pool; default: 17%."
+        ),
+    ] = None,
+    by: Annotated[
+        By, typer.Option("--by", help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")
+    ] = By.LOWER,
+    json: JsonOption = False,
+) -> None:
+    """Which layouts on how many servers do a workload, with cost and the limit that decides: by what was measured.
+
+    Results of the native client count, as in the figures of price and performance.
+    """
+    from glusterlab.analysis.sizing_request import Wishes, answer_demand, parse_wishes
+    from glusterlab.spec.yaml import load_cluster
+    from glusterlab.tables import build as tables
+
+    wishes = Wishes(
+        workload=workload,
+        file_size=file_size,
+        operation=operation,
+        throughput=throughput,
+        capacity=capacity,
+        growth=growth,
+        years=years,
+        fill_limit=fill_limit,
+        max_fault_domain=max_fault_domain,
+        disk_size=disk_size,
+        by="mean" if by is By.MEAN else "lower",
+    )
+    demand = parse_wishes(wishes)
+    price_list = _prices(prices, raw)
+    samples = tables.load(raw).samples
+    cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
+    answer = answer_demand(demand, samples, prices=price_list, cluster=cluster)
+    show_size(answer, raw, as_json=json)
+    raise typer.Exit(0 if any(one.possible for one in answer.sized) else 1)
+
+
+def _terabytes(size: float) -> str:
+    return "unknown" if math.isnan(size) else f"{short_number(size / 1e12)} TB"
+
+
+def _request_text(request: Request) -> str:
+    """The request in words."""
+    from glusterlab.analysis.blocks import ACCESS
+    from glusterlab.analysis.sizing import rate_text
+
+    parts = []
+    if request.rate is not None:
+        parts.append(rate_text(request.quantity, request.rate))
+    if request.capacity is not None and request.final_capacity is not None:
+        text = f"{request.capacity / 1e12:,.6g} TB"
+        if request.growth and request.years:
+            text += f" growing by {percent(request.growth)} a year for {request.years:g} years: "
+            text += _terabytes(request.final_capacity)
+        parts.append(text)
+    size = format_size(request.nominal_file_size_bytes)
+    return f"{request.operation} of files of {size}, {ACCESS} client: {', '.join(parts)}"
+
+
+def _interval(request: Request, mean: float, low: float, high: float) -> str:
+    from glusterlab.analysis.sizing import rate_interval, rate_text
+
+    interval = rate_interval(request.quantity, mean, low, high)
+    told = rate_text(request.quantity, mean)
+    return f"{told}, {interval}" if math.isnan(low) else f"{told} ({interval})"
+
+
+def _thumb(request: Request, one: Sizing) -> str:
+    """Servers by the rule of thumb, and its throughput of a server over the one that was sized by."""
+    from glusterlab.analysis.sizing import rate_text
+
+    if one.thumb_rate is None:
+        return "none"
+    measured = (one.block.low if request.by == "lower" else one.block.mean) / one.block.servers
+    if measured > 0:
+        ratio = f"× {short_number(one.thumb_rate / measured)}"
+    else:
+        ratio = rate_text(request.quantity, one.thumb_rate)
+    return ratio if one.thumb_servers is None else f"{one.thumb_servers} ({ratio})"
+
+
+def notes(answer: Answer) -> list[str]:
+    """What must be known to read the table: assumptions, limits, the scale."""
+    from glusterlab.analysis.blocks import RULE_OF_THUMB
+
+    found = list(_measured_notes(answer))
+    found.append(_limits_note(answer.request))
+    if any(one.thumb_rate is not None for one in answer.sized):
+        words = "servers by it, and its throughput of a server over the one sized by"
+        found.append(f"Rule of thumb: {words}; {RULE_OF_THUMB}.")
+    shares = [
+        f"{one.block.series} {percent(one.block.mean / one.block.servers / one.bound_rate)}"
+        for one in answer.sized
+        if one.bound_rate is not None
+    ]
+    if shares:
+        found.append(f"Measured share of what a server's link and disks allow, by the means: {'; '.join(shares)}.")
+    found.extend(_money_notes(answer))
+    for one in answer.sized:
+        found.extend(f"{one.block.series}: {sentence}." for sentence in one.advice)
+    return found
+
+
+def _measured_notes(answer: Answer) -> Iterable[str]:
+    from glusterlab.analysis.blocks import ACCESS, counts_words
+    from glusterlab.analysis.sizing import scale_caveats
+
+    request, sized = answer.request, answer.sized
+    blocks = [one.block for one in sized]
+    if not blocks:
+        return
+    at = counts_words(block.measured_workers for block in blocks)
+    if request.rate is None:
+        yield f"Throughput is what was measured, by the {ACCESS} client, at {at}."
+    else:
+        low = "the lower end of the 95 % interval" if request.by == "lower" else "the mean"
+        yield f"Throughput is sized by {low} of what was measured, by the {ACCESS} client, at {at}."
+    pools = " and ".join(map(str, sorted({block.servers for block in blocks})))
+    yield (
+        "Throughput, capacity and cost are taken to grow in proportion to the servers, and clients with them. That is "
+        f"an assumption: measured were {pools} servers."
+    )
+    yield "Per disk: of all disks of the pool, whatever the protection."
+    limited = any(block.operations_limited for block in blocks)
+    yield from scale_caveats((block.scale for block in blocks), operations_limited=limited)
+    rising = [block.series for block in blocks if block.still_rising]
+    if rising:
+        yield f"Still rising at the most workers measured, so that they may do more: {'; '.join(rising)}."
+
+
+def _limits_note(request: Request) -> str:
+    from glusterlab.analysis.capacity import MAX_FAULT_DOMAIN, RECOMMENDED_POOL, fault_domain
+
+    fewest = RECOMMENDED_POOL["replicate"]
+    note = (
+        f"Limits: a pool is filled to {percent(request.fill_limit)} (an assumption); one server stays below "
+        f"{percent(request.max_fault_domain)} of the pool; at least {fewest} servers for replicated volumes and "
+        f"{RECOMMENDED_POOL['disperse']} for dispersed ones (the guide's recommendations)."
+    )
+    if request.max_fault_domain > fault_domain(fewest):
+        return note
+    larger = f"--max-fault-domain {100 * fault_domain(fewest) + 1:.0f}%"
+    return (
+        f"{note} The guide says its {percent(MAX_FAULT_DOMAIN)} of dense servers; here every server is held to the "
+        f"share above. A pool of {fewest} replicated servers, {percent(fault_domain(fewest))} each, needs {larger}."
+    )
+
+
+def _money_notes(answer: Answer) -> Iterable[str]:
+    from glusterlab.analysis.blocks import guess_sentence
+
+    if answer.prices is None:
+        yield "No price list: no costs. Name one by --prices."
+    else:
+        yield answer.prices.sentence
+    for one in answer.sized:
+        if one.block.cost_problem:
+            yield f"{one.block.series}: cost unknown, {one.block.cost_problem}."
+        if one.block.guessed:
+            yield guess_sentence(one.block)
+    disks = sorted({one.block.disk_bytes for one in answer.sized if one.block.disk_bytes is not None})
+    if disks:
+        source = "as named" if answer.disk_bytes is not None else "of the price list, or else of the measured cluster"
+        sizes = " and ".join(f"{size / 1e12:.4g} TB" for size in disks)
+        yield f"Data disks of {sizes} ({source}); a disk of another size is taken to be as fast as those measured."
+
+
+def _row(answer: Answer, one: Sizing) -> tuple[str, ...]:
+    request = answer.request
+    cost = "unknown"
+    if one.cost is not None and answer.prices is not None:
+        cost = f"{answer.prices.currency} {one.cost:,.0f}"
+    return (
+        one.block.series,
+        one.block.server or "unnamed",
+        str(one.servers),
+        ", ".join(one.binding),
+        _interval(request, one.rate_mean, one.rate_low, one.rate_high),
+        _interval(request, *one.per_disk),
+        _terabytes(one.usable),
+        _terabytes(one.fillable),
+        percent(one.fault_domain),
+        cost,
+        _thumb(request, one),
+    )
+
+
+COLUMNS = (
+    *("layout", "server", "servers", "decided by", "throughput (95 %)", "per disk (95 %)", "usable", "fillable"),
+    *("one server is", "cost", "rule of thumb"),
+)
+
+
+def show_size(answer: Answer, campaign: Path, *, as_json: bool) -> None:
+    """A table of layouts, what cannot do it and why, and what must be known; `campaign` is what was measured."""
+    if as_json:
+        emit_json(_json(answer, campaign))
+        return
+    typer.echo(_request_text(answer.request))
+    typer.echo("")
+    possible = [one for one in answer.sized if one.possible]
+    if possible:
+        rows = [_row(answer, one) for one in possible]
+        show_table(COLUMNS, rows, right=("servers", "usable", "fillable", "one server is", "cost"))
+    else:
+        typer.echo("No measured layout can be sized for this.")
+    for one in answer.sized:
+        if not one.possible:
+            typer.echo(f"\nnot possible: {one.block.series}: {one.problem}")
+    for series in answer.left_out:
+        typer.echo(f"\nnot sized: {series}: its servers or disks are not known")
+    typer.echo("")
+    for note in notes(answer):
+        typer.echo(f"- {note}")
+
+
+def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
+    from glusterlab.analysis.blocks import ACCESS
+
+    request, prices = answer.request, answer.prices
+    names = ("tool", "operation", "nominal_file_size_bytes", "quantity", "rate", "years")
+    return {
+        "campaign": campaign,
+        "request": {
+            **picked(request, *names, "fill_limit", "max_fault_domain", "by"),
+            "access": ACCESS,
+            "capacity_bytes": request.capacity,
+            "growth_per_year": request.growth,
+            "final_capacity_bytes": request.final_capacity,
+        },
+        "prices": None if prices is None else picked(prices, "name", "currency", "date", "example"),
+        "layouts": [_layout_json(one) for one in answer.sized],
+        "left_out": answer.left_out,
+        "notes": notes(answer),
+    }
+
+
+def _layout_json(one: Sizing) -> dict[str, Any]:
+    block = one.block
+    per_disk = dict(zip(("rate_per_disk_mean", "rate_per_disk_low", "rate_per_disk_high"), one.per_disk, strict=True))
+    measured = ("servers", "disks", "workers", "n", "scale", "operations_limited", "still_rising")
+    return {
+        **picked(one, "possible", "problem", "rate_mean", "rate_low", "rate_high", "cost", "fault_domain", "advice"),
+        **per_disk,
+        "layout": block.series,
+        "type": block.type_,
+        "geometry_measured": block.geometry,
+        "kind": block.kind,
+        "server": block.server,
+        "servers": one.servers or None,
+        "servers_by_limit": one.needs,
+        "decided_by": one.binding,
+        "usable_bytes": one.usable,
+        "fillable_bytes": one.fillable,
+        "cost_problem": block.cost_problem,
+        "server_guessed": block.guessed,
+        "rule_of_thumb_per_server": one.thumb_rate,
+        "rule_of_thumb_servers": one.thumb_servers,
+        "physical_bound_per_server": one.bound_rate,
+        "measured": {
+            **picked(block, *measured),
+            "workers_measured": block.measured_workers,
+            "full_size_mean": block.mean,
+            "full_size_low": block.low,
+            "full_size_high": block.high,
+        },
+    }

@@ -1,0 +1,152 @@
+"""testbed up, down, status: a real pool on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from glusterlab.cli.console import JsonOption, emit_json, examples, show_table, steps, talk
+from glusterlab.errors import UsageError
+
+app = typer.Typer(
+    name="testbed",
+    help="A real GlusterFS pool on this machine, slowed to a scale model (root, Linux).",
+    epilog=examples("glusterlab testbed up", "glusterlab testbed status", "glusterlab testbed down"),
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+
+
+def _running() -> list[str]:
+    from glusterlab.testbed.state import running
+
+    return running()
+
+
+NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Which testbed.", autocompletion=_running)]
+
+
+@app.command(
+    epilog=examples(
+        "glusterlab testbed up",
+        "glusterlab testbed up --name small --servers 6 --clients 4 --disks 2 --subnet 10.78.0.0/24",
+        "glusterlab testbed up --name next --release trixie --subnet 10.79.0.0/24",
+    )
+)
+def up(
+    name: NameOption = "default",
+    servers: Annotated[int, typer.Option(help="Servers of the pool.")] = 6,
+    clients: Annotated[int, typer.Option(help="Clients, which make the load.")] = 12,
+    disks: Annotated[int, typer.Option(help="Single disks (JBOD) of each server; 24 for the guide's dense one.")] = 12,
+    arrays: Annotated[int, typer.Option(help="RAID 6 arrays of each server, each modelled as one device.")] = 1,
+    scale: Annotated[
+        float, typer.Option(help="How much slower disks and links are for large files; 200 means 1:200.")
+    ] = 200.0,
+    small_file_scale: Annotated[
+        float, typer.Option(help="The same for small files, where operations/s are scaled as well.")
+    ] = 20.0,
+    medium_file_scale: Annotated[
+        float, typer.Option(help="The same for files of a few MB, which keep their size; operations/s are not limited.")
+    ] = 240.0,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=SCALE",
+            help="A further scale model, such as large-slow=400; with ',operations' behind it operations/s are "
+            "scaled, too. May be given again.",
+        ),
+    ] = None,
+    slow_disk: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SERVER:DISK=TIMES",
+            help="A disk that is so many times slower than its like, such as server04:d07=6, to see what a bad one "
+            "does. May be given again.",
+        ),
+    ] = None,
+    release: Annotated[
+        str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
+    ] = "bookworm",
+    subnet: Annotated[str, typer.Option(metavar="CIDR", help="A private network that this machine does not use.")] = (
+        "10.77.0.0/24"
+    ),
+    disk_size: Annotated[str, typer.Option(metavar="SIZE", help="Size of a disk; its file is sparse.")] = "4 GiB",
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Keep the disks' files in memory, where this machine's disk is slow.")
+    ] = False,
+    mirror: Annotated[
+        str | None, typer.Option(metavar="URL", help="Debian mirror; default: the one that apt uses here.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Start a pool and write its cluster.yaml, ssh_config and keys. The first start makes the hosts' system."""
+    from glusterlab.testbed.lifecycle import instructions
+    from glusterlab.testbed.lifecycle import up as start
+    from glusterlab.testbed.options import TestbedOptions, parse_model, parse_slow_disk
+    from glusterlab.units import parse_size
+
+    try:
+        disk_size_bytes = parse_size(disk_size)
+    except ValueError as error:
+        raise UsageError(f"--disk-size: {error}") from error
+    options = TestbedOptions(
+        name=name,
+        servers=servers,
+        clients=clients,
+        disks=disks,
+        arrays=arrays,
+        scale=scale,
+        small_file_scale=small_file_scale,
+        medium_file_scale=medium_file_scale,
+        more_models=tuple(parse_model(text) for text in model or ()),
+        slow_disks=tuple(parse_slow_disk(text) for text in slow_disk or ()),
+        release=release,
+        subnet=subnet,
+        disk_size_bytes=disk_size_bytes,
+        memory_backed=memory,
+        mirror=mirror,
+    )
+    with steps() as progress:
+        state = start(options, progress)
+    if json:
+        emit_json(
+            {"name": name, "cluster": str(state.folder / "cluster.yaml"), "state": str(state.folder)}, version=None
+        )
+    else:
+        typer.echo(instructions(state))
+
+
+@app.command(epilog=examples("glusterlab testbed down", "glusterlab testbed down --name small"))
+def down(name: NameOption = "default") -> None:
+    """Remove everything that 'up' made, after a crash too. Nothing to remove is no error."""
+    from glusterlab.testbed.lifecycle import down as stop
+    from glusterlab.testbed.options import TestbedOptions
+
+    TestbedOptions(name=name)  # refuses what can be no name before anything is looked for by it
+    with steps() as progress:
+        removed = stop(name, progress)
+    talk(f"the testbed '{name}' is down" if removed else f"there is no testbed '{name}': nothing to remove")
+
+
+@app.command(epilog=examples("glusterlab testbed status", "glusterlab testbed status --json"))
+def status(name: NameOption = "default", json: JsonOption = False) -> None:
+    """Which hosts run; exit 1 when there is no such testbed or a host of it is down."""
+    from glusterlab.testbed.lifecycle import status as examine
+    from glusterlab.testbed.options import TestbedOptions
+    from glusterlab.testbed.state import state_folder
+
+    TestbedOptions(name=name)
+    hosts, folder = examine(name), state_folder(name)
+    cluster = folder / "cluster.yaml"
+    if json:
+        found = [asdict(host) for host in hosts]
+        emit_json({"name": name, "state": str(folder), "cluster": str(cluster), "hosts": found})
+    else:
+        rows = [(host.name, host.address, "up" if host.running else "down", host.processes) for host in hosts]
+        show_table(("host", "address", "state", "processes"), rows, right=("processes",))
+        talk(f"cluster file: {cluster}")
+    if not all(host.running for host in hosts):
+        raise typer.Exit(1)

@@ -1,0 +1,1 @@
+"""Files that people look at: figures, tables, gallery."""

@@ -1,0 +1,259 @@
+"""The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
+
+A section of the page is a notebook, in the order of their names; its title and question are the first heading and
+paragraph of the executed notebook. Beside pictures and CSV a notebook may leave ``<name>.json`` with ``title``,
+``caption`` and ``alt``; without it the file name speaks. With a ``reason`` in it, this is a figure or table that the
+campaign does not measure. A figure with a page of its own, ``<name>.html``, leads to it. The page holds no date: the
+same files give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jinja2
+
+from glusterlab.errors import GlusterlabError
+from glusterlab.figures.names import PAGE, PICTURES, OutputName, output_files
+from glusterlab.figures.tables import Table
+from glusterlab.spec.studies import NO_STUDY, load_study
+from glusterlab.spec.yaml import load_yaml
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure or table of the page.
+
+    ``label`` is ``Figure 5`` and ``short`` is ``F5``, both empty where it is the project's own; ``picture`` is the file
+    shown, empty for a table; ``page`` a page of its own that shows more. ``earlier`` says that it is of an earlier run:
+    from other raw files, another library or another notebook than those of now.
+    """
+
+    name: str
+    label: str
+    short: str
+    title: str
+    caption: str
+    alt: str
+    picture: str
+    files: tuple[str, ...]
+    table: Table
+    notebook: str
+    earlier: bool = False
+    page: str = ""
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """A figure or table that the campaign does not have, and why."""
+
+    label: str
+    title: str
+    reason: str
+    notebook: str = ""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What one notebook made; without a name what no known notebook made. The question may be empty."""
+
+    name: str
+    title: str
+    question: str
+    figures: tuple[Figure, ...]
+    missing: tuple[NotMeasured, ...]
+
+
+_WORDS = {"fig": "Figure", "tab": "Table"}
+
+
+def collect(
+    folder: Path, made_by: Mapping[str, str], earlier: Collection[str] = ()
+) -> tuple[list[Figure], list[NotMeasured]]:
+    """The figures and tables in a folder, and those that were not measured: by number, then the project's own.
+
+    ``made_by`` has the notebook that made a file, by the file's name; files in ``earlier`` are of an earlier run.
+    """
+    figures: list[Figure] = []
+    missing: list[NotMeasured] = []
+    for name in sorted({path.stem for path in output_files(folder)}, key=_place):
+        output = OutputName.parse(name)
+        assert output is not None
+        label = f"{_WORDS[output.kind]} {output.number}" if output.kind in _WORDS else ""
+        caption = _caption(folder / f"{name}.json")
+        title = str(caption.get("title") or output.words)
+        if caption.get("reason"):
+            missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", "")))
+            continue
+        pictures = [f"{name}.{suffix}" for suffix in PICTURES if (folder / f"{name}.{suffix}").is_file()]
+        numbers = folder / f"{name}.csv"
+        is_table = not pictures and (output.kind == "tab" or caption.get("kind") == "table")
+        if not pictures and not (is_table and numbers.is_file()):
+            continue
+        files = (*pictures, *([numbers.name] if numbers.is_file() else []))
+        text = _csv(numbers)
+        figures.append(
+            Figure(
+                name=name,
+                label=label,
+                short=output.label,
+                title=title,
+                caption=str(caption.get("caption") or ""),
+                alt=str(caption.get("alt") or f"{label}: {title}".removeprefix(": ")),
+                picture="" if is_table else pictures[0],
+                files=files,
+                table=Table.whole(text) if is_table else Table.numbers(text),
+                notebook=made_by.get(files[0], str(caption.get("notebook") or "")),
+                earlier=files[0] in earlier,
+                page=f"{name}.{PAGE}" if (folder / f"{name}.{PAGE}").is_file() else "",
+            )
+        )
+    # of the project's own, what is drawn goes before what is told
+    return sorted(figures, key=lambda figure: not figure.label and not figure.picture), missing
+
+
+def chapters(folder: Path, figures: Collection[Figure], missing: Collection[NotMeasured]) -> list[Chapter]:
+    """Figures and what is missing by notebook (executed ones lie in ``notebooks/``); what no known one made is last."""
+    names = {figure.notebook for figure in figures} | {entry.notebook for entry in missing}
+    found = []
+    for name in sorted(names, key=lambda name: (not name, name)):
+        title, question = _opening(folder / "notebooks" / f"{name}.ipynb") if name else ("", "")
+        found.append(
+            Chapter(
+                name=name,
+                title=title or name.lstrip("0123456789-").replace("-", " ").capitalize() or "Other figures",
+                question=question,
+                figures=tuple(figure for figure in figures if figure.notebook == name),
+                missing=tuple(entry for entry in missing if entry.notebook == name),
+            )
+        )
+    return found
+
+
+def of_study(study: Path, known: Iterable[Figure | NotMeasured]) -> list[NotMeasured]:
+    """Figures and tables of a study that no notebook makes here, each with the reason that its ``study.yaml`` gives."""
+    try:
+        reasons = load_study(study).missing
+    except GlusterlabError:
+        return []
+    words = {"F": "Figure", "T": "Table"}
+    labels = [(f"{words[label[0]]} {label[1:]}" if label[0] in words else label, label) for label in reasons]
+    shown = {entry.label for entry in known}
+    return [NotMeasured(name, "", reasons[label]) for name, label in labels if name not in shown]
+
+
+def _opening(path: Path) -> tuple[str, str]:
+    """The first heading of a notebook and the paragraph after it; empty where there is none."""
+    try:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first = next(cell for cell in cells if cell["cell_type"] == "markdown")
+        heading, *rest = "".join(first["source"]).strip().split("\n\n")
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+        return "", ""
+    if not heading.startswith("# "):
+        return "", ""
+    question = " ".join(rest[0].split()) if rest else ""
+    return heading.removeprefix("# ").strip(), question if question.endswith("?") else ""
+
+
+def _count(figures: Collection[Figure]) -> str:
+    """How much there is, in words.
+
+    Examples
+    --------
+    >>> _count([])
+    'no figures'
+    """
+    kinds = [(figure.label.partition(" ")[0], bool(figure.picture)) for figure in figures]
+    of_study = [word for word, _ in kinds if word]
+    own = [picture for word, picture in kinds if not word]
+    parts = [
+        (of_study.count("Figure"), "figure", " of the study"),
+        (of_study.count("Table"), "table", " of the study"),
+        (own.count(True), "figure", " of the project's own"),
+        (own.count(False), "table", " of the project's own"),
+    ]
+    said = [f"{count} {noun}{'s' * (count > 1)}{whose}" for count, noun, whose in parts if count]
+    return ", ".join(said) or "no figures"
+
+
+def _place(name: str) -> tuple[int, int, str]:
+    output = OutputName.parse(name)
+    if output is None or output.number is None:
+        return 2, 0, name
+    return int(output.kind == "tab"), output.number, name
+
+
+def _caption(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _csv(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        return ""
+
+
+def write_index(
+    raw: Path,
+    folder: Path,
+    *,
+    digest: str,
+    made_by: Mapping[str, str],
+    failed: Collection[str] = (),
+    earlier: Collection[str] = (),
+) -> Path:
+    """Write ``index.html`` into the figures folder of ``raw/<campaign>``, and return its path.
+
+    ``digest`` is that of the manifest, hexadecimal; ``made_by`` has the notebook that made a file, by the file's name.
+    The page says of files in ``earlier`` that they are of an earlier run, and names the notebooks that ``failed`` now.
+    What the campaign's study has and no notebook makes is listed with the reason of ``raw/published/<study>``.
+    """
+    figures, missing = collect(folder, made_by, earlier)
+    campaign = _specification(raw / "campaign.yaml")
+    missing += of_study(raw.parent / "published" / str(campaign.get("study") or NO_STUDY), [*figures, *missing])
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["url"] = quote
+    page = environment.get_template("index.html.j2").render(
+        campaign=raw.name,
+        title=campaign.get("title") or raw.name,
+        study=campaign.get("study") or "",
+        description=campaign.get("description") or "",
+        imported=campaign.get("origin") == "imported",
+        testbed=bool(_specification(raw / "cluster.yaml").get("testbed")),
+        digest=digest[:12],
+        chapters=chapters(folder, figures, missing),
+        count=_count(figures),
+        notebooks=sorted(set(made_by.values())),
+        failed=sorted(failed),
+    )
+    path = folder / "index.html"
+    partial = folder / ".index.html.partial"
+    partial.write_text(page, encoding="utf-8")
+    return partial.replace(path)
+
+
+def _specification(path: Path) -> dict[str, Any]:
+    try:
+        data, _ = load_yaml(path)
+    except GlusterlabError:
+        return {}
+    return data if isinstance(data, dict) else {}

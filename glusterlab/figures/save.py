@@ -1,0 +1,103 @@
+"""Files of figures: pictures and numbers whose bytes repeat, captions, and what a notebook shows of them."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from glusterlab.errors import UsageError
+from glusterlab.figures.tables import to_csv
+from glusterlab.plots.style import house_style
+from glusterlab.store.files import write_atomically
+
+FORMATS = ("svg", "png", "csv")
+PNG_DPI = 130
+
+
+class SavedFigure:
+    """A figure as it was saved, its name without suffix; a notebook shows its PNG, and its name as text."""
+
+    def __init__(self, name: str, files: tuple[Path, ...], rows: int, png: bytes) -> None:
+        self.name, self.files, self.rows = name, files, rows
+        self._png = png
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.rows} values drawn>"
+
+    def _repr_png_(self) -> bytes:
+        return self._png
+
+
+def show(output: object) -> None:
+    """Show an output below the cell of a notebook; elsewhere nothing."""
+    ipython = sys.modules.get("IPython")
+    if ipython is not None and ipython.get_ipython() is not None:
+        ipython.display.display(output)
+
+
+def parse_formats(formats: str) -> tuple[str, ...]:
+    """The formats in a comma-separated list; UsageError when one is not in `FORMATS`.
+
+    Examples
+    --------
+    >>> parse_formats("svg, csv")
+    ('svg', 'csv')
+    """
+    chosen = tuple(part.strip() for part in formats.split(",") if part.strip())
+    unknown = sorted(set(chosen) - set(FORMATS))
+    if unknown or not chosen:
+        raise UsageError(f"expected figure formats among {', '.join(FORMATS)}, found {formats!r}")
+    return chosen
+
+
+def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS) -> SavedFigure:
+    """Write a figure and the numbers that it draws; the same input gives the same bytes.
+
+    ``table`` is what is drawn, in SI base units, with the samples behind each value; nine significant digits are kept.
+    """
+    with house_style():
+        _settle(figure)
+        image = io.BytesIO()
+        figure.savefig(image, format="png", dpi=PNG_DPI, metadata={"Software": None})
+        data = {"png": image.getvalue(), "csv": to_csv(table).encode()}
+        if "svg" in formats:
+            vector = io.BytesIO()
+            figure.savefig(vector, format="svg", metadata={"Date": None})
+            data["svg"] = vector.getvalue()
+    folder.mkdir(parents=True, exist_ok=True)
+    files = tuple(folder / f"{name}.{suffix}" for suffix in FORMATS if suffix in formats)
+    for path in files:
+        write_atomically(path, data[path.suffix[1:]], durable=False)
+    return SavedFigure(name, files, len(table), data["png"])
+
+
+def _settle(figure: Figure) -> None:
+    """Find the places of everything once, for all pictures: to find them takes as long as to draw.
+
+    They are rounded, by less than can be seen: the solver's last bits hang on addresses in memory, and names in an SVG
+    file are made from them.
+    """
+    figure.set_dpi(PNG_DPI)
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    engine.execute(figure)
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(tuple(round(place, 6) for place in axes.get_position(original=True).bounds))
+
+
+def write_caption(folder: Path, name: str, **text: str) -> None:
+    """Write ``<name>.json``, from which the gallery takes title and caption, or the reason why there is no figure.
+
+    ``text`` is ``title``, ``caption`` and ``alt``, or ``title`` and ``reason``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    data = json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    write_atomically(folder / f"{name}.json", data, durable=False)

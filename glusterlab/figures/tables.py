@@ -1,0 +1,245 @@
+"""A table of numbers as people see it: on the page of figures, in a notebook, as text.
+
+All three show what the CSV file says, rounded to four digits, so that a check of their text has no rounding noise.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from glusterlab.stats import INSUFFICIENT
+from glusterlab.units import format_size, short_number
+
+MAX_ROWS = 24
+"""Rows of a figure's numbers on the page; the CSV file has all."""
+MAX_CHARACTERS = 40
+"""Longest value of a column of a figure's numbers: lists of samples are for the CSV file."""
+MAX_TABLE_ROWS = 400
+"""Rows of a table that is shown for its own sake."""
+
+_SHORT = 6
+"""Characters of a number that somebody may have rounded."""
+_READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is shown of a CSV file.
+
+    `numeric` says which columns hold numbers only; `same` has the columns that are left out since all rows have one
+    value, and the value; `more` is the number of rows that only the CSV file has.
+    """
+
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    numeric: tuple[bool, ...] = ()
+    same: tuple[tuple[str, str], ...] = ()
+    more: int = 0
+
+    @classmethod
+    def numbers(cls, text: str) -> Table:
+        r"""The part of a figure's CSV that tells rows apart: neither long values nor columns with one value.
+
+        Examples
+        --------
+        >>> Table.numbers("workers,n\n1,3\n6,3\n")
+        Table(header=('workers',), rows=(('1',), ('6',)), numeric=(True,), same=(('n', '3'),), more=0)
+        """
+        header, lines = _parsed(text)
+        columns = [(name, [line[n] for line in lines]) for n, name in enumerate(header)]
+        columns = [(name, values) for name, values in columns if any(values)]
+        columns = [(name, values) for name, values in columns if max(map(len, values)) <= MAX_CHARACTERS]
+        constant = [name for name, values in columns if len(lines) > 1 and len(set(values)) == 1]
+        varying = [(name, values[:MAX_ROWS]) for name, values in columns if name not in constant]
+        return cls(
+            header=tuple(name for name, _ in varying),
+            rows=tuple(zip(*([shown(value) for value in values] for _, values in varying), strict=True)),
+            numeric=tuple(not any(v and _number(v) is None for v in values) for _, values in varying),
+            same=tuple((name, shown(values[0])) for name, values in columns if name in constant),
+            more=max(0, len(lines) - MAX_ROWS),
+        )
+
+    @classmethod
+    def whole(cls, text: str) -> Table:
+        r"""All columns of a CSV, and as many rows as a page bears; numbers that were rounded before stay as they are.
+
+        Examples
+        --------
+        >>> Table.whole("n,share,rate\n3,98.0 %,0.1234567\n5,1.0 %,2.50\n").rows
+        (('3', '98.0 %', '0.1235'), ('5', '1.0 %', '2.50'))
+        """
+        header, lines = _parsed(text)
+        return cls(
+            header=tuple(header),
+            rows=tuple(tuple(_kept(value) for value in line) for line in lines[:MAX_TABLE_ROWS]),
+            numeric=tuple(all(_READS_AS_NUMBER.fullmatch(line[n]) for line in lines) for n in range(len(header))),
+            more=max(0, len(lines) - MAX_TABLE_ROWS),
+        )
+
+    @property
+    def html(self) -> str:
+        """An HTML table, its text escaped; the class ``n`` is for columns that stand right.
+
+        Pages hold many of them: end tags that HTML does not ask for are left out.
+        """
+        marks = [" class=n" if numeric else "" for numeric in self.numeric]
+        head = "".join(f"<th scope=col{mark}>{escape(name)}" for name, mark in zip(self.header, marks, strict=True))
+        body = "".join(
+            f"\n<tr>{''.join(f'<td{mark}>{escape(value)}' for value, mark in zip(row, marks, strict=True))}"
+            for row in self.rows
+        )
+        return f"<table>\n<thead><tr>{head}</thead>\n<tbody>{body}\n</tbody>\n</table>"
+
+    @property
+    def text(self) -> str:
+        """Aligned columns, numbers to the right."""
+        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        lines = []
+        for row in (self.header, *self.rows):
+            cells = zip(row, widths, self.numeric, strict=True)
+            lines.append("  ".join(v.rjust(width) if right else v.ljust(width) for v, width, right in cells).rstrip())
+        return "\n".join([*lines, *([f"and {self.more} more rows"] if self.more else [])])
+
+
+def _parsed(text: str) -> tuple[list[str], list[list[str]]]:
+    """Header and lines of a CSV, the lines made as long as the header; nothing from what is no CSV."""
+    try:
+        lines = [line for line in csv.reader(io.StringIO(text)) if line]
+    except csv.Error:
+        return [], []
+    if not lines:
+        return [], []
+    header, *rest = lines
+    return header, [[*line, *[""] * (len(header) - len(line))][: len(header)] for line in rest]
+
+
+def _kept(value: str) -> str:
+    """A short number as it stands, such as 1.00 or 2017; a long one rounded."""
+    return value if len(value) <= _SHORT and value != "nan" else shown(value)
+
+
+def _number(value: str) -> float | None:
+    try:
+        return float(value)
+    except ValueError:
+        return None
+
+
+def shown(value: str) -> str:
+    """A value of a CSV file as people see it: four significant digits, whole numbers from 1,000.
+
+    Examples
+    --------
+    >>> shown("83684210.5"), shown("0.123456"), shown("12"), shown("3x2"), shown("nan")
+    ('83,684,210', '0.1235', '12', '3x2', '')
+    """
+    number = _number(value)
+    if number is None:
+        return value
+    if math.isnan(number):
+        return ""
+    if abs(number) >= 1000 and not math.isinf(number):
+        return f"{number:,.0f}"
+    return f"{number:.4g}"
+
+
+_UNITS = {"_bytes_per_s": ("MB/s", 1e-6), "_per_s": ("1/s", 1.0), "_s": ("s", 1.0)}
+"""What a column's suffix says of its unit, and the factor to it."""
+_NAMES = {"series": "layout", "nominal_file_size_bytes": "file size", "published": "guide"}
+
+
+def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.DataFrame:
+    """A table for people: an estimate and its 95 % interval in one cell, numbers with three digits, units in the head.
+
+    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low`` and ``high``) into its cells. The suffix of a
+    column is its unit: bytes per second become MB/s, bytes a size; shares become per cent. Columns of a summary have no
+    suffix (mean, median, limit, published, full_size_mean): they are times `factor`, in `unit`. Whole numbers and texts
+    stay as they are.
+
+    Examples
+    --------
+    >>> rows = pd.DataFrame({"workers": [12, 48], "mean": [8.1e7, 9e7], "low": [8e7, None], "high": [8.2e7, None]})
+    >>> readable(rows, "MB/s", 1e-6).values.tolist()
+    [[12, '81.0 (80.0 to 82.0)'], [48, '90.0 (insufficient n)']]
+    """
+    columns: dict[str, object] = {}
+    for name in table.columns:
+        if not any(name in _ends(str(other)) for other in table.columns):
+            label, values = _column(str(name), table, unit, factor)
+            columns[label] = values
+    return pd.DataFrame(columns, index=table.index)
+
+
+_SUMMARY = ("mean", "median", "limit", "published", "full_size_mean")
+
+
+def _ends(name: str) -> tuple[str, str]:
+    stem = name.removesuffix("mean") if name.endswith("mean") else f"{name}_"
+    return f"{stem}low", f"{stem}high"
+
+
+def _column(name: str, table: pd.DataFrame, unit: str, factor: float) -> tuple[str, list[object]]:
+    label, values = _NAMES.get(name, name.replace("_", " ")), table[name]
+    low, high = (table.get(end) for end in _ends(name))
+    if name.endswith("_bytes"):
+        return label.removesuffix(" bytes"), [format_size(int(size)) if size == size else "" for size in values]
+    if name.endswith("scale"):
+        return label, [f"1:{scale:g}" for scale in values]
+    # columns of an empty table have no type, and keep their units
+    if not pd.api.types.is_float_dtype(values) and not (values.empty and name in _SUMMARY):
+        return label, values.tolist()
+    by, form = 1.0, short_number
+    if name.startswith("share"):
+        by, form, label = 100.0, "{:.3g}".format, f"{label}, %"
+    elif name in _SUMMARY:
+        by, label = factor, f"{label}, {unit}".removesuffix(", ")
+    else:
+        for suffix, (known, times) in _UNITS.items():
+            if name.endswith(suffix):
+                by, label = times, f"{label.removesuffix(suffix.replace('_', ' '))}, {known}"
+                break
+        else:
+            # counts are floats where some are missing
+            form = "{:.0f}".format if low is None and (values.dropna() % 1 == 0).all() else form
+    cells: list[object] = ["" if math.isnan(value) else form(value * by) for value in values]
+    if low is not None and high is not None:
+        cells = [
+            cell and f"{cell} ({INSUFFICIENT if math.isnan(a + b) else f'{form(a * by)} to {form(b * by)}'})"
+            for cell, a, b in zip(cells, low, high, strict=True)
+        ]
+    return label, cells
+
+
+def to_csv(frame: pd.DataFrame) -> str:
+    """A frame as CSV, nine significant digits kept, without its index."""
+    return str(frame.to_csv(index=False, float_format="%.9g", lineterminator="\n"))
+
+
+_S = ".shown-table" * 3
+_STYLE = (
+    f"<style>.shown-table{{max-width:75rem}}{_S} table{{table-layout:auto;margin-left:0}}"
+    f"{_S} :is(th,td){{text-align:left;vertical-align:top}}{_S} .n{{text-align:right;white-space:nowrap}}</style>"
+)
+"""The class three times, because JupyterLab has rules of two classes: all text to the right, all columns as wide."""
+
+
+class SavedTable:
+    """A table as it was saved: a notebook shows it under its title, as HTML or as text; `name` has no suffix."""
+
+    def __init__(self, name: str, title: str, file: Path, table: Table) -> None:
+        self.name, self.title, self.file, self.table = name, title, file, table
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n\n{self.table.text}"
+
+    def _repr_html_(self) -> str:
+        more = f"<p>{self.table.more} more rows are in the CSV file.</p>" if self.table.more else ""
+        return f'{_STYLE}<div class="shown-table"><p><b>{escape(self.title)}</b></p>{self.table.html}{more}</div>'

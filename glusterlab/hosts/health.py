@@ -1,0 +1,403 @@
+"""One script per host before a workload and one after it: health, caches, telemetry, results in one round trip.
+
+Here is what a sample's scripts say and how their reports become a `Health`; when they run is the runner's business.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tarfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from glusterlab.errors import HostError, ParseError
+from glusterlab.hosts import script
+from glusterlab.hosts.gluster import read_peers, read_status, server_name
+from glusterlab.reasons import Reason, code_of
+from glusterlab.secrets import redact
+from glusterlab.store.records import BrickConnection, BrickHealth, DropCaches, Health, Space
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.hosts.pool import CommandResult, Results
+    from glusterlab.spec.cluster import Cluster, Host
+
+SETTLE_S = 6
+"""Seconds that entries of writes which have just ended are given to leave the index of pending heals."""
+
+MOUNT_ANSWERS_S = 10
+"""A mounted volume that does not answer within so many seconds hangs."""
+
+MAX_OUTPUT_BYTES = 256 << 20
+"""All files that a tool left may have so many bytes together."""
+
+MAX_CLOCK_OFFSET_S = 1.0
+"""Clocks of the hosts may differ from the controller's by so many seconds."""
+
+MIN_FREE_BYTES = 1 << 20
+"""A file system with less room is full: sar could not write its records any more."""
+
+MIN_FREE_SHARE = 0.01
+"""A brick with a smaller share of its room free is full: Gluster refuses writes then (storage.reserve)."""
+
+Moment = Literal["before", "after"]
+
+DROP = script.part("drop", "gl_drop_caches")
+"""The line of a script that writes out and drops the caches, and reports the drops that the kernel counted in
+/proc/vmstat, so that a drop that did not happen cannot pass for one."""
+
+_CONNECTION = re.compile(r"tcp (?P<address>[0-9A-F]{8}|[0-9A-F]{32}):(?P<port>[0-9A-F]{4}) (?P<socket>\d+)")
+
+GLUSTER_FILES = {"peers": "peers.xml", "info": "info.xml", "status": "status.xml"}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What else a script of the probe does on one host, in its place.
+
+    `before`, `after`: lines before the host's state is read, and at the end.
+    """
+
+    before: Sequence[str] = ()
+    after: Sequence[str] = ()
+
+
+def lines(host: Host, cluster: Cluster, volume: Volume | None, *, drop: bool, extra: Extra) -> list[str]:
+    """The script that reads the state of one host, drops its caches on request, and does what else is to be done.
+
+    Without a volume, for a baseline, GlusterFS is not inspected: there may be none yet.
+    """
+    text = [script.part("clock", "gl_clock"), *extra.before, script.part("strays", "gl_strays")]
+    roots = [] if volume is None else [root for server, root in volume.places if server.name == host.name]
+    if volume is not None and roots:
+        text.append(script.part("heal", "gl_heal", SETTLE_S, volume.name, *roots))
+    if volume is not None and host == cluster.servers[0]:
+        text += [
+            script.part("peers", "gl_gluster", "peer", "status", "--xml"),
+            script.part("info", "gl_gluster", "volume", "info", volume.name, "--xml"),
+            script.part("status", "gl_gluster", "volume", "status", volume.name, "--xml"),
+        ]
+    if volume is not None and host in cluster.clients:
+        text.append(script.part("mount", "gl_mount_state", volume.mount_point, MOUNT_ANSWERS_S))
+        text.append(script.part("connections", "gl_connections"))
+    text.append(script.part("link", "gl_link", host.interface))
+    text.append(script.part("space", "gl_space", cluster.work_dir, *roots))
+    if drop:
+        text.append(DROP)
+    return [*text, *extra.after, script.part("end", "gl_clock")]
+
+
+@dataclass
+class Probe:
+    """What the scripts of one moment reported.
+
+    `parts`: reports by host and name, for what the caller added. `files`: gluster's own XML by file name. `problems`:
+    what kept a host's state from being read.
+    """
+
+    health: Health
+    parts: dict[str, Mapping[str, script.Part]] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    problems: list[Reason] = field(default_factory=list)
+
+
+def read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
+    """Make a `Health` of the reports of all hosts; what is missing is a problem, never a guess."""
+    problems = [
+        Reason(code=code_of(error), message=error.message, host=name) for name, error in sorted(results.failed.items())
+    ]
+    parts: dict[str, Mapping[str, script.Part]] = {}
+    offsets: dict[str, float] = {}
+    bounds: dict[str, tuple[float, float]] = {}
+    drops: dict[str, DropCaches] = {}
+    strays: dict[str, list[str]] = {}
+    links: dict[str, int] = {}
+    mounts: dict[str, str] = {}
+    connections: dict[str, list[BrickConnection]] = {}
+    space: dict[str, dict[str, Space]] = {}
+    heal = 0
+    for name, result in results.succeeded.items():
+        try:
+            report = parts[name] = script.read_parts(result)
+            bounds[name] = clock_bounds(report, result)
+            offsets[name] = nearest_to_zero(*bounds[name])
+            found = script.need(report, "strays", name).text
+            if found:
+                strays[name] = [redact(line.partition(" ")[2])[:300] for line in found.splitlines()][:20]
+            if "heal" in report:
+                heal += int(_words(report["heal"], "heal", 2, name)[1])
+            if "drop" in report:
+                drops[name] = read_drop(report["drop"], name)
+            if "mount" in report:
+                mounts[name] = _words(report["mount"], "mount", 2, name)[1]
+            if "connections" in report:
+                connections[name] = read_connections(report["connections"], cluster, name)
+            links[name] = _link(script.need(report, "link", name), cluster, name)
+            space[name] = _space(script.need(report, "space", name), name)
+        except HostError as error:
+            problems.append(Reason(code="controller-error", message=error.message, host=name))
+    files: dict[str, bytes] = {}
+    peers: dict[str, bool] = {}
+    bricks: list[BrickHealth] = []
+    rebalance = False
+    if volume is not None:
+        files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
+    ports = {brick.port for brick in bricks}
+    health = Health(
+        peers=peers,
+        bricks=bricks,
+        heal_pending=heal,
+        rebalance=rebalance,
+        clock_offset_s=offsets,
+        clock_bounds_s=bounds,
+        stray=strays,
+        drop_caches=drops,
+        link_changes=links,
+        mounts=mounts,
+        connections={name: [each for each in found if each.port in ports] for name, found in connections.items()},
+        space=space,
+    )
+    return Probe(health, parts, files, problems)
+
+
+def read_drop(report: script.Part, host: str) -> DropCaches:
+    """What the kernel counted around a drop.
+
+    Raises `HostError` when the report is no such count.
+
+    Examples
+    --------
+    >>> read_drop(script.Part(0, b"drop 4 6"), "gl-s01")
+    DropCaches(before=4, after=6)
+    """
+    words = report.text.split()
+    if len(words) != 3 or words[0] != "drop" or not (words[1] + words[2]).isdecimal():
+        raise HostError(f"expected 'drop BEFORE AFTER' from /proc/vmstat, found {report.text[:80]!r}", host=host)
+    return DropCaches(before=int(words[1]), after=int(words[2]))
+
+
+def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tuple[float, float]:
+    """The host's clock minus the controller's, in seconds: the least and the largest that the readings allow.
+
+    The host read its clock at both ends of a script. The first reading was made after the controller had sent the
+    script, the second before the controller had its end, so the offset lies between ``second - end`` and
+    ``first - start``.
+
+    Raises `HostError` when the report has no readings.
+    """
+    try:
+        first, second = (float(script.need(report, name, result.host).text.split()[1]) for name in ("clock", "end"))
+    except (IndexError, ValueError) as error:
+        raise HostError("the clock could not be read", host=result.host) from error
+    low, high = sorted((second - result.end, first - result.start))
+    return round(low, 4), round(high, 4)
+
+
+def nearest_to_zero(low: float, high: float) -> float:
+    """The smallest difference between two bounds, with its sign.
+
+    Examples
+    --------
+    >>> nearest_to_zero(-0.1, 0.2), nearest_to_zero(4.4, 4.5), nearest_to_zero(-5.0, -4.9)
+    (0.0, 4.4, -4.9)
+    """
+    return min(max(0.0, low), high)
+
+
+def _link(part: script.Part, cluster: Cluster, host: str) -> int:
+    """How often a link's carrier came or went; a host without that link cannot be watched."""
+    if not part.text.strip():
+        interface = next(each.interface for each in cluster.hosts if each.name == host)
+        message = f"expected a link '{interface}' below /sys/class/net that counts its carrier's changes, found none"
+        raise HostError(f"{message}: give the host's interface in the cluster file", host=host)
+    return int(_words(part, "link", 2, host)[1])
+
+
+def read_connections(part: script.Part, cluster: Cluster, host: str) -> list[BrickConnection]:
+    """The connections that a client made, to whichever ports; servers by the cluster's names.
+
+    Raises `HostError` when they could not be read.
+    """
+    names = {server.address: server.name for server in cluster.servers}
+    found = []
+    for line in part.text.splitlines():
+        match = _CONNECTION.fullmatch(line)
+        if match is None:
+            raise HostError(f"expected 'tcp ADDRESS:PORT SOCKET', found {line[:80]!r}", host=host)
+        server = names.get(_address(match["address"]))
+        found.append(BrickConnection(host=server, port=int(match["port"], 16), socket=int(match["socket"])))
+    if part.exit_code != 0:
+        raise HostError("the client's connections could not be read in /proc/net/tcp", host=host)
+    return found
+
+
+def _address(words: str) -> str:
+    """An address as /proc/net/tcp has it: words of 32 bits, the bytes of each in the order of x86 and ARM."""
+    packed = b"".join(bytes.fromhex(words[n : n + 8])[::-1] for n in range(0, len(words), 8))
+    address = ip_address(packed)
+    mapped = getattr(address, "ipv4_mapped", None)
+    return str(mapped or address)
+
+
+def _words(part: script.Part, first: str, count: int, host: str) -> list[str]:
+    """The words of a report of one line, which begins with a certain word; numbers are decimal."""
+    words = part.text.split()
+    if len(words) != count or words[0] != first or not (first == "mount" or words[1].isdecimal()):
+        raise HostError(f"expected a line '{first} ...', found {part.text[:80]!r}", host=host)
+    return words
+
+
+def _space(part: script.Part, host: str) -> dict[str, Space]:
+    found = {}
+    for line in part.text.splitlines():
+        words = line.split(" ", 4)
+        if len(words) != 5 or words[0] != "space" or not all(word.isdecimal() for word in words[1:4]):
+            raise HostError(f"expected 'space FREE BLOCKS BYTES PATH', found {line[:80]!r}", host=host)
+        free, blocks, size = map(int, words[1:4])
+        found[words[4]] = Space(free_bytes=free * size, size_bytes=blocks * size)
+    return found
+
+
+def _pool_state(
+    parts: Mapping[str, Mapping[str, script.Part]], cluster: Cluster, volume: Volume, problems: list[Reason]
+) -> tuple[dict[str, bytes], dict[str, bool], list[BrickHealth], bool]:
+    """What the first server says of the pool: its XML, peers, bricks and whether a rebalance runs."""
+    server = cluster.servers[0].name
+    report = parts.get(server, {})
+    files = {file: report[name].data for name, file in GLUSTER_FILES.items() if name in report}
+    try:
+        peers = read_peers(script.need(report, "peers", server).data, cluster, server)
+        status = read_status(script.need(report, "status", server).data)
+    except (HostError, ParseError) as error:
+        if server in parts:
+            problems.append(Reason(code="controller-error", message=error.message, host=server))
+        return files, {}, [], False
+    named = (brick.model_copy(update={"host": server_name(cluster, brick.host)}) for brick in status.bricks)
+    found = {(brick.host, brick.path): brick for brick in named}
+    # A server whose glusterd does not answer is left out of the status: its bricks count as offline.
+    expected = {(host.name, path): BrickHealth(host=host.name, path=path, online=False) for host, path in volume.bricks}
+    bricks = list((expected | found).values())
+    return files, peers, bricks, status.rebalancing
+
+
+def collect_line(paths: Sequence[str]) -> str:
+    """The line of a script that reports files, those of them that are there, as a tar."""
+    return script.part("outputs", "gl_collect", *paths)
+
+
+def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
+    """Files of a reported tar by their base names; directories are entered.
+
+    Raises `HostError` when it is no tar, or too big, or two files have the same name.
+    """
+    found: dict[str, bytes] = {}
+    total = 0
+    try:
+        with tarfile.open(fileobj=io.BytesIO(part.data), mode="r:") as archive:
+            for member in archive:
+                if not member.isreg():
+                    continue
+                total += member.size
+                name = PurePosixPath(member.name).name
+                if total > MAX_OUTPUT_BYTES:
+                    raise HostError(f"the tool left more than {MAX_OUTPUT_BYTES} bytes of output", host=host)
+                if name in found or name.startswith("."):
+                    raise HostError(f"expected output files with names of their own, found '{name}' again", host=host)
+                file = archive.extractfile(member)
+                found[name] = b"" if file is None else file.read()
+    except tarfile.TarError as error:
+        raise HostError(f"the tool's output files did not arrive whole: {error}", host=host) from error
+    return found
+
+
+def health_reasons(
+    health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
+) -> list[Reason]:
+    """What is wrong with the pool at one moment; empty when all conditions of design.md's rule 1 hold.
+
+    Caches are judged before the workload only. `bricks` is how many the layout has; None for a baseline, which needs
+    no pool.
+    """
+    reasons: list[Reason] = []
+    add = reasons.append
+    for server in () if bricks is None else servers:
+        if not health.peers.get(server, False):
+            known = "disconnected" if server in health.peers else "no peer of the pool"
+            add(Reason(code="peer-disconnected", message=f"{known} {moment} the workload", host=server))
+    for brick in health.bricks:
+        if not brick.online:
+            add(Reason(code="brick-offline", message=f"{brick.path} is offline {moment} the workload", host=brick.host))
+    if bricks is not None and len(health.bricks) != bricks:
+        message = f"expected {bricks} bricks {moment} the workload, found {len(health.bricks)}"
+        add(Reason(code="brick-offline", message=message))
+    if health.heal_pending:
+        add(Reason(code="heal-pending", message=f"{health.heal_pending} entries to heal {moment} the workload"))
+    if health.rebalance:
+        add(Reason(code="rebalance-running", message=f"a rebalance runs {moment} the workload"))
+    reasons.extend(_clock_reasons(health, moment, (*servers, *clients)))
+    for host, commands in sorted(health.stray.items()):
+        if commands:
+            message = f"{len(commands)} leftover processes {moment} the workload, such as {commands[0][:120]!r}"
+            add(Reason(code="stray-process", message=message, host=host))
+    reasons.extend(_mount_reasons(health, moment))
+    reasons.extend(_space_reasons(health, moment))
+    if moment == "before":
+        reasons.extend(_cache_reasons(health, (*servers, *clients)))
+    return reasons
+
+
+def _mount_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
+    for host, state in sorted(health.mounts.items()):
+        if state == "hung":
+            message = f"the mounted volume does not answer {moment} the workload"
+            yield Reason(code="mount-hung", message=message, host=host)
+        elif state != "ok":
+            found = "is not mounted" if state == "none" else "is mounted, but its client has ended,"
+            yield Reason(code="pool-unhealthy", message=f"the volume {found} {moment} the workload", host=host)
+
+
+def _space_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
+    bricks = {(brick.host, brick.path) for brick in health.bricks}
+    for host, places in sorted(health.space.items()):
+        for path, space in sorted(places.items()):
+            least = max(MIN_FREE_BYTES, MIN_FREE_SHARE * space.size_bytes)
+            if space.free_bytes >= least:
+                # next to all places of a thousand bricks are not looked for among them
+                continue
+            if not any(name == host and Path(brick).is_relative_to(path) for name, brick in bricks):
+                least = MIN_FREE_BYTES
+            if space.free_bytes < least:
+                message = (
+                    f"{path} is full {moment} the workload: expected {least:.0f} bytes free, found {space.free_bytes}"
+                )
+                yield Reason(code="disk-full", message=message, host=host)
+
+
+def _clock_reasons(health: Health, moment: Moment, hosts: Sequence[str]) -> list[Reason]:
+    reasons = []
+    for host in hosts:
+        offset = health.clock_offset_s.get(host)
+        if offset is None:
+            message = f"the clock was not compared {moment} the workload"
+        elif abs(offset) > MAX_CLOCK_OFFSET_S:
+            message = f"the clock is {offset:+.2f} s off the controller's {moment} the workload"
+        else:
+            continue
+        reasons.append(Reason(code="clock-skew", message=message, host=host))
+    return reasons
+
+
+def _cache_reasons(health: Health, hosts: Sequence[str]) -> list[Reason]:
+    reasons = []
+    for host in hosts:
+        drop = health.drop_caches.get(host)
+        # writing 3 raises drop_pagecache and drop_slab by one each
+        if drop is None or drop.after - drop.before < 2:
+            found = "not read" if drop is None else f"{drop.before} before, {drop.after} after"
+            message = f"expected drop_pagecache + drop_slab of /proc/vmstat to rise by 2, found {found}"
+            reasons.append(Reason(code="cache-not-dropped", message=message, host=host))
+    return reasons

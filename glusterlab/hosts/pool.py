@@ -1,0 +1,351 @@
+"""A pool of connections to all hosts of a cluster: one script on many hosts at once, each with a deadline.
+
+A script is sent over stdin to ``bash`` under ``timeout``, so it ends at its deadline even when the controller
+is gone. Results are two maps: the hosts where it succeeded and those where it did not, with the reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import CommandError, HostError, StoppedError
+from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, Transport
+from glusterlab.shell import join
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from glusterlab.spec.cluster import Cluster, Host
+
+MARKER = "GLUSTERLAB_RUN"
+"""Environment variable that every process of the suite on a host carries, and by which its leftovers are found."""
+
+_KILL_AFTER_S = 5
+_GRACE_S = 10.0
+_STOP_WAIT_S = 2.0
+_TIMEOUT_CODES = (124, 137)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One script for one host.
+
+    `script`: for bash, its values quoted; its standard input is empty. `deadline_s`: seconds that it may take.
+    `library`: shell functions that the script uses; not logged. `marked`: whether its processes carry `MARKER`, as all
+    do but those that look for marked ones.
+    """
+
+    script: str
+    deadline_s: float = 60.0
+    library: str = ""
+    marked: bool = True
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a script did on a host.
+
+    `exit_code`: None when it passed its deadline or was cut off. `start`, `end`: epoch seconds on the controller.
+    """
+
+    host: str
+    script: str
+    stdout: bytes
+    stderr: bytes
+    exit_code: int | None
+    start: float
+    end: float
+
+    @property
+    def text(self) -> str:
+        """Stdout as text; bytes that are no UTF-8 are replaced."""
+        return self.stdout.decode("utf-8", "replace")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a script did on many hosts, in two maps by host name.
+
+    `failed`: `CommandError` where the script ran and failed (its ``result`` is a `CommandResult`), else the reason why
+    it could not run.
+    """
+
+    succeeded: Mapping[str, CommandResult] = field(default_factory=dict)
+    failed: Mapping[str, HostError] = field(default_factory=dict)
+
+    def or_raise(self) -> Mapping[str, CommandResult]:
+        """The results of all hosts, or the error of the first that failed, naming how many others did."""
+        if not self.failed:
+            return self.succeeded
+        first = self.failed[min(self.failed)]
+        if len(self.failed) == 1:
+            raise first
+        others = ", ".join(sorted(set(self.failed) - {min(self.failed)}))
+        details = {**first.details}
+        raise type(first)(f"{first.message} (so did {len(self.failed) - 1} more: {others})", **details)
+
+
+_Answer = CommandResult | HostError | None
+_Call = Callable[[], _Answer]
+
+CommandSink = Callable[[CommandResult], None]
+"""Receives every command that ran, from the thread that ran it."""
+
+
+class Pool:
+    """Connections to all hosts, opened in parallel and reused.
+
+    `mark`: what the value of `MARKER` begins with in the processes that this pool starts. `sink`: receives every
+    command that ran; `sink` may be replaced at any time.
+    """
+
+    def __init__(
+        self, hosts: Iterable[Host], transport: Transport, *, mark: str = "1", sink: CommandSink | None = None
+    ) -> None:
+        self.hosts: dict[str, Host] = {host.name: host for host in hosts}
+        self.sink = sink
+        self._transport = transport
+        self.mark = mark
+        self._stop = Stop()
+        self._cleaning = False
+        self._insisted = False
+        self._calls = itertools.count(1)
+
+    @classmethod
+    def of(cls, cluster: Cluster, *, mark: str = "1") -> Pool:
+        """The pool of all hosts of a cluster, as its ``ssh`` section says."""
+        ssh = cluster.ssh
+        transport = FabricTransport(
+            ssh_config=ssh.config,
+            user=ssh.user,
+            check_host_keys=ssh.check_host_keys,
+            connect_timeout_s=ssh.connect_timeout,
+        )
+        return cls(cluster.hosts, transport, mark=mark)
+
+    def connect(self) -> dict[str, HostError]:
+        """Connect to every host at once; returns the errors of those that could not be."""
+        answers = self._each({name: partial(self._transport.open, host) for name, host in self.hosts.items()}, 120.0)
+        self._refuse_when_stopped()
+        return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
+
+    def run(self, commands: Mapping[str, Command], *, within_s: float | None = None) -> Results:
+        """Run one script per host, all at once.
+
+        `within_s`: hosts that have not answered after so long are not waited for; by default as long as their
+        deadlines ask. Raises `StoppedError` when `stop` was called.
+        """
+        self._refuse_when_stopped()
+        bound = within_s or max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
+        answers = self._each({name: self._runner(name, command) for name, command in commands.items()}, bound)
+        return self._results(answers)
+
+    def run_everywhere(self, command: Command, *, within_s: float | None = None) -> Results:
+        """Run the same script on every host, all at once; the parameters are those of `run`."""
+        return self.run(dict.fromkeys(self.hosts, command), within_s=within_s)
+
+    def run_on(self, host: str, command: Command) -> CommandResult:
+        """Run a script on one host.
+
+        Raises `HostError` when it could not run or failed.
+        """
+        return self.run({host: command}).or_raise()[host]
+
+    def send(self, archives: Mapping[str, tuple[str, bytes]], deadline_s: float = 120.0) -> Results:
+        """Run a plain shell command per host with bytes on its standard input, all at once."""
+        self._refuse_when_stopped()
+        calls = {
+            name: self._caller(name, command, _under_timeout(("sh", "-c", command), deadline_s), data, deadline_s)
+            for name, (command, data) in archives.items()
+        }
+        answers = self._each(calls, deadline_s + 120.0)
+        return self._results(answers)
+
+    def stop(self) -> None:
+        """Cut off all running commands and refuse new ones; a clean-up is left alone."""
+        if not self._cleaning:
+            self._stop.set()
+
+    def resume(self) -> None:
+        """Allow commands again after `stop`."""
+        self._stop.clear()
+
+    def signalled(self) -> None:
+        """Do what a signal asks for: stop the work, then interrupt it; a clean-up lets the first pass.
+
+        Raises `KeyboardInterrupt` at the second signal.
+        """
+        if self._insisted if self._cleaning else self._stop.is_set():
+            raise KeyboardInterrupt
+        self._insisted = self._cleaning
+        self.stop()
+
+    @contextmanager
+    def cleaning(self) -> Iterator[None]:
+        """Allow commands also after `stop`, and keep signals from cutting them off, for a clean-up that is bounded."""
+        self._cleaning, self._insisted = True, False
+        stopped = self._stop.is_set()
+        self._stop.clear()
+        try:
+            yield
+        finally:
+            if stopped:
+                self._stop.set()
+            self._cleaning = False
+
+    def sleep(self, seconds: float) -> None:
+        """Wait, unless the run is stopped."""
+        end = time.monotonic() + seconds
+        while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, 0.2))
+        self._refuse_when_stopped()
+
+    @property
+    def stop_requested(self) -> bool:
+        return self._stop.is_set()
+
+    def close(self, *, within_s: float = 5.0) -> None:
+        """Close all connections, in parallel and within a bounded time."""
+        self._each({name: partial(self._transport.close, host) for name, host in self.hosts.items()}, within_s)
+
+    def _refuse_when_stopped(self) -> None:
+        if self._stop.is_set():
+            raise StoppedError("the run was stopped")
+
+    def _results(self, answers: Mapping[str, _Answer]) -> Results:
+        self._refuse_when_stopped()
+        return Results(
+            {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
+            {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
+        )
+
+    def _runner(self, name: str, command: Command) -> Callable[[], CommandResult | HostError]:
+        # The script is read to its end before it starts, so nothing in it can eat the rest of it.
+        words = ["bash", "-c", 'eval "$(cat)" </dev/null']
+        if command.marked:
+            # Each call has a mark of its own, so that a script can tell its own processes from leftovers.
+            words = ["env", f"{MARKER}={self.mark}.{next(self._calls)}", *words]
+        text = command.library + "\n" + command.script
+        return self._caller(
+            name, command.script, _under_timeout(words, command.deadline_s), text.encode(), command.deadline_s
+        )
+
+    def _caller(
+        self, name: str, script: str, line: str, stdin: bytes, deadline_s: float
+    ) -> Callable[[], CommandResult | HostError]:
+        def call() -> CommandResult | HostError:
+            start = time.time()
+            began = time.monotonic()
+            outcome = self._transport.execute(
+                self.hosts[name], line, stdin, deadline_s + _KILL_AFTER_S + _GRACE_S, self._stop
+            )
+            late = time.monotonic() - began >= deadline_s
+            cut = outcome.exit_code is None or (late and outcome.exit_code in _TIMEOUT_CODES)
+            result = CommandResult(
+                host=name,
+                script=script,
+                stdout=outcome.stdout,
+                stderr=outcome.stderr,
+                exit_code=None if cut else outcome.exit_code,
+                start=start,
+                end=time.time(),
+            )
+            if self.sink is not None:
+                self.sink(result)
+            return result if result.exit_code == 0 else _failure(result, outcome, deadline_s, late)
+
+        return call
+
+    def _each(self, calls: Mapping[str, _Call], bound_s: float) -> dict[str, _Answer]:
+        """Make every call in a thread of its own; a thread that does not come back in time is left behind."""
+        done: queue.SimpleQueue[tuple[str, _Answer]] = queue.SimpleQueue()
+
+        def work(name: str, call: _Call) -> None:
+            try:
+                done.put((name, call()))
+            except HostError as error:
+                done.put((name, error))
+            except Exception as error:  # noqa: BLE001 - a thread must answer, whatever a library raises
+                done.put((name, HostError(f"unexpected {type(error).__name__}: {error}", host=name)))
+
+        for name, call in calls.items():
+            threading.Thread(target=work, args=(name, call), name=f"glusterlab-{name}", daemon=True).start()
+        answers: dict[str, _Answer] = {}
+        end = time.monotonic() + bound_s
+        while len(answers) < len(calls) and (left := end - time.monotonic()) > 0:
+            try:
+                # A short wait lets a signal handler of the main thread run.
+                name, answer = done.get(timeout=min(left, 0.5))
+            except queue.Empty:
+                if self._stop.is_set():
+                    end = min(end, time.monotonic() + _STOP_WAIT_S)
+                continue
+            answers[name] = answer
+        for name in calls:
+            answers.setdefault(name, HostError(f"gave no answer within {bound_s:.0f} s", host=name))
+        return answers
+
+
+@contextmanager
+def stop_on_signals(pool: Pool) -> Iterator[None]:
+    """The first SIGINT, SIGTERM or SIGHUP stops the pool's work, a second one interrupts at once.
+
+    What cleans up after them is bounded: there a first one is passed over, and only a further one interrupts.
+    A terminal that is closed stops it too, unless that is to be ignored, as under nohup.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    earlier = {number: signal.getsignal(number) for number in numbers}
+    if earlier[signal.SIGHUP] == signal.SIG_IGN:
+        del earlier[signal.SIGHUP]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        pool.signalled()
+
+    for number in earlier:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def _under_timeout(words: Iterable[str], deadline_s: float) -> str:
+    return join(("timeout", "-k", _KILL_AFTER_S, f"{deadline_s:.3f}", *words))
+
+
+def _failure(result: CommandResult, outcome: Outcome, deadline_s: float, late: bool) -> HostError:
+    lines = [line for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
+    tail = " / ".join(lines[-3:])
+    first = next((line for line in result.script.splitlines() if line.strip()), "")
+    if outcome.lost:
+        return HostError(f"the connection was lost while '{_short(first)}' ran", host=result.host)
+    if result.exit_code is None:
+        why = f"did not end within {deadline_s:.0f} s" if late else "was cut off"
+    else:
+        why = f"ended with code {result.exit_code}"
+    return CommandError(
+        f"'{_short(first)}' {why}" + (f": {tail}" if tail else ""),
+        host=result.host,
+        command=result.script,
+        returncode=result.exit_code,
+        stderr=tail,
+        result=result,
+    )
+
+
+def _short(line: str, width: int = 120) -> str:
+    return line if len(line) <= width else line[: width - 3] + "..."

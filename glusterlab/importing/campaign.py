@@ -1,0 +1,213 @@
+"""Writes an import as a campaign below raw/: all of it at once, or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from glusterlab.errors import SpecError, UsageError
+from glusterlab.importing.mapping import Mapping
+from glusterlab.importing.match import SourceFile
+from glusterlab.importing.plan import ImportPlan, PlannedImport, roles
+from glusterlab.run.validity import judge_imported
+from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign
+from glusterlab.spec.campaign import LayoutSpec, WorkloadSpec
+from glusterlab.spec.cell import Cell
+from glusterlab.spec.fields import NAME_FORM, Name
+from glusterlab.store.campaign import RawStore, Sample, dump_json
+from glusterlab.store.imported import IMPORT_FILE, ImportRecord
+from glusterlab.store.sample import SampleWriter
+
+RESERVED = {"published": "is for the numbers that studies published, and no campaign is looked for there"}
+"""Folders below raw/ that are no campaigns."""
+
+
+def campaign_path(raw_root: Path, name: str) -> Path:
+    """Where a campaign of that name is to lie.
+
+    Raises `UsageError` when the name is none, or a campaign of that name is there already.
+    """
+    try:
+        TypeAdapter(Name).validate_python(name)
+    except ValidationError:
+        raise UsageError(
+            f"--as {name}: expected at most 60 small letters, digits and dashes ({NAME_FORM}), such as mine-2024"
+        ) from None
+    if name in RESERVED:
+        raise UsageError(f"--as {name}: {raw_root / name} {RESERVED[name]}: choose another name, such as mine-2024")
+    path = raw_root / name
+    if (path / "campaign.yaml").exists():
+        raise UsageError(
+            f"{path}: is a campaign already, and raw files are never changed: choose another name by --as, or remove"
+            " that folder if it came from an import that you want to make again"
+        )
+    return path
+
+
+def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None] | None = None) -> list[Sample]:
+    """Make the campaign's folder; it appears when it is whole.
+
+    `plan`: with at least one sample. `path`: ``raw/<name>``, which must not hold a campaign. `progress`: called with
+    the number of samples written, and of all. Returns: As they were judged in their place.
+
+    Raises `RawStoreError` when a file cannot be copied or written, or was changed meanwhile; nothing is left then.
+    Raises `UsageError` when it is more than one campaign can name.
+    """
+    mapping, cluster = plan.mapping, plan.cluster
+    texts = {"campaign.yaml": dump_yaml(describe_campaign(plan, path.name)), "import.yaml": _resolved(mapping)}
+    if cluster is not None:
+        texts["cluster.yaml"] = dump_yaml(cluster)
+    samples: list[Sample] = []
+    with RawStore.whole(path, specifications=texts, environment=environment(plan)) as store:
+        try:
+            load_campaign(store.path / "campaign.yaml")
+        except SpecError as error:
+            raise UsageError(
+                f"these results are too many kinds for one campaign ({error.message}): import less"
+            ) from error
+        originals = _Originals(store.path.parent / "originals")
+        for order, planned in enumerate(plan.samples, start=1):
+            cell, repeat = planned.result.cell, planned.repeat
+            with store.begin_sample(cell, repeat=repeat, round=repeat, order=order, attempt=1) as writer:
+                samples.append(_write_sample(writer, planned, mapping, cluster, originals))
+            if progress is not None:
+                progress(order, len(plan.samples))
+        message = f"imported {len(samples)} samples in {plan.cells} cells from the folder {plan.folder.resolve().name}"
+        store.journal.say(message)
+    return [sample.model_copy(update={"path": path / sample.path.relative_to(store.path)}) for sample in samples]
+
+
+class _Originals:
+    """Copies of the imported files on the disk of the campaign, one each, however many samples share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir()
+        self._copies: dict[str, Path] = {}
+
+    def copy(self, file: SourceFile) -> Path:
+        """The copy of a file."""
+        if file.name not in self._copies:
+            target = self.folder / str(len(self._copies))
+            file.copy(target)
+            self._copies[file.name] = target
+        return self._copies[file.name]
+
+
+def _write_sample(
+    writer: SampleWriter, planned: PlannedImport, mapping: Mapping, cluster: Cluster | None, originals: _Originals
+) -> Sample:
+    result = planned.result
+    name = f"workload/{PurePosixPath(result.file.name).name}"
+    writer.link(name, originals.copy(result.file))
+    for source, attached in planned.attached:
+        writer.link(attached.file, originals.copy(source))
+    record = ImportRecord(
+        source=result.file.name,
+        file=name,
+        tool=result.tool,
+        result=result.key,
+        label=result.label,
+        line=result.line,
+        said=result.said,
+        accept_unjudged=result.accept_unjudged,
+        telemetry=tuple(each for _, each in planned.attached if each.host is not None),
+        gluster=tuple(each for _, each in planned.attached if each.host is None),
+    )
+    writer.write(IMPORT_FILE, dump_json(record.model_dump(mode="json")))
+    verdict = judge_imported(writer.folder, result.cell)
+    servers, clients = mapping.servers, mapping.clients
+    if cluster is not None:
+        servers = servers or tuple(host.name for host in cluster.servers)
+        clients = clients or tuple(host.name for host in cluster.clients)
+    return writer.finish(
+        verdict.status,
+        verdict.reasons,
+        origin="imported",
+        window=None,
+        phases={},
+        exit_code=None,
+        disks=result.disks,
+        servers=tuple(dict.fromkeys((*servers, *roles(planned.attached, "server")))),
+        clients=tuple(dict.fromkeys((*clients, *roles(planned.attached, "client")))),
+    )
+
+
+def _resolved(mapping: Mapping) -> str:
+    """The mapping as it was used; the cluster's file lies beside it now."""
+    if mapping.cluster is not None:
+        mapping = mapping.model_copy(update={"cluster": Path("cluster.yaml")})
+    return dump_yaml(mapping)
+
+
+def environment(plan: ImportPlan) -> dict[str, Any]:
+    """What environment.json says of an import: what is not known is null."""
+    from glusterlab.hosts.facts import controller
+
+    versions: dict[str, set[str]] = {}
+    for sample in plan.samples:
+        versions.setdefault(sample.result.tool, set()).add(sample.result.tool_version or "unknown")
+    release = plan.samples[0].result.gluster_version
+    return {
+        "origin": "imported",
+        "source": plan.folder.resolve().name,
+        "conditions": None,
+        "gluster_version": release,
+        "tools": {tool: sorted(found) for tool, found in sorted(versions.items())},
+        "hosts": {host: {"tools": {"gluster": release}} for host in plan.mapping.servers},
+        "controller": controller(),
+    }
+
+
+def describe_campaign(plan: ImportPlan, name: str) -> Campaign:
+    """The campaign that an import is: its lists name what there is, though not every combination of it."""
+    cells = list({sample.result.cell.id: sample.result.cell for sample in plan.samples}.values())
+    layouts = {cell.layout.name: cell.layout for cell in cells}
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in cells:
+        group = (cell.tool, cell.files_per_worker, cell.record_size_bytes is None, cell.options)
+        groups.setdefault(group, []).append(cell)
+    return Campaign(
+        schema_version=1,
+        name=name,
+        origin="imported",
+        study=plan.mapping.study,
+        title=plan.mapping.title,
+        description=plan.mapping.description,
+        seed=0,
+        repeats=max(sample.repeat for sample in plan.samples),
+        attempts=1,
+        layouts=tuple(
+            LayoutSpec(
+                name=layout.name,
+                type=layout.type,
+                geometry=(layout.geometry,),
+                backing=(layout.backing,),
+                options={option: (value,) for option, value in layout.options},
+            )
+            for layout in layouts.values()
+        ),
+        access=_axis(cells, "access"),
+        workloads=tuple(_workload(members) for members in groups.values()),
+        workers=_axis(cells, "workers"),
+    )
+
+
+def _axis(cells: Sequence[Cell], field: str) -> tuple[Any, ...]:
+    return tuple(sorted({getattr(cell, field) for cell in cells}))
+
+
+def _workload(cells: Sequence[Cell]) -> WorkloadSpec:
+    first = cells[0]
+    return WorkloadSpec(
+        tool=(first.tool,),
+        operations=_axis(cells, "operation"),
+        file_size=_axis(cells, "file_size_bytes"),
+        record_size=None if first.record_size_bytes is None else _axis(cells, "record_size_bytes"),
+        files_per_worker=(first.files_per_worker,),
+        workers=_axis(cells, "workers"),
+        options=first.options,
+    )

@@ -1,0 +1,285 @@
+"""The files of an imported folder, and which entry of the mapping each of them belongs to."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from glusterlab.errors import ParseError, RawStoreError, UsageError
+from glusterlab.importing.mapping import Entry, GlusterFiles, Mapping, Pattern, Results, TelemetryFiles
+from glusterlab.store.files import write_error
+
+MAX_FILES = 100_000
+"""More files than this are a slip of the hand, such as a home folder."""
+
+_NUMBER = re.compile(r"(\d{1,18})")
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file below the imported folder.
+
+    `root`: the imported folder. `name`: below it, with ``/`` between the parts. `size`: bytes. `modified_ns`: when it
+    was changed last, so that a change while it is imported is noticed.
+    """
+
+    root: Path
+    name: str
+    size: int
+    modified_ns: int
+
+    @property
+    def path(self) -> Path:
+        """Where it lies."""
+        return self.root / self.name
+
+    def copy(self, target: Path) -> None:
+        """Copy the file, byte for byte.
+
+        Raises `RawStoreError` when it cannot be read or written, or is not the one that was listed.
+        """
+        try:
+            # a link that took its place meanwhile must not lead elsewhere
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError as error:
+            raise self._unreadable(error) from error
+        with os.fdopen(descriptor, "rb") as source:
+            try:
+                with target.open("xb") as copy:
+                    copy.writelines(self._blocks(source))
+            except OSError as error:
+                raise write_error(target, error) from error
+            state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode) or (state.st_size, state.st_mtime_ns) != (self.size, self.modified_ns):
+            message = f"{self.path}: was changed while it was imported; wait until it is written, and import again"
+            raise RawStoreError(message, path=self.path)
+
+    def _blocks(self, source: BinaryIO) -> Iterator[bytes]:
+        """The bytes of the file, whose errors are told from those of the copy."""
+        try:
+            while block := source.read(1 << 20):
+                yield block
+        except OSError as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: OSError) -> RawStoreError:
+        advice = "see to its owner and mode, or leave it out of the mapping, and import again"
+        return RawStoreError(f"{self.path}: cannot be read: {error.strerror}; {advice}", path=self.path)
+
+
+def shown(name: str) -> str:
+    r"""A file's name for people and JSON: what cannot be printed is escaped.
+
+    Examples
+    --------
+    >>> print(shown("read\n.txt"), shown("Läufe/1.txt"), shown("caf\udce9"))
+    read\n.txt Läufe/1.txt caf\udce9
+    """
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
+
+
+def natural(name: str) -> list[list[tuple[int, int, str]]]:
+    """Sort key that counts as people do: ``w2`` before ``w12``.
+
+    Examples
+    --------
+    >>> sorted(["w12/a", "w2/b", "w2"], key=natural)
+    ['w2', 'w2/b', 'w12/a']
+    """
+    return [
+        [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in _NUMBER.split(part) if piece]
+        for part in name.split("/")
+    ]
+
+
+def list_sources(folder: Path, without: Path | None = None) -> tuple[list[SourceFile], list[tuple[str, str]]]:
+    """Files below a folder, and what is there besides.
+
+    `without`: A folder below it that is passed over. `files`: in natural order. `others`: names that are not files, or
+    cannot be kept, and why. Hidden files and folders are passed over in silence.
+
+    Raises `UsageError` when it is no folder, cannot be read, or has more than `MAX_FILES` files.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: expected a folder with results, found {'a file' if folder.exists() else 'none'}")
+    files: list[SourceFile] = []
+    others: list[tuple[str, str]] = []
+    waiting = [""]
+    left = None if without is None else without.resolve()
+    while waiting:
+        prefix = waiting.pop()
+        for entry in _entries(folder, prefix, others):
+            name = prefix + entry.name
+            if entry.name.startswith("."):
+                continue
+            if entry.is_symlink():
+                others.append((shown(name), "a symbolic link, and links are not followed: put a copy in its place"))
+            elif entry.is_dir(follow_symlinks=False):
+                if (folder / name).resolve() != left:
+                    waiting.append(f"{name}/")
+            elif not entry.is_file(follow_symlinks=False):
+                others.append((shown(name), "no regular file"))
+            elif (why := _unfit(name)) is not None:
+                others.append((shown(name), why))
+            else:
+                state = entry.stat(follow_symlinks=False)
+                files.append(SourceFile(folder, name, state.st_size, state.st_mtime_ns))
+        if len(files) > MAX_FILES:
+            raise UsageError(f"{folder}: expected at most {MAX_FILES:,} files, found more: is it the right one?")
+    return sorted(files, key=lambda file: natural(file.name)), sorted(others)
+
+
+def _entries(folder: Path, prefix: str, others: list[tuple[str, str]]) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder / prefix) as entries:
+            return list(entries)
+    except OSError as error:
+        if not prefix:
+            raise UsageError(f"{folder}: cannot be read: {error.strerror}") from error
+        others.append((shown(prefix), f"cannot be read: {error.strerror}"))
+        return []
+
+
+def _unfit(name: str) -> str | None:
+    if not name.isprintable():
+        return "a name with characters that cannot be printed, or that are no UTF-8: rename it"
+    if name.endswith(".partial"):
+        return "a name that stands for an unfinished file: rename it if it is whole"
+    return None
+
+
+_SECTIONS: dict[type[Entry], str] = {Results: "patterns", TelemetryFiles: "telemetry", GlusterFiles: "gluster"}
+"""Keys of a mapping that the entries stand under."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A file, the entry that it belongs to, and what is said of it.
+
+    `said`: by field: of the path and of the entry. `by_path`: fields that the path says; the entry says the others.
+    """
+
+    file: SourceFile
+    entry: Entry
+    said: dict[str, Any]
+    by_path: frozenset[str] = frozenset()
+
+    def who(self, field: str) -> str:
+        """Who says a field, for messages."""
+        return "the path" if field in self.by_path else "the mapping"
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A mapped file, or a part of it, that is not imported.
+
+    `file`: below the imported folder, as it can be shown. `message`: what was expected, what was found, what to do.
+    `follows`: what it follows from, such as ``layout ec``: it goes when the cause of that is mended.
+    """
+
+    file: str
+    message: str
+    line: int | None = None
+    follows: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.file}{'' if self.line is None else f':{self.line}'}: {self.message}"
+
+
+def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignment], list[SourceFile], list[Refusal]]:
+    """Give every file to the entries that are about it.
+
+    An entry that names the file goes before all patterns, and a pattern whose words are all known before one that only
+    has the right form. Where patterns of results and of telemetry or gluster fit, the file's content decides.
+
+    `assigned`: in the order of the files; a file has several when several entries name it. `refused`: files whose path
+    has the form of a pattern and says a word that is none; entries whose file is not there.
+    """
+    entries: tuple[Entry, ...] = (*mapping.files, *mapping.telemetry, *mapping.gluster, *mapping.patterns)
+    named: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.file is not None:
+            named.setdefault(entry.file, []).append(entry)
+    patterns = [(entry, Pattern.parse(entry.pattern)) for entry in entries if entry.pattern is not None]
+    assigned: list[Assignment] = []
+    unmapped: list[SourceFile] = []
+    refused: list[Refusal] = []
+    for file in files:
+        if file.name in named:
+            assigned += [Assignment(file, entry, _said(mapping, entry, {})) for entry in named.pop(file.name)]
+            continue
+        found = _by_pattern(mapping, file, patterns)
+        if isinstance(found, Assignment):
+            assigned.append(found)
+        elif found is None:
+            unmapped.append(file)
+        else:
+            refused.append(found)
+    refused += [Refusal(shown(name), "expected this file, which the mapping names, found none") for name in named]
+    return assigned, unmapped, refused
+
+
+def _by_pattern(
+    mapping: Mapping, file: SourceFile, patterns: list[tuple[Entry, Pattern]]
+) -> Assignment | Refusal | None:
+    fitting: dict[type[Entry], Assignment] = {}
+    for entry, pattern in patterns:
+        words = None if type(entry) in fitting else pattern.match(file.name, mapping.accepts)
+        if words is not None:
+            fitting[type(entry)] = Assignment(file, entry, _said(mapping, entry, words), frozenset(words))
+    if len(fitting) > 1:
+        kind = _kind(file)
+        torn = _torn(file, [found.entry for found in fitting.values()])
+        return torn if kind is None else fitting.get(kind, torn)
+    if fitting:
+        return next(iter(fitting.values()))
+    for _, pattern in patterns:
+        words = pattern.match(file.name, lambda *_: True)
+        if words is not None:
+            for field, word in words.items():
+                try:
+                    mapping.read_field(field, word)
+                except ValueError as error:
+                    return Refusal(shown(file.name), f"by the pattern {pattern.text!r}: {error}")
+    return None
+
+
+def _kind(file: SourceFile) -> type[Entry] | None:
+    """Of which entries a file is, by its content; None where nobody knows."""
+    from glusterlab.parse import TELEMETRY_TOOLS, tool_of
+
+    try:
+        tool = tool_of(file.path)
+    except ParseError:
+        return None
+    if tool in TELEMETRY_TOOLS:
+        return TelemetryFiles
+    return GlusterFiles if tool == "gluster" else Results
+
+
+def _torn(file: SourceFile, entries: Sequence[Entry]) -> Refusal:
+    places = " and ".join(f"{entry.place!r} of {_SECTIONS[type(entry)]}" for entry in entries)
+    message = f"fits the patterns {places}, and its content is that of neither: write them so that one of them fits"
+    return Refusal(shown(file.name), message)
+
+
+def _said(mapping: Mapping, entry: Entry, words: dict[str, str]) -> dict[str, Any]:
+    found = entry.said()
+    if isinstance(entry, TelemetryFiles):
+        found |= {name: value for name in ("role", "timezone") if (value := getattr(entry, name)) is not None}
+    return found | {field: mapping.read_field(field, word) for field, word in words.items()}
+
+
+def is_results(assignment: Assignment) -> bool:
+    """Whether the file's results are to be imported; else it goes beside others."""
+    return isinstance(assignment.entry, Results)
+
+
+def is_gluster(assignment: Assignment) -> bool:
+    """Whether the file is gluster's output."""
+    return isinstance(assignment.entry, GlusterFiles)

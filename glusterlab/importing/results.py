@@ -1,0 +1,453 @@
+"""From results in a file to cells of the matrix: what path, mapping, volume info and the file say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from glusterlab.errors import ParseError
+from glusterlab.importing.mapping import GlusterFiles, Mapping, label
+from glusterlab.importing.match import Assignment, Refusal, SourceFile, is_gluster, shown
+from glusterlab.reasons import Reason, Status, status_of
+from glusterlab.spec.cell import Cell, Layout, LayoutType
+from glusterlab.spec.cluster import REAL_HARDWARE
+from glusterlab.store.imported import ResultKey, keyed, read_all, reasons_of
+from glusterlab.units import format_size
+
+if TYPE_CHECKING:
+    from glusterlab.tools.document import Document
+    from glusterlab.tools.records import VolumeRecord, WorkloadRecord
+
+Volume = tuple[LayoutType, str]
+"""Type and geometry."""
+
+
+def volume_layout(record: VolumeRecord) -> Volume:
+    """Type and geometry of a volume as the suite writes them.
+
+    Raises `ValueError` when the volume is of a type that no layout is.
+    """
+    kind = record.type.lower()
+    if "disperse" in kind and record.data and record.redundancy:
+        return "disperse", f"{record.subvolumes or 1}x({record.data}+{record.redundancy})"
+    if "replicate" in kind and record.replica and not record.arbiter:
+        return "replicate", f"{record.subvolumes or 1}x{record.replica}"
+    if kind == "distribute" and (record.subvolumes or record.bricks):
+        return "distribute", str(record.subvolumes or record.bricks)
+    arbiter = " with an arbiter" if record.arbiter else ""
+    raise ValueError(f"expected a distributed, replicated or dispersed volume, found {record.type}{arbiter}")
+
+
+def resolve_layouts(
+    mapping: Mapping, assignments: Sequence[Assignment]
+) -> tuple[dict[str, Layout | str], list[Refusal], frozenset[str]]:
+    """Every layout that files are about.
+
+    `layouts`: by the names that the mapping uses; text says why there is no such layout. `refused`: of gluster's files
+    that cannot be read, or that contradict each other. `unread`: layouts that are lacking because a file of gluster was
+    refused.
+    """
+    said = (assignment.said.get("layout", mapping.defaults.layout) for assignment in assignments)
+    names = {str(name) for name in said if name is not None}
+    found = _Volumes(frozenset(names))
+    for assignment in assignments:
+        if is_gluster(assignment):
+            found.add(assignment, assignment.said.get("layout", mapping.defaults.layout))
+    unread: set[str] = set()
+    layouts: dict[str, Layout | str] = {}
+    identities: dict[str, str] = {}
+    for name in sorted(names):
+        try:
+            layout = mapping.layout_facts(name).resolve(name, found.volumes.get(name))
+        except ValueError as error:
+            layouts[name] = str(error)
+            if name in found.lost and name not in found.volumes:
+                unread.add(name)
+            continue
+        identity = layout.model_copy(update={"name": "-"}).model_dump_json()
+        other = identities.setdefault(identity, name)
+        layouts[name] = layout
+        if other != name:
+            layouts[name] = (
+                f"layouts {other!r} and {name!r} are one and the same ({layout.type} {layout.geometry} on"
+                f" {layout.backing}): say in which backing or volume options they differ, or give them one name"
+            )
+        if any(label(name) == label(known) for known in layouts if known != name):
+            layouts[name] = f"layout {name!r}: another one has a name that differs in punctuation only: declare both"
+    return layouts, found.refused, frozenset(unread)
+
+
+class _Volumes:
+    """What files of gluster say of layouts, one file after the other."""
+
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+        self.volumes: dict[str, Volume] = {}
+        self.refused: list[Refusal] = []
+        self.lost: set[str] = set()
+        self._files: dict[str, str] = {}
+
+    def add(self, assignment: Assignment, layout: str | None) -> None:
+        """Read a file, which is about a layout or about those that are called as its volumes."""
+        file = shown(assignment.file.name)
+        try:
+            for name, record in read_volumes(assignment, layout).items():
+                if name in self.names:
+                    self._say(name, volume_layout(record), file)
+        except ParseError as error:
+            self._refuse(Refusal(file, error.message, error.line), layout)
+        except ValueError as error:
+            self._refuse(Refusal(file, str(error)), layout)
+
+    def _say(self, layout: str, volume: Volume, file: str) -> None:
+        known = self.volumes.setdefault(layout, volume)
+        where = self._files.setdefault(layout, file)
+        if known != volume:
+            raise ValueError(f"layout {layout!r} is {volume[0]} {volume[1]} here, and {known[0]} {known[1]} in {where}")
+
+    def _refuse(self, refusal: Refusal, layout: str | None) -> None:
+        self.refused.append(refusal)
+        self.lost |= self.names if layout is None else {layout}
+
+
+def read_volumes(assignment: Assignment, layout: str | None) -> dict[str, VolumeRecord]:
+    """The volumes that a file of gluster describes; several descriptions of one volume count once.
+
+    `layout`: that the file is about. Returns: By layout: of several volumes the one that the mapping names, or that is
+    called as the layout. Without a layout all, by their own names. Nothing where the file describes none.
+
+    Raises `ParseError` when it is no output of gluster, lacks the volume that the mapping names, or leaves open which
+    one it is.
+    """
+    from glusterlab import tools
+    from glusterlab.tools.document import Document
+    from glusterlab.tools.records import VolumeRecord
+
+    document = Document.open(assignment.file.path)
+    records = [record for record in tools.read(document, "gluster") if isinstance(record, VolumeRecord)]
+    known = {record.name: record for record in records if record.type}
+    there = ", ".join(sorted(known)[:5]) + (", ..." if len(known) > 5 else "")
+    wanted = assignment.entry.volume if isinstance(assignment.entry, GlusterFiles) else None
+    if wanted is not None and known:
+        if wanted not in known:
+            raise ParseError(f"expected volume {wanted!r}, which the mapping names, found {there}")
+        known = {wanted: known[wanted]}
+    if layout is None or not known:
+        return known
+    if len(known) > 1 and layout not in known:
+        raise ParseError(
+            f"which volume is layout {layout!r}? The file has {there}: say volume in the entry, or give the layout the"
+            " name of its volume"
+        )
+    return {layout: known[layout] if len(known) > 1 else next(iter(known.values()))}
+
+
+SAME_SIZE = 0.1
+"""Relative difference up to which two file sizes are one: "4GB" may be 4 GB or 4 GiB. What the file says counts."""
+
+_CHOOSING = ("run", "operation", "job", "host", "workers", "file_size", "record_size", "files_per_worker")
+"""What is said of these chooses among the results of a file."""
+
+
+@dataclass(frozen=True)
+class PlannedResult:
+    """One result that is to become a sample.
+
+    `layout`: the layout as paths and mapping name it. `label`: the operation as printed. `said`: what path and mapping
+    said, as JSON. `repeat`: as it was said. `status`: by the tool's own output. `judged`: the file holds what a
+    judgement needs. `disks`: 0 where it is not known.
+    """
+
+    file: SourceFile
+    cell: Cell
+    layout: str
+    key: ResultKey
+    label: str
+    line: int | None
+    tool: str
+    tool_version: str | None
+    said: dict[str, Any]
+    repeat: int | None
+    status: Status
+    reasons: tuple[Reason, ...]
+    judged: bool
+    accept_unjudged: bool
+    gluster_version: str | None
+    disks: int
+
+    def facts(self) -> dict[str, Any]:
+        """What telemetry and gluster's files can be matched with, by field."""
+        cell = self.cell
+        return {
+            **{name: getattr(cell, name) for name in ("access", "operation", "workers", "files_per_worker")},
+            "layout": self.layout,
+            "tool": self.tool,
+            "file_size": cell.file_size_bytes,
+            "record_size": cell.record_size_bytes,
+            "options": cell.options,
+            "job": self.key.job,
+            "run": self.key.run,
+            "repeat": self.repeat,
+            "gluster_version": self.gluster_version,
+        }
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A result of a mapped file that is not imported, because the mapping is about others."""
+
+    file: str
+    result: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class FileResults:
+    """What the results of one file come to."""
+
+    results: tuple[PlannedResult, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    refused: tuple[Refusal, ...] = ()
+
+
+class _RefusedError(Exception):
+    """Something that the mapping and the file say does not go together."""
+
+    def __init__(self, message: str, follows: str | None = None) -> None:
+        super().__init__(message)
+        self.follows = follows
+
+
+def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]) -> FileResults:
+    """The results of one file.
+
+    `assignments`: all of one file. `layouts`: by the names that the mapping uses; text says why there is no such
+    layout.
+    """
+    from glusterlab.tools.document import Document
+
+    file = assignments[0].file
+    name = shown(file.name)
+    try:
+        document = Document.open(file.path)
+        records, damage = read_all(document, _tool(document, assignments, mapping.defaults.tool))
+    except ParseError as error:
+        return FileResults(refused=(Refusal(name, error.message, error.line),))
+    except _RefusedError as error:
+        return FileResults(refused=(Refusal(name, str(error)),))
+    refused = [] if damage is None else [Refusal(name, damage.message, damage.line)]
+    found = keyed(records)
+    if not found:
+        if damage is None:
+            kinds = sorted({f"{record.tool}'s {record.kind}" for record in records})
+            refused.append(
+                Refusal(
+                    name, f"expected results of a workload, found {', '.join(kinds)}: map it under gluster or telemetry"
+                )
+            )
+        return FileResults(refused=tuple(refused))
+    results: list[PlannedResult] = []
+    left_out: dict[ResultKey, LeftOut] = {}
+    taken: set[ResultKey] = set()
+    for assignment in assignments:
+        try:
+            chosen, others = _select(assignment, found)
+        except _RefusedError as error:
+            refused.append(Refusal(name, str(error)))
+            continue
+        left_out |= {key: LeftOut(name, str(key), why) for key, why in others.items()}
+        for key, record in chosen:
+            try:
+                if key in taken:
+                    raise _RefusedError(f"two entries of the mapping are about its result of {key}")
+                results.append(_plan(mapping, assignment, key, record, layouts))
+            except _RefusedError as error:
+                refused.append(Refusal(name, f"{key}: {error}", record.source.line, error.follows))
+            taken.add(key)
+    return FileResults(
+        tuple(results), tuple(entry for key, entry in left_out.items() if key not in taken), _merged(refused)
+    )
+
+
+def about_layout(name: str) -> str:
+    """What refusals follow from that are so because a layout is lacking."""
+    return f"layout {name!r}"
+
+
+def _tool(document: Document, assignments: Sequence[Assignment], default: str | None) -> str:
+    """Whose output a file is, by its content and by what is said of it."""
+    from glusterlab import tools
+
+    wanted = {assignment.said["tool"]: assignment for assignment in assignments if "tool" in assignment.said}
+    try:
+        found = tools.recognise(document)
+    except ParseError:
+        # a file that somebody has cut to a few lines may have no mark of its tool
+        known = next(iter(wanted), default)
+        if known is None:
+            raise
+        return known
+    for tool, assignment in wanted.items():
+        if tool != found:
+            raise _RefusedError(f"{assignment.who('tool')} says tool {tool}, the file is of {found}")
+    return found
+
+
+def _merged(refused: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    """Refusals of a file; where all of its results lack the same, once."""
+    once: dict[str, Refusal] = {}
+    for refusal in refused:
+        message = refusal.message.split(": ", 1)[-1]
+        once.setdefault(message, refusal)
+    return tuple(once.values())
+
+
+Keyed = Sequence[tuple[ResultKey, "WorkloadRecord"]]
+
+
+def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey, str]]:
+    """The results of a file that an entry is about, and why the others are not.
+
+    What path and mapping say chooses among the results; a file without a result that fits contradicts them.
+    """
+    chosen = list(found)
+    others: dict[ResultKey, str] = {}
+    for field in _CHOOSING:
+        if field not in assignment.said:
+            continue
+        wanted = assignment.said[field]
+        values = {key: _value(field, key, record) for key, record in chosen}
+        fitting = [(key, record) for key, record in chosen if _fits(field, wanted, values[key])]
+        says = f"{assignment.who(field)} says {field} {_words(field, wanted)}"
+        if not fitting:
+            there = ", ".join(dict.fromkeys(_words(field, value) for value in values.values()))
+            raise _RefusedError(f"{says}, the file has {there}")
+        others |= {key: says for key, _ in chosen if not _fits(field, wanted, values[key])}
+        chosen = fitting
+    if "host" not in assignment.said:
+        chosen, hosts = _all_hosts_together(chosen)
+        others |= hosts
+    return chosen, others
+
+
+def _value(field: str, key: ResultKey, record: WorkloadRecord) -> Any:
+    """What a file says of a field; None where it does not."""
+    if field in ("run", "operation", "job", "host"):
+        return getattr(key, field)
+    if field == "files_per_worker":
+        found = record.details.get("files_per_thread")
+        return found if isinstance(found, int) and not isinstance(found, bool) else None
+    if field == "workers":
+        return record.workers
+    return getattr(record, f"{field}_bytes") or None
+
+
+def _fits(field: str, wanted: Any, found: Any) -> bool:
+    if field not in ("run", "operation", "job", "host") and found is None:
+        return True
+    if field == "file_size":
+        return bool(abs(found / wanted - 1) <= SAME_SIZE)
+    return bool(found == wanted)
+
+
+def _words(field: str, value: Any) -> str:
+    if value is None:
+        return "none"
+    return format_size(value) if field.endswith("size") else str(value)
+
+
+def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRecord]], dict[ResultKey, str]]:
+    """Results over all hosts; a tool that tells of each host besides is read without these."""
+    groups: dict[tuple[object, ...], list[tuple[ResultKey, WorkloadRecord]]] = {}
+    for key, record in chosen:
+        # whatever the run: a reader may count each host's report as a run
+        group = (key.operation, key.job, record.file_size_bytes, record.record_size_bytes)
+        groups.setdefault(group, []).append((key, record))
+    kept: list[tuple[ResultKey, WorkloadRecord]] = []
+    others: dict[ResultKey, str] = {}
+    for members in groups.values():
+        hosts = list(dict.fromkeys(key.host for key, _ in members))
+        if None in hosts:
+            kept += [member for member in members if member[0].host is None]
+            others |= {key: "of one host; that of all is imported" for key, _ in members if key.host is not None}
+        elif len(hosts) == 1:
+            kept += members
+        else:
+            raise _RefusedError(
+                f"results of {len(hosts)} hosts stand side by side ({hosts[0]}, {hosts[1]}, ...), and their sum was"
+                " measured by nobody: name one of them by host, or leave the file out"
+            )
+    return kept, others
+
+
+def _plan(
+    mapping: Mapping, assignment: Assignment, key: ResultKey, record: WorkloadRecord, layouts: dict[str, Layout | str]
+) -> PlannedResult:
+    said, defaults = assignment.said, mapping.defaults
+    name = said.get("layout", defaults.layout)
+    if name is None:
+        raise _RefusedError(
+            "which layout? Neither path nor mapping says it: write {layout} into the pattern, or say layout"
+        )
+    layout = layouts[name]
+    if isinstance(layout, str):
+        raise _RefusedError(layout, follows=about_layout(name))
+    accept = bool(said.get("accept_unjudged", defaults.accept_unjudged))
+    options = said.get("options", defaults.options) or ()
+    # jobs of one file are different workloads, even where sizes and workers agree
+    job = () if key.job is None else (f"--name={key.job}",)
+
+    def known(field: str) -> int | None:
+        # the file's own word, then that of path and mapping: where both speak they agree, or it would not be chosen
+        found: int | None = _value(field, key, record)
+        wanted: int | None = said.get(field, getattr(defaults, field))
+        return wanted if found is None else found
+
+    size, workers = known("file_size"), known("workers")
+    if workers is None:
+        raise _RefusedError(
+            "how many workers? The file does not say it: write {workers} into the pattern, or say workers"
+        )
+    if size is None:
+        raise _RefusedError(
+            "which file size? The file does not say it: write {file_size} into the pattern, or say file_size"
+        )
+    try:
+        cell = Cell(
+            layout=layout,
+            access=said.get("access", defaults.access) or "native",
+            tool=record.tool,
+            operation=record.operation,
+            file_size_bytes=size,
+            nominal_file_size_bytes=size,
+            record_size_bytes=known("record_size"),
+            files_per_worker=known("files_per_worker") or 1,
+            workers=workers,
+            model=REAL_HARDWARE,
+            options=(*options, *job),
+        )
+    except ValidationError as error:
+        details = error.errors(include_url=False)[0]
+        raise _RefusedError(f"{details['loc'][0]}: {details['msg'][:1].lower()}{details['msg'][1:]}") from error
+    reasons = reasons_of(record, accept_unjudged=accept)
+    return PlannedResult(
+        file=assignment.file,
+        cell=cell,
+        layout=name,
+        key=key,
+        label=record.label,
+        line=record.source.line,
+        tool=record.tool,
+        tool_version=record.tool_version,
+        said={field: list(value) if isinstance(value, tuple) else value for field, value in said.items()},
+        repeat=said.get("repeat"),
+        status=status_of(reasons),
+        reasons=reasons,
+        judged=record.valid is not None,
+        accept_unjudged=accept,
+        gluster_version=said.get("gluster_version", defaults.gluster_version),
+        disks=mapping.layout_facts(name).disks or 0,
+    )

@@ -1,0 +1,151 @@
+"""Any raw file as records or JSON lines: the tool is recognised by content, results and telemetry alike."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from pathlib import Path
+
+from glusterlab import tools as readers
+from glusterlab.errors import ParseError, UsageError
+from glusterlab.store.evidence import ARCHIVE, opened
+from glusterlab.telemetry import records as telemetry
+from glusterlab.telemetry.reader import recognise
+from glusterlab.tools.document import MAX_BYTES, Document, read_head
+from glusterlab.tools.records import Record
+
+TELEMETRY_TOOLS = ("sar", "sadf")
+"""Tools whose files are read in windows, whatever their size."""
+
+SURE = 0.9
+"""So sure a reader is when it has seen a mark that only its tool leaves."""
+
+STDIN = Path("-")
+
+
+def tools() -> tuple[str, ...]:
+    """Names of all tools whose files can be read."""
+    return (*readers.readers(), *TELEMETRY_TOOLS)
+
+
+def tool_of(path: Path) -> str:
+    """Whose output a file is, by its content.
+
+    Raises
+    ------
+    ParseError
+        When it is no known tool's.
+    """
+    return _telemetry_tool(path) or readers.recognise(Document.open(path))
+
+
+def parse(path: str | Path, *, tool: str | None = None, averages: bool = False) -> Iterator[Record]:
+    """The records of a raw file, plain or packed (xz, gzip, bzip2); ``-`` is the standard input, which needs `tool`.
+
+    A file of a sample's packed evidence is named as if it lay beside it.
+    `averages` also gives the averages that sar printed.
+
+    Raises
+    ------
+    ParseError
+        When it is no result of a known tool, is cut off or damaged; what is whole before that was yielded.
+    UsageError
+        When there is no such tool, or none is named for the standard input.
+    """
+    path = Path(path)
+    try:
+        with _opened(path) as plain:
+            found: Iterator[Record]
+            if _is_telemetry(plain, tool):
+                found = telemetry.records(_source(plain), averages)
+            else:
+                found = readers.read(_document(plain), tool)
+            for record in found:
+                yield record if plain == path else replace(record, source=replace(record.source, file=str(path)))
+    except ParseError as error:
+        raise ParseError(error.message, file=path, line=error.line) from error
+
+
+def _opened(path: Path) -> AbstractContextManager[Path]:
+    if path.name == ARCHIVE:
+        named = f"name one of its files as if it lay beside it, such as {path.parent}/telemetry/HOST.csv.xz"
+        raise ParseError(f"holds the packed files of a sample: {named}", file=path)
+    return opened(path)
+
+
+def _in_json(path: Path) -> str:
+    return f'"file": {json.dumps(str(path), ensure_ascii=False)}'
+
+
+def _is_telemetry(path: Path, tool: str | None) -> bool:
+    if tool is not None and tool not in tools():
+        raise UsageError(f"unknown tool {tool!r}: there are {', '.join(tools())}")
+    if path == STDIN and tool is None:
+        raise UsageError("the standard input needs --tool, such as: glusterlab parse --tool iozone -")
+    return tool in TELEMETRY_TOOLS or (tool is None and _telemetry_tool(path) is not None)
+
+
+def _telemetry_tool(path: Path) -> str | None:
+    head = read_head(path)
+    tool = recognise(head)
+    if tool is None:
+        return None
+    # a log may hold sar's lines and a tool's report; the report is what it was kept for
+    document = Document(path, head)
+    return tool if readers.surest(document)[0] < SURE else None
+
+
+def _source(path: Path) -> Path | telemetry.Stream:
+    return sys.stdin.buffer if path == STDIN else path
+
+
+def _document(path: Path) -> Document:
+    if path != STDIN:
+        return Document.open(path)
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ParseError(f"expected at most {MAX_BYTES:,} bytes, found more", file=path)
+    return Document(path, data).checked()
+
+
+def write_lines(
+    paths: Iterable[Path],
+    emit: Callable[[str], object],
+    complain: Callable[[str], object],
+    *,
+    tool: str | None = None,
+    averages: bool = False,
+    kinds: Iterable[str] = (),
+) -> bool:
+    """Write the records of files as JSON lines; a bad file does not stop the others.
+
+    `emit` takes one record or the lines of many, `complain` what is wrong with a file, both without the last line end;
+    `kinds` are those of records that are wanted, all by default. The answer is whether every file was read to its end.
+    """
+    wanted = frozenset(kinds)
+    good = True
+    for path in paths:
+        try:
+            with _opened(path) as plain:
+                for text in _lines(plain, tool, averages, wanted):
+                    # the name of a temporary copy is no name of a source
+                    emit(text if plain == path else text.replace(_in_json(plain), _in_json(path)))
+        except ParseError as error:
+            good = False
+            message = ParseError(error.message, file=path, line=error.line)
+            complain(" ".join(str(message).split()))
+    return good
+
+
+def _lines(path: Path, tool: str | None, averages: bool, wanted: frozenset[str]) -> Iterator[str]:
+    if _is_telemetry(path, tool):
+        for text in telemetry.json_lines(_source(path), averages):
+            if not wanted or "telemetry" in wanted:
+                yield text
+    else:
+        for record in readers.read(_document(path), tool):
+            if not wanted or record.kind in wanted:
+                yield record.to_json()

@@ -1,0 +1,66 @@
+"""Percentiles of latency by the number of workers: half of the calls, and the slow ones that somebody waits for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pandas as pd
+
+from glusterlab.analysis.select import operation_rank
+from glusterlab.plots import marks
+from glusterlab.plots.style import GREY, Frame, interval_words, workers_axis
+from glusterlab.units import format_size
+
+PERCENTILES: dict[str, tuple[str, Literal["-", "--", ":"]]] = {
+    "latency_p50_s": ("p50", "-"),
+    "latency_p95_s": ("p95", "--"),
+    "latency_p99_s": ("p99", ":"),
+}
+"""Columns of the samples table, what they are called, and how their lines are drawn."""
+_ROOM = 1.7
+"""The worker axis goes on to this many times its right end: the names of the lines are there."""
+
+
+def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
+    """p50, p95 and p99 by workers, milliseconds on a logarithmic axis: a row per layout, a column per operation.
+
+    `table` has the rows of `glusterlab.analysis.select.summarise` of each of `PERCENTILES`, one below the other, told
+    apart by ``quantity``. Operations on files or records of several sizes have a column each.
+    """
+    keys = ["operation", "nominal_file_size_bytes", "record_size_bytes"]
+    cells = table[keys].astype({"operation": str}).drop_duplicates()
+    columns = sorted(cells.itertuples(index=False, name=None), key=lambda cell: (operation_rank(cell[0]), cell[1:]))
+    series = sorted(table["series"].astype(str).unique())
+    figure.subtitle = [
+        f"Of each sample's calls; mark: mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
+        "Solid: half of the calls took at most so long (p50); dashed: 95 % of them; dotted: 99 %. Logarithmic.",
+    ]
+    grid = figure.panels(len(series), len(columns), height=1.7 * len(series) + 0.5, share_x="all", share_y="row")
+    for line, name in zip(grid, series, strict=True):
+        for axes, (operation, size, record) in zip(line, columns, strict=True):
+            records = "" if record != record else f", records of {format_size(int(record))}"
+            axes.set_title(f"{operation} {format_size(int(size))}{records}", fontsize=8)
+            axes.grid(axis="y")
+            here = table[(table["series"].astype(str) == name) & (table["operation"].astype(str) == operation)]
+            here = here[(here[keys[1]] == size) & (here[keys[2]].fillna(-1) == (record if record == record else -1))]
+            if here.empty:
+                axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", color=GREY)
+            for quantity, (label, dashes) in PERCENTILES.items():
+                rows = here[here["quantity"] == quantity].sort_values("workers")
+                if len(rows):
+                    drawn = marks.line(axes, rows, 1e3)
+                    drawn.set_linestyle(dashes)
+                    end = float(rows["workers"].iloc[-1]), float(rows["mean"].iloc[-1]) * 1e3
+                    marks.words(axes, label, end, (11, 0), ha="left", va="center", color=drawn.get_color())
+        line[0].set_yscale("log")
+        line[0].yaxis.set_major_formatter("{x:g}")
+        line[0].yaxis.set_minor_formatter("")
+        wrapped = name.replace(", ", ",\n", 1)
+        line[0].set_ylabel(f"{wrapped}\nms" if len(series) > 1 else "ms")
+    for axes in grid[-1]:
+        workers_axis(axes, table["workers"])
+        axes.set_xlim(right=float(table["workers"].max()) * _ROOM)
+        axes.set_xlabel("workers in total")
+    figure.figure.align_ylabels(list(grid[:, 0]))
+    if len(series) == 1:
+        figure.subtitle.insert(0, f"{series[0]}.")

@@ -1,0 +1,175 @@
+"""Marks that figures share: bars, intervals, dots of samples, the guide's diamonds, words beside them, axes of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from glusterlab.analysis.select import split_values
+from glusterlab.plots.style import GREY, INK, LayoutStyle, row_style
+
+DASHED = (0, (4, 3))
+_BACKGROUND = {"facecolor": "white", "edgecolor": "none"}
+
+
+def bar(axes: Axes, place: float, value: float, style: LayoutStyle) -> None:
+    """A horizontal bar in the colour and hatching of its layout."""
+    axes.barh(place, value, height=0.62, color=style.colour, hatch=style.hatch, edgecolor="white", linewidth=0)
+
+
+def interval_on_bar(axes: Axes, place: float, low: float, high: float) -> None:
+    """An interval on a horizontal bar: dark with a white edge, so that it can be seen on any colour."""
+    axes.hlines(place, low, high, color="white", linewidth=3.2, zorder=2)
+    axes.hlines(place, low, high, color=INK, linewidth=1.2, zorder=2)
+
+
+def dots_on_bar(axes: Axes, place: float, values: Sequence[float]) -> None:
+    """The samples behind a horizontal bar as small circles."""
+    axes.plot(
+        values,
+        [place] * len(values),
+        "o",
+        markersize=2.6,
+        markerfacecolor="white",
+        markeredgecolor=INK,
+        markeredgewidth=0.5,
+        zorder=3,
+    )
+
+
+def sample_dots(
+    axes: Axes, at: float, values: Sequence[float], colour: str, *, alpha: float = 0.35, size: float = 4
+) -> None:
+    """The samples of a point of a curve, at one place of the x axis."""
+    axes.plot([at] * len(values), values, ".", color=colour, alpha=alpha, markersize=size, markeredgewidth=0)
+
+
+def diamond(
+    axes: Axes, x: float, y: float, *, colour: str = INK, size: float = 7, width: float = 1.1, zorder: float = 2
+) -> None:
+    """A number that the study states: a hollow diamond."""
+    axes.plot(
+        [x],
+        [y],
+        "D",
+        markersize=size,
+        markerfacecolor="white",
+        markeredgecolor=colour,
+        markeredgewidth=width,
+        zorder=zorder,
+    )
+
+
+def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, dots: bool = True) -> Line2D:
+    """One series over workers: mean, 95 % interval, and each sample as a small dot beside it.
+
+    `rows` are those of `glusterlab.analysis.select.summarise` of one series and operation; `factor` leads from their
+    unit to that of the axis. `hollow` marks and a dashed line are for the second of two lines of one layout.
+    """
+    rows = rows.sort_values("workers")
+    style = row_style(rows.iloc[0])
+    workers = rows["workers"].astype(float).to_numpy()
+    mean, low, high = (rows[name].astype(float).to_numpy() * factor for name in ("mean", "low", "high"))
+    if dots:
+        for count, values in zip(workers, rows["values"], strict=True):
+            sample_dots(
+                axes, float(count) * 1.07, [value * factor for value in split_values(str(values))], style.colour
+            )
+    axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
+    (drawn,) = axes.plot(
+        workers,
+        mean,
+        color=style.colour,
+        marker=style.marker,
+        linestyle="--" if hollow else "-",
+        markerfacecolor="white" if hollow else style.colour,
+        markeredgecolor=style.colour,
+        label=str(rows["series"].iloc[0]),
+    )
+    return drawn
+
+
+def ring(axes: Axes, x: float, y: float, *, size: float = 12, width: float = 0.9, **style: Any) -> None:
+    """A ring around a point that stands out; `style` as `matplotlib.axes.Axes.plot` takes it, and ``colour``."""
+    colour = style.pop("colour", INK)
+    axes.plot(
+        [x], [y], "o", markersize=size, markerfacecolor="none", markeredgecolor=colour, markeredgewidth=width, **style
+    )
+
+
+def words(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
+    """Small words near a point, `away` points from it, centred unless `style` says otherwise."""
+    axes.annotate(text, at, xytext=away, textcoords="offset points", **{"ha": "center", "fontsize": 7, **style})
+
+
+def behind(alpha: float = 0.75, pad: float = 0.4) -> dict[str, Any]:
+    """White behind words, so that they can be read where a line runs through them."""
+    return {**_BACKGROUND, "alpha": alpha, "pad": pad}
+
+
+def words_at_right(axes: Axes, place: float, text: str, **style: Any) -> None:
+    """The numbers of a row, at the right end of its panel."""
+    axes.annotate(
+        text,
+        (1, place),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="center",
+        fontsize=7.5,
+        bbox={**_BACKGROUND, "pad": 1.5},
+        **style,
+    )
+
+
+def rows_axis(axes: Axes, names: Sequence[str], *, top: float = -0.62, below: float = 0.45, size: float = 8) -> None:
+    """A vertical axis of named rows, the first on top, without ticks or spine."""
+    axes.set_yticks(range(len(names)), list(names), fontsize=size)
+    axes.set_ylim(len(names) - below, top)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="x")
+
+
+def number_ticks(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float], form: str = "{:g}") -> None:
+    """Ticks at these values only, plain numbers also on a logarithmic axis."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: form.format(value)))
+
+
+_RATIOS = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 1.5, 0.8, 1.25, 3.0, 6.0)
+"""In the order in which they find room."""
+
+
+def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:
+    """Round ratios on a logarithmic axis, as many as have room; `room` is what a label takes, a share of the axis.
+
+    Examples
+    --------
+    >>> ratio_ticks(0.7, 1.6), ratio_ticks(0.25, 8.0)
+    ([0.8, 1.0, 1.25, 1.5], [0.25, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
+    """
+    width = math.log(most / least)
+    found: list[float] = []
+    for tick in _RATIOS:
+        near = any(abs(math.log(tick / other)) < room * width for other in found)
+        if least <= tick <= most and not near:
+            found.append(tick)
+    return sorted(found)
+
+
+def key_mark(marker: str, label: str, **style: Any) -> Line2D:
+    """A mark without a line, for `Frame.key`."""
+    return Line2D([], [], linestyle="none", marker=marker, label=label, **{"color": INK, **style})
+
+
+def not_measured(axes: Axes, place: float) -> None:
+    """Says so above the axis, at a place that has no value."""
+    words(axes, "not measured", (place, 0), (0, 6), xycoords=("data", "axes fraction"), fontsize=8, color=GREY)

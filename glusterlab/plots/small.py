@@ -1,0 +1,236 @@
+"""Small figures: what raw capacity is spent on (F3), tested file sizes (F4), shares of what the hardware allows."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from glusterlab.analysis.select import operation_rank
+from glusterlab.analysis.words import percent
+from glusterlab.plots import marks
+from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
+from glusterlab.units import format_size
+
+_NARROW = 0.09
+"""Share of the axis below which a part of a bar has no room for its name."""
+PARTS = ("usable", "replica", "parity")
+"""Parts of a bar of capacity, from the left; the columns are ``<part>_bytes``."""
+
+
+def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: float | None = None) -> None:
+    """Usable, replica and parity capacity by layout: a bar each, and its gain over the first. Nothing is measured.
+
+    `table` is from `glusterlab.analysis.capacity.capacity_table`; `disk` are its disks in words (``6 TB``); `stated` is
+    the gain of the second layout that the study states, bytes.
+    """
+    shapes = sorted({(int(row["servers"]), int(row["disks"]) // int(row["servers"])) for _, row in table.iterrows()})
+    pools = " and ".join(f"{servers} servers × {disks} disks" for servers, disks in shapes)
+    figure.subtitle = [
+        f"{pools} of {disk}. Computed from the layouts, not measured.",
+        "RAID 6 gives 2 disks of each array to parity; replicate r stores r copies; disperse k+m adds m bricks to k.",
+    ]
+    axes = figure.panel(len(table) * 0.55 + 0.75)
+    terabytes = table[[f"{name}_bytes" for name in ("raw", *PARTS)]].astype(float) / 1e12
+    end, first = float(terabytes["raw_bytes"].max()), table.iloc[0]
+    start = float(terabytes["usable_bytes"].iloc[0])
+    for place, (_, row) in enumerate(table.iterrows()):
+        sizes = terabytes.iloc[place]
+        _stack(axes, place, {part: float(sizes[f"{part}_bytes"]) for part in PARTS}, row_style(row).colour, end)
+        gain = float(sizes["usable_bytes"]) - start
+        if gain and int(row["disks"]) == int(first["disks"]):
+            axes.plot([start, start], [place - 0.72, place + 0.28], color=INK, linewidth=1, linestyle=(0, (3, 2)))
+            text = f"{gain:+,.0f} TB usable"
+            if stated is not None and place == 1:
+                text += f" (guide: {stated / 1e12:+,.0f} TB)"
+            side = {"ha": "right" if gain < 0 else "left", "va": "center", "fontsize": 8, "fontweight": "bold"}
+            marks.words(axes, text, (start, place - 0.36), (-4 if gain < 0 else 4, 0), **side)
+    marks.rows_axis(axes, [str(name) for name in table["series"]], top=-0.5, below=0.5)
+    axes.set_xlim(0, end)
+    axes.set_xlabel("TB (10$^{12}$ bytes)")
+
+
+def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: float) -> None:
+    """A bar of parts, each with its name where there is room."""
+    fills: dict[str, dict[str, Any]] = {
+        "usable": {"color": colour},
+        "replica": {"color": colour, "alpha": 0.28},
+        "parity": {"color": PALE, "edgecolor": "white", "hatch": "////"},
+    }
+    left = 0.0
+    for part, size in ((part, size) for part, size in sizes.items() if size > 0):
+        axes.barh(place, size, left=left, height=0.56, **fills[part])
+        axes.text(
+            left + size / 2,
+            place,
+            f"{part}\n{size:,.0f} TB" if size > _NARROW * end else f"{size:,.0f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color="white" if part == "usable" else INK,
+            bbox=marks.behind(1, 1.5) if part == "parity" else None,
+        )
+        left += size
+
+
+_HERE = "#1f4e89"
+
+
+def written_words(row: pd.Series) -> str:
+    """What the campaign writes for a size, in two lines.
+
+    Examples
+    --------
+    >>> here = {"tool": "iozone", "file_size_bytes": 10 << 20, "nominal_file_size_bytes": 4 << 30, "scale": 200.0}
+    >>> here |= {"record_size_bytes": 262144.0, "length": 0.5, "workers": "1 to 96", "files_per_worker": "1"}
+    >>> print(written_words(pd.Series(here)))
+    iozone: 10 MiB, records of 256 KiB
+    1:200, 1/2 of that length, 1 to 96 workers
+    """
+    if not row["tool"]:
+        return "not in this campaign"
+    size = f"{row['tool']}: {format_size(int(row['file_size_bytes']))}"
+    if not math.isnan(float(row["record_size_bytes"])):
+        size += f", records of {format_size(int(row['record_size_bytes']))}"
+    elif row["files_per_worker"] != "1":
+        size += f", {row['files_per_worker']} files per worker"
+    model = []
+    if row["scale"] != 1:
+        scaled = row["file_size_bytes"] != row["nominal_file_size_bytes"]
+        model.append(scale_words([row["scale"]]) if scaled else f"size kept, hardware {scale_words([row['scale']])}")
+    if row["length"] != 1:
+        times = f"{_share(row['length'])} of" if row["length"] < 1 else f"{row['length']:g} times"
+        model.append(f"{times} that length")
+    workers = f"{row['workers']} worker{'' if row['workers'] == '1' else 's'}"
+    return f"{size}\n{', '.join([*model, workers])}"
+
+
+def _share(length: float) -> str:
+    """A share as a fraction where it is one.
+
+    Examples
+    --------
+    >>> _share(0.03125), _share(0.4)
+    ('1/32', '0.4')
+    """
+    parts = round(1 / length)
+    return f"1/{parts}" if abs(length * parts - 1) < 1e-9 else f"{length:g}"
+
+
+def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
+    """The study's file sizes on a logarithmic axis with their use cases, and what the campaign writes for them.
+
+    `table` is from `glusterlab.analysis.describe.file_sizes_table`: a row per size, the smallest at the bottom.
+    """
+    heights = [max(1, len(rows)) for _, rows in table.groupby("label", sort=False)]
+    figure.subtitle = ["As campaign.yaml asks for them; a dotted line joins what is written to what it stands for."]
+    figure.key = [
+        marks.key_mark("o", "the guide's size"),
+        Line2D([], [], color=GREY, label="logarithmic line"),
+        marks.key_mark("s", "written in this campaign", color=_HERE, markersize=7, markerfacecolor="none"),
+    ]
+    axes = figure.panel(0.47 * sum(heights) + 0.55)
+    names = list(dict.fromkeys(table["label"].astype(str)))
+    for place, (_, rows) in enumerate(table.groupby("label", sort=False)):
+        nominal = float(rows["nominal_file_size_bytes"].iloc[0])
+        for size in rows["file_size_bytes"].dropna().astype(float):
+            axes.plot([size, nominal], [place, place], color=_HERE, linewidth=0.9, linestyle=":", zorder=1)
+            axes.plot([size], [place], "s", markersize=8, markerfacecolor="none", markeredgecolor=_HERE, zorder=2)
+        if rows["use_case"].iloc[0]:
+            axes.plot([nominal], [place], "o", color=INK, markersize=5, zorder=3)
+        axes.annotate(
+            "\n".join(written_words(row) for _, row in rows.iterrows()),
+            (1.02, place),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=7,
+            color=_HERE if rows["tool"].iloc[0] else GREY,
+            annotation_clip=False,
+        )
+    _draw_size_line(axes, table, names)
+    uses = table.drop_duplicates("label")[["label", "use_case"]].astype(str)
+    axes.set_yticks(range(len(names)), ["\n".join(filter(None, row)) for row in uses.itertuples(index=False)])
+    axes.set_ylim(-0.6, len(names) - 0.4)
+    axes.tick_params(axis="y", length=0)
+    axes.spines["left"].set_visible(False)
+    axes.grid(axis="y", color=PALE)
+    sizes = pd.concat([table["nominal_file_size_bytes"], table["file_size_bytes"].dropna()]).astype(float)
+    low, high = float(sizes.min()) / 4, float(sizes.max()) * 4
+    ticks = [2.0**power for power in range(10, 60, 5) if low <= 2.0**power <= high]
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(low, high)
+    marks.number_ticks(axes, "x", ticks)
+    axes.set_xticks(ticks, [format_size(round(tick)) for tick in ticks])
+    axes.tick_params(axis="x", labelsize=7)
+    axes.set_xlabel("file size, logarithmic")
+
+
+def _draw_size_line(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
+    """The logarithmic line through the sizes that lie on it, as far as the smallest size of the study."""
+    studied = table[table["use_case"] != ""].drop_duplicates("label")
+    line = studied[studied["on_line"].astype(bool)]
+    if len(line) < 2:
+        return
+    places = np.array([names.index(str(name)) for name in line["label"]], dtype=float)
+    slope, start = np.polyfit(places, np.log2(line["nominal_file_size_bytes"].astype(float)), 1)
+    ends = np.array([0.0, places.max()])
+    axes.plot(2 ** (start + slope * ends), ends, color=GREY, linewidth=0.9, zorder=0.5)
+
+
+_FITS = 9
+"""Characters of a line that a cell of shares holds in the larger type; 101 to 108 has more."""
+_DARKEST = 1.35
+"""Share that the darkest colour stands for: above 1, so that numbers can be read on the colours of most shares."""
+
+
+def _cell_text(row: pd.Series) -> str:
+    share = f"{percent(float(row['share']))} %"
+    if math.isnan(float(row["share_low"])):
+        return f"{share}\nn = {row['n']}"
+    return f"{share}\n{percent(float(row['share_low']))} to {percent(float(row['share_high']))}"
+
+
+def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
+    """The measured share of the physical bound by layout and workers, a table of colours per operation.
+
+    `table` has the columns of `glusterlab.analysis.limits.with_limits`, and at least one row with a limit.
+    """
+    import seaborn as sns  # a third of a second that only this figure needs
+
+    known = table[table["limit"].notna()]
+    known = known.assign(text=[_cell_text(row) for _, row in known.iterrows()], series=known["series"].astype(str))
+    figure.rows = known
+    figure.subtitle = [
+        "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
+        f"Small: {interval_words(known.assign(low=known['share_low']))}. Empty: not measured.",
+    ]
+    operations = sorted(known["operation"].astype(str).unique(), key=operation_rank)
+    series, workers = sorted(known["series"].unique()), sorted(known["workers"].unique())
+    grid = figure.panels(1, len(operations), height=0.36 * len(series) + 0.75, share_y=True)
+    for axes, operation in zip(grid[0], operations, strict=True):
+        rows = known[known["operation"].astype(str) == operation]
+        cells = rows.pivot(index="series", columns="workers", values=["share", "text"])
+        cells = cells.reindex(index=series, columns=pd.MultiIndex.from_product([["share", "text"], workers]))
+        longest = max(len(line) for text in rows["text"] for line in text.split("\n"))
+        sns.heatmap(
+            cells["share"].astype(float),
+            ax=axes,
+            annot=cells["text"].fillna(""),
+            fmt="",
+            vmin=0,
+            vmax=_DARKEST,
+            cmap="Blues",
+            cbar=False,
+            linewidths=1.2,
+            linecolor="white",
+            annot_kws={"fontsize": 6.3 if longest <= _FITS else 5.4, "linespacing": 1.1},
+        )
+        axes.set_title(operation)
+        axes.set_xlabel("workers in total")
+        axes.set_ylabel("")
+        axes.tick_params(axis="both", length=0, labelcolor=INK)
+        axes.tick_params(axis="y", rotation=0)

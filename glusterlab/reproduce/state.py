@@ -1,0 +1,229 @@
+"""What `reproduce` reports and remembers of a figures folder, and how files come into it and go."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from glusterlab.errors import UsageError
+from glusterlab.store.digests import Signatures
+from glusterlab.store.files import file_digest, write_atomically, write_error
+
+SCHEMA_VERSION = 2
+"""Version of .reproduce.json; a file of another version is as none."""
+
+STATE = ".reproduce.json"
+LOCK = ".reproduce.lock"
+
+_PROBE_BYTES = 1 << 16
+
+Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What happened to one notebook, or to the tables that all of them read.
+
+    `notebook`: its name; ``tables`` while these are made; empty when all of a campaign failed. `outcome`: ``started``,
+    then ``ran``, ``retold`` (only its text changed) or ``failed``; or ``unchanged``. `seconds`: since its start.
+    `message`: the failure, with cell and error; empty otherwise.
+    """
+
+    campaign: str
+    notebook: str
+    outcome: Outcome
+    seconds: float = 0.0
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A notebook, or a whole campaign, that could not be reproduced.
+
+    `notebook`: empty when the campaign's raw files or its figures folder are at fault; ``tables`` when these could not
+    be made. `cell`: counted from 1 over all cells of the notebook. `tag`: first tag of that cell. `error`: in one line.
+    `traceback`: of the kernel; may be empty.
+    """
+
+    campaign: str
+    notebook: str
+    error: str
+    cell: int | None = None
+    tag: str | None = None
+    traceback: str = ""
+
+    def __str__(self) -> str:
+        place = "/".join(part for part in (self.campaign, self.notebook) if part)
+        if self.cell is not None:
+            place += f", cell {self.cell}" + (f" ({self.tag})" if self.tag else "")
+        return f"{place}: {self.error}"
+
+
+@dataclass(frozen=True)
+class ReproduceSummary:
+    """What a run of `reproduce` did; notebooks are named ``<campaign>/<notebook>``."""
+
+    ran: tuple[str, ...] = ()
+    retold: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    failed: tuple[Failure, ...] = ()
+    figures_dirs: tuple[Path, ...] = ()
+    stale: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 when all is well, 1 when anything failed, or is found stale by a check."""
+        return 1 if self.failed or self.stale else 0
+
+
+@dataclass
+class State:
+    """What .reproduce.json holds.
+
+    `raw`: signatures of the raw files. `notebooks`: per notebook the key and digests of the outputs. `index`: digest of
+    the page. `noted`: what the page says of this state: notebooks that failed, figures of an earlier run. `baseline`:
+    signatures of the baseline's raw files, where there is one.
+    """
+
+    raw: Signatures = field(default_factory=dict)
+    notebooks: dict[str, dict[str, Any]] = field(default_factory=dict)
+    index: str = ""
+    noted: dict[str, list[str]] = field(default_factory=dict)
+    baseline: Signatures = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> State:
+        """Read a file; one that is absent, damaged or of another version is as none."""
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["schema_version"] != SCHEMA_VERSION:
+                return cls()
+            return cls(data["raw"], data["notebooks"], data["index"], data["noted"], data.get("baseline", {}))
+        except (OSError, ValueError, KeyError, TypeError):
+            return cls()
+
+    def write(self, path: Path) -> None:
+        """Write the file.
+
+        Raises RawStoreError when it cannot be written.
+        """
+        data = {"schema_version": SCHEMA_VERSION, **vars(self)}
+        # without indent: a campaign has tens of thousands of raw files, and this is written after every notebook
+        write_atomically(path, json.dumps(data, sort_keys=True), durable=False)
+
+
+def intact(figures: Path, outputs: Mapping[str, str]) -> bool:
+    """Whether files of a figures folder are there with these digests."""
+    return all((figures / name).is_file() and file_digest(figures / name) == sha for name, sha in outputs.items())
+
+
+def put(made: Mapping[str, bytes], figures: Path) -> dict[str, str]:
+    """Put a notebook's files into place, each by one rename, and return their digests; equal ones are left alone."""
+    outputs = {name: hashlib.sha256(data).hexdigest() for name, data in made.items()}
+    for name, data in made.items():
+        target = figures / name
+        if not target.is_file() or file_digest(target) != outputs[name]:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(target, data, durable=False)
+    return outputs
+
+
+def drop(figures: Path, names: Sequence[str], state: State) -> None:
+    """Remove files of these names, whatever their suffix, that no notebook makes any more."""
+    kept = {name for entry in state.notebooks.values() for name in entry["outputs"]}
+    for stem in {name.rpartition(".")[0] for name in names}:
+        for path in figures.glob(f"{glob.escape(stem)}.*"):
+            if path.relative_to(figures).as_posix() not in kept:
+                path.unlink()
+
+
+@contextmanager
+def figures_of(target: Path, own: bool) -> Iterator[Path]:
+    """A folder for figures, held against other runs; elsewhere than in the project only one that this command began.
+
+    Raises UsageError when the folder holds something else, or another run writes it.
+    """
+    names = [path.name for path in target.iterdir()] if target.is_dir() and not own else []
+    found = [name for name in names if name != "tables" and not name.startswith(".")]
+    if found and STATE not in names:
+        expected = "expected a folder that reproduce made, or an empty one"
+        raise UsageError(f"{target}: {expected}, found {min(found)}; name another folder by --output")
+    with held(target.absolute()):
+        yield target.absolute()
+
+
+@contextmanager
+def held(figures: Path) -> Iterator[None]:
+    """Keep other runs away from a figures folder. The lock ends with the process, however that ends.
+
+    A folder that cannot be written is not held: nothing can be done to it.
+
+    Raises UsageError when another run holds it; the message names its process and host.
+    """
+    made = not figures.exists()
+    try:
+        figures.mkdir(parents=True, exist_ok=True)
+        lock = _lock(figures / LOCK)
+    except OSError:
+        lock = None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            # before it is free: whoever opens it from now on makes a new one
+            (figures / LOCK).unlink()
+            if made:
+                # only when nothing came into it
+                figures.rmdir()
+        if lock is not None:
+            os.close(lock)
+
+
+def _lock(path: Path) -> int:
+    """The descriptor of a lock file that is held."""
+    import fcntl
+
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), path.stat()):
+                    os.truncate(lock, 0)
+                    os.write(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+                    return lock
+        except BlockingIOError as error:
+            holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
+            os.close(lock)
+            raise UsageError(
+                f"{path.parent}: figures are being made there by {holder}; wait for it, or end it, then run again"
+            ) from error
+        except OSError:
+            os.close(lock)
+            raise
+        # whoever held it has just removed it
+        os.close(lock)
+
+
+def require_room(figures: Path) -> None:
+    """Try to write into a figures folder: before notebooks run, not when the first of them is done.
+
+    Raises RawStoreError when it cannot be written, or its disk is full.
+    """
+    probe = figures / f".{STATE}.probe"
+    try:
+        figures.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(bytes(_PROBE_BYTES))
+        probe.unlink()
+    except OSError as error:
+        with suppress(OSError):
+            probe.unlink()
+        raise write_error(figures, error) from error

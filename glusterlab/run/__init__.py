@@ -1,0 +1,1 @@
+"""A run: the plan, the loop over samples, validity, resume, progress."""

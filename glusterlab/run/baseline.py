@@ -1,0 +1,177 @@
+"""What a baseline measures: each backing's disks alone and together, and the links of all hosts, by scale model."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import UsageError
+from glusterlab.spec.campaign import BaselineSpec, Campaign, LayoutSpec, WorkloadSpec
+from glusterlab.spec.cell import Cell, Layout
+from glusterlab.spec.cluster import REAL_HARDWARE, ScaleModel
+from glusterlab.tools.iperf3 import BUFFER_BYTES
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cluster import Backing, Cluster
+
+NETWORK = "network"
+"""Stands as the backing of cells that measure links."""
+
+RECORD_BYTES = 4 << 20
+"""Record size of the guide."""
+
+_LEAST_RECORD_BYTES = 64 << 10
+_RECORDS = 16
+"""A file has at least N records, unless they would be smaller than 64 KiB."""
+
+_ROUND_MARGIN_S = 30.0
+_SAMPLE_S = 12.0
+
+
+def baseline_name(cluster: Cluster) -> str:
+    """Folder of a cluster's baseline below raw/.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> baseline_name(SimpleNamespace(name="Rack_3"))
+    'rack-3-baseline'
+    """
+    words = re.sub(r"[^a-z0-9]+", "-", cluster.name.lower()).strip("-")
+    return f"{words[:50].rstrip('-')}-baseline"
+
+
+def baseline_campaign(cluster: Cluster, spec: BaselineSpec, *, name: str | None = None, repeats: int = 3) -> Campaign:
+    """The campaign of a baseline.
+
+    `name`: by default `baseline_name`. `repeats`: samples of each cell. Raises `UsageError` when there is nothing to
+    measure: links need two hosts.
+    """
+    cells = _cells(cluster, spec)
+    if not cells:
+        raise UsageError(f"cluster '{cluster.name}' has nothing that a baseline of this kind could measure")
+    models = tuple(dict.fromkeys(cell.model.name for cell in cells)) if cluster.is_testbed else None
+    layouts = {cell.layout.name: cell.layout for cell in cells}
+    workloads = []
+    for tool in dict.fromkeys(cell.tool for cell in cells):
+        own = [cell for cell in cells if cell.tool == tool]
+        records = sorted({cell.record_size_bytes for cell in own if cell.record_size_bytes})
+        workloads.append(
+            WorkloadSpec(
+                tool=(tool,),
+                operations=tuple(dict.fromkeys(cell.operation for cell in own)),
+                file_size=tuple(sorted({cell.file_size_bytes for cell in own})),
+                record_size=tuple(records),
+                model=models,
+                workers=tuple(sorted({cell.workers for cell in own})),
+            )
+        )
+    rounds = len(cluster.hosts) - 1 + len(cluster.hosts) % 2
+    longest = max(spec.seconds * rounds, max(expected_s(cell, cluster) for cell in cells) * 10)
+    return Campaign(
+        schema_version=1,
+        name=name or baseline_name(cluster),
+        origin="baseline",
+        study="baseline",
+        title=f"Baseline of {cluster.name}",
+        seed=1,
+        repeats=repeats,
+        layouts=tuple(
+            LayoutSpec(name=layout.name, type="other", geometry=("1",), backing=(layout.backing,))
+            for layout in layouts.values()
+        ),
+        access=("none",),
+        workloads=tuple(workloads),
+        workers=tuple(sorted({cell.workers for cell in cells})),
+        deadline=math.ceil(longest + rounds * _ROUND_MARGIN_S),
+        baseline=spec,
+    )
+
+
+def expand_baseline(campaign: Campaign, cluster: Cluster) -> list[Cell]:
+    """The cells of a stored or new baseline, in the order in which they are shown."""
+    return _cells(cluster, campaign.baseline or BaselineSpec())
+
+
+def _cells(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
+    models = [cluster.scale_model(name) for name in cluster.scale_models] if cluster.is_testbed else [REAL_HARDWARE]
+    cells = []
+    for model in models:
+        if spec.disks:
+            for name, backing in cluster.backings.items():
+                cells += _disk_cells(cluster, spec, model, name, backing)
+        if spec.network:
+            cells += _link_cells(cluster, spec, model)
+    return cells
+
+
+def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: str, backing: Backing) -> list[Cell]:
+    """One brick root of every server, then all of them: as many workers as bricks in use at once."""
+    record, size = _sizes(spec, _brick_rate(cluster, backing) / model.scale)
+    return [
+        Cell(
+            layout=Layout(name=name, type="other", subvolumes=1, backing=name),
+            access="none",
+            tool="iozone-local",
+            operation=operation,
+            file_size_bytes=size,
+            nominal_file_size_bytes=round(size * model.scale),
+            record_size_bytes=record,
+            workers=len(cluster.servers) * bricks,
+            model=model,
+        )
+        for bricks in sorted({1, len(backing.bricks)})
+        for operation in ("write", "read")
+    ]
+
+
+def _sizes(spec: BaselineSpec, rate: float) -> tuple[int, int]:
+    """Record and file size: as much as a brick takes in the time, in whole records, of 4 MiB if there are enough."""
+    wanted = spec.file_size or spec.seconds * rate
+    record = RECORD_BYTES
+    while record > _LEAST_RECORD_BYTES and wanted < _RECORDS * record:
+        record //= 2
+    return record, max(1, round(wanted / record)) * record
+
+
+def _brick_rate(cluster: Cluster, backing: Backing, operation: str = "write") -> float:
+    """Bytes per second of one brick at full size, by the cluster file."""
+    hardware = cluster.hardware
+    array = hardware.array_write if operation == "write" else hardware.array_read
+    disk = hardware.disk_write if operation == "write" else hardware.disk_read
+    return array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
+
+
+def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list[Cell]:
+    hosts = len(cluster.hosts)
+    return [
+        Cell(
+            layout=Layout(name=NETWORK, type="other", subvolumes=1, backing=NETWORK),
+            access="none",
+            tool="iperf3",
+            operation=operation,
+            # no file is sent, but one buffer over and over
+            file_size_bytes=BUFFER_BYTES,
+            nominal_file_size_bytes=BUFFER_BYTES,
+            record_size_bytes=BUFFER_BYTES,
+            workers=hosts * (hosts - 1) // 2,
+            model=model,
+            options=("-t", str(max(1, round(spec.seconds)))),
+        )
+        for operation in ("send", "receive")
+    ]
+
+
+def expected_s(cell: Cell, cluster: Cluster) -> float:
+    """Seconds of the measured part, at the rates that the cluster file states."""
+    if cell.tool == "iperf3":
+        hosts = len(cluster.hosts)
+        return (hosts - 1 + hosts % 2) * (float(cell.options[1]) + 1.0)
+    return cell.file_size_bytes * cell.model.scale / _brick_rate(cluster, cluster.backing(cell.layout.backing))
+
+
+def estimate_baseline(cell: Cell, cluster: Cluster) -> tuple[float, int]:
+    """Rough cost of one sample: seconds, and bytes on the bricks."""
+    written = 0 if cell.tool == "iperf3" else cell.bytes_written
+    return _SAMPLE_S + expected_s(cell, cluster), written

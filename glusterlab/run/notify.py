@@ -1,0 +1,144 @@
+"""Tells others that a run has ended, stopped or failed: by a command of the operator's, or a webhook.
+
+Neither can change how the run came out, nor hold it up for longer than its time limit.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from glusterlab.errors import UsageError
+
+if TYPE_CHECKING:
+    from glusterlab.run.progress import Ending
+
+WEBHOOK = "GLUSTERLAB_WEBHOOK"
+"""Environment variable with the webhook's URL, which the process list does not show."""
+
+LIMIT_S = 60.0
+"""The command is ended after so long, with what it started; the webhook has so long for all tries together."""
+
+_TIMEOUTS_S = (5.0, 10.0)
+_RETRIES = 2
+_BACKOFF_S = 1.0
+_RETRIED = (408, 425, 429, 500, 502, 503, 504)
+
+
+@dataclass(frozen=True)
+class Notifier:
+    """Whom to tell that a run has ended.
+
+    `command` is for ``/bin/sh -c``; it gets `Ending.data` as variables ``GLUSTERLAB_...`` and as JSON on stdin, and
+    what it prints goes to stderr. `webhook` is a URL that gets JSON: ``text`` for people, as Slack and Mattermost show
+    it, and the data as ``glusterlab``; it is a secret, which nothing that this module says names.
+
+    Raises `UsageError` when the webhook is no URL of http or https.
+    """
+
+    command: str | None = None
+    webhook: str | None = field(default=None, repr=False)
+    command_limit_s: float = LIMIT_S
+    webhook_limit_s: float = LIMIT_S
+
+    def __post_init__(self) -> None:
+        if not self.webhook:
+            return
+        try:
+            parts = urlsplit(self.webhook)
+            good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:
+            good = False
+        if not good:
+            message = "the webhook: expected a URL such as https://chat.example.com/hooks/..., found none"
+            raise UsageError(f"{message} (a secret, so not shown); see --webhook and the variable {WEBHOOK}")
+
+    def tell(self, end: Ending) -> list[str]:
+        """Run the command and call the webhook, both at once; returns a sentence for each that failed."""
+        answers: list[str | None] = []
+        calling = threading.Thread(target=lambda: answers.append(self._call(end)), daemon=True)
+        calling.start()
+        ran = _run(self.command, end, self.command_limit_s) if self.command else None
+        calling.join(self.webhook_limit_s)
+        called = answers[0] if answers else f"the webhook did not answer within {self.webhook_limit_s:g} s"
+        return [sentence for sentence in (ran, called) if sentence is not None]
+
+    def _call(self, end: Ending) -> str | None:
+        """POST until it is taken, three times at most; an error of the library would name the URL, no sentence does."""
+        if not self.webhook:
+            return None
+        import requests
+        from requests.adapters import HTTPAdapter
+        from urllib3.util import Retry
+
+        retry = Retry(
+            _RETRIES,
+            redirect=0,
+            status_forcelist=_RETRIED,
+            allowed_methods=None,
+            backoff_factor=_BACKOFF_S,
+            raise_on_status=False,
+            respect_retry_after_header=False,
+        )
+        try:
+            with requests.Session() as session:
+                for scheme in ("http://", "https://"):
+                    session.mount(scheme, HTTPAdapter(max_retries=retry))
+                payload: dict[str, Any] = {"text": _text(end), "glusterlab": end.data}
+                # a stream: the answer's body is of no use, and could go on for ever
+                options: dict[str, Any] = {"timeout": _TIMEOUTS_S, "allow_redirects": False, "stream": True}
+                with session.post(self.webhook, json=payload, **options) as answer:
+                    code = answer.status_code
+            return None if 200 <= code < 300 else f"the webhook answered with status {code}"
+        except requests.exceptions.SSLError:
+            return "the webhook has a certificate that is not accepted"
+        except (requests.exceptions.Timeout, requests.exceptions.ConnectionError):
+            return "the webhook could not be reached, or did not answer in time"
+        except (requests.exceptions.RequestException, ValueError) as error:
+            return f"the webhook could not be called ({type(error).__name__})"
+
+
+def _run(command: str, end: Ending, limit_s: float) -> str | None:
+    values = {name: value for name, value in end.data.items() if name not in ("problems", "schema_version")}
+    variables = {f"GLUSTERLAB_{name.upper()}": "" if each is None else str(each) for name, each in values.items()}
+    environment = {**os.environ, **variables}
+    environment.pop(WEBHOOK, None)
+    with tempfile.TemporaryFile() as stdin:
+        stdin.write(json.dumps(end.data, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+        stdin.seek(0)
+        try:
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                stdin=stdin,
+                stdout=2,  # stdout is for the data of `run --json`
+                env=environment,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return f"the command of --on-end could not be started: {error.strerror}"
+        try:
+            code = process.wait(limit_s)
+        except BaseException as error:
+            # the whole group: what the shell started would live on
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+            return f"the command of --on-end was ended at its time limit of {limit_s:g} s"
+    return None if code == 0 else f"the command of --on-end ended with exit code {code}"
+
+
+def _text(end: Ending) -> str:
+    """For a chat: the message and the first problems."""
+    problems = end.data["problems"]
+    lines = [end.message, *(f"- {problem}" for problem in problems[:5])]
+    return "\n".join([*lines, f"- and {len(problems) - 5} more"] if len(problems) > 5 else lines)

@@ -1,0 +1,320 @@
+"""The plan: which cells run, in which order, what cannot run and why, and what it will cost."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from glusterlab.errors import UsageError
+from glusterlab.run.baseline import estimate_baseline, expand_baseline
+from glusterlab.spec.campaign import Campaign, Repeats, expand, unknown
+from glusterlab.spec.cell import Cell, layout_problem
+from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
+from glusterlab.spec.fields import problem
+from glusterlab.tools import runnable, volume_tools
+
+AVAILABLE_ACCESS = ("native",)
+"""Ways to reach a volume that this release can set up."""
+
+STANDS_FOR_TOLERANCE = 0.05
+"""How far file_size x scale may be from stands_for times the stated length."""
+
+
+@dataclass(frozen=True)
+class PlannedSample:
+    """One execution that is to be made.
+
+    `repeat`: counted from 1; those of the warm-up apart. `round`: each holds one repeat of every cell, counted from 1;
+    the rounds of the warm-up come before and end with 0. `order`: counted from 1, over the whole campaign. `warmup`:
+    whether it is there to warm up alone: it is marked, and never counted or drawn.
+    """
+
+    cell: Cell
+    repeat: int
+    round: int
+    order: int
+    warmup: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign comes to.
+
+    `cells`: that run, in the order of the file. `samples`: in the order in which they run. `not_runnable`, `excluded`:
+    with the reason: of the suite, and of the campaign's own rules. `repeats`: when a cell ends before its last planned
+    repeat; None: never.
+    """
+
+    cells: tuple[Cell, ...]
+    samples: tuple[PlannedSample, ...]
+    not_runnable: tuple[tuple[Cell, str], ...] = ()
+    excluded: tuple[tuple[Cell, str], ...] = ()
+    repeats: Repeats | None = None
+
+    @property
+    def warmup(self) -> tuple[PlannedSample, ...]:
+        return tuple(planned for planned in self.samples if planned.warmup)
+
+    @property
+    def counted(self) -> tuple[PlannedSample, ...]:
+        """The repeats: with bounds, the most."""
+        return tuple(planned for planned in self.samples if not planned.warmup)
+
+    @property
+    def fewest(self) -> tuple[PlannedSample, ...]:
+        """What runs in any case when every sample comes out valid: the warm-up, and the repeats up to the minimum."""
+        if self.repeats is None:
+            return self.samples
+        least = self.repeats.least
+        return tuple(planned for planned in self.samples if planned.warmup or planned.repeat <= least)
+
+
+@dataclass(frozen=True)
+class CellEstimate:
+    """Rough cost of one sample of a cell: seconds, and bytes of its files on bricks."""
+
+    seconds: float
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Rough cost of a plan.
+
+    `cells`: cell id to `CellEstimate`. `seconds`: of all samples and changes of layout, each sample at its first
+    attempt, every cell with its most repeats. `fewest_seconds`: the same with its fewest repeats. `brick_bytes`: at
+    most at a time, with copies and redundancy: files of one dataset are removed before the next. `raw_bytes`: of the
+    campaign's folder on the controller.
+    """
+
+    cells: dict[str, CellEstimate] = field(default_factory=dict)
+    seconds: float = 0.0
+    fewest_seconds: float = 0.0
+    brick_bytes: int = 0
+    raw_bytes: int = 0
+
+
+def check_campaign(campaign: Campaign) -> None:
+    """Refuse tools, operations and options that there are not, for `spec.load_campaign`.
+
+    Raises
+    ------
+    PydanticCustomError
+        With the place in the file.
+    """
+    known = volume_tools()
+    for n, workload in enumerate(campaign.workloads):
+        for tool in workload.tool:
+            if tool not in known:
+                raise problem(unknown("tool", tool, known), "workloads", n, "tool")
+            refused = known[tool].refused(workload.options)
+            if refused is not None:
+                raise problem(refused[1], "workloads", n, "options", refused[0])
+        operations = {name for tool in known.values() for name in tool.by_operation}
+        for operation in workload.operations:
+            if operation not in operations:
+                raise problem(unknown("operation", operation, operations), "workloads", n, "operations")
+
+
+def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection[str] = ()) -> Plan:
+    """Cells and samples of a campaign, and what is left out; the same whatever the order in the file.
+
+    Without a cluster what only that can tell is left open: scale models, bricks, clients. Tools that are `ready` need
+    not be at hand, such as those that have run already. Raises `UsageError` when the campaign was imported.
+    """
+    if campaign.origin == "imported":
+        raise UsageError(
+            f"campaign '{campaign.name}' was imported: its cells are those of the files, and nothing in it can be"
+            " planned or run; write a campaign.yaml of your own to measure"
+        )
+    if campaign.origin == "baseline":
+        return _baseline_plan(campaign, cluster)
+    cells: list[Cell] = []
+    not_runnable: list[tuple[Cell, str]] = []
+    excluded: list[tuple[Cell, str]] = []
+    for cell, exclusion, length in expand(campaign, cluster):
+        if exclusion is not None:
+            excluded.append((cell, exclusion))
+            continue
+        reason = _why_not(cell, cluster, ready) or _length_problem(cell, length, cluster)
+        if reason is None:
+            cells.append(cell)
+        else:
+            not_runnable.append((cell, reason))
+    return Plan(
+        cells=tuple(cells),
+        samples=tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.most_repeats, warmup=campaign.warmup)),
+        not_runnable=tuple(not_runnable),
+        excluded=tuple(excluded),
+        repeats=campaign.repeats if isinstance(campaign.repeats, Repeats) else None,
+    )
+
+
+def _baseline_plan(campaign: Campaign, cluster: Cluster | None) -> Plan:
+    if cluster is None:
+        raise UsageError(f"campaign '{campaign.name}' is a baseline: name its cluster, it follows from that")
+    cells = expand_baseline(campaign, cluster)
+    return Plan(tuple(cells), tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.most_repeats)))
+
+
+def _needs_files(cell: Cell) -> bool:
+    return runnable()[cell.tool].needs_files(cell.operation)
+
+
+def _dataset(cell: Cell) -> str:
+    tool = volume_tools().get(cell.tool)
+    # a cell of a baseline has files of its own
+    return cell.dataset(("record_size_bytes", "options")) if tool is None else tool.dataset(cell)
+
+
+def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str | None:
+    tool = volume_tools().get(cell.tool)
+    if tool is None:
+        return unknown("tool", cell.tool, volume_tools())
+    if cell.operation not in tool.by_operation:
+        return f"{cell.tool} has no operation {cell.operation!r}, it has {', '.join(tool.by_operation)}"
+    refused = tool.refused(cell.options)
+    if refused is not None:
+        return refused[1]
+    if cell.runtime_s is not None and not tool.takes_runtime:
+        return f"{cell.tool} ends when its files are done: leave 'runtime' out"
+    if cell.access not in AVAILABLE_ACCESS:
+        return (
+            f"access {cell.access!r} is not available in this release of glusterlab, only {', '.join(AVAILABLE_ACCESS)}"
+        )
+    if cluster is None:
+        return None
+    return (
+        (None if cell.tool in ready else tool.not_ready(cluster))
+        or layout_problem(cell.layout, cluster)
+        or _model_problem(cell, cluster)
+        or tool.not_runnable(cell, len(cluster.clients))
+    )
+
+
+def _model_problem(cell: Cell, cluster: Cluster) -> str | None:
+    model = cell.model
+    if not cluster.is_testbed and model.name != REAL_HARDWARE.name:
+        return f"scale model {model.name!r} needs a testbed, and {cluster.name} is real hardware: leave 'model' out"
+    known = ", ".join(cluster.scale_models) or "none"
+    if cluster.is_testbed and model.name == REAL_HARDWARE.name:
+        return f"{cluster.name} is a testbed: name one of its scale models by 'model' ({known})"
+    if cluster.is_testbed and model.name not in cluster.scale_models:
+        return f"{cluster.name} has no scale model {model.name!r}, it has {known}"
+    return None
+
+
+def _length_problem(cell: Cell, length: float, cluster: Cluster | None) -> str | None:
+    """Why a file is not what it stands for: the scale, and the length that the campaign states, must lead there."""
+    if cluster is None or cell.nominal_file_size_bytes == cell.file_size_bytes:
+        return None
+    ratio = cell.file_size_bytes * cell.model.scale / cell.nominal_file_size_bytes
+    if abs(ratio / length - 1) <= STANDS_FOR_TOLERANCE:
+        return None
+    return (
+        f"file_size x scale {cell.model.scale:g} is {ratio:.3g} of stands_for: expected {length:g} within "
+        f"{STANDS_FOR_TOLERANCE:.0%}, change file_size or stands_for, or state 'length: {ratio:.3g}'"
+    )
+
+
+def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int = 0) -> list[PlannedSample]:
+    """Samples in interleaved rounds, so that drift over the night does not look like an effect.
+
+    In a round the layouts come one after the other in shuffled order, because a change of layout is expensive; in a
+    layout the datasets come in shuffled order; in a dataset what makes the files comes before what needs them. The
+    order within a round follows from the seed, the cells' ids and the round's number alone: neither more repeats nor a
+    warm-up change it.
+    """
+    layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
+    for cell in sorted(cells, key=lambda cell: cell.id):
+        layouts[cell.layout.model_dump_json(exclude={"name"})][_dataset(cell)].append(cell)
+    samples: list[PlannedSample] = []
+    for number in range(1 - warmup, repeats + 1):
+        shuffler = random.Random(f"{seed}:{number}")
+        blocks = sorted(layouts)
+        shuffler.shuffle(blocks)
+        for block in blocks:
+            datasets = sorted(layouts[block])
+            shuffler.shuffle(datasets)
+            for dataset in datasets:
+                group = list(layouts[block][dataset])
+                shuffler.shuffle(group)
+                group.sort(key=_needs_files)
+                repeat = number if number > 0 else number + warmup
+                for cell in group:
+                    place = {"repeat": repeat, "round": number, "order": len(samples) + 1}
+                    samples.append(PlannedSample(cell, **place, warmup=number < 1))
+    return samples
+
+
+_WRITE_SHARE, _READ_SHARE = 0.7, 0.6
+_FILES_PER_S_PER_DISK = 5.0
+_RANDOM_PER_S_PER_DISK = 100.0
+_RANDOM_BYTES = 4096
+_SAMPLE_S, _LAYOUT_S = 4.0, 30.0
+_RAW_SAMPLE_BYTES, _RAW_HOST_BYTES, _RAW_ROW_BYTES = 12_000, 1_000, 60
+
+
+def estimate(plan: Plan, cluster: Cluster) -> Estimate:
+    """Rough time and space of a plan; an order of magnitude to choose sizes by, not a prediction.
+
+    The pool moves data at a share (0.7 writing, 0.6 reading: the rule of thumb of the summit-2017 study) of the slowest
+    of clients' links, servers' links and disks, divided by the scale, and handles five files a second per disk, also
+    divided by the scale where operations are scaled. To that come what the tool needs to start, 4 s per
+    sample (health, caches) and 30 s per change of layout.
+    """
+    cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
+    raw = sum(
+        _RAW_SAMPLE_BYTES
+        + len(cluster.hosts)
+        * (_RAW_HOST_BYTES + _RAW_ROW_BYTES * cells[sample.cell.id].seconds / cluster.telemetry.interval)
+        for sample in plan.samples
+    )
+    return Estimate(
+        cells=cells,
+        seconds=_seconds(plan.samples, cells),
+        fewest_seconds=_seconds(plan.fewest, cells),
+        brick_bytes=max((cost.bytes for cost in cells.values()), default=0),
+        raw_bytes=round(raw),
+    )
+
+
+def _seconds(samples: Sequence[PlannedSample], cells: Mapping[str, CellEstimate]) -> float:
+    changes = sum(
+        before is None or before.cell.layout != after.cell.layout
+        for before, after in zip((None, *samples), samples, strict=False)
+    )
+    return sum(cells[sample.cell.id].seconds for sample in samples) + changes * _LAYOUT_S
+
+
+def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
+    if cell.access == "none":
+        return CellEstimate(*estimate_baseline(cell, cluster))
+    hardware, layout = cluster.hardware, cell.layout
+    backing = cluster.backing(layout.backing)
+    writes = not _needs_files(cell)
+    servers = min(layout.bricks, len(cluster.servers))
+    disk = hardware.disk_write if writes else hardware.disk_read
+    array = hardware.array_write if writes else hardware.array_read
+    brick = array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
+    amplification = layout.stored_per_byte if writes else 1.0
+    slowest = min(
+        min(cell.workers, len(cluster.clients)) * hardware.client_link,
+        servers * hardware.server_link,
+        layout.bricks * brick,
+    )
+    rate = slowest / amplification * (_WRITE_SHARE if writes else _READ_SHARE) / cell.model.scale
+    disks = layout.bricks * backing.disks_per_brick
+    files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
+    tool = volume_tools()[cell.tool]
+    start = _SAMPLE_S + tool.startup_s(cell.workers)
+    if cell.runtime_s is not None:
+        seconds = start + cell.runtime_s
+    elif tool.by_operation[cell.operation].random:
+        calls = cell.bytes_written / (cell.record_size_bytes or _RANDOM_BYTES)
+        seconds = start + calls / (disks * _RANDOM_PER_S_PER_DISK)
+    else:
+        seconds = start + cell.bytes_written / rate + cell.workers * cell.files_per_worker / files_rate
+    return CellEstimate(seconds=seconds, bytes=round(cell.bytes_written * layout.stored_per_byte))

@@ -1,0 +1,376 @@
+"""What a run tells people while it is running: it keeps one `RunState`, and hands each change to its outputs.
+
+Outputs are plain lines on a console, the campaign's log, now.json, and the live view of `glusterlab.run.view`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import GlusterlabError, RawStoreError
+from glusterlab.reasons import MEANINGS, ReasonCode, Status
+from glusterlab.run.measured import measured
+from glusterlab.run.state import NOW, Counts, Note, Outcome, RunState, execution_of, result_of
+from glusterlab.secrets import redact
+from glusterlab.store.files import write_atomically
+from glusterlab.store.journal import Journal, Level, format_line
+from glusterlab.units import format_duration
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from glusterlab.run.plan import PlannedSample
+    from glusterlab.spec.cell import Cell
+    from glusterlab.store.campaign import Sample
+    from glusterlab.tools.base import Measurement
+
+LEVELS: Mapping[Status | Outcome, Level] = {
+    "valid": "info",
+    "invalid": "warning",
+    "failed": "error",
+    "complete": "info",
+    "incomplete": "warning",
+    "stopped": "warning",
+}
+"""How much a sample's status, or a run's outcome, matters in a log."""
+
+_KEPT = 24
+"""Results, problems and notes in a state."""
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """How a run ended that no error broke off: counts as in `Counts`, `executed` ones of this run alone.
+
+    `paused`: it ended after the rounds that were requested, and some are left. `problems` has a line for each sample
+    that is not valid, `advice` what to do next. `not_runnable` cells cannot be run here, and are no part of the plan;
+    their reasons each have the number of cells.
+    """
+
+    campaign: str
+    path: Path
+    total: int
+    valid: int
+    invalid: int
+    failed: int
+    left: int
+    executed: int
+    seconds: float
+    interrupted: bool = False
+    paused: bool = False
+    problems: tuple[str, ...] = ()
+    advice: str = ""
+    not_runnable: int = 0
+    not_runnable_reasons: tuple[str, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.interrupted:
+            return "stopped"
+        return "complete" if self.valid == self.total else "incomplete"
+
+    @property
+    def exit_code(self) -> int:
+        """0 when every sample of the plan is valid, also when cells are left out, 130 after a stop, else 1.
+
+        A run of some rounds only is held to these.
+        """
+        if self.interrupted:
+            return 130
+        wanted = self.total - self.left if self.paused else self.total
+        return 0 if self.valid == wanted else 1
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended, as logs and notifications say it; without a summary where an error broke it off."""
+
+    campaign: str
+    raw: Path
+    outcome: Outcome
+    exit_code: int
+    message: str
+    seconds: float
+    summary: RunSummary | None = None
+
+    @classmethod
+    def of(cls, summary: RunSummary) -> Ending:
+        """The end of a run that no error broke off."""
+        words = {"complete": "is complete", "incomplete": "has ended, incomplete", "stopped": "was stopped"}
+        message = (
+            f"campaign {summary.campaign} {words[summary.outcome]}: {summary.valid} of {summary.total} samples valid, "
+            f"{summary.left} left; {summary.executed} executed in {format_duration(summary.seconds)}"
+        )
+        place = (summary.campaign, summary.path)
+        return cls(*place, summary.outcome, summary.exit_code, message, summary.seconds, summary)
+
+    @classmethod
+    def of_error(cls, campaign: str, raw: Path, error: BaseException, seconds: float) -> Ending:
+        """The end of a run that an error, or a second signal, broke off."""
+        if isinstance(error, KeyboardInterrupt):
+            message = "the run was interrupted while it stopped: run the same command again, it goes on"
+            return cls(campaign, raw, "stopped", 130, f"campaign {campaign}: {message}", seconds)
+        what = str(error)
+        if not isinstance(error, GlusterlabError):
+            what = f"an error of the suite: {type(error).__name__}{f': {error}' if what else ''}"
+        message = f"campaign {campaign}: the run failed after {format_duration(seconds)}: {redact(what)}"
+        return cls(campaign, raw, "failed", getattr(error, "exit_code", 1), message, seconds)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """As JSON data for notifications; numbers of samples are None where the run failed."""
+        names = ("total", "valid", "invalid", "failed", "left", "executed")
+        return {
+            "schema_version": 1,
+            **{name: value for name, value in asdict(self).items() if name != "summary"},
+            "raw": str(self.raw),
+            **{name: getattr(self.summary, name, None) for name in names},
+            "problems": () if self.summary is None else self.summary.problems,
+        }
+
+
+class Output:
+    """Shows what happens in a run, always called from the main thread; this one shows nothing."""
+
+    def say(self, message: str, level: Level = "info", **details: object) -> None:
+        """A message; `details` are for scripts."""
+
+    def changed(self, state: RunState) -> None:
+        """The state of the run has changed."""
+
+    def end(self, lines: Sequence[tuple[str, Level]]) -> None:
+        """The run is over, and this is what it came to."""
+
+
+class Progress:
+    """Keeps the state of a run, and hands every change to outputs.
+
+    An output that fails, because its terminal was closed or its reader has exited, is left out from then on: that must
+    not end the run.
+    """
+
+    def __init__(self, campaign: str, *outputs: Output) -> None:
+        self.state = RunState.begun(campaign)
+        self._outputs = outputs
+        self._counts = Counts()
+        self._explained: set[ReasonCode] = set()
+
+    def begin(self, counts: Counts, eta_s: float | None) -> None:
+        """The samples begin; `counts` is kept up to date by the runner."""
+        self._counts = counts
+        self._count(eta_s)
+        self._say(f"the run begins: {describe_counts(counts, eta_s)}")
+
+    def note(self, message: str, level: Level = "info") -> None:
+        """Something that a person wants to read in the morning."""
+        _keep(self.state.notes, Note(at=time.time(), level=level, message=redact(message)))
+        self._say(message, level)
+
+    def sample_begins(self, planned: PlannedSample, attempt: int) -> None:
+        self.state.now = execution_of(planned.cell, planned, attempt, time.time())
+        self.phase("starting")
+
+    def phase(self, name: str) -> None:
+        """The run enters a phase: of a sample, of a change of layout, or a wait."""
+        self.state.phase, self.state.phase_began = name, time.time()
+        self._changed()
+
+    def sample_ends(
+        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: Measurement | None
+    ) -> None:
+        """A sample is in the raw store; `result` is what its tool reported, where that could be read."""
+        state, at = self.state, time.time()
+        ended = result_of(sample, planned.cell, result, began=state.now.began if state.now else at, ended=at)
+        _keep(state.recent, ended)
+        if ended.status != "valid":
+            _keep(state.problems, ended)
+        for code in set(ended.codes):
+            state.codes[code] = state.codes.get(code, 0) + 1
+        state.now = None
+        self._count(eta_s)
+        details: dict[str, object] = {"cell": planned.cell.id, "sample": sample.sample, "status": sample.status}
+        details["codes"] = list(ended.codes)
+        if (value := measured(result)) is not None:
+            details |= {"quantity": value.quantity, "value": value.value}
+        self._say(f"{ended.line}; {describe_left(self._counts, eta_s)}", LEVELS[sample.status], **details)
+        if sample.reasons:
+            self._advise(sample.reasons[0].code, LEVELS[sample.status])
+        self.phase("between samples")
+
+    def _advise(self, code: ReasonCode, level: Level) -> None:
+        """Say what can be done about the first reason, from which others often follow; explain each code once."""
+        meaning = "" if code in self._explained else f"{MEANINGS[code].sentence} "
+        self._explained.add(code)
+        self._say(f"{code}: {meaning}{MEANINGS[code].advice}", level)
+
+    def end(self, ending: Ending) -> None:
+        state = self.state
+        state.ended, state.outcome, state.message = time.time(), ending.outcome, redact(ending.message)
+        self._count(None)
+        self._changed()
+        lines = list(self._closing_lines(ending))
+        self._each(lambda output: output.end(lines))
+
+    def _closing_lines(self, ending: Ending) -> Iterator[tuple[str, Level]]:
+        yield ending.message, LEVELS[ending.outcome]
+        codes = self.state.codes
+        if codes:
+            often = ", ".join(f"{code} {number}" for code, number in sorted(codes.items(), key=lambda e: (-e[1], e[0])))
+            yield f"samples of this run that were not valid, by reason: {often}", "warning"
+        if ending.summary is not None:
+            for line in ending.summary.not_runnable_reasons:
+                yield f"not runnable here, and left out: {line}", "info"
+            for line in ending.summary.problems:
+                yield f"not valid: {line}", "warning"
+            if ending.summary.advice:
+                yield ending.summary.advice, "info"
+
+    def _count(self, eta_s: float | None) -> None:
+        for name, number in asdict(self._counts).items():
+            setattr(self.state, name, number)
+        self.state.ends_about = time.time() + eta_s if eta_s else None
+
+    def _say(self, message: str, level: Level = "info", **details: object) -> None:
+        self._each(lambda output: output.say(message, level, **details))
+        self._changed()
+
+    def _changed(self) -> None:
+        self.state.updated = time.time()
+        self._each(lambda output: output.changed(self.state))
+
+    def _each(self, show: Callable[[Output], None]) -> None:
+        for output in self._outputs:
+            try:
+                show(output)
+            # Rich ends the program when what reads its lines has exited
+            except (OSError, SystemExit):
+                self._outputs = tuple(other for other in self._outputs if other is not output)
+
+
+def _keep(entries: list[Any], entry: object) -> None:
+    entries.append(entry)
+    del entries[:-_KEPT]
+
+
+class Lines(Output):
+    """Plain lines on a console on stderr, for logs and pipes; the summary at the end is the command's."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    def say(self, message: str, level: Level = "info", **details: object) -> None:
+        del details
+        self._console.print(format_line(time.time(), level, message), markup=False, highlight=False, soft_wrap=True)
+
+
+class RunLog(Output):
+    """The campaign's log; one that cannot be written ends no run: a full disk stops it where samples are written."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def say(self, message: str, level: Level = "info", **details: object) -> None:
+        with suppress(RawStoreError):
+            self._journal.say(message, level, **details)
+
+    def end(self, lines: Sequence[tuple[str, Level]]) -> None:
+        for message, level in lines:
+            self.say(message, level)
+
+
+class NowFile(Output):
+    """Keeps now.json of a campaign's folder, which must exist; what cannot be written ends no run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def changed(self, state: RunState) -> None:
+        with suppress(RawStoreError):
+            write_atomically(self._folder / NOW, state.model_dump_json(indent=1) + "\n", durable=False)
+
+
+class Durations:
+    """Seconds that samples took, and from them the time that others will take.
+
+    `estimates` has a rough bound for every cell id, the measure between cells that are not alike.
+    """
+
+    def __init__(self, estimates: Mapping[str, float]) -> None:
+        self._estimates = estimates
+        self._same: dict[str, list[float]] = defaultdict(list)
+        self._alike: dict[tuple[str, ...], list[float]] = defaultdict(list)
+        self._all: list[float] = []
+
+    def add(self, cell: Cell, seconds: float) -> None:
+        ratio = seconds / max(self._estimates.get(cell.id, seconds), 1.0)
+        self._same[cell.id].append(seconds)
+        self._alike[_kind(cell)].append(ratio)
+        self._all.append(ratio)
+
+    def expect(self, cell: Cell) -> float | None:
+        """Seconds that a sample of the cell will take; None when nothing is known.
+
+        The median of the cell's own samples; else its estimate times how far the estimates of cells with the same
+        tool, operation, layout and model were off; else times how far all were off.
+        """
+        if self._same[cell.id]:
+            return statistics.median(self._same[cell.id])
+        ratios = self._alike[_kind(cell)] or self._all
+        if not ratios or cell.id not in self._estimates:
+            return self._estimates.get(cell.id)
+        return self._estimates[cell.id] * statistics.median(ratios)
+
+    def total(self, cells: Sequence[Cell]) -> float | None:
+        """Seconds for one sample of each of these cells; None when one is not known."""
+        parts = [self.expect(cell) for cell in cells]
+        return None if any(part is None for part in parts) else sum(part for part in parts if part is not None)
+
+
+def _kind(cell: Cell) -> tuple[str, ...]:
+    return (cell.tool, cell.operation, cell.layout.type, cell.layout.geometry, cell.layout.backing, cell.model.name)
+
+
+def describe_counts(counts: Counts, eta_s: float | None) -> str:
+    """How much there is to do.
+
+    Examples
+    --------
+    >>> describe_counts(Counts(total=10, left=6, warmup_left=2), None)
+    '10 samples, 4 done, 6 to run and 2 to warm up'
+    >>> describe_counts(Counts(total=80, left=72, later=64), None)
+    '80 samples, 8 done, 8 to run, 64 in later runs'
+    """
+    warmup = f" and {counts.warmup_left} to warm up" if counts.warmup_left else ""
+    later = f", {counts.later} in later runs" if counts.later else ""
+    now = f"{counts.left - counts.later} to run{warmup}{ends_about(eta_s)}"
+    return f"{counts.total} samples, {counts.total - counts.left} done, {now}{later}"
+
+
+def describe_left(counts: Counts, eta_s: float | None) -> str:
+    """How much is left.
+
+    Examples
+    --------
+    >>> describe_left(Counts(total=10, left=6), None)
+    '6 left'
+    >>> describe_left(Counts(total=80, left=71, later=64), None)
+    '7 left in this run, 64 in later ones'
+    """
+    if not counts.later:
+        return f"{counts.left} left{ends_about(eta_s)}"
+    return f"{counts.left - counts.later} left in this run{ends_about(eta_s)}, {counts.later} in later ones"
+
+
+def ends_about(seconds: float | None) -> str:
+    """How long it will still take, and when it will be done; empty where that is not known."""
+    if not seconds:
+        return ""
+    at = time.strftime("%a %H:%M", time.localtime(time.time() + seconds))
+    return f", about {format_duration(seconds)} ({at})"

@@ -1,0 +1,220 @@
+"""After a failure: hosts answer again, nothing of the suite runs on them, the volume is whole, healed and answers.
+
+A sample is only begun on a pool that is in order. What does not come into order within its bound is said, and ends the
+layout's turn, or the run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import GlusterlabError, HostError, VolumeError, in_words
+from glusterlab.hosts import files as workdir
+from glusterlab.hosts import gluster, lock, script
+from glusterlab.hosts import health as probe
+from glusterlab.hosts.pool import Command
+from glusterlab.reasons import Reason, ReasonCode, code_of
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.hosts.pool import Pool
+    from glusterlab.run.plan import PlannedSample
+    from glusterlab.run.sample import Site
+    from glusterlab.spec import Layout
+    from glusterlab.store.campaign import Sample
+
+RECONNECT_WITHIN_S = 300.0
+"""A host that is lost in the middle of a run is waited for so long."""
+
+HEALTHY_WITHIN_S = 300.0
+"""A pool that is not in order after trouble, as its probes see it, is waited for so long."""
+
+SET_UP_WITHIN_S = 60.0
+"""Steps that fail, such as a start of the volume, are tried again for so long: their cause seldom goes by itself."""
+
+HEAL_WITHIN_S = 30.0
+"""Self-heal is waited for so long, then the volume is made anew: what a workload was cut off in may never heal."""
+
+EMPTIED_AFTER_S = 12.0
+"""A volume that is full is waited for so long before it is made anew: gluster sees room that was made after seconds."""
+
+_ANSWERS_WITHIN_S = 10.0
+_WRITTEN_WITHIN_S = 30.0
+_MOST_TRIES = 32
+_PAUSE_S = 2.0
+
+MAX_FAILURES_IN_A_ROW = 3
+"""So many samples of a layout in a row that the hosts made fail, not the workload, end its turn in the round."""
+
+_HOST_CODES: frozenset[ReasonCode] = frozenset(
+    {"host-unreachable", "controller-error", "pool-unhealthy", "disk-full", "mount-hung"}
+)
+
+Note = Callable[[str], None]
+"""Receives one sentence about what is waited for, found, or changed."""
+
+
+def wait_for_hosts(pool: Pool, note: Note) -> None:
+    """Wait until every host answers a command; a connection that only seems to be open is no answer.
+
+    Raises `HostError` when one does not within `RECONNECT_WITHIN_S`.
+    """
+    began = time.monotonic()
+    said = False
+    while failed := _silent(pool):
+        if time.monotonic() - began > RECONNECT_WITHIN_S:
+            raise HostError(
+                f"{in_words(failed)}; when it is back, run the same command again: it goes on where it stopped"
+            )
+        if not said:
+            note(f"waiting for {', '.join(sorted(failed))} to come back")
+            said = True
+        pool.sleep(_PAUSE_S)
+    if said:
+        note(f"all hosts answer again, after {time.monotonic() - began:.0f} s")
+
+
+def _silent(pool: Pool) -> dict[str, HostError]:
+    failed = pool.connect()
+    return failed or dict(pool.run_everywhere(Command("true", deadline_s=_ANSWERS_WITHIN_S)).failed)
+
+
+def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
+    """Start and mount a volume as far as it is not, and wait until every check before a sample passes.
+
+    `mark`: text for the marks of directories that are made. `fresh`: begin with an empty volume. Raises `VolumeError`
+    when the pool is not in order in time: `SET_UP_WITHIN_S` for steps that fail, else `HEALTHY_WITHIN_S`. Its
+    ``reasons`` say what is wrong. Raises `LockLostError` when another run has taken a host over.
+    """
+    began = time.monotonic()
+    said = ""
+    emptied = fresh
+    while True:
+        try:
+            gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=fresh)
+            fresh = False
+            heal(site, volume, mark=mark, note=note)
+            site.progress.phase("looking at the pool")
+            reasons, within_s = _look(site, volume), HEALTHY_WITHIN_S
+        except HostError as error:
+            reasons = [_set_up_reason(error)]
+            within_s = HEALTHY_WITHIN_S if reasons[0].code == "host-unreachable" else SET_UP_WITHIN_S
+        waited = time.monotonic() - began
+        if not reasons:
+            break
+        first = str(reasons[0])
+        if waited >= within_s:
+            raise VolumeError(f"not in order after {waited:.0f} s: {first}", reasons=tuple(reasons))
+        if first != said:
+            note(f"waiting until the pool is in order: {first}")
+            said = first
+        if not emptied and waited > EMPTIED_AFTER_S and any(reason.code == "disk-full" for reason in reasons):
+            note(f"volume {volume.name} is made anew: its own files may be what fills the disk")
+            fresh = emptied = True
+        site.pool.sleep(_PAUSE_S)
+        lock.refuse_if_lost(site.pool)
+        clear_hosts(site)
+    if said:
+        note(f"the pool is in order again, after {waited:.0f} s")
+
+
+def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
+    """Wait for self-heal, or begin with an empty volume: its files are the suite's own, and can be made again.
+
+    `volume`: set up. `mark`: text for the marks of directories that are made. Raises `HostError` when a server cannot
+    be asked, or the volume not be made.
+    """
+    site.progress.phase("waiting for self-heal")
+    left = gluster.wait_for_heal(site.pool, volume, within_s=HEAL_WITHIN_S)
+    if left:
+        note(f"{left} entries of volume {volume.name} do not heal: it is made anew, and so are files that are needed")
+        gluster.set_up(site.pool, site.cluster, volume, mark=mark, note=note, fresh=True)
+
+
+def _look(site: Site, volume: Volume) -> list[Reason]:
+    """What of the conditions of a sample does not hold, its caches aside."""
+    cluster = site.cluster
+    commands = {
+        host.name: script.command(probe.lines(host, cluster, volume, drop=False, extra=probe.Extra()))
+        for host in cluster.hosts
+    }
+    found = probe.read(site.pool.run(commands), cluster, volume)
+    servers, clients = ([host.name for host in hosts] for hosts in (cluster.servers, cluster.clients))
+    reasons = probe.health_reasons(found.health, "before", servers, clients, volume.layout.bricks)
+    wrong = [*found.problems, *(reason for reason in reasons if reason.code != "cache-not-dropped")]
+    return wrong or _refusals(site, volume)
+
+
+def _refusals(site: Site, volume: Volume) -> list[Reason]:
+    """Why a volume takes no new files, on as many of its subvolumes as some files come to."""
+    driver = site.cluster.clients[0].name
+    tries = min(2 * volume.layout.subvolumes, _MOST_TRIES)
+    line = script.call("gl_takes_files", volume.dataset_root, tries)
+    answers = site.pool.run({driver: script.command([line], deadline_s=_WRITTEN_WITHIN_S)})
+    return [
+        Reason(code=code_of(error), message=f"{volume.name} takes no new file: {error.message}", host=driver)
+        for error in answers.failed.values()
+    ]
+
+
+def reasons_of(error: HostError) -> list[Reason]:
+    """Why a sample whose layout could not be set up has failed: the pool's state, and what is wrong with it."""
+    found = error.reasons if isinstance(error, VolumeError) else ()
+    return list(dict.fromkeys([_set_up_reason(error), *found]))
+
+
+def _set_up_reason(error: HostError) -> Reason:
+    code = code_of(error)
+    # the host answered, but a step on the pool failed
+    return Reason(code="pool-unhealthy" if code == "controller-error" else code, message=error.message, host=error.host)
+
+
+def clear_hosts(site: Site) -> None:
+    """End what a sample left running, where that can be done; the next health check finds the rest."""
+    with suppress(GlusterlabError):
+        workdir.end_processes(site.pool, site.cluster)
+
+
+class LayoutBreaker:
+    """Which layouts sit out the rest of a round; each gets one sample in the next. `why` is of the last left out."""
+
+    def __init__(self) -> None:
+        self.why = ""
+        self._in_a_row: Counter[Layout] = Counter()
+        self._left_out: set[Layout] = set()
+
+    def begin_round(self) -> None:
+        """Give every layout its turn again."""
+        self._left_out.clear()
+
+    def has_turn(self, layout: Layout) -> bool:
+        """Whether samples of a layout are run in this round."""
+        return layout not in self._left_out
+
+    def add(self, sample: Sample, layout: Layout) -> bool:
+        """Take in how a sample of a layout came out; returns whether the layout is left out of the round by it."""
+        codes = {reason.code for reason in sample.reasons}
+        troubled = bool(codes & _HOST_CODES) and "tool-timeout" not in codes
+        self._in_a_row[layout] = self._in_a_row[layout] + 1 if troubled else 0
+        if self._in_a_row[layout] < MAX_FAILURES_IN_A_ROW:
+            return False
+        self._left_out.add(layout)
+        self.why = (
+            f"{self._in_a_row[layout]} samples in a row failed for reasons outside the workload, last"
+            f" {sample.reasons[0]}"
+        )
+        return True
+
+    def open_everywhere(self, pending: Iterable[PlannedSample], number: int, layouts: Iterable[Layout]) -> bool:
+        """Whether to go on after round `number` would only fill the night: no layout that is left works.
+
+        False also when nothing is pending: then the run comes to its end by itself.
+        """
+        left = list(pending)
+        if not left or not self._left_out.issuperset(planned.cell.layout for planned in left):
+            return False
+        return any(planned.round > number for planned in left) or self._left_out.issuperset(layouts)

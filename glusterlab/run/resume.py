@@ -1,0 +1,190 @@
+"""Going on with a campaign: whether what is requested still fits the samples that are there.
+
+Cells and repeats may be added, and what does not change a measurement may change. A cell that the campaign has no
+longer is set aside. Everything else would put samples of two different experiments under one name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import SpecError, UsageError
+from glusterlab.run.plan import build_plan
+from glusterlab.spec import dump_yaml, load_campaign, load_cluster
+from glusterlab.store import aside
+from glusterlab.store.files import file_digest, write_atomically
+from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.tools import runnable, volume_tools
+
+if TYPE_CHECKING:
+    from glusterlab.spec import Campaign, Cluster
+    from glusterlab.store.campaign import RawStore
+
+_FREE_CAMPAIGN_KEYS = frozenset(
+    {"title", "description", "layouts", "access", "workloads", "workers", "exclude", "repeats", "warmup", "attempts"}
+    | {"deadline"}
+)
+_FREE_CLUSTER_KEYS = frozenset({"description", "ssh", "smallfile", "scale_models", "testbed"})
+# a testbed that was taken down and started again has other loop devices for the same disks
+_LOOP_DEVICES = re.compile(r"servers\.\d+\.devices\b")
+# what file systems are made of and how is for `glusterlab prepare` alone
+_PREPARATION = re.compile(r"backings\.[^.]+\.(devices|wipe|stripe_unit|stripe_width)\b")
+_COMPARED_FACTS = (
+    *("kernel", "os", "machine", "cpus", "tuned_profile"),
+    *("interface_speed_bytes_per_s", "interface_mtu"),
+)
+_MEMORY_TOLERANCE = 0.01
+"""A kernel's own share of the memory differs a little from start to start."""
+
+_SHOWN = 5
+
+
+def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> list[str]:
+    """Hold the specifications of this run against the stored ones; returns what changed, for `take_up`.
+
+    Nothing is changed. Raises `SpecError` naming each change that the samples depend on, `UsageError` when the stored
+    campaign was imported.
+    """
+    file = store.path / "campaign.yaml"
+    old_campaign = load_campaign(file)
+    if old_campaign.origin == "imported":
+        raise UsageError(
+            f"{store.path}: is an imported campaign, whose results were measured elsewhere: give this one another name"
+        )
+    old_cluster = load_cluster(store.path / "cluster.yaml")
+    changes = [
+        change
+        for change in differences(_plain(old_cluster), _plain(cluster))
+        if change.partition(".")[0].partition(":")[0] not in _FREE_CLUSTER_KEYS
+        and not (cluster.is_testbed and _LOOP_DEVICES.match(change))
+        and not _PREPARATION.match(change)
+    ]
+    _refuse(changes, "cluster", store)
+    edits = list(differences(_plain(old_campaign), _plain(campaign)))
+    changes = [change for change in edits if change.partition(".")[0].partition(":")[0] not in _FREE_CAMPAIGN_KEYS]
+    if campaign.most_repeats < old_campaign.most_repeats:
+        changes.append(f"repeats: {old_campaign.most_repeats} before, {campaign.most_repeats} now")
+    _refuse(changes, "campaign", store)
+    return edits
+
+
+def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[str]) -> tuple[str, ...]:
+    """Store a campaign that was changed, and set aside samples of cells that it has no longer; returns sentences.
+
+    To be done when the hosts are known to be those of the campaign, and are this run's: not for a run that ends before
+    it has begun. The cluster is kept as it was, but for its scale models: they are part of a cell, so what is stored
+    must have those of the cells that are measured.
+    """
+    moved = aside.agree(store.path, {cell.id for cell in build_plan(campaign, cluster, ready=volume_tools()).cells})
+    _store_again(store, "campaign.yaml", dump_yaml(campaign))
+    old = load_cluster(store.path / "cluster.yaml")
+    models = list(differences(_plain(old)["scale_models"], _plain(cluster)["scale_models"], "scale_models"))
+    # what else may differ changes no sample; it is kept, byte for byte where the models are as they were
+    kept = old.model_copy(update={"scale_models": cluster.scale_models})
+    _store_again(store, "cluster.yaml", dump_yaml(kept) if models else store.cluster_yaml)
+    return tuple(_told(edits, models, moved, store))
+
+
+def _told(edits: list[str], models: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
+    if models:
+        yield f"the cluster's scale models were changed: {'; '.join(models[:_SHOWN])}{_more(models)}"
+    if edits:
+        yield f"the campaign was changed: {'; '.join(edits[:_SHOWN])}{_more(edits)}"
+    if moved.set_aside:
+        yield (
+            f"{_number(moved.set_aside)} no longer in the campaign, such as {moved.set_aside[0]}: what was measured is"
+            f" set aside in {store.path / aside.ASIDE}, does not count, and comes back when the campaign has it again"
+        )
+    if moved.brought_back:
+        found = f"{_number(moved.brought_back)} in the campaign again, such as {moved.brought_back[0]}"
+        yield f"{found}: what was set aside is back"
+
+
+def _number(cells: tuple[str, ...]) -> str:
+    return "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
+
+
+def _more(changes: list[str]) -> str:
+    return f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+
+
+def _plain(model: Campaign | Cluster) -> dict[str, Any]:
+    return model.model_dump(mode="json")
+
+
+def _refuse(changes: list[str], what: str, store: RawStore) -> None:
+    if not changes:
+        return
+    raise SpecError(
+        f"the {what} was changed since {store.path} was begun: {'; '.join(changes[:_SHOWN])}{_more(changes)}. Cells may"
+        " change, and repeats be added; undo the rest, or give the campaign another name",
+        file=store.path / f"{what}.yaml",
+    )
+
+
+def _store_again(store: RawStore, name: str, text: str) -> None:
+    """Store a specification as it is now, and its digest; also when an earlier run was killed between the two."""
+    file = store.path / name
+    if file.read_text() != text:
+        write_atomically(file, text)
+    manifest = Manifest.read(store.path)
+    digest = file_digest(file)
+    if manifest.digests.get(file.name) != digest:
+        write_atomically(store.path / MANIFEST, Manifest({**manifest.digests, file.name: digest}).text)
+
+
+def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
+    """Every value that two trees of plain values do not have in common, one line each.
+
+    Examples
+    --------
+    >>> list(differences({"seed": 1, "a": {"b": [1, 2]}}, {"seed": 2, "a": {"b": [1, 3]}}))
+    ['a.b.1: 2 before, 3 now', 'seed: 1 before, 2 now']
+    """
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted({*old, *new}):
+            yield from differences(old.get(name), new.get(name), f"{key}.{name}" if key else str(name))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for n, (one, other) in enumerate(zip(old, new, strict=True)):
+            yield from differences(one, other, f"{key}.{n}")
+    elif old != new:
+        yield f"{key}: {_short(old)} before, {_short(new)} now"
+
+
+def _short(value: Any) -> str:
+    text = "nothing" if value is None else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any], tools: Collection[str]) -> None:
+    """Hold the hosts as they are against environment.json, for a campaign of some tools.
+
+    Raises `SpecError` when a host has another kernel, system, memory, link, tuning or release of a tool than when the
+    campaign was begun.
+    """
+    changes = []
+    programs = {program.name for name in tools for program in runnable()[name].programs}
+    compared = sorted({"gluster", "sysstat", *programs})
+    for name, facts in sorted(new["hosts"].items()):
+        before = old.get("hosts", {}).get(name, {})
+        pairs = [(key, before.get(key), facts.get(key)) for key in _COMPARED_FACTS]
+        pairs += [
+            (key, before.get("sysctls", {}).get(key), facts["sysctls"].get(key))
+            for key in sorted({*before.get("sysctls", {}), *facts["sysctls"]})
+        ]
+        memory = [known.get("memory_bytes") for known in (before, facts)]
+        if None in memory or abs(memory[1] - memory[0]) > _MEMORY_TOLERANCE * memory[0]:
+            pairs.append(("memory_bytes", *memory))
+        pairs += [(tool, before.get("tools", {}).get(tool), facts["tools"].get(tool)) for tool in compared]
+        changes += [f"{name}: {key} {_short(was)} before, {_short(now)} now" for key, was, now in pairs if was != now]
+    for tool in sorted(tools):
+        was, now = (facts["controller"].get(f"{tool}_revision") for facts in (old, new))
+        if was is not None and now is not None and was != now:
+            changes.append(f"{tool} {was} before, {now} now")
+    if changes:
+        shown = f"{'; '.join(changes[:_SHOWN])}{_more(changes)}"
+        raise SpecError(
+            f"the hosts are not as they were when the campaign was begun: {shown}; give the campaign another name"
+        )

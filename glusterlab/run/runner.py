@@ -1,0 +1,440 @@
+"""The loop over a campaign's samples: what is complete is left alone, what is not is run, and the rest goes on.
+
+A run is one process that holds the campaign's folder and has the cluster to itself. It can be stopped or killed at any
+moment; the same command then goes on.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+import uuid
+from collections import Counter
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import (
+    GlusterlabError,
+    HostError,
+    LockLostError,
+    RawStoreError,
+    StoppedError,
+    UsageError,
+    in_words,
+)
+from glusterlab.hosts import facts, gluster, lock
+from glusterlab.hosts import files as workdir
+from glusterlab.hosts.pool import CommandResult, Pool, stop_on_signals
+from glusterlab.reasons import Reason
+from glusterlab.run import recovery
+from glusterlab.run.measured import measured, stored_values
+from glusterlab.run.plan import Plan, PlannedSample, build_plan, estimate
+from glusterlab.run.progress import Durations, Ending, NowFile, Output, Progress, RunLog, RunSummary
+from glusterlab.run.queue import Queue
+from glusterlab.run.resume import agree_on_environment, agree_on_specifications, take_up
+from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, remove_files, store_failure
+from glusterlab.run.state import place_of, result_of
+from glusterlab.secrets import loggable
+from glusterlab.spec import Campaign, Cell, Cluster, dump_yaml
+from glusterlab.store.campaign import RawStore, Sample
+from glusterlab.store.journal import Journal, Level
+from glusterlab.tools import volume_tools
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.run.stopping import Decision
+    from glusterlab.spec import Layout
+    from glusterlab.store.sample import SampleWriter
+    from glusterlab.tools.base import Measurement
+
+LEAVE_WITHIN_S = 5.0
+"""A host that does not answer within so long is left to the next run; with the rest a stop takes below 10 s."""
+
+CLOSE_WITHIN_S = 2.0
+
+
+def run(
+    campaign: Campaign,
+    cluster: Cluster,
+    raw_root: Path,
+    *,
+    retry: bool = False,
+    take_over: bool = False,
+    rounds: int | None = None,
+    output: Output | None = None,
+    pool: Pool | None = None,
+    throttle: Throttle | None = None,
+    shared_counters: Sequence[str] = (),
+) -> RunSummary:
+    """Run a campaign on a cluster, or go on where an earlier run of it stopped.
+
+    The campaign's folder is made in `raw_root`. With `retry`, samples that are not valid and have had all their
+    attempts get as many again. `take_over` takes the hosts also from a run of another controller, which is known to be
+    dead. The run ends after `rounds` rounds that have something left to run. `output` shows what happens, beside the
+    campaign's log and now.json; `pool` has connections to use instead of SSH. `throttle` puts a testbed under a scale
+    model: a testbed is not measured without; `shared_counters` are what its hosts' counters show of the whole machine.
+
+    The summary comes also when samples failed, and when the run was stopped by SIGINT or SIGTERM. Raises `SpecError`
+    when a specification was changed in a way that does not fit the samples that are there, `UsageError` when nothing
+    can be run or another run has the cluster, `HostError` when a host cannot be reached at the start or for five
+    minutes later, `RawStoreError` when the raw store is locked, damaged, or cannot be written.
+    """
+    plan = build_plan(campaign, cluster)
+    if not plan.samples:
+        why = "; ".join(sorted({reason for _, reason in (*plan.not_runnable, *plan.excluded)})[:3])
+        raise UsageError(f"campaign '{campaign.name}' has no cell that can be run here: {why}")
+    if cluster.testbed is not None and throttle is None:
+        raise UsageError(
+            f"{cluster.name} is a testbed: a run needs its throttle, see glusterlab.testbed.throttle.run_options"
+        )
+    path = raw_root / campaign.name
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RawStoreError(f"{path}: cannot be made: {error.strerror}", path=path) from error
+    connections = pool or Pool.of(cluster, mark=f"{campaign.name}.{uuid.uuid4().hex[:8]}")
+    with RawStore(path).lock(), stop_on_signals(connections):
+        progress = Progress(campaign.name, output or Output(), NowFile(path), RunLog(Journal(path)))
+        site = Site(campaign, cluster, connections, progress, throttle, tuple(shared_counters))
+        return _Run(site, plan, path, retry=retry, take_over=take_over, rounds=rounds).execute()
+
+
+class _Run:
+    """One run of a campaign, with the folder locked."""
+
+    def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool, rounds: int | None) -> None:
+        self.site = site
+        self.plan = plan
+        self.path = path
+        self.retry = retry
+        self.take_over = take_over
+        self.most_rounds = rounds
+        self.claim: lock.Claim | None = None
+        self.queue = Queue(plan, site.campaign.attempts)
+        self.executed = 0
+        self.breaker = recovery.LayoutBreaker()
+        self.volume: Volume | None = None
+        self.doubtful = False
+        costs = estimate(plan, site.cluster).cells
+        self.durations = Durations({cell: cost.seconds for cell, cost in costs.items()})
+        self.started = time.monotonic()
+        self.store: RawStore | None = None
+        self.edits: list[str] = []
+        self.journal = Journal(path)
+
+    def execute(self) -> RunSummary:
+        """Run what is to be run; leave the hosts clean, and say how it ended, whatever happens."""
+        try:
+            interrupted = self._execute()
+            summary = self._summary(interrupted=interrupted)
+        except BaseException as error:
+            self.site.progress.end(Ending.of_error(self.site.campaign.name, self.path, error, self._seconds()))
+            raise
+        self.site.progress.end(Ending.of(summary))
+        return summary
+
+    def _execute(self) -> bool:
+        """Run what is to be run, and leave the hosts clean. Returns whether the run was stopped."""
+        interrupted = False
+        try:
+            self.site.progress.phase("opening the campaign")
+            if (self.path / "campaign.yaml").exists():
+                self.store = self._open_store()
+            self._connect()
+            self._take_cluster()
+            self.store = self._ready_store()
+            self._queue_up(self.store)
+            self._send_tools()
+            self.site.progress.begin(self.queue.counts, self._eta())
+            for reason in self._left_out():
+                self._say(f"not runnable here, and left out: {reason}")
+            for number in self.queue.now:
+                self._round(self.store, number)
+            lock.refuse_if_lost(self.site.pool)
+            self._put_away()
+        except StoppedError:
+            interrupted = True
+            self._warn("stopped by request; the sample that was running is dropped")
+        except LockLostError:
+            self.claim = None
+            raise
+        finally:
+            self.site.progress.phase("leaving the hosts clean")
+            self._clean_up()
+        return interrupted
+
+    def _clean_up(self) -> None:
+        """Lift the throttle, end what runs on the hosts, give them back, and close all connections, within seconds."""
+        pool, site = self.site.pool, self.site
+        pool.sink = None
+        with pool.cleaning():
+            left: Collection[str] = () if self.claim is None else pool.hosts
+            try:
+                if self.claim is not None:
+                    if site.throttle is not None:
+                        with suppress(GlusterlabError):
+                            site.throttle(None)
+                    left = lock.leave(pool, site.cluster, self.claim.owner, within_s=LEAVE_WITHIN_S)
+            finally:
+                pool.close(within_s=CLOSE_WITHIN_S)
+                if left:
+                    self._warn(
+                        f"not known to be clear: {', '.join(sorted(left))}; what still runs there ends at its deadline,"
+                        " or is ended by the next run"
+                    )
+
+    def _seconds(self) -> float:
+        return time.monotonic() - self.started
+
+    def _open_store(self) -> RawStore:
+        """What an earlier run left, in order, and agreed with what is to be run now."""
+        store = RawStore.open(self.path)
+        dropped = store.recover()
+        if dropped:
+            self._say(f"dropped what an earlier run left of {dropped[0].parent.name}")
+        self.edits = agree_on_specifications(store, self.site.campaign, self.site.cluster)
+        return store
+
+    def _connect(self) -> None:
+        self.site.progress.phase("connecting to all hosts")
+        failed = self.site.pool.connect()
+        if failed:
+            raise HostError(in_words(failed), hosts=sorted(failed))
+
+    def _take_cluster(self) -> None:
+        self.site.progress.phase("clearing what an earlier run left")
+        name = self.site.campaign.name
+        self.claim = lock.claim(self.site.pool, self.site.cluster, name, take_over=self.take_over)
+        if self.site.throttle is not None:
+            self.site.throttle(None)
+        if self.claim.ended:
+            self._warn(f"ended processes that an earlier run left on {', '.join(self.claim.ended)}")
+
+    def _ready_store(self) -> RawStore:
+        site = self.site
+        site.progress.phase("reading the facts of all hosts")
+        environment = facts.environment(site.pool, site.cluster, site.shared_counters)
+        self._record(glusterlab_revision=environment["controller"]["glusterlab_revision"])
+        if self.store is not None:
+            agree_on_environment(self.store.environment(), environment, {cell.tool for cell in self.plan.cells})
+            for sentence in take_up(self.store, site.campaign, site.cluster, self.edits):
+                self._say(sentence)
+            return self.store
+        return RawStore.create(
+            self.path,
+            campaign_yaml=dump_yaml(site.campaign),
+            cluster_yaml=dump_yaml(site.cluster),
+            environment=environment,
+        )
+
+    def _queue_up(self, store: RawStore) -> None:
+        """Count what is there: a repeat is complete when it has a valid sample, or had all its attempts."""
+        samples = store.samples()
+        cells = {cell.id: cell for cell in self.plan.cells}
+        values = stored_values(samples, cells) if self.plan.repeats is not None else {}
+        self.queue = Queue(self.plan, self.site.campaign.attempts, samples, retry=self.retry, values=values)
+        if self.most_rounds is not None:
+            self.queue.choose_rounds(self.most_rounds)
+        for sample in samples:
+            if sample.status == "valid" and sample.cell_id in cells:
+                self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
+
+    def _send_tools(self) -> None:
+        for name in sorted({cell.tool for cell in self.plan.cells} & {*volume_tools()}):
+            checkout = volume_tools()[name].checkout(self.site.cluster)
+            if checkout is not None:
+                self.site.progress.phase(f"copying {name} to the clients")
+                workdir.send_checkout(self.site.pool, self.site.cluster, name, checkout)
+
+    def _round(self, store: RawStore, number: int) -> None:
+        """Run a round: each sample once, then those that are not valid again, while they have attempts left.
+
+        A layout that is in trouble sits out the rest of the round, and gets one sample to show itself in the next.
+        """
+        self.breaker.begin_round()
+        while pending := [planned for planned in self.queue.pending(number) if self._has_its_turn(planned)]:
+            for planned in pending:
+                if self._has_its_turn(planned):
+                    self._sample(store, planned)
+        layouts = [cell.layout for cell in self.plan.cells]
+        if self.breaker.open_everywhere(self.queue.pending(), number, layouts):
+            raise HostError(
+                f"{self.breaker.why}; mend that, then run the same command again: it goes on where it stopped"
+            )
+
+    def _has_its_turn(self, planned: PlannedSample) -> bool:
+        return self.queue.is_pending(planned) and self.breaker.has_turn(planned.cell.layout)
+
+    def _sample(self, store: RawStore, planned: PlannedSample) -> None:
+        attempt = self.queue.attempt(planned)
+        self.site.progress.sample_begins(planned, attempt)
+        place = {"repeat": planned.repeat, "round": planned.round, "order": planned.order, "attempt": attempt}
+        began = ready = time.monotonic()
+        result: Measurement | None = None
+        with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
+            try:
+                execution = self._execution(planned.cell, writer)
+                ready = time.monotonic()
+                sample = execution.execute()
+                result = execution.result
+            except (StoppedError, RawStoreError, LockLostError):
+                raise
+            except HostError as error:
+                sample = store_failure(self.site, planned.cell, writer, recovery.reasons_of(error))
+            except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
+                self._record(error=str(error), traceback=traceback.format_exc())
+                reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
+                sample = store_failure(self.site, planned.cell, writer, [reason])
+        self.executed += 1
+        ended = self.queue.add(sample, measured(result))
+        wall = time.monotonic() - ready
+        if sample.status == "valid":
+            self.durations.add(planned.cell, wall)
+        self.site.progress.sample_ends(sample, planned, self._eta(), result)
+        if ended is not None:
+            self._say(self._end_of(planned.cell, ended))
+        if sample.status != "valid":
+            self._warn(self._consequence(planned))
+        self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
+        self._after(sample, planned.cell.layout)
+
+    def _end_of(self, cell: Cell, ended: Decision) -> str:
+        """How a cell came to its end, by the target of the campaign."""
+        count = len(self.queue.values(cell.id))
+        how = "has reached its target" if ended == "reached" else "ends at the maximum without reaching its target"
+        return f"{cell.slug} {how}, with {count} valid repeats"
+
+    def _consequence(self, planned: PlannedSample) -> str:
+        """What becomes of a sample that did not come out valid."""
+        what = f"{planned.cell.slug} {place_of(planned.repeat, 1, warmup=planned.warmup)}"
+        if self.queue.is_pending(planned):
+            end = "the warm-up" if planned.warmup else f"round {planned.round}"
+            return f"{what}: attempt {self.queue.attempt(planned)} follows at the end of {end}"
+        if not self.queue.is_needed(planned):
+            return f"{what}: its cell needs it no longer"
+        return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
+
+    def _execution(self, cell: Cell, writer: SampleWriter) -> SampleRun:
+        """What executes a cell: on its volume, which is set up first, or on the hosts themselves."""
+        if cell.access == "none":
+            lock.refuse_if_lost(self.site.pool)
+            return LocalRun(self.site, cell, None, writer)
+        return SampleRun(self.site, cell, self._set_up(cell), writer)
+
+    def _set_up(self, cell: Cell) -> Volume:
+        """The volume of a cell's layout, started and mounted; checked again after a sample that was not valid.
+
+        A block of samples on one layout begins with an empty volume, unless its first cell needs files that are there.
+        """
+        site = self.site
+        wanted = gluster.Volume.of(cell.layout, site.cluster)
+        if self.volume == wanted and not self.doubtful:
+            # all hosts are checked before the measurement; until then only the driver is changed
+            lock.refuse_if_lost(site.pool, [site.cluster.clients[0].name])
+            return wanted
+        lock.refuse_if_lost(site.pool)
+        fresh = self.volume != wanted and not volume_tools()[cell.tool].needs_files(cell.operation)
+        if self.volume != wanted:
+            self.volume = None
+        site.progress.phase(f"layout {cell.layout.name}")
+        site.pool.sink = self._log_command
+        try:
+            mark = f"campaign {site.campaign.name}"
+            if self.doubtful:
+                recovery.bring_in_order(site, wanted, mark=mark, note=self._warn, fresh=fresh)
+            else:
+                gluster.set_up(site.pool, site.cluster, wanted, mark=mark, note=self._say, fresh=fresh)
+                recovery.heal(site, wanted, mark=mark, note=self._say)
+        finally:
+            site.pool.sink = None
+        self.volume, self.doubtful = wanted, False
+        return wanted
+
+    def _after(self, sample: Sample, layout: Layout) -> None:
+        """After a sample that is not valid the hosts are cleared and the layout is checked again.
+
+        A host that does not answer is waited for first. What is left running would spoil every later sample.
+        """
+        left_out = self.breaker.add(sample, layout)
+        if sample.status == "valid":
+            return
+        self.doubtful = True
+        if "host-unreachable" in {reason.code for reason in sample.reasons}:
+            recovery.wait_for_hosts(self.site.pool, self._warn)
+        self.site.progress.phase("ending what the sample left running")
+        recovery.clear_hosts(self.site)
+        if left_out:
+            self._warn(f"layout {layout.name} is left out for the rest of this round: {self.breaker.why}")
+
+    def _put_away(self) -> None:
+        self.site.pool.sink = self._log_command
+        if self.site.campaign.origin == "baseline":
+            self.site.progress.phase("removing the files of the baseline")
+            remove_files(self.site.pool, self.site.cluster)
+            return
+        self.site.progress.phase("unmounting and stopping the volume")
+        gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
+
+    def _left_out(self) -> tuple[str, ...]:
+        reasons = Counter(reason for _, reason in self.plan.not_runnable)
+        return tuple(f"{number} {'cell' if number == 1 else 'cells'}: {why}" for why, number in sorted(reasons.items()))
+
+    def _eta(self) -> float | None:
+        return self.durations.total([planned.cell for planned in self.queue.likely()])
+
+    def _say(self, message: str, level: Level = "info") -> None:
+        self.site.progress.note(message, level)
+
+    def _warn(self, message: str) -> None:
+        """Say what a person should know in the morning; what is waited for is what the run does now."""
+        if message.startswith("waiting"):
+            self.site.progress.phase(message)
+        self._say(message, "warning")
+
+    def _record(self, **details: object) -> None:
+        # what cannot be logged ends no run: the samples' own files are what counts
+        with suppress(RawStoreError):
+            self.journal.record(**details)
+
+    def _log_command(self, result: CommandResult) -> None:
+        self._record(
+            host=result.host,
+            command=loggable(result.script),
+            start=round(result.start, 3),
+            end=round(result.end, 3),
+            exit_code=result.exit_code,
+        )
+
+    def _summary(self, *, interrupted: bool) -> RunSummary:
+        counts = self.queue.counts
+        problems = [
+            result_of(sample, planned.cell, None, began=0.0, ended=0.0).line
+            for planned, sample in self.queue.problems()
+        ]
+        paused = counts.left > 0 and counts.left == counts.later and not interrupted
+        advice = ""
+        if interrupted:
+            advice = "run the same command again: it goes on where it stopped"
+        elif problems:
+            advice = "mend the cause, then run the same command with --retry: it runs only what is not valid"
+        elif paused:
+            advice = "run the same command again for the next rounds"
+        return RunSummary(
+            campaign=self.site.campaign.name,
+            path=self.path,
+            total=counts.total,
+            valid=counts.valid,
+            invalid=counts.invalid,
+            failed=counts.failed,
+            left=counts.left,
+            executed=self.executed,
+            seconds=self._seconds(),
+            interrupted=interrupted,
+            paused=paused,
+            problems=tuple(problems),
+            advice=advice,
+            not_runnable=len(self.plan.not_runnable),
+            not_runnable_reasons=self._left_out(),
+        )

@@ -1,0 +1,524 @@
+"""One sample, of a volume or of a baseline: prepared, measured, collected, judged and stored, every phase timed.
+
+Whatever goes wrong on a host becomes a reason of the sample. Only a stop of the run and a raw store that cannot be
+written leave this module as errors.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import CommandError, GlusterlabError, HostError, LockLostError, RawStoreError, StoppedError
+from glusterlab.hosts import files as workdir
+from glusterlab.hosts import health as probe
+from glusterlab.hosts import lock, script
+from glusterlab.hosts.health import Moment, health_reasons
+from glusterlab.hosts.pool import Command, CommandResult, Results
+from glusterlab.reasons import Reason, code_of
+from glusterlab.run.validity import Judgement, bricks_of, judge, judge_failure
+from glusterlab.secrets import loggable, redact
+from glusterlab.shell import HostCommand, join, quote
+from glusterlab.store.campaign import Window, dump_json
+from glusterlab.store.records import CommandRecord, Failure
+from glusterlab.telemetry import collect as sar
+from glusterlab.tools import HostTool, LocalJob, LocalStep, host_tools, volume_tools
+from glusterlab.tools.base import COMMANDS, Job, Measurement, VolumeTool
+from glusterlab.tools.iozone.command import FOLDER
+
+if TYPE_CHECKING:
+    from glusterlab.hosts.gluster import Volume
+    from glusterlab.hosts.pool import Pool
+    from glusterlab.run.progress import Progress
+    from glusterlab.spec.campaign import Campaign
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Cluster
+    from glusterlab.store.campaign import Sample, SampleWriter
+
+_PROBE_DEADLINE_S = 300.0
+_REMOVE_DEADLINE_S = 300.0
+_TELEMETRY_MARGIN_S = 120.0
+_ROOM = 3
+"""Other datasets are removed unless so many times the bytes of a cell's files are free: files do not spread evenly."""
+
+Throttle = Callable[[str | None], Mapping[str, Any]]
+"""Puts a testbed under a scale model, or lifts it with None; returns what is in effect."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What all samples of a run share.
+
+    `throttle`: None on real hardware.
+    """
+
+    campaign: Campaign
+    cluster: Cluster
+    pool: Pool
+    progress: Progress
+    throttle: Throttle | None = None
+    shared_counters: tuple[str, ...] = ()
+
+    def job(self, cell: Cell, volume: Volume, dataset: str) -> Job:
+        """Where and with what a cell is run, its files in the directory `dataset` of the volume."""
+        cluster = self.cluster
+        shared = None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab"
+        seconds = math.ceil(cluster.ssh.connect_timeout)
+        options: tuple[str, ...] = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}")
+        # stated also when it is yes: smallfile itself says no, and ssh keeps the first value that it is given
+        if cluster.ssh.check_host_keys:
+            options += ("-o", "StrictHostKeyChecking=yes")
+        else:
+            options += ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
+        return Job(
+            cell=cell,
+            clients=cluster.clients,
+            mount_point=volume.mount_point,
+            dataset_dir=f"{volume.dataset_root}/{dataset}",
+            work_dir=cluster.work_dir,
+            driver=cluster.clients[0],
+            deadline_s=self.campaign.deadline,
+            shared_dir=shared,
+            ssh_options=options,
+        )
+
+
+@dataclass
+class SampleRun:
+    """One execution of one cell on a volume that is mounted.
+
+    `volume`: None for a cell of a baseline, see `LocalRun`. `result`: the parsed output of the
+    tool, after `execute`, where there is any.
+    """
+
+    site: Site
+    cell: Cell
+    volume: Volume | None
+    writer: SampleWriter
+    phases: dict[str, float] = field(default_factory=dict)
+    reasons: list[Reason] = field(default_factory=list)
+    record: CommandRecord | None = None
+    result: Measurement | None = None
+
+    def execute(self) -> Sample:
+        """Run it and store it.
+
+        Raises `StoppedError` when the run was asked to stop; nothing is stored. Raises `RawStoreError` when the sample
+        cannot be written; nothing is stored.
+        """
+        self.site.pool.sink = self._log
+        try:
+            if self._attempt("prepare", self._prepare) and self._attempt("before", self._before):
+                try:
+                    if self._attempt("throttle", self._slow_down):
+                        self._attempt("workload", self._measure)
+                finally:
+                    self._attempt("lift", self._lift)
+            self._attempt("after", self._after)
+        finally:
+            self.site.pool.sink = None
+        return self._store()
+
+    def _attempt(self, phase: str, action: Callable[[], bool]) -> bool:
+        """Time a phase; what goes wrong in it is a reason. Returns whether the sample can go on."""
+        try:
+            with self._phase(phase):
+                return action()
+        except (StoppedError, RawStoreError, LockLostError):
+            raise
+        except HostError as error:
+            reason = Reason(code=code_of(error), message=f"{phase}: {error.message}", host=error.host)
+        except GlusterlabError as error:
+            reason = Reason(code="controller-error", message=f"{phase}: {error}")
+        self.reasons.append(reason)
+        return False
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        self.site.progress.phase(name)
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - start
+
+    @property
+    def _workload(self) -> VolumeTool:
+        return volume_tools()[self.cell.tool]
+
+    def _job(self, cell: Cell) -> Job:
+        assert self.volume is not None, "a workload needs a volume"
+        return self.site.job(cell, self.volume, self._dataset)
+
+    @property
+    def _dataset(self) -> str:
+        """Directory of the files, another one in each round.
+
+        GlusterFS places files by their paths, and repeats that all meet one placement tell nothing of its spread.
+        """
+        return f"{self._workload.dataset(self.cell)}-r{self.writer.round}"
+
+    def _outputs(self) -> Mapping[str, Sequence[str]]:
+        """Files on hosts that belong into the sample's ``workload/`` folder."""
+        job = self._job(self.cell)
+        return {job.driver.name: self._workload.outputs(job)}
+
+    @property
+    def _sar_file(self) -> str:
+        return f"{self.site.cluster.work_dir}/telemetry/sar"
+
+    def _prepare(self) -> bool:
+        failed = self._run_steps(self._preparation(self.cell))
+        if failed is None:
+            return True
+        if not self._workload.needs_files(self.cell.operation):
+            raise failed
+        return self._make_files(failed)
+
+    def _make_files(self, missing: CommandError) -> bool:
+        """Write, untimed, the files that the operation needs: an earlier run made them, and they are missing."""
+        maker = self._workload.maker
+        self.site.progress.phase(f"prepare: {maker} the files again")
+        cell = self.cell.model_copy(update={"operation": maker, "runtime_s": None})
+        failed = self._run_steps([*self._preparation(cell), self._workload.command(self._job(cell))])
+        failed = failed or self._run_steps(self._preparation(self.cell))
+        if failed is not None:
+            message = f"the files that it needs cannot be made: {failed.message} (before that: {missing.message})"
+            raise CommandError(message, host=failed.host)
+        return True
+
+    def _preparation(self, cell: Cell) -> list[HostCommand]:
+        """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
+        assert self.volume is not None, "a workload needs a volume"
+        job = self._job(cell)
+        work_dir, _, name = job.tool_dir.rpartition("/")
+        lines = ["set -e", script.call("gl_remove", work_dir, name), join(("mkdir", "-p", job.tool_dir))]
+        if job.shared_dir is not None:
+            lines.append(script.call("gl_mark_dir", job.shared_dir, "glusterlab: where clients wait for each other"))
+        for path, text in self._workload.uploads(job).items():
+            lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
+        needed = _ROOM * self.cell.bytes_written // 1024
+        lines.append(script.call("gl_make_room", self.volume.dataset_root, self._dataset, needed))
+        first = HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)
+        return [first, *self._workload.prepare(job)]
+
+    def _run_steps(self, steps: list[HostCommand]) -> CommandError | None:
+        """Run commands in order, those in a row on one host in one round trip; the error of the first that fails."""
+        merged: list[HostCommand] = []
+        for step in steps:
+            text = _as_a_whole(step.script if step.script and not step.env else step.shell)
+            if merged and merged[-1].host == step.host:
+                last = merged[-1]
+                text = f"{last.script}\n{text}"
+                merged[-1] = replace(last, script=text, deadline_s=last.deadline_s + step.deadline_s)
+            else:
+                merged.append(replace(step, argv=(), script=text, env={}))
+        for step in merged:
+            command = Command(step.script, deadline_s=step.deadline_s, library=script.library())
+            error = self.site.pool.run({step.host: command}).failed.get(step.host)
+            if isinstance(error, CommandError):
+                return error
+            if error is not None:
+                raise error
+        return None
+
+    def _before(self) -> bool:
+        """Health, caches and the start of sar, on all hosts at once. Returns whether there is any use in measuring."""
+        cluster = self.site.cluster
+        seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
+        interval = int(cluster.telemetry.interval)
+        count = math.ceil(seconds / interval)
+        guard = lock.guard(self.site.pool)
+        extras = {
+            host.name: probe.Extra((guard,), (sar.start_command(host, interval, count, self._sar_file).shell,))
+            for host in cluster.hosts
+        }
+        found = self._probe("before", extras, drop=True)
+        servers, clients = _names(cluster)
+        reasons = health_reasons(found.health, "before", servers, clients, bricks_of(self.cell))
+        self.reasons += [*found.problems, *reasons]
+        return not self.reasons
+
+    def _slow_down(self) -> bool:
+        if self.site.throttle is not None:
+            effect = self.site.throttle(self.cell.model.name)
+            self.writer.write("workload/throttle.json", dump_json(effect))
+        return True
+
+    def _measure(self) -> bool:
+        command = self._workload.command(self._job(self.cell))
+        remote = Command(command.shell, deadline_s=command.deadline_s)
+        result = result_of(self.site.pool.run({command.host: remote}), command.host)
+        self.record = CommandRecord(
+            argv=[redact(word) for word in command.words],
+            host=command.host,
+            start=result.start,
+            end=result.end,
+            exit_code=result.exit_code,
+            deadline_s=command.deadline_s,
+        )
+        self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
+        self.writer.write("workload/stdout.txt", result.stdout)
+        self.writer.write("workload/stderr.txt", result.stderr)
+        return True
+
+    def _lift(self) -> bool:
+        if self.site.throttle is not None:
+            self.site.throttle(None)
+        return True
+
+    def _after(self) -> bool:
+        """What the tool left running is ended; then sar's output, health and the tool's files, on all hosts at once."""
+        cluster = self.site.cluster
+        if self.record is None or self.record.exit_code != 0:
+            workdir.end_processes(self.site.pool, cluster, spare_sar=True)
+        outputs = {} if self.record is None else self._outputs()
+        extras = {}
+        for host in cluster.hosts:
+            after: list[str] = []
+            if self.record is not None:
+                after.append(script.part("sar", "sh", "-c", sar.convert_command(host, self._sar_file).script))
+            if outputs.get(host.name):
+                after.append(probe.collect_line(outputs[host.name]))
+            before = (lock.guard(self.site.pool), sar.stop_command(host, self._sar_file).shell)
+            extras[host.name] = probe.Extra(before=before, after=after)
+        found = self._probe("after", extras, drop=False)
+        self.reasons += found.problems
+        for name, report in sorted(found.parts.items()):
+            with suppress(HostError):
+                self._keep(name, report)
+        return True
+
+    def _keep(self, host: str, report: Mapping[str, script.Part]) -> None:
+        telemetry = report.get("sar")
+        if telemetry is not None and telemetry.exit_code == 0 and telemetry.data:
+            self.writer.write(f"telemetry/{host}.csv.xz", telemetry.data)
+        if "outputs" in report:
+            try:
+                files = probe.read_outputs(report["outputs"], host)
+            except HostError as error:
+                self.reasons.append(Reason(code="controller-error", message=error.message, host=host))
+                return
+            for name, data in files.items():
+                self.writer.write(f"workload/{name}", data)
+
+    def _probe(self, moment: Moment, extras: Mapping[str, probe.Extra], *, drop: bool) -> probe.Probe:
+        cluster = self.site.cluster
+        commands = {
+            host.name: script.command(
+                probe.lines(host, cluster, self.volume, drop=drop, extra=extras[host.name]),
+                deadline_s=_PROBE_DEADLINE_S,
+            )
+            for host in cluster.hosts
+        }
+        found = probe.read(self.site.pool.run(commands), cluster, self.volume)
+        lock.refuse_lost(found.parts)
+        for name, data in found.files.items():
+            self.writer.write(f"gluster/{moment}/{name}", data)
+        self.writer.write(f"gluster/{moment}/health.json", dump_json(found.health.model_dump(mode="json")))
+        return found
+
+    def _store(self) -> Sample:
+        with self._phase("judge"):
+            if self.reasons:
+                _write_failure(self.writer, self.reasons)
+            servers, clients = _names(self.site.cluster)
+            verdict = judge(self.writer.folder, self.cell, servers, clients)
+            self.result = verdict.result
+        return _finish(self.site.cluster, self.cell, self.writer, verdict, self.record, self.phases)
+
+    def _log(self, result: CommandResult) -> None:
+        self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
+
+
+def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Reason]) -> Sample:
+    """Store a sample that came to nothing before, or in spite of, `SampleRun`.
+
+    It may be the judgement itself that failed, and would fail again.
+
+    Raises `RawStoreError` when it cannot be written.
+    """
+    if not (writer.folder / "failure.json").exists():
+        _write_failure(writer, reasons)
+    servers, clients = _names(site.cluster)
+    try:
+        verdict = judge(writer.folder, cell, servers, clients)
+    except Exception:  # noqa: BLE001 - one sample must not end the night
+        verdict = judge_failure(writer.folder)
+    return _finish(site.cluster, cell, writer, verdict, None, {})
+
+
+def _as_a_whole(script: str) -> str:
+    """A script as one step of a longer one, which ends there when the step fails.
+
+    The exit code is read on a line of its own: on the left of ``||`` the shell would ignore a ``set -e`` in it.
+    """
+    return f"( {script}\n)\ncode=$?; [ $code -eq 0 ] || exit $code"
+
+
+def _names(cluster: Cluster) -> tuple[list[str], list[str]]:
+    return [host.name for host in cluster.servers], [host.name for host in cluster.clients]
+
+
+def _write_failure(writer: SampleWriter, reasons: list[Reason]) -> None:
+    failure = Failure(reasons=list(dict.fromkeys(reasons)))
+    writer.write("failure.json", dump_json(failure.model_dump(mode="json")))
+
+
+def _finish(
+    cluster: Cluster,
+    cell: Cell,
+    writer: SampleWriter,
+    verdict: Judgement,
+    record: CommandRecord | None,
+    phases: Mapping[str, float],
+) -> Sample:
+    servers, clients = _names(cluster)
+    return writer.finish(
+        verdict.status,
+        verdict.reasons,
+        window=None if record is None else Window(start=record.start, end=record.end),
+        phases=phases,
+        exit_code=None if record is None else record.exit_code,
+        disks=_disks(cell, cluster),
+        servers=servers,
+        clients=clients,
+    )
+
+
+def _disks(cell: Cell, cluster: Cluster) -> int:
+    """Disks below what is measured: those of the volume's bricks, or of the workers of a baseline, none for links."""
+    backing = cluster.backings.get(cell.layout.backing)
+    bricks = cell.workers if cell.access == "none" else cell.layout.bricks
+    return 0 if backing is None else bricks * backing.disks_per_brick
+
+
+def result_of(answer: Results, host: str) -> CommandResult:
+    """What the measured command did, also when it failed or passed its deadline.
+
+    Raises `HostError` when it never ran, or the connection broke.
+    """
+    if host in answer.succeeded:
+        return answer.succeeded[host]
+    error = answer.failed[host]
+    result = getattr(error, "result", None)
+    if isinstance(result, CommandResult):
+        return result
+    raise error
+
+
+class LocalRun(SampleRun):
+    """One execution of one cell of a baseline: on the hosts themselves instead of on a volume."""
+
+    @property
+    def _tool(self) -> HostTool:
+        return host_tools()[self.cell.tool]
+
+    def _local_job(self, cell: Cell) -> LocalJob:
+        cluster = self.site.cluster
+        backing = cluster.backings.get(cell.layout.backing)
+        return LocalJob(
+            cell=cell,
+            servers=cluster.servers,
+            clients=cluster.clients,
+            bricks=() if backing is None else backing.bricks,
+            work_dir=cluster.work_dir,
+            deadline_s=self.site.campaign.deadline,
+        )
+
+    def _prepare(self) -> bool:
+        try:
+            self._prepare_cell(self.cell)
+        except CommandError as missing:
+            if not self._tool.needs_files(self.cell.operation):
+                raise
+            self._make_local_files(missing)
+        return True
+
+    def _prepare_cell(self, cell: Cell) -> None:
+        commands = {
+            step.host: script.command([step.script], deadline_s=step.deadline_s)
+            for step in self._tool.prepare(self._local_job(cell))
+        }
+        self.site.pool.run(commands).or_raise()
+
+    def _make_local_files(self, missing: CommandError) -> None:
+        """Write, untimed, the files that the operation needs: an earlier run made them, and they are missing."""
+        maker = self._tool.maker
+        self.site.progress.phase(f"prepare: {maker} the files again")
+        try:
+            cell = self.cell.model_copy(update={"operation": maker})
+            self._prepare_cell(cell)
+            for steps in self._tool.rounds(self._local_job(cell)):
+                self.site.pool.run({step.command.host: _local_command(step) for step in steps}).or_raise()
+            self._prepare_cell(self.cell)
+        except CommandError as error:
+            message = f"the files that it needs cannot be made: {error.message} (before that: {missing.message})"
+            raise CommandError(message, host=error.host) from error
+
+    def _measure(self) -> bool:
+        """All rounds; every command and its output is kept, and one record stands for all of them."""
+        done: list[tuple[LocalStep, CommandResult]] = []
+        for steps in self._tool.rounds(self._local_job(self.cell)):
+            answers = self.site.pool.run({step.command.host: _local_command(step) for step in steps})
+            done += [(step, result_of(answers, step.command.host)) for step in steps]
+        measured = [(step, result) for step, result in done if step.output]
+        codes = [result.exit_code for _, result in measured]
+        failed = next((n for n, code in enumerate(codes) if code is None), None)
+        if failed is None:
+            failed = next((n for n, code in enumerate(codes) if code), 0)
+        step, result = measured[failed]
+        self.record = CommandRecord(
+            argv=list(step.command.words),
+            host=step.command.host,
+            start=min(result.start for _, result in measured),
+            end=max(result.end for _, result in measured),
+            exit_code=result.exit_code,
+            deadline_s=step.command.deadline_s,
+        )
+        self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
+        self.writer.write(f"workload/{COMMANDS}", dump_json([_as_json(step, result) for step, result in done]))
+        for step, result in measured:
+            self.writer.write(f"workload/{step.output}", result.stdout)
+            if result.stderr:
+                self.writer.write(f"workload/{step.output}.stderr", result.stderr)
+        return True
+
+    def _outputs(self) -> Mapping[str, Sequence[str]]:
+        return {}
+
+
+def _local_command(step: LocalStep) -> Command:
+    return Command(step.command.shell, deadline_s=step.command.deadline_s)
+
+
+def _as_json(step: LocalStep, result: CommandResult) -> dict[str, object]:
+    return {
+        "argv": list(step.command.words),
+        "host": step.command.host,
+        "start": result.start,
+        "end": result.end,
+        "exit_code": result.exit_code,
+        "output": step.output or None,
+    }
+
+
+def remove_files(pool: Pool, cluster: Cluster) -> None:
+    """Remove the files of a baseline from all brick roots, and the directories that the suite made for them.
+
+    Raises `HostError` when a server does not answer, or a file cannot be removed.
+    """
+    folders = [f"{root}/{FOLDER}" for backing in cluster.backings.values() for root in backing.bricks]
+    lines = ["code=0"]
+    for folder in folders:
+        clear = script.call("gl_clear_dir", folder)
+        remove = join(("rm", "-f", "--", f"{folder}/.glusterlab"))
+        lines.append(
+            f"[ ! -d {join((folder,))} ] || {{ {clear} && {remove} && {join(('rmdir', '--', folder))}; }} || code=1"
+        )
+    command = script.command([*lines, "exit $code"], deadline_s=_REMOVE_DEADLINE_S)
+    pool.run({server.name: command for server in cluster.servers}).or_raise()

@@ -1,0 +1,290 @@
+"""What a run is doing now, and how the last one ended: ``now.json`` in the campaign's folder, read by who watches it.
+
+A run writes it anew whenever something happens; the manifest does not list it. A run that was killed leaves it as it
+was: `life` tells.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from glusterlab.errors import RawStoreError
+from glusterlab.hosts.lock import process_start
+from glusterlab.reasons import Status
+from glusterlab.run.measured import Measured, measured, measured_by
+from glusterlab.run.stopping import relative_half_width
+from glusterlab.spec.yaml import first_problem
+from glusterlab.stats import mean_interval
+from glusterlab.store.files import SCHEMA_VERSION, read_json
+from glusterlab.store.journal import Level
+from glusterlab.store.sample import Sample
+from glusterlab.units import format_duration, format_size
+
+if TYPE_CHECKING:
+    from glusterlab.run.plan import PlannedSample
+    from glusterlab.spec.cell import Cell
+    from glusterlab.tools.base import Measurement
+
+NOW = "now.json"
+
+Outcome = Literal["complete", "incomplete", "stopped", "failed"]
+"""complete: every sample is there and valid; incomplete: the run came to its end, and some are not; stopped: by the
+user; failed: an error broke it off."""
+
+
+@dataclass
+class Counts:
+    """How far a run is, in samples of its plan.
+
+    `valid`, `invalid` and `failed` go by the last execution; `left` are still to be run, second attempts included, and
+    `later` of them in rounds that this run does not come to. `warmup_left` is in no other number. `rounds` is the
+    number of the campaign's last round.
+    """
+
+    total: int = 0
+    valid: int = 0
+    invalid: int = 0
+    failed: int = 0
+    left: int = 0
+    later: int = 0
+    warmup_left: int = 0
+    rounds: int = 0
+
+
+class _Model(BaseModel):
+    # a newer release may have more keys
+    model_config = ConfigDict(extra="ignore")
+
+
+class Execution(_Model):
+    """One execution of a cell, in words that fit a line.
+
+    Operation ``write 4 GiB``, layout ``disperse 12x(4+2) jbod`` with the access where it is not native.
+    """
+
+    slug: str
+    operation: str
+    layout: str
+    workers: int
+    repeat: int
+    round: int
+    attempt: int
+    warmup: bool = False
+    began: float
+
+    @property
+    def place(self) -> str:
+        return place_of(self.repeat, self.attempt, warmup=self.warmup)
+
+
+class Result(_Model):
+    """An execution that is over.
+
+    `value` and `mean` (of the cell's `n` valid repeats by then) have their units, and are empty where there is none.
+    `half_width` is that of the mean's 95 % interval as a share of the mean. `problem` is the first reason, `codes` are
+    those of all.
+    """
+
+    execution: Execution
+    ended: float
+    status: Status
+    seconds: float = 0.0
+    value: str = ""
+    mean: str = ""
+    half_width: float | None = None
+    n: int = 0
+    codes: tuple[str, ...] = ()
+    problem: str = ""
+
+    @property
+    def interval(self) -> str:
+        """Such as ``mean 458 files/s ± 2.1 %, n = 3``; empty without a value."""
+        if not self.mean or self.half_width is None:
+            return f"n = {self.n}" if self.n else ""
+        return f"mean {self.mean} ± {100 * self.half_width:.1f} %, n = {self.n}"
+
+    @property
+    def line(self) -> str:
+        """For logs: cell, repeat, status, what it measured, and the first reason where it is not valid."""
+        line = f"{self.execution.slug} {self.execution.place}: {self.status} in {format_duration(self.seconds)}"
+        if self.value:
+            line += f": {self.value}"
+            if self.interval and not self.execution.warmup:
+                line += f" ({self.interval})"
+        if self.problem:
+            more = f" (and {len(self.codes) - 1} more)" if len(self.codes) > 1 else ""
+            line += f": {self.problem}{more}"
+        return line
+
+
+class Note(_Model):
+    """A message of the run."""
+
+    at: float
+    level: Level
+    message: str
+
+
+class RunState(_Model):
+    """What a run is doing now; times are epoch seconds.
+
+    `process_start`, in ticks since the machine's boot, tells the process from a later one of the same number. Counts
+    are those of `Counts`. `recent`, `problems` and `notes` are the last ones of this run, oldest first; `codes` counts
+    executions of this run by reason. `message` says how it ended.
+    """
+
+    schema_version: int = SCHEMA_VERSION
+    campaign: str
+    process: int
+    process_start: int | None
+    host: str
+    began: float
+    updated: float
+    total: int = 0
+    valid: int = 0
+    invalid: int = 0
+    failed: int = 0
+    left: int = 0
+    later: int = 0
+    warmup_left: int = 0
+    ends_about: float | None = None
+    rounds: int = 0
+    now: Execution | None = None
+    phase: str = "starting"
+    phase_began: float
+    recent: list[Result] = []
+    problems: list[Result] = []
+    codes: dict[str, int] = {}
+    notes: list[Note] = []
+    ended: float | None = None
+    outcome: Outcome | None = None
+    message: str = ""
+
+    @classmethod
+    def begun(cls, campaign: str) -> RunState:
+        """The state of a run that this process begins."""
+        at, pid = time.time(), os.getpid()
+        start, host = process_start(pid), socket.gethostname()
+        return cls(campaign=campaign, process=pid, process_start=start, host=host, began=at, updated=at, phase_began=at)
+
+
+Life = Literal["running", "ended", "lost", "elsewhere"]
+"""lost: the process is no more and could not say how it ended; elsewhere: it runs, or ran, on another machine, whose
+processes are not seen from here."""
+
+
+def life(state: RunState) -> Life:
+    """Whether the run of a state still goes on."""
+    if state.ended is not None:
+        return "ended"
+    if state.host != socket.gethostname():
+        return "elsewhere"
+    start = process_start(state.process)
+    return "running" if start is not None and state.process_start in (None, start) else "lost"
+
+
+def read_now(folder: Path) -> RunState | None:
+    """What a campaign's now.json says; None where there is none.
+
+    Raises `RawStoreError` when it is damaged, or newer than this library.
+    """
+    path = folder / NOW
+    if not path.is_file():
+        return None
+    try:
+        return RunState.model_validate(read_json(path))
+    except ValidationError as error:
+        found = ": ".join(first_problem(error, RunState))
+    except RawStoreError as error:
+        if "schema_version" in error.details or isinstance(error.__cause__, OSError):
+            raise
+        found = "expected a JSON object with a schema_version, found damage"
+    raise RawStoreError(f"{path}: {found}; remove it: the next run writes it anew", path=path)
+
+
+def place_of(repeat: int, attempt: int, *, warmup: bool) -> str:
+    """Which one of a cell's executions it is, for people.
+
+    Examples
+    --------
+    >>> place_of(2, 1, warmup=False), place_of(2, 3, warmup=False), place_of(1, 1, warmup=True)
+    ('repeat 2', 'repeat 2, attempt 3', 'warm-up 1')
+    """
+    again = f", attempt {attempt}" if attempt > 1 else ""
+    return f"{'warm-up' if warmup else 'repeat'} {repeat}{again}"
+
+
+def execution_of(cell: Cell, planned: PlannedSample | Sample, attempt: int, began: float) -> Execution:
+    """One execution of a cell, in words that fit a line."""
+    layout = cell.layout
+    access = "" if cell.access == "native" else f" {cell.access}"
+    return Execution(
+        slug=cell.slug,
+        operation=f"{cell.operation} {format_size(cell.nominal_file_size_bytes)}",
+        layout=f"{layout.type} {layout.geometry} {layout.backing}{access}",
+        workers=cell.workers,
+        repeat=planned.repeat,
+        round=planned.round,
+        attempt=attempt,
+        warmup=planned.warmup,
+        began=began,
+    )
+
+
+def result_of(sample: Sample, cell: Cell, result: Measurement | None, *, began: float, ended: float) -> Result:
+    """A stored sample and the interval of its cell's valid repeats by then; `result` is what its tool reported."""
+    last = measured(result) if sample.status == "valid" else None
+    values = [] if last is None else _earlier(sample.path.parent, sample.sample, cell)
+    if last is not None and not sample.warmup:
+        values.append(last.value)
+    return Result(
+        execution=execution_of(cell, sample, sample.attempt, began),
+        ended=ended,
+        status=sample.status,
+        seconds=sum(sample.phases.values()),
+        value="" if last is None else str(last),
+        mean="" if last is None or not values else str(Measured(last.quantity, math.fsum(values) / len(values))),
+        half_width=_half_width(values),
+        n=len(values),
+        codes=tuple(reason.code for reason in sample.reasons),
+        problem="" if not sample.reasons else str(sample.reasons[0]),
+    )
+
+
+def _half_width(values: list[float]) -> float | None:
+    if len(values) < 2:
+        return None
+    share = relative_half_width(mean_interval(values))
+    return None if math.isnan(share) else share
+
+
+def _earlier(folder: Path, number: int, cell: Cell) -> list[float]:
+    """What a cell's valid samples before one of them measured."""
+
+    def values() -> Iterator[float]:
+        found = ((path, int(path.name.removeprefix("sample-"))) for path in folder.glob("sample-[0-9]*"))
+        for path, _ in sorted(entry for entry in found if entry[1] < number):
+            if (value := stored_value(path, cell)) is not None:
+                yield value.value
+
+    return list(values())
+
+
+@lru_cache(maxsize=10_000)
+def stored_value(folder: Path, cell: Cell) -> Measured | None:
+    """What a stored sample measured, read once; None unless it is valid, no warm-up, and its result can be read."""
+    try:
+        sample = Sample.read(folder)
+    except RawStoreError:
+        return None
+    return measured_by(sample, cell) if sample.status == "valid" and not sample.warmup else None

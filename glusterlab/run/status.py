@@ -1,0 +1,288 @@
+"""How far a campaign has come: what is done, invalid, failed and left, per cell, and what went wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import RawStoreError
+from glusterlab.reasons import MEANINGS, ReasonCode
+from glusterlab.run.measured import Measured, stored_values
+from glusterlab.run.plan import build_plan
+from glusterlab.run.queue import Queue
+from glusterlab.run.stopping import Decision, relative_half_width
+from glusterlab.spec import load_campaign, load_cluster
+from glusterlab.stats import mean_interval
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.manifest import MANIFEST, Manifest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from glusterlab.run.plan import Plan
+    from glusterlab.spec import Cell, Repeats
+    from glusterlab.stats import Estimate
+    from glusterlab.store.campaign import RawStore, Sample
+    from glusterlab.store.sample import Origin
+
+LAST_FAILURES = 5
+"""So many of the last samples that are not valid are named."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What the valid repeats of a cell come to, by the interval that the figures draw.
+
+    `estimate`: their mean, in SI base units, with its 95 % interval, where they are enough for one.
+    """
+
+    quantity: str
+    estimate: Estimate
+
+    @property
+    def half_width(self) -> float | None:
+        """Half-width of the interval as a share of the mean; None where there is no interval."""
+        share = relative_half_width(self.estimate)
+        return None if share != share else share
+
+
+@dataclass(frozen=True)
+class CellStatus:
+    """State of one cell.
+
+    `wanted`: repeats that the plan asks for: at most, while the cell may reach a target; what it has, when it did.
+    `valid`: repeats with a valid sample. `spent`: repeats without one whose attempts are used up: `run --retry` gives
+    them more. `invalid`, `failed`: executions of repeats that came to nothing, whatever became of the repeat later.
+    `warmup`: valid samples of the warm-up, which are in no other number. `interval`: None while nothing is measured.
+    `decision`: how the cell stands to the campaign's target; None where there is none.
+    """
+
+    cell: Cell
+    wanted: int
+    valid: int
+    spent: int
+    invalid: int
+    failed: int
+    warmup: int = 0
+    interval: Interval | None = None
+    decision: Decision | None = None
+
+    @property
+    def left(self) -> int:
+        """Repeats that the next run makes, at most."""
+        return self.wanted - self.valid - self.spent
+
+
+@dataclass(frozen=True)
+class ReasonCount:
+    """How often one thing went wrong.
+
+    `samples`: samples with that reason. `open`: those of them whose repeat has no valid sample since. `cells`: cells
+    that they belong to. `hosts`: that it concerned.
+    """
+
+    code: ReasonCode
+    samples: int
+    open: int
+    cells: int
+    hosts: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        return MEANINGS[self.code].sentence
+
+    @property
+    def advice(self) -> str:
+        return MEANINGS[self.code].advice
+
+
+@dataclass(frozen=True)
+class CampaignStatus:
+    """State of a campaign's folder.
+
+    `not_runnable`: cells that cannot run. `origin`: whether others measured it. `missing`: samples of an import that
+    its manifest lists and that are not there. Those of a measured campaign are left. `reasons`: what went wrong, most
+    often first. `failures`: the last samples that are not valid, newest first. `repeats`: the campaign's target and
+    bounds, where it has a target.
+    """
+
+    campaign: str
+    cells: tuple[CellStatus, ...]
+    not_runnable: int
+    origin: Origin = "measured"
+    missing: tuple[str, ...] = ()
+    reasons: tuple[ReasonCount, ...] = ()
+    failures: tuple[Sample, ...] = ()
+    repeats: Repeats | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every repeat that a cell which can run needs has a valid sample."""
+        return not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
+
+    def missing_sentence(self) -> str:
+        many = "1 sample" if len(self.missing) == 1 else f"{len(self.missing):,} samples"
+        named = ", ".join(self.missing[:3]) + (", ..." if len(self.missing) > 3 else "")
+        lost = f"{many} that {MANIFEST} lists {'is' if len(self.missing) == 1 else 'are'} not there: {named}"
+        return f"{self.campaign}: {lost}; restore them from a copy, or import again ('glusterlab verify' names all)"
+
+    def total(self, name: str) -> int:
+        """Sum of one number of `CellStatus` over all cells; what is missing is wanted and left."""
+        found: int = sum(getattr(cell, name) for cell in self.cells)
+        return found + len(self.missing) if name in ("wanted", "left") else found
+
+
+def count_samples(
+    plan: Plan,
+    samples: Iterable[Sample],
+    attempts: int,
+    values: Mapping[tuple[str, int], Measured] | None = None,
+) -> tuple[CellStatus, ...]:
+    """State of each cell of a plan, in the plan's order, by the same bookkeeping as a run's.
+
+    `samples`: all that the raw store holds. `attempts`: executions of one repeat at most. `values`: what valid samples
+    measured, by cell id and number of the sample.
+    """
+    everything = list(samples)
+    queue = Queue(plan, attempts, everything, values=values)
+    states: dict[str, Counter[str]] = {cell.id: Counter() for cell in plan.cells}
+    for sample in everything:
+        if sample.cell_id in states:
+            states[sample.cell_id]["warmup " * sample.warmup + sample.status] += 1
+    repeats: dict[str, list[tuple[bool, bool]]] = {cell.id: [] for cell in plan.cells}
+    for planned in plan.counted:
+        if queue.is_needed(planned):
+            repeats[planned.cell.id].append((queue.is_valid(planned), queue.is_pending(planned)))
+    return tuple(
+        CellStatus(
+            cell,
+            wanted=len(mine := repeats[cell.id]),
+            valid=sum(valid for valid, _ in mine),
+            spent=sum(not valid and not pending for valid, pending in mine),
+            invalid=states[cell.id]["invalid"],
+            failed=states[cell.id]["failed"],
+            warmup=states[cell.id]["warmup valid"],
+            interval=_interval(queue.values(cell.id)),
+            decision=queue.decision(cell.id),
+        )
+        for cell in plan.cells
+    )
+
+
+def _interval(values: list[Measured]) -> Interval | None:
+    if not values:
+        return None
+    quantity = values[0].quantity
+    return Interval(quantity, mean_interval(each.value for each in values if each.quantity == quantity))
+
+
+def count_reasons(samples: Iterable[Sample]) -> tuple[ReasonCount, ...]:
+    """How often each thing went wrong, warm-up included, most often first."""
+    everything = list(samples)
+    good = {(each.cell_id, each.repeat, each.warmup) for each in everything if each.status == "valid"}
+    by_code: dict[ReasonCode, list[Sample]] = {}
+    hosts: dict[ReasonCode, set[str]] = {}
+    for sample in everything:
+        for code in dict.fromkeys(reason.code for reason in sample.reasons):
+            by_code.setdefault(code, []).append(sample)
+        for reason in sample.reasons:
+            if reason.host is not None:
+                hosts.setdefault(reason.code, set()).add(reason.host)
+    found = [
+        ReasonCount(
+            code,
+            samples=len(those),
+            open=sum((each.cell_id, each.repeat, each.warmup) not in good for each in those),
+            cells=len({each.cell_id for each in those}),
+            hosts=tuple(sorted(hosts.get(code, ()))),
+        )
+        for code, those in by_code.items()
+    ]
+    return tuple(sorted(found, key=lambda count: (-count.samples, count.code)))
+
+
+def last_failures(samples: Iterable[Sample]) -> tuple[Sample, ...]:
+    """The last samples that are not valid, newest first.
+
+    By the end of their command or, where it was never started, by when sample.json was written.
+    """
+    failures = [sample for sample in samples if sample.status != "valid"]
+    return tuple(sorted(failures, key=ended_at, reverse=True)[:LAST_FAILURES])
+
+
+def ended_at(sample: Sample) -> float:
+    """Epoch seconds of a sample's end, as far as known: of a copy of one that was never started, those of the copy."""
+    if sample.window is not None:
+        return sample.window.end
+    try:
+        return (sample.path / "sample.json").stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _imported(store: RawStore, campaign: str) -> CampaignStatus:
+    """State of an imported campaign: what is wanted is what its manifest lists.
+
+    Raises `RawStoreError` when the manifest is not there, or anything is damaged.
+    """
+    path = store.path / MANIFEST
+    if not path.is_file():
+        message = (
+            f"{path}: expected the list of the imported files, found none; restore it from a copy, or import again"
+        )
+        raise RawStoreError(message, path=path)
+    cells = store.cells()
+    samples = [sample for sample in store.samples() if sample.cell_id in cells]
+    values = stored_values(samples, cells)
+    states: dict[str, Counter[str]] = {cell_id: Counter() for cell_id in cells}
+    measured: dict[str, list[Measured]] = {cell_id: [] for cell_id in cells}
+    there = set()
+    for sample in samples:
+        states[sample.cell_id][sample.status] += 1
+        there.add(sample.path.relative_to(store.path).as_posix())
+        if (value := values.get((sample.cell_id, sample.sample))) is not None:
+            measured[sample.cell_id].append(value)
+    listed = {
+        name.removesuffix("/sample.json")
+        for name in Manifest.read(store.path).digests
+        if name.startswith("cells/") and name.count("/") == 3 and name.endswith("/sample.json")
+    }
+    found = []
+    for cell_id, counts in states.items():
+        wanted, valid = counts.total(), counts["valid"]
+        numbers = (wanted, valid, wanted - valid, counts["invalid"], counts["failed"])
+        found.append(CellStatus(cells[cell_id], *numbers, interval=_interval(measured[cell_id])))
+    return CampaignStatus(
+        campaign,
+        tuple(found),
+        not_runnable=0,
+        origin="imported",
+        missing=tuple(sorted(listed - there)),
+        reasons=count_reasons(samples),
+        failures=last_failures(samples),
+    )
+
+
+def campaign_status(path: Path) -> CampaignStatus:
+    """State of a campaign's folder.
+
+    Raises `RawStoreError, SpecError` when the folder is none, or its files are damaged.
+    """
+    store = RawStore.open(path)
+    campaign = load_campaign(path / "campaign.yaml")
+    if campaign.origin == "imported":
+        return _imported(store, campaign.name)
+    cluster = load_cluster(path / "cluster.yaml")
+    cells = store.cells()
+    plan = build_plan(campaign, cluster, ready={cell.tool for cell in cells.values()})
+    samples = store.samples()
+    return CampaignStatus(
+        campaign=campaign.name,
+        cells=count_samples(plan, samples, campaign.attempts, stored_values(samples, cells)),
+        not_runnable=len(plan.not_runnable),
+        reasons=count_reasons(samples),
+        failures=last_failures(samples),
+        repeats=plan.repeats,
+    )

@@ -1,0 +1,288 @@
+"""Whether a finished sample counts: a pure judgement of what lies in its folder.
+
+The runner calls `judge` before it writes sample.json, and `verify` calls it again on the stored files, so a
+judgement can always be recomputed. Evidence is read from these files, whose records are
+in `glusterlab.store.records`, and from nothing else:
+
+``workload/``
+    command.json (a `CommandRecord`), stdout.txt, stderr.txt and the tool's own files.
+``telemetry/<host>.csv.xz``
+    One per host, as the host's own sadf wrote it.
+``gluster/before/health.json``, ``gluster/after/health.json``
+    A `Health` each; the raw XML lies beside it for people.
+``failure.json``
+    Only where the runner itself failed: a `Failure` (host unreachable, disk full, an error of the controller, ...).
+
+The rules are those of design.md, "Rules of measurement".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import ParseError
+from glusterlab.hosts.health import Moment, health_reasons
+from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
+from glusterlab.store import imported
+from glusterlab.store.records import (
+    MAX_JSON_BYTES,
+    BrickConnection,
+    BrickHealth,
+    CommandRecord,
+    Failure,
+    Health,
+    read_record,
+)
+from glusterlab.telemetry.collect import coverage
+from glusterlab.tools import runnable
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.tools.base import Measurement
+
+
+MAX_CLOCK_CHANGE_S = 0.1
+"""A host's clock may move by so many seconds against the controller's: a client times its part of a result by it."""
+
+MAX_CLOCK_CHANGE_SHARE = 0.01
+"""Or by such a share of the measurement."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What `judge` found.
+
+    `reasons`: empty exactly when `status` is ``valid``. `result`: the parsed output, where there is any.
+    """
+
+    status: Status
+    reasons: tuple[Reason, ...]
+    result: Measurement | None
+
+
+def bricks_of(cell: Cell) -> int | None:
+    """How many bricks must be online; None for a cell of a baseline, which is measured without a volume."""
+    return None if cell.access == "none" else cell.layout.bricks
+
+
+def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
+    """Judge a sample by the files of its folder, finished or still ``.partial``; what cannot be read is a reason.
+
+    `servers` and `clients` are the names of the hosts whose state and telemetry must be there.
+    """
+    reasons: list[Reason] = []
+    result: Measurement | None = None
+    command: CommandRecord | None = None
+    failure = folder / "failure.json"
+    if failure.exists():
+        reasons.extend(_recorded_failure(failure))
+    try:
+        command = read_record(CommandRecord, folder / "workload" / "command.json")
+    except ParseError as error:
+        if not reasons:
+            reasons.append(Reason(code="tool-failed", message=f"no record of the command: {error.message}"))
+    if command is not None:
+        found, result = _workload_reasons(folder, cell, command)
+        reasons.extend(found)
+    moments: tuple[Moment, Moment] = ("before", "after")
+    for moment in moments:
+        # what the runner could not read any more, after it had failed, is not one more thing that went wrong
+        if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
+            reasons.extend(_pool_reasons(folder, moment, servers, clients, bricks_of(cell)))
+    reasons.extend(_change_reasons(folder, command))
+    if command is not None and not failure.exists():
+        reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
+    unique = tuple(dict.fromkeys(reasons))
+    return Judgement(status_of(unique), unique, result)
+
+
+def judge_again(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
+    """As `judge`, for a sample that is stored: one that `judge` could not deal with then is judged as it was then."""
+    try:
+        return judge(folder, cell, servers, clients)
+    except Exception:
+        if not (folder / "failure.json").exists():
+            raise
+        return judge_failure(folder)
+
+
+def judge_imported(folder: Path, cell: Cell) -> Judgement:
+    """Judge an imported sample by its tool's own output; what cannot be read is a reason."""
+    try:
+        result = imported.read_sample(folder, cell)
+    except ParseError as error:
+        reasons = (Reason(code="tool-failed", message=error.message),)
+        return Judgement(status_of(reasons), reasons, None)
+    return Judgement(status_of(result.problems), result.problems, result)
+
+
+def judge_failure(folder: Path) -> Judgement:
+    """Judge a sample that failed by its failure.json alone: for one that `judge` itself cannot deal with."""
+    reasons = tuple(dict.fromkeys(_recorded_failure(folder / "failure.json")))
+    return Judgement(status_of(reasons), reasons, None)
+
+
+def _recorded_failure(path: Path) -> list[Reason]:
+    try:
+        reasons = read_record(Failure, path).reasons
+    except ParseError as error:
+        return [Reason(code="controller-error", message=f"failure.json: {error.message}")]
+    return reasons or [Reason(code="controller-error", message="failure.json names no reason")]
+
+
+def _workload_reasons(folder: Path, cell: Cell, command: CommandRecord) -> tuple[list[Reason], Measurement | None]:
+    full = list(_no_space(folder / "workload", command.host))
+    if command.exit_code is None:
+        message = f"{cell.tool} was ended at its deadline of {command.deadline_s:g} s"
+        return [*full, Reason(code="tool-timeout", message=message, host=command.host)], None
+    try:
+        result = runnable()[cell.tool].parse(folder / "workload", cell)
+    except ParseError as error:
+        place = "" if error.file is None else f"{Path(error.file).name}: "
+        message = f"exit code {command.exit_code}; {place}{error.message}"
+        return [*full, Reason(code="tool-failed", message=message, host=command.host)], None
+    reasons = [*full, *result.problems]
+    if command.exit_code != 0:
+        message = f"{cell.tool} ended with exit code {command.exit_code}"
+        reasons.insert(0, Reason(code="tool-failed", message=message, host=command.host))
+    return reasons, result
+
+
+def _no_space(folder: Path, host: str) -> Iterator[Reason]:
+    """Whether the tool met a full file system; it may report success all the same."""
+    for name in ("stdout.txt", "stderr.txt"):
+        try:
+            with (folder / name).open(encoding="utf-8", errors="replace") as file:
+                text = file.read(MAX_JSON_BYTES)
+        except OSError:
+            continue
+        found = next((line.strip() for line in text.splitlines() if NO_SPACE in line.lower()), None)
+        if found is not None:
+            yield Reason(code="disk-full", message=f"the tool said in {name}: {found[:200]}", host=host)
+            return
+
+
+def _pool_reasons(
+    folder: Path, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
+) -> list[Reason]:
+    try:
+        health = read_record(Health, folder / "gluster" / moment / "health.json")
+    except ParseError as error:
+        message = f"the pool's health {moment} the workload is not known: {error.message}"
+        return [Reason(code="controller-error", message=message)]
+    return health_reasons(health, moment, servers, clients, bricks)
+
+
+def _change_reasons(folder: Path, command: CommandRecord | None) -> list[Reason]:
+    try:
+        before, after = (
+            read_record(Health, folder / "gluster" / moment / "health.json") for moment in ("before", "after")
+        )
+    except ParseError:
+        return []  # reported where the pool's health is judged
+    return change_reasons(before, after, 0.0 if command is None else command.end - command.start)
+
+
+def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:
+    # in threads, because unpacking, most of it, does not hold up the others
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        found = pool.map(lambda host: _telemetry_reason(folder, host, command), hosts)
+        return [reason for reason in found if reason is not None]
+
+
+def _telemetry_reason(folder: Path, host: str, command: CommandRecord) -> Reason | None:
+    path = folder / "telemetry" / f"{host}.csv.xz"
+    if not path.exists():
+        return Reason(code="telemetry-missing", message=f"no {path.name}", host=host)
+    try:
+        gap = coverage(path).gap(command.start, command.end)
+    except ParseError as error:
+        return Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host)
+    return None if gap is None else Reason(code="telemetry-short", message=gap, host=host)
+
+
+def change_reasons(before: Health, after: Health, measured_s: float) -> list[Reason]:
+    """What is wrong with the time between two health readings, `measured_s` seconds of measurement apart.
+
+    Of a connection that was silent for a while, and did not end, nothing is seen; nor of anything that an old sample
+    did not keep.
+    """
+    return [
+        *_restarted_bricks(before, after),
+        *_lost_links(before, after),
+        *_lost_connections(before, after),
+        *_moved_clocks(before, after, max(MAX_CLOCK_CHANGE_S, MAX_CLOCK_CHANGE_SHARE * measured_s)),
+    ]
+
+
+def _restarted_bricks(before: Health, after: Health) -> Iterator[Reason]:
+    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
+    for brick in after.bricks:
+        if _restarted(brick, pids.get((brick.host, brick.path))):
+            message = f"{brick.path} was restarted during the workload"
+            yield Reason(code="brick-offline", message=message, host=brick.host)
+
+
+def _restarted(brick: BrickHealth, pid: int | None) -> bool:
+    return None not in (brick.pid, pid) and brick.pid != pid
+
+
+def _lost_links(before: Health, after: Health) -> Iterator[Reason]:
+    for host, changes in sorted(after.link_changes.items()):
+        if host in before.link_changes and changes != before.link_changes[host]:
+            # a host that started again counts anew
+            found = f"from {before.link_changes[host]} to {changes}"
+            message = f"the link went down during the workload: its carrier's changes went {found}"
+            yield Reason(code="link-lost", message=message, host=host)
+
+
+def _lost_connections(before: Health, after: Health) -> Iterator[Reason]:
+    """Clients that lost a brick which was running all the time: the network between them was not.
+
+    A connection that was made again counts as lost, too: the client went without that brick for a while. Bricks that
+    stopped, and clients whose mount is not well, have reasons of their own.
+    """
+    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
+    well = {
+        (brick.host, brick.port): brick.path
+        for brick in after.bricks
+        if brick.online and brick.port is not None and not _restarted(brick, pids.get((brick.host, brick.path)))
+    }
+    for client, earlier in sorted(before.connections.items()):
+        if client not in after.connections or after.mounts.get(client, "ok") != "ok":
+            continue
+        kept = {connection.socket for connection in after.connections[client]}
+        lost = [connection for connection in earlier if connection.socket not in kept]
+        bricks = sorted({name for each in lost for name in _bricks_of(each, well)})
+        if bricks:
+            more = f" and {len(bricks) - 3} more" if len(bricks) > 3 else ""
+            message = f"the connection to {', '.join(bricks[:3])}{more} was lost during the workload"
+            yield Reason(code="link-lost", message=message, host=client)
+
+
+def _bricks_of(connection: BrickConnection, bricks: Mapping[tuple[str, int], str]) -> Iterator[str]:
+    """The brick of a connection; where its server is not known, all that it can be."""
+    for (host, port), path in bricks.items():
+        if port == connection.port and connection.host in (None, host):
+            yield f"{host}:{path}"
+
+
+def _moved_clocks(before: Health, after: Health, allowed_s: float) -> Iterator[Reason]:
+    """Hosts whose clock was set, or slewed, by more than a result can bear; only what the readings prove."""
+    for host in sorted(before.clock_offset_s.keys() & after.clock_offset_s.keys()):
+        (low, high), (later_low, later_high) = (_bounds(health, host) for health in (before, after))
+        change = max(later_low - high, low - later_high)
+        if change > allowed_s:
+            message = (
+                f"the clock moved by {change:.2f} s or more during the workload: expected {allowed_s:.2f} s at most"
+            )
+            yield Reason(code="clock-skew", message=message, host=host)
+
+
+def _bounds(health: Health, host: str) -> tuple[float, float]:
+    offset = health.clock_offset_s[host]
+    return health.clock_bounds_s.get(host, (offset, offset))

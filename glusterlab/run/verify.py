@@ -1,0 +1,262 @@
+"""Is a campaign's folder what was measured? Checksums, completeness, and every judgement made again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from glusterlab.errors import ParseError, RawStoreError
+from glusterlab.run.validity import judge_again, judge_imported
+from glusterlab.store.aside import moved_files
+from glusterlab.store.evidence import ARCHIVE, archive_of, unpacked
+from glusterlab.store.files import SCHEMA_VERSION, file_digest, walk_files
+from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest
+from glusterlab.store.sample import Sample, campaign_origin, read_cell
+from glusterlab.telemetry.collect import read_text
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+
+FindingCode = Literal[
+    "bad-manifest",
+    "bad-archive",
+    "missing-file",
+    "unlisted-file",
+    "unlisted-sample",
+    "changed-file",
+    "truncated-xz",
+    "invalid-json",
+    "newer-schema",
+    "invalid-cell",
+    "invalid-sample",
+    "status-differs",
+    "reasons-differ",
+    "warmup-differs",
+    "doubled-sample",
+    "leftover-partial",
+    "moved-cell",
+]
+
+
+_OWN_DEPTH = 4
+"""``cells/<id>/sample-nn/<name>``: files of samples have so many parts."""
+
+_TEMPORARY = re.compile(r"(cells/[^/]+/)?\.[^/]+\.tmp")
+_UNFINISHED = "it belongs to a run that is running, or was interrupted; `glusterlab run` removes it"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    `path`: below the campaign's folder. `message`: what was expected, what was found, what to do.
+    """
+
+    code: FindingCode
+    path: str
+    message: str
+
+
+def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
+    """Look at every file of a campaign; empty when all are as listed and every sample is judged as it was.
+
+    `progress` receives the number of samples that were inspected, and of all. Raises `RawStoreError` when `path` is no
+    campaign's folder.
+    """
+    if not (path / "campaign.yaml").is_file() and not (path / MANIFEST).is_file():
+        advice = "name one, such as raw/first-light"
+        raise RawStoreError(f"{path}: expected a campaign's folder, found none; {advice}", path=path)
+    imported = campaign_origin(path) == "imported"
+    findings = [*_json_findings(path), *_partial_findings(path)]
+    listed, found = _listed(path)
+    findings.extend(found)
+    plain_files = {_relative(path, file) for file in walk_files(path)}
+    digests = {name: file_digest(path / name) for name in (listed or {}).keys() & plain_files}
+    samples = sorted(path.glob("cells/*/sample-*"))
+    cells: dict[str, Cell | None] = {}
+    counted: dict[tuple[str, int, bool], str] = {}
+
+    def is_as_listed(name: str) -> bool:
+        return name in digests and digests[name] == (listed or {}).get(name)
+
+    for number, folder in enumerate((*samples, *sorted(path.glob("aside/*/sample-*"))), start=1):
+        is_aside = number > len(samples)
+        cell_id = folder.parent.name
+        if not is_aside and cell_id not in cells:
+            cells[cell_id], found = _cell(path, cell_id)
+            findings.extend(found)
+        try:
+            members: dict[str, str] = {}
+            with unpacked(folder, digests=members) as plain:
+                digests |= {_relative(path, folder / name): digest for name, digest in members.items()}
+                findings.extend(_file_findings(path, folder, plain, is_as_listed, imported=imported))
+                if not is_aside:
+                    findings.extend(_sample_findings(path, folder, plain, cells[cell_id], counted))
+        except RawStoreError as error:
+            findings.append(Finding("bad-archive", _relative(path, folder / ARCHIVE), error.message))
+        if progress is not None and not is_aside:
+            progress(number, len(samples))
+    if listed is not None:
+        unread = {finding.path for finding in findings if finding.code == "bad-archive"}
+        findings.extend(_manifest_findings(listed, plain_files, digests, unread))
+    return sorted(set(findings), key=lambda finding: (finding.path, finding.code, finding.message))
+
+
+def _relative(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
+
+
+def _partial_findings(root: Path) -> Iterator[Finding]:
+    for folder in root.glob("cells/*/.sample-*.partial"):
+        yield Finding("leftover-partial", _relative(root, folder), f"a sample that was not finished: {_UNFINISHED}")
+
+
+def _listed(root: Path) -> tuple[dict[str, str] | None, list[Finding]]:
+    """What the manifest lists, by the names that the files of moved cells have now; None when it cannot be read."""
+    try:
+        listed = Manifest.read(root).digests
+    except RawStoreError as error:
+        return None, [Finding("bad-manifest", MANIFEST, error.message)]
+    if not listed:
+        message = "expected a list of all files, found none; restore it from a copy"
+        return {}, [Finding("bad-manifest", MANIFEST, message)]
+    moved = moved_files(root, listed)
+    message = "moved, but the manifest does not know it: a run was killed right then; `glusterlab run` mends that"
+    cells = sorted({"/".join(there.split("/")[:2]) for there in moved.values()})
+    found = [Finding("moved-cell", cell, message) for cell in cells]
+    return {moved.get(name, name): digest for name, digest in listed.items()}, found
+
+
+def _manifest_findings(
+    listed: Mapping[str, str], plain: Set[str], digests: Mapping[str, str], unread: Set[str]
+) -> Iterator[Finding]:
+    """Whether what is there is what is listed.
+
+    Parameters
+    ----------
+    plain : set of str
+        Files, archives among them.
+    digests : mapping of str to str
+        Of listed files and of all members of archives.
+    unread : set of str
+        Archives whose members are not known.
+    """
+    present = {name for name in plain if name != archive_of(name)} | digests.keys()
+    for name in sorted(listed.keys() - present):
+        if archive_of(name) not in unread:
+            message = "expected a file that the manifest lists, found none; restore it from a copy"
+            yield Finding("missing-file", name, message)
+    new_samples = set()
+    for name in sorted(present - listed.keys() - UNLISTED):
+        sample = "/".join(name.split("/")[:3]) if name.startswith("cells/") and name.count("/") >= 3 else None
+        if sample is not None and f"{sample}/sample.json" in present and f"{sample}/sample.json" not in listed:
+            new_samples.add(sample)
+        elif name.startswith("cells/") and name.endswith("/cell.json") and name.count("/") == 2:
+            new_samples.add(name)
+        elif _TEMPORARY.fullmatch(name):
+            yield Finding("leftover-partial", name, f"a file that was not finished: {_UNFINISHED}")
+        else:
+            yield Finding(
+                "unlisted-file", name, "the manifest does not list this file; remove it, or find out who made it"
+            )
+    for sample in sorted(new_samples):
+        advice = "a run is running, or was killed right then; `glusterlab run` takes it into the manifest"
+        yield Finding("unlisted-sample", sample, f"whole, but the manifest does not list it: {advice}")
+    for name in sorted(listed.keys() & digests.keys()):
+        if digests[name] != listed[name]:
+            found = f"expected SHA-256 {listed[name][:12]}..., found {digests[name][:12]}"
+            message = f"{found}...: changed after it was measured"
+            yield Finding("changed-file", name, f"{message}; restore it from a copy")
+
+
+def _json_findings(root: Path) -> Iterator[Finding]:
+    for file in sorted(file for file in walk_files(root) if file.suffix == ".json"):
+        if len(file.relative_to(root).parts) < _OWN_DEPTH:
+            yield from _json_finding(file, _relative(root, file))
+
+
+def _file_findings(
+    root: Path, folder: Path, plain: Path, is_as_listed: Callable[[str], bool], *, imported: bool
+) -> Iterator[Finding]:
+    """Whether the files of one sample can be read, in its folder or unpacked elsewhere.
+
+    Telemetry that is as listed is as whole as it ever was; the sample's judgement reads it.
+    """
+    for file in sorted(path for path in plain.rglob("*") if path.suffix in (".json", ".xz") and path.is_file()):
+        name = _relative(root, folder / file.relative_to(plain))
+        # what others called JSON may have text around it: its reader has judged it
+        if file.suffix == ".json" and not (imported and file.parent != plain):
+            yield from _json_finding(file, name)
+        elif file.suffix == ".xz" and file.parent == plain / "telemetry" and not (imported or is_as_listed(name)):
+            try:
+                read_text(file)
+            except ParseError as error:
+                yield Finding("truncated-xz", name, f"{error.message}; restore it from a copy")
+
+
+def _json_finding(file: Path, name: str) -> Iterator[Finding]:
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return  # a run moved its cell right now
+    except (ValueError, RecursionError) as error:
+        yield Finding("invalid-json", name, f"expected JSON, found damage: {error}")
+        return
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        message = f"expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
+        yield Finding("newer-schema", name, message)
+
+
+def _cell(root: Path, cell_id: str) -> tuple[Cell | None, list[Finding]]:
+    name = f"cells/{cell_id}/cell.json"
+    try:
+        cell = read_cell(root / name)
+    except RawStoreError as error:
+        return None, [Finding("invalid-cell", name, error.message)]
+    if cell.id != cell_id:
+        return None, [Finding("invalid-cell", name, f"expected the cell {cell_id}, found {cell.id}")]
+    return cell, []
+
+
+def _sample_findings(
+    root: Path, folder: Path, plain: Path, cell: Cell | None, counted: dict[tuple[str, int, bool], str]
+) -> Iterator[Finding]:
+    """Examine one sample, whose files lie in `plain`; `counted` has the valid one of each repeat so far."""
+    name = f"{_relative(root, folder)}/sample.json"
+    try:
+        sample = Sample.read(folder)
+    except RawStoreError as error:
+        yield Finding("invalid-sample", name, error.message)
+        return
+    if (sample.cell_id, f"sample-{sample.sample:02d}") != (folder.parent.name, folder.name):
+        message = f"expected a sample of this folder, found {sample.cell_id} sample {sample.sample}"
+        yield Finding("invalid-sample", name, message)
+    if sample.warmup != (sample.round < 1):
+        kept, found = ("a warm-up", "no warm-up") if sample.warmup else ("a repeat", "one of the warm-up")
+        message = f"marked as {kept}, but its round, {sample.round}, is {found}: restore it from a copy"
+        yield Finding("warmup-differs", name, message)
+    if sample.status == "valid":
+        repeat = (folder.parent.name, sample.repeat, sample.warmup)
+        first = counted.setdefault(repeat, name)
+        if first != name:
+            message = f"expected one valid sample of repeat {sample.repeat}, found {first} before: a repeat counts once"
+            yield Finding("doubled-sample", name, f"{message}; find out which of them is a copy")
+    if cell is None:
+        return
+    if sample.origin == "imported":
+        again = judge_imported(plain, cell)
+    else:
+        again = judge_again(plain, cell, sample.servers, sample.clients)
+    if again.status != sample.status:
+        why = "; ".join(str(reason) for reason in again.reasons[:3]) or "nothing is wrong with it"
+        message = f"recorded as {sample.status}, the raw files say {again.status}: {why}"
+        yield Finding("status-differs", name, message)
+    elif {reason.code for reason in again.reasons} != {reason.code for reason in sample.reasons}:
+        recorded = ", ".join(sorted({reason.code for reason in sample.reasons})) or "none"
+        judged = ", ".join(sorted({reason.code for reason in again.reasons})) or "none"
+        yield Finding("reasons-differ", name, f"recorded reasons: {recorded}; the raw files say: {judged}")

@@ -1,0 +1,190 @@
+"""Limits of the hardware for the analysis of saturation, from a baseline of the same cluster."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.analysis.baselines import Rates, What
+from glusterlab.analysis.saturation.resources import Limits
+from glusterlab.errors import GlusterlabError
+from glusterlab.spec.yaml import load_campaign, load_cluster
+from glusterlab.store.campaign import RawStore, is_baseline
+from glusterlab.store.evidence import with_outputs
+from glusterlab.store.files import file_digest
+from glusterlab.store.manifest import MANIFEST
+from glusterlab.tools import runnable
+from glusterlab.tools.iozone.command import place_of
+from glusterlab.tools.iperf3 import ends_of
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Cluster, Hardware
+    from glusterlab.tools.base import Measurement
+
+_STATED = ("disk_write", "disk_read", "array_write", "array_read", "server_link", "client_link", "notes")
+"""Keys of ``hardware`` that a baseline replaces: on real hardware they may have been corrected after it."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A baseline in the raw root; `hardware` as the cluster file of the campaign states it that it is for."""
+
+    path: Path
+    hardware: Hardware | None = None
+
+    @property
+    def name(self) -> str:
+        """Of its campaign."""
+        return self.path.name
+
+    @property
+    def digest(self) -> str:
+        """Changes when any of its files does."""
+        return file_digest(self.path / MANIFEST)
+
+    @cached_property
+    def results(self) -> tuple[Rates, ...]:
+        """What it measured; raises `GlusterlabError` when it is damaged."""
+        return read_results(self.path)
+
+    def limits(self, backing: str, scale: float, *, operations_limited: bool) -> Limits | None:
+        """Limits of one host under a scale model; None where not all of them were measured.
+
+        All bricks of a server at once, the median over the servers; one alone, the median over the bricks. The link of
+        a server is the median of the links between servers (of those to clients where there is one server), that of a
+        client the median of the links that end at one, and neither less than what is stated: one TCP stream carries
+        its payload alone, and over a bond of two links it takes one of them.
+        """
+        rates = {
+            (each.what, each.of, each.operation): each.median
+            for each in self.results
+            if (each.scale, each.operations_limited) == (scale, operations_limited)
+        }
+        write, read = (rates.get(("server", backing, operation)) for operation in ("write", "read"))
+        client = rates.get(("link", "client", "send"))
+        server = rates.get(("link", "server", "send"), client)
+        if write is None or read is None or client is None or server is None:
+            return None
+        if self.hardware is not None:
+            server = max(server, self.hardware.server_link / scale)
+            client = max(client, self.hardware.client_link / scale)
+        return Limits(
+            server_link=server,
+            client_link=client,
+            server_disks_write=write,
+            server_disks_read=read,
+            source=self.name,
+            brick_write=rates.get(("brick", backing, "write")),
+            brick_read=rates.get(("brick", backing, "read")),
+        )
+
+
+def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
+    """The baseline of a campaign's cluster: the one in the same raw root that was measured last.
+
+    None where there is no baseline of the same hosts, backings, hardware and scale models with a valid sample. One
+    that is damaged is passed over: `glusterlab verify` says what is wrong with it.
+    """
+    found: list[tuple[float, Path]] = []
+    # a campaign may be seen through a link, its baseline lies beside the campaign itself
+    raw = raw.resolve()
+    for file in sorted(raw.parent.glob("*/campaign.yaml")):
+        # to read one takes its time, and most are not
+        if file.parent.name == raw.name or not is_baseline(file.parent):
+            continue
+        try:
+            if load_campaign(file).origin != "baseline" or not alike(
+                load_cluster(file.with_name("cluster.yaml")), cluster
+            ):
+                continue
+            ends = [
+                sample.window.end
+                for sample in RawStore(file.parent).samples()
+                if sample.status == "valid" and sample.window
+            ]
+        except GlusterlabError:
+            continue
+        if ends:
+            found.append((max(ends), file.parent))
+    return Baseline(max(found)[1], cluster.hardware) if found else None
+
+
+def alike(one: Cluster, other: Cluster) -> bool:
+    """Whether two cluster files describe the same hardware: the same hosts, links, backings and scale models.
+
+    What a baseline replaces may differ on real hardware. On a testbed it makes the disks and links what they are.
+    """
+    return _facts(one) == _facts(other)
+
+
+def _facts(cluster: Cluster) -> dict[str, Any]:
+    facts = cluster.model_dump(mode="json", include={"name", "hardware", "scale_models"})
+    facts["backings"] = {
+        name: (backing.kind, backing.disks_per_brick, backing.bricks) for name, backing in cluster.backings.items()
+    }
+    facts["hosts"] = [(host.name, host.address, host.interface) for host in cluster.hosts]
+    facts["servers"] = len(cluster.servers)
+    if not cluster.is_testbed:
+        facts["hardware"] = {key: value for key, value in facts["hardware"].items() if key not in _STATED}
+    return facts
+
+
+def read_results(path: Path) -> tuple[Rates, ...]:
+    """The rates of a baseline's valid samples."""
+    store = RawStore.open(path)
+    cluster = load_cluster(path / "cluster.yaml")
+    cells = store.cells()
+    found: dict[tuple[Cell, What, str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for sample in store.samples():
+        cell = cells.get(sample.cell_id)
+        if cell is None or sample.status != "valid" or cell.access != "none":
+            continue
+        with with_outputs(sample.path) as folder:
+            result = runnable()[cell.tool].parse(folder / "workload", cell)
+        for (what, of, operation), rates in _by_place(cell, result, cluster).items():
+            # both directions are two cells of the same links
+            key = (cell.model_copy(update={"operation": operation}), what, of, operation)
+            for place, rate in rates.items():
+                found[key][place].append(rate)
+    return tuple(
+        Rates(
+            model=cell.model.name,
+            scale=cell.model.scale,
+            operations_limited=cell.model.operations,
+            what=what,
+            of=of,
+            operation=operation,
+            samples=max(len(values) for values in places.values()),
+            rates={place: median(values) for place, values in sorted(places.items())},
+        )
+        for (cell, what, of, operation), places in found.items()
+    )
+
+
+def _by_place(cell: Cell, result: Measurement, cluster: Cluster) -> dict[tuple[What, str, str], dict[str, float]]:
+    found: dict[tuple[What, str, str], dict[str, float]] = defaultdict(dict)
+    for worker in result.workers:
+        rate = worker.throughput_bytes_per_s
+        if not rate:
+            continue
+        if cell.tool == "iperf3":
+            sender, receiver = ends_of(worker)
+            between = {cluster.role(sender), cluster.role(receiver)}
+            kind = "server" if between == {"server"} else "client"
+            found["link", kind, "send"][f"{sender} to {receiver}"] = rate
+            continue
+        host, root = place_of(worker)
+        backing = cluster.backing(cell.layout.backing)
+        alone = cell.workers == len(cluster.servers)
+        if alone:
+            found["brick", cell.layout.backing, cell.operation][f"{host}:{root}"] = rate
+        # a backing of one brick per server is alone and whole at the same time
+        if not alone or len(backing.bricks) == 1:
+            whole = found["server", cell.layout.backing, cell.operation]
+            whole[host] = whole.get(host, 0.0) + rate
+    return found

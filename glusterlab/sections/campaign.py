@@ -1,0 +1,74 @@
+"""A campaign opened for exploring: its tables, its specification and the facts of its hosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.spec import Campaign, Cluster, load_campaign, load_cluster
+from glusterlab.store.campaign import RawStore
+from glusterlab.tables import build
+from glusterlab.tables.read import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class OpenCampaign:
+    """A campaign of raw/. Tables are in SI base units, named in their columns; `glusterlab.tables.schema` has them all.
+
+    `specification` and `cluster` are as they were run (an import may have no cluster), `environment` has the facts of
+    every host and of the controller.
+    """
+
+    name: str
+    path: Path
+    specification: Campaign
+    cluster: Cluster | None
+    environment: dict[str, Any]
+    tables: Tables
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row per sample, whatever its status: what was measured, its metrics, its validity."""
+        return self.tables.samples
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker of every sample that has a result."""
+        return self.tables.workers
+
+    def telemetry(self, **chosen: Any) -> pd.DataFrame:
+        """Rows of the telemetry with the values named for columns: ``telemetry(activity=["cpu"], host=["server01"])``.
+
+        Without a choice all of it, which of a large campaign is more than memory holds.
+        """
+        return self.tables.telemetry_of(**chosen)
+
+
+def open_campaign(path: str | Path) -> OpenCampaign:
+    """Open a campaign folder below raw/; its tables are made, or brought up to date, on the way.
+
+    Raises RawStoreError where there is no campaign, SpecError or ParseError where a file of it is damaged.
+
+    Examples
+    --------
+    >>> campaign = open_campaign("raw/first-light")
+    >>> valid = campaign.samples.query("status == 'valid'")
+    >>> valid.groupby("operation", observed=True)["workers"].count().to_dict()
+    {'create': 30, 'read': 60, 'write': 30}
+    """
+    store = RawStore.open(Path(path))
+    tables = build.load(store.path)
+    cluster = store.path / "cluster.yaml"
+    return OpenCampaign(
+        name=store.name,
+        path=store.path,
+        specification=load_campaign(store.path / "campaign.yaml"),
+        cluster=load_cluster(cluster) if cluster.is_file() else None,
+        environment=store.environment(),
+        tables=tables,
+    )

@@ -1,0 +1,307 @@
+"""Campaigns that are compared: opened with their samples and conditions, told apart by labels, and held together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from glusterlab.analysis.compare.cells import COMPARED, UNMATCHED, Rule, compare_cells, unmatched
+from glusterlab.analysis.compare.conditions import (
+    Conditions,
+    Difference,
+    differences,
+    differences_table,
+    notes_of,
+    warnings_of,
+)
+from glusterlab.analysis.compare.groups import AVERAGED, averages
+from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
+from glusterlab.analysis.select import valid_samples
+from glusterlab.errors import UsageError
+from glusterlab.spec import Repeats, load_campaign, load_cluster
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.files import file_digest
+from glusterlab.store.manifest import MANIFEST
+from glusterlab.store.reads import split_names
+from glusterlab.tables import build as tables
+
+if TYPE_CHECKING:
+    from glusterlab.sections.section import Section
+
+Progress = Callable[[int, int], None]
+"""Called with the number of samples that are parsed, and of all that are to be."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A campaign of a comparison.
+
+    `label` is its GlusterFS version (of its valid samples, several joined by ``", "``), with the campaign's name where
+    two have one; `digest` is that of its manifest, `half_width` the share of the mean at which cells' repeats ended.
+    """
+
+    label: str
+    name: str
+    path: Path
+    version: str
+    digest: str
+    samples: pd.DataFrame
+    conditions: Conditions
+    testbed: bool
+    half_width: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What campaigns show when they are held against the first of them; `reason` says why nothing is compared.
+
+    Tables are as `glusterlab.analysis.compare` makes them, `differences` those of the conditions, warnings first.
+    """
+
+    releases: tuple[Release, ...]
+    rule: Rule
+    table: pd.DataFrame
+    unmatched: pd.DataFrame
+    averages: pd.DataFrame
+    differences: tuple[Difference, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    reason: str = ""
+
+    @classmethod
+    def nothing(cls, reason: str) -> Comparison:
+        """Stands where there is nothing to compare."""
+        table, missing, means = (pd.DataFrame(columns=columns) for columns in (COMPARED, UNMATCHED, AVERAGED))
+        return cls((), Rule(), table, missing, means, (), (), (), reason)
+
+    @property
+    def reference(self) -> Release:
+        """What the others are held against."""
+        return self.releases[0]
+
+    @property
+    def others(self) -> tuple[Release, ...]:
+        """All but the reference."""
+        return self.releases[1:]
+
+    @property
+    def samples(self) -> dict[str, pd.DataFrame]:
+        """The samples of the others by their labels."""
+        return {release.label: release.samples for release in self.others}
+
+    def differences_table(self) -> pd.DataFrame:
+        """What differs, with a column for each campaign."""
+        return differences_table(self.differences, [release.label for release in self.releases])
+
+
+def _silent(done: int, of: int) -> None:
+    pass
+
+
+def _samples(raw: Path, tools: tuple[str, ...] | None, progress: Progress) -> pd.DataFrame:
+    """The campaign's samples, from its tables, which are brought up to date where their folder can be written."""
+    written = tables.write(raw, progress=progress)
+    found = tables.load(raw, cache=False) if written is None else tables.Tables(written.folder)
+    return (found if tools is None else found.of(tools)).samples
+
+
+def _specification(raw: Path, name: str) -> dict[str, Any]:
+    """A specification as it was resolved, as plain values; nothing where an import has none."""
+    path = raw / name
+    if not path.is_file():
+        return {}
+    loaded = load_cluster(path) if name == "cluster.yaml" else load_campaign(path)
+    return loaded.model_dump(mode="json", exclude_none=True)
+
+
+def open_release(
+    raw: Path,
+    tools: tuple[str, ...] | None = None,
+    *,
+    samples: pd.DataFrame | None = None,
+    progress: Progress = _silent,
+) -> Release:
+    """Open one campaign; its label is its version alone."""
+    store = RawStore.open(raw)
+    if samples is None:
+        samples = _samples(store.path, tools, progress)
+    valid = valid_samples(samples)
+    version = ", ".join(sorted({str(each) for each in valid["gluster_version"] if each}))
+    cluster = _specification(store.path, "cluster.yaml")
+    repeats = load_campaign(store.path / "campaign.yaml").repeats
+    conditions = Conditions(
+        name=store.name,
+        release=version,
+        environment=store.environment(),
+        cluster=cluster,
+        campaign=_specification(store.path, "campaign.yaml"),
+        tools=_tool_versions(valid),
+        backings=frozenset(valid["backing"].astype(str)),
+    )
+    manifest = store.path / MANIFEST
+    return Release(
+        label=version,
+        name=store.name,
+        path=store.path,
+        version=version,
+        digest=file_digest(manifest) if manifest.is_file() else "",
+        samples=samples,
+        conditions=conditions,
+        testbed=bool(cluster.get("testbed")),
+        half_width=repeats.half_width if isinstance(repeats, Repeats) else None,
+    )
+
+
+def _tool_versions(valid: pd.DataFrame) -> dict[str, str]:
+    versions: dict[str, set[str]] = {}
+    for tool, version in zip(valid["tool"].astype(str), valid["tool_version"].astype(str), strict=True):
+        if version:
+            versions.setdefault(tool, set()).add(version)
+    return {tool: ", ".join(sorted(found)) for tool, found in versions.items()}
+
+
+def labelled(releases: Sequence[Release]) -> tuple[Release, ...]:
+    """Releases with labels that tell them apart: the version, the campaign's name, the path, as far as is needed."""
+    versions = [one.version for one in releases]
+    names = [one.name if one.version in one.name else f"{one.name} ({one.version})" for one in releases]
+    paths = [f"{one.path} ({one.version or 'release not known'})" for one in releases]
+    for labels in (versions, names, paths):
+        if len(set(labels)) == len(labels) and all(labels):
+            named = zip(releases, labels, strict=True)
+            return tuple(
+                replace(one, label=label, conditions=replace(one.conditions, name=label)) for one, label in named
+            )
+    raise UsageError("expected different campaigns, found one of them twice")
+
+
+def refuse_same(releases: Sequence[Release]) -> None:
+    """Refuse a campaign that is named twice, or its copy: whatever is found is no finding about a release."""
+    for n, one in enumerate(releases):
+        for other in releases[:n]:
+            if one.path.resolve() == other.path.resolve():
+                raise UsageError(
+                    f"{one.path} is named twice: a release is held against itself by two campaigns, each measured for "
+                    "itself; --same allows it, to try the command"
+                )
+            if one.digest and one.digest == other.digest:
+                raise UsageError(
+                    f"{one.path} is a copy of {other.path}: their samples are the same; --same allows it, to try the "
+                    "command"
+                )
+
+
+def compare_campaigns(
+    paths: Sequence[str | Path],
+    rule: Rule | None = None,
+    *,
+    operations: Sequence[str] = (),
+    same: bool = False,
+    progress: Progress = _silent,
+) -> Comparison:
+    """Hold campaigns against the first of them.
+
+    Raises UsageError when there are fewer than two, a campaign is there twice (but for ``same``), or an operation is in
+    none of them.
+    """
+    if len(paths) < 2:
+        raise UsageError("expected two campaigns or more, the reference first")
+    releases = [open_release(Path(path), progress=progress) for path in paths]
+    if not same:
+        refuse_same(releases)
+    elif len({release.path.resolve() for release in releases}) < len(releases):
+        releases = [replace(one, name=f"{one.name} ({n})") for n, one in enumerate(releases, start=1)]
+    return hold_together(labelled([_only(release, operations, releases) for release in releases]), rule)
+
+
+def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule | None = None) -> Comparison:
+    """What a notebook compares: its own campaign against the others of a list, if it is the reference of that list."""
+    names = split_names(campaigns)
+    if len(names) < 2:
+        alone = f"There is one campaign, {names[0]}" if names else "There is no campaign"
+        return Comparison.nothing(
+            f"{alone}: a release is held against another one. Measure the same cells with both, in turns, as "
+            "runbooks/releases has it, and name the campaigns in the parameter `campaigns`, the reference first."
+        )
+    here = _place(campaign, [Path.cwd(), section.base])
+    if here is None or Path(names[0]).name != here.resolve().name:
+        return Comparison.nothing(
+            f"The comparison of {', '.join(names)} is among the figures of its reference, {names[0]}."
+        )
+    near = [Path.cwd(), section.base]
+    places = [_place(name, near) or _place(Path(name).name, [here.resolve().parent]) for name in names[1:]]
+    if lacking := [name for name, place in zip(names[1:], places, strict=True) if place is None]:
+        return Comparison.nothing(
+            f"No campaign is in {', '.join(lacking)}: a folder with {MANIFEST} is expected there."
+        )
+    tools = section.tables.tools
+    releases = [open_release(here, tools, samples=section.samples)]
+    releases += [open_release(place, tools) for place in places if place is not None]
+    refuse_same(releases)
+    return hold_together(labelled(releases), rule)
+
+
+def _place(name: str, folders: Sequence[Path]) -> Path | None:
+    return next((folder / name for folder in folders if (folder / name / MANIFEST).is_file()), None)
+
+
+def _only(release: Release, operations: Sequence[str], releases: Sequence[Release]) -> Release:
+    if not operations:
+        return release
+    known = sorted({str(name) for one in releases for name in one.samples["operation"]})
+    if unknown := sorted(set(operations) - set(known)):
+        raise UsageError(
+            f"expected operations among {', '.join(known) or 'none'}, found {', '.join(unknown)} (--operation)"
+        )
+    samples = release.samples
+    chosen = samples[samples["operation"].astype(str).isin(operations)].reset_index(drop=True)
+    return replace(release, samples=chosen)
+
+
+def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Comparison:
+    """Compare campaigns that are open."""
+    chosen = rule or Rule()
+    reference, others = releases[0], {release.label: release.samples for release in releases[1:]}
+    table = compare_cells(reference.samples, others, chosen, name=reference.label)
+    conditions = [_of_compared(release.conditions, table) for release in releases]
+    found = differences(conditions)
+    samples = {release.label: release.samples for release in releases}
+    return Comparison(
+        releases=releases,
+        rule=chosen,
+        table=table,
+        unmatched=unmatched(reference.samples, others, reference.label),
+        averages=averages(table, reference.samples, others, reference.label),
+        differences=tuple(found),
+        warnings=(
+            *spoiled_warnings(samples),
+            *timing_warnings(table),
+            *warnings_of(conditions, found),
+            *_stopping(releases),
+        ),
+        notes=(*timing_notes(table), *notes_of(conditions, found)),
+    )
+
+
+def _of_compared(conditions: Conditions, table: pd.DataFrame) -> Conditions:
+    """Of the conditions those of backings and tools that compared cells have: others do not matter."""
+    if table.empty:
+        return conditions
+    tools = set(table["tool"].astype(str))
+    return replace(
+        conditions,
+        backings=frozenset(table["backing"].astype(str)),
+        tools={tool: version for tool, version in conditions.tools.items() if tool in tools},
+    )
+
+
+def _stopping(releases: Iterable[Release]) -> Iterator[str]:
+    for release in releases:
+        if release.half_width is not None:
+            yield (
+                f"{release.label}: its cells were repeated until ± {100 * release.half_width:g} %, so that its scatter "
+                "is taken for a little smaller than it is"
+            )

@@ -1,0 +1,167 @@
+"""What saturates in a campaign, as its telemetry tells: the guide's three studies, judged and measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.analysis.claims.telemetry import Evidence
+from glusterlab.analysis.saturation.drilldown import inspect_sample
+from glusterlab.analysis.saturation.resources import Capacity, Operations, PoolFacts, capacities, with_operations
+from glusterlab.analysis.saturation.studies import Chosen, Measured, choose_studies, measure, studies_of, study_rows
+from glusterlab.analysis.saturation.summary import binding_by_cell
+from glusterlab.analysis.saturation.thresholds import Thresholds, parse_thresholds
+from glusterlab.analysis.saturation.verdict import Judgement, judge
+from glusterlab.errors import RawStoreError
+from glusterlab.store.evidence import opened
+from glusterlab.store.files import read_json
+from glusterlab.units import parse_size
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from glusterlab.sections.section import Section
+
+
+_DEVICE = {"raid6": "array", "raid0": "array", "raid10": "array"}
+"""Which limit of a scale model the bricks of a kind of backing have; that of one disk where no other is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaturationStudy:
+    """What saturates in a campaign, by the curves that its study names.
+
+    `rows` are the samples of all of them, `every` these and the one that is `inspected` over time; `telemetry`,
+    `capacity` (by cell) and the judgement `found` are of `every`, `binding` of the cells of `rows`; `measured` is what
+    figures draw, by the slug of the curves.
+    """
+
+    chosen: list[Chosen]
+    rows: pd.DataFrame
+    every: pd.DataFrame
+    inspected: pd.DataFrame
+    telemetry: pd.DataFrame
+    capacity: Mapping[str, Capacity]
+    levels: Thresholds
+    found: Judgement
+    binding: pd.DataFrame
+    measured: dict[str, Measured]
+    testbed: bool
+
+    @property
+    def evidence(self) -> Evidence:
+        """What statements on subsystems are held against."""
+        return Evidence(self.measured, self.binding, self.found.subsystems, self.testbed)
+
+
+def study_saturation(
+    section: Section,
+    layouts: Sequence[str] = (),
+    sizes: Sequence[str] = (),
+    thresholds: str = "",
+    sample: str = "",
+) -> SaturationStudy:
+    """Judge and measure a campaign's saturation.
+
+    `layouts` and `sizes` (such as ``4 GiB``; empty: the study's) are one for each of the study's curves; `thresholds`
+    as `glusterlab.analysis.saturation.thresholds.parse_thresholds` takes them, `sample` as
+    `glusterlab.analysis.saturation.drilldown.inspect_sample` does.
+    """
+    levels = parse_thresholds(thresholds)
+    chosen = choose_studies(
+        section.samples,
+        studies_of(section.study),
+        layouts,
+        [parse_size(size) if size else None for size in sizes],
+    )
+    rows = study_rows(chosen) if chosen else section.samples.iloc[:0].assign(series="")
+    every, inspected = inspect_sample(section.samples, rows, sample)
+    facts = pool_facts(section.raw, every)
+    limits = with_operations(section.limits(every), every, section.cluster, facts)
+    capacity = capacities(every, section.cluster, limits, facts)
+    telemetry = section.telemetry_of(every)
+    found = judge(telemetry, every, capacity, levels)
+    testbed = section.provenance.testbed
+    measured = {
+        one.study.slug: measure(
+            one,
+            telemetry,
+            limits,
+            cluster=section.cluster,
+            campaign=section.campaign,
+            published=section.published,
+            testbed=testbed,
+        )
+        for one in chosen
+    }
+    return SaturationStudy(
+        chosen=chosen,
+        rows=rows,
+        every=every,
+        inspected=inspected,
+        telemetry=telemetry,
+        capacity=capacity,
+        levels=levels,
+        found=found,
+        binding=binding_by_cell(found.verdicts, rows),
+        measured=measured,
+        testbed=testbed,
+    )
+
+
+def pool_facts(raw: Path, samples: pd.DataFrame) -> PoolFacts:
+    """Read the facts of a campaign; what it does not say is absent, a damaged environment.json is an error."""
+    path = raw / "environment.json"
+    environment = read_json(path) if path.is_file() else {}
+    shared = environment.get("shared_counters")
+    return PoolFacts(
+        {host: int(count) for host, count in _numbers(environment.get("hosts"), "cpus").items()},
+        _numbers(environment.get("hosts"), "memory_bytes"),
+        frozenset(str(name) for name in shared) if isinstance(shared, list) else frozenset(),
+        _operations(raw, samples),
+    )
+
+
+def _numbers(hosts: object, name: str) -> dict[str, float]:
+    """A fact by host, of the hosts that have it as a number above 0.
+
+    Examples
+    --------
+    >>> _numbers({"s1": {"cpus": 2}, "s2": {"cpus": "two"}, "s3": None, "s4": {"cpus": 0}}, "cpus")
+    {'s1': 2}
+    """
+    facts = hosts if isinstance(hosts, dict) else {}
+    found = {str(host): of.get(name) for host, of in facts.items() if isinstance(of, dict)}
+    return {
+        host: value
+        for host, value in found.items()
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+    }
+
+
+def _operations(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:
+    found: dict[str, Operations] = {}
+    limited = samples[samples["operations_limited"].astype(bool)]
+    for row in limited.to_dict("records"):
+        cell = str(row["cell_id"])
+        if cell in found:
+            continue
+        file = raw / "cells" / cell / f"sample-{int(row['sample']):02d}" / "workload" / "throttle.json"
+        limits = _limits(file, _DEVICE.get(str(row["kind"]), "disk"))
+        if limits is not None:
+            found[cell] = limits
+    return found
+
+
+def _limits(file: Path, device: str) -> Operations | None:
+    """Operations of one kind of device; None where the file does not have them: a judgement then goes without."""
+    try:
+        with opened(file) as plain:
+            rates = json.loads(plain.read_bytes())[device]
+        found = Operations(float(rates["riops"]), float(rates["wiops"]))
+    except (OSError, RawStoreError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return found if found.read > 0 and found.write > 0 else None

@@ -1,0 +1,333 @@
+"""What a notebook starts with: its parameters resolved, the campaign's tables, published numbers, and where figures go.
+
+A notebook is one section of the guide. `open_section` is its first call; `Section.figure` is the frame of a figure,
+which it saves and shows, `Section.table` does so with a table; or they say that the campaign has not measured it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.analysis.saturation.resources import Limits
+from glusterlab.analysis.saturation.timeline import JUDGED_METRICS
+from glusterlab.analysis.select import same_size
+from glusterlab.errors import DataError
+from glusterlab.figures.names import PAGE, PICTURES, OutputName
+from glusterlab.figures.save import parse_formats, save, show, write_caption
+from glusterlab.figures.tables import SavedTable, Table, to_csv
+from glusterlab.plots.style import Frame, Provenance, house_style
+from glusterlab.sections.baseline import Baseline, find_baseline
+from glusterlab.spec import Repeats, published
+from glusterlab.spec.claims import FILE as CLAIMS
+from glusterlab.spec.claims import Claims, load_claims, no_claims
+from glusterlab.spec.studies import Study, load_study
+from glusterlab.spec.yaml import load_campaign, load_cluster
+from glusterlab.store.files import read_json, write_atomically
+from glusterlab.store.manifest import MANIFEST
+from glusterlab.store.openraw import OpenCampaign
+from glusterlab.store.reads import RawDigests, known_tools, parse_reads, refuse_unknown
+from glusterlab.store.remote import is_url
+from glusterlab.store.sample import campaign_origin
+from glusterlab.tables import build as tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from glusterlab.spec.campaign import Campaign
+    from glusterlab.spec.cluster import Cluster
+    from glusterlab.tables.build import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """Stands where a figure or a table would be; `number` is ``F5`` or ``T3``, empty for the project's own."""
+
+    number: str
+    title: str
+    reason: str
+
+    def __repr__(self) -> str:
+        name = f"{self.number}, {self.title}" if self.number else self.title
+        return f"{name}: not measured. {self.reason}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """One notebook on one campaign.
+
+    `published` are the numbers that the study states (`glusterlab.spec.published.load`), `published_folder` is
+    ``raw/published/<study>``; `folder` and `formats` are where figures go and in which of svg, png and csv. `cluster`
+    is None where an import does not know it, `baseline` that of the same cluster where one lies beside the campaign.
+    `base` is the project's folder, `raw` the campaign's (of one elsewhere what this machine keeps of it).
+    """
+
+    tables: Tables
+    published: pd.DataFrame
+    cluster: Cluster | None
+    provenance: Provenance
+    folder: Path
+    formats: tuple[str, ...]
+    baseline: Baseline | None = None
+    base: Path = Path()
+    published_folder: Path = Path()
+    study: Study = field(default_factory=lambda: load_study(Path()))
+    campaign: Campaign | None = None
+    raw: Path = Path()
+
+    @property
+    def claims(self) -> Claims:
+        """What the study claims; nothing where it has no ``claims.yaml``."""
+        path = self.published_folder / CLAIMS
+        return load_claims(path) if path.is_file() else no_claims()
+
+    @property
+    def samples(self) -> pd.DataFrame:
+        """The samples table, of every status."""
+        return self.tables.samples
+
+    def telemetry_of(self, samples: pd.DataFrame) -> pd.DataFrame:
+        """Of the telemetry table what `glusterlab.analysis` uses, of these samples' cells; files of others stay closed.
+
+        All of it may be more than memory holds.
+        """
+        cells = sorted(set(samples["cell_id"].astype(str)))
+        return self.tables.telemetry_of(cell_id=cells, metric=sorted(JUDGED_METRICS))
+
+    @contextmanager
+    def figure(
+        self,
+        name: str,
+        table: pd.DataFrame,
+        *,
+        title: str,
+        caption: str = "",
+        missing: str = "",
+        footer: str = "",
+        page: str = "",
+    ) -> Iterator[Frame]:
+        """A frame of house style to draw on; on leaving, the figure is saved with its numbers and caption, and shown.
+
+        ``name`` is the file name without suffix: ``fig05-large-files-by-workers``, or ``extra-...`` for one that the
+        study lacks. ``table`` is what is drawn: it becomes the CSV file. Without rows the campaign did not measure it:
+        then ``missing`` says why, and whatever the body drew, or failed to draw, is dropped.
+
+        ``title`` says what is shown, or what was found, without the figure's number; ``caption`` is for the gallery:
+        how to read it. ``footer`` replaces the usual one, of the campaign with the samples of the table (or of
+        `Frame.rows`). ``page`` is an HTML page that shows more of the same; it lies beside the figure.
+
+        Examples
+        --------
+        In a notebook::
+
+            with section.figure("fig12-4gb-per-disk", best, title="4 GB files, per disk", missing="...") as figure:
+                axes = figure.panel()
+                axes.barh(best["series"], best["mean"] * 1e-6)
+                axes.set_xlabel("MB/s per disk")
+        """
+        output = OutputName.require(name, "fig", "extra")
+        with house_style():
+            frame = Frame(output.titled(title))
+            try:
+                yield frame
+            except Exception:
+                if len(table):
+                    raise
+            if table.empty:
+                frame.saved = self._not_measured(name, output, title, missing)
+            else:
+                title = frame.title.removeprefix(output.titled(""))
+                rows = table if frame.rows is None else frame.rows
+                figure = frame.finish(footer or self.provenance.footer(rows))
+                alt = f"{output.titled(title, between=': ')}. {caption}"
+                write_caption(self.folder, name, title=title, caption=caption, alt=alt)
+                self._write_page(name, page)
+                frame.saved = save(figure, self.folder, name, table, self.formats)
+        show(frame.saved)
+
+    def _write_page(self, name: str, page: str) -> None:
+        beside = self.folder / f"{name}.{PAGE}"
+        if page:
+            write_atomically(beside, page, durable=False)
+        else:
+            beside.unlink(missing_ok=True)
+
+    def table(
+        self, name: str, frame: pd.DataFrame, *, title: str, caption: str = "", missing: str = ""
+    ) -> SavedTable | NotMeasured:
+        """Save a table with its caption, and return what the notebook shows.
+
+        ``name`` is the file name without suffix: ``tab03-bill-of-materials``, or ``extra-...`` for one that the study
+        lacks. ``frame`` becomes the CSV file, whatever the formats of figures are; its index is left out, and its
+        columns are shown under their names. ``title``, ``caption`` and ``missing`` as of `figure`.
+        """
+        output = OutputName.require(name, "tab", "extra")
+        if frame.empty:
+            return self._not_measured(name, output, title, missing or "The campaign has nothing to put into it.")
+        text = to_csv(frame)
+        write_caption(self.folder, name, kind="table", title=title, caption=caption)
+        path = self.folder / f"{name}.csv"
+        write_atomically(path, text.encode(), durable=False)
+        return SavedTable(name, output.titled(title), path, Table.whole(text))
+
+    def _not_measured(self, name: str, output: OutputName, title: str, reason: str) -> NotMeasured:
+        """Leave the reason, and no file of an earlier run."""
+        for suffix in (*PICTURES, "csv", PAGE):
+            (self.folder / f"{name}.{suffix}").unlink(missing_ok=True)
+        write_caption(self.folder, name, title=title, reason=reason)
+        return NotMeasured(output.label, title, reason)
+
+    def missing(self, tool: str, label: str, nominal_file_size_bytes: float | None = None) -> str:
+        """Why a figure of some samples would be empty: there are none, or none of them is valid.
+
+        ``label`` has the files in words, such as ``128 GB files``; without a size they are of any.
+        """
+        rows = self.samples[(self.samples["tool"].astype(str) == tool) & ~self.samples["warmup"]]
+        if nominal_file_size_bytes is not None:
+            rows = rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]
+        if rows.empty:
+            return f"The campaign has no {tool} samples of {label}."
+        if (rows["status"].astype(str) == "valid").any():
+            disks = "" if rows["disks"].any() else "; how many disks lie under them is not known"
+            return f"The campaign's {tool} samples of {label} do not have what this figure shows{disks}."
+        counts = rows["status"].astype(str).value_counts().sort_index()
+        found = ", ".join(f"{count} {status}" for status, count in counts.items())
+        return f"The campaign has no valid {tool} sample of {label}: {found}."
+
+    def missing_baseline(self) -> str:
+        """Why a figure of a baseline would be empty."""
+        if self.cluster is None:
+            return "The campaign does not know its cluster, so no baseline can be found."
+        if self.baseline is None:
+            advice = "`glusterlab check CLUSTER --baseline` measures one."
+            return f"There is no baseline of the cluster {self.cluster.name} beside the campaign. {advice}"
+        return f"The baseline {self.baseline.name} has no valid sample of it."
+
+    def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
+        """What the hardware under each cell can do per host, on the scale that was measured.
+
+        As a baseline of the same cluster measured it, where the raw root has one with this backing and scale model;
+        else as cluster.yaml states it, divided by the cell's scale: a backing of one disk per brick counts the speed of
+        its disks, a RAID backing that of its arrays. By ``cell_id``; nothing without a cluster.
+        """
+        if self.cluster is None:
+            return {}
+        hardware = self.cluster.hardware
+        found: dict[str, Limits] = {}
+        for row in samples.drop_duplicates("cell_id").to_dict("records"):
+            backing = self.cluster.backings.get(str(row["backing"]))
+            if backing is None:
+                continue
+            if self.baseline is not None:
+                measured = self.baseline.limits(
+                    str(row["backing"]), float(row["scale"]), operations_limited=bool(row["operations_limited"])
+                )
+                if measured is not None:
+                    found[str(row["cell_id"])] = measured
+                    continue
+            bricks = len(backing.bricks)
+            write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
+            if backing.kind == "raid6" and hardware.array_write and hardware.array_read:
+                write, read = hardware.array_write, hardware.array_read
+            scale = float(row["scale"])
+            found[str(row["cell_id"])] = Limits(
+                server_link=hardware.server_link / scale,
+                client_link=hardware.client_link / scale,
+                server_disks_write=write * bricks / scale,
+                server_disks_read=read * bricks / scale,
+            )
+        return found
+
+
+def project_root(start: Path) -> Path:
+    """The folder that holds ``raw/`` and ``notebooks/``: `start` or one above it, else the one of this library."""
+    for folder in (start, *start.parents, Path(__file__).parents[2]):
+        if (folder / "notebooks").is_dir() and (folder / "raw").is_dir():
+            return folder
+    raise DataError(f"expected {start} to lie in a glusterlab project, with raw/ and notebooks/; found none above it")
+
+
+def _base(campaign: str) -> Path:
+    """The folder that relative paths start from: the current one where the campaign is there, else the project's."""
+    here = Path.cwd()
+    if (here / campaign / MANIFEST).is_file():
+        return here
+    root = project_root(here)
+    if (root / campaign / MANIFEST).is_file():
+        return root
+    raise DataError(
+        f"expected a campaign in {campaign}, a folder with {MANIFEST}; found none in {here} or {root}. Measure one "
+        "with `glusterlab run`, or set the parameter `campaign`",
+        path=campaign,
+    )
+
+
+def open_section(
+    campaign: str,
+    figures: str = "",
+    formats: str = "svg,png,csv",
+    study: str = "",
+    reads: str = "*",
+    loaded: Tables | None = None,
+) -> Section:
+    """Load what a notebook needs; raises DataError where there is no campaign.
+
+    ``campaign`` is its URL, or its folder: a relative path is looked for in the current directory, then in the project.
+    ``figures`` is relative to where the campaign was found (empty: ``figures/<campaign>``); its ``tables`` are used, or
+    made, unless they are ``loaded`` already. ``formats`` are any of svg, png, csv, comma-separated. Numbers of
+    ``study`` stand beside the measured ones (empty: of the one that the campaign names). ``reads`` are the tools whose
+    samples the section holds, comma-separated; ``*`` all, ``none`` none. The digest in footers is that of their files.
+    """
+    tools = parse_reads(reads)
+    refuse_unknown(tools or (), known_tools())
+    chosen = parse_formats(formats)
+    if is_url(campaign):
+        base, opened = project_root(Path.cwd()), OpenCampaign.open(campaign)
+        source, raw = opened.place, opened.store.path
+    else:
+        base = _base(campaign)
+        source = raw = base / campaign
+    folder = base / (figures or Path("figures", raw.name))
+    if loaded is None:
+        loaded = tables.load(source, folder / "tables")
+    if tools is not None:
+        loaded = loaded.of(tools)
+    requested = load_campaign(raw / "campaign.yaml")
+    imported = campaign_origin(raw) == "imported"
+    known = (raw / "cluster.yaml").is_file() or not imported
+    cluster = load_cluster(raw / "cluster.yaml") if known else None
+    releases = sorted({str(version) for version in loaded.samples["gluster_version"].dropna()})
+    if tools is not None and not releases and cluster is not None:
+        # a notebook that reads no sample, or none of this campaign, still says on which release it was measured
+        servers = [server.name for server in cluster.servers]
+        releases = [tables.gluster_versions(read_json(raw / "environment.json"), servers)]
+    provenance = Provenance(
+        campaign=raw.resolve().name,
+        release=", ".join(releases) or ("" if imported else "unknown"),
+        digest=RawDigests(raw).of(tools),
+        testbed=cluster is not None and cluster.is_testbed,
+        imported=imported,
+        half_width=requested.repeats.half_width if isinstance(requested.repeats, Repeats) else None,
+    )
+    project = project_root(base)
+    study = study or requested.study
+    published_folder = project / "raw" / "published" / study
+    # only this machine's folders are looked through for a baseline
+    baseline = None if cluster is None or source != raw else find_baseline(raw, cluster)
+    return Section(
+        tables=loaded,
+        published=published.load(project / "raw" / "published", study),
+        cluster=cluster,
+        provenance=provenance,
+        folder=folder,
+        formats=chosen,
+        baseline=baseline,
+        base=project,
+        published_folder=published_folder,
+        study=load_study(published_folder),
+        campaign=requested,
+        raw=raw,
+    )

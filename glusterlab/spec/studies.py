@@ -1,0 +1,105 @@
+"""A study: one document whose experiments are reproduced, as the folder ``raw/published/<study>/`` describes it.
+
+``study.yaml`` says what it is; beside it lie its claims (`glusterlab.spec.claims`) and the numbers that it published
+(`glusterlab.spec.published`). Nothing registers a study: its folder is found by the name that a campaign gives.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from glusterlab.errors import UsageError
+from glusterlab.spec.fields import NAME_FORM, Name, Size, SpecModel, Text, problem, suggest
+from glusterlab.spec.yaml import validate
+
+FILE = "study.yaml"
+NO_STUDY = "none"
+"""The study of a campaign that reproduces none."""
+
+Label = Annotated[str, Field(pattern=r"^[A-Z][1-9][0-9]?$")]
+"""A figure or a table as the project numbers it: ``F5``, ``T3``, ``G1``."""
+
+
+class StudyLayout(SpecModel):
+    """A layout of a study, by what it is and not by what a campaign calls it.
+
+    Without a geometry it has any; ``server_model`` tells layouts apart only where a campaign's cluster uses the names
+    of the study's ``servers``.
+    """
+
+    type: Literal["distribute", "replicate", "disperse"]
+    geometry: Annotated[str, Field(pattern=r"^[0-9][0-9x()+]*$", max_length=30)] | None = None
+    kind: Annotated[str, Field(pattern=NAME_FORM, max_length=30, description="of the backing, such as raid6 or jbod")]
+    server_model: Name | None = None
+    label: Text | None = Field(default=None, description="as the study calls it")
+
+
+class Curves(SpecModel):
+    """Five figures by workers of what saturates, of one layout and one kind of files."""
+
+    slug: Annotated[Name, Field(description="in the names of its figures")]
+    first: Annotated[int, Field(strict=True, ge=1, le=95, description="number of the first of its five figures")]
+    layout: Annotated[Name, Field(description="one of the study's layouts")]
+    tool: Name
+    size: Annotated[Size, Field(description="what the files stand for")]
+    files: Annotated[Text, Field(description="the files as the study calls them")]
+    metric: Literal["throughput", "files"] = "throughput"
+
+
+class Study(SpecModel):
+    """What a study is: the file ``study.yaml``.
+
+    ``outputs`` maps the letter of a figure's label to the beginning of its file's name: ``F5`` is ``fig05-...`` with
+    ``{F: fig}``. ``servers`` are the roles of its servers, by the names of ``server_models`` in a cluster. ``missing``
+    says of figures and tables that no notebook makes why. ``parts`` is for notebooks, and free of form.
+    """
+
+    schema_version: Literal[1]
+    study: Name
+    title: Text
+    document: Text | None = Field(default=None, description="file name of its text")
+    notebooks: tuple[Name, ...] = ()
+    outputs: dict[Annotated[str, Field(pattern="^[A-Z]$")], Name] = Field(default_factory=dict)
+    servers: dict[Name, Text] = Field(default_factory=dict)
+    layouts: dict[Name, StudyLayout] = Field(default_factory=dict)
+    saturation: tuple[Curves, ...] = ()
+    missing: dict[Label, Text] = Field(default_factory=dict)
+    parts: dict[Name, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Self:
+        for name, layout in self.layouts.items():
+            if layout.server_model is not None and layout.server_model not in self.servers:
+                near = suggest(layout.server_model, list(self.servers))
+                raise problem(f"unknown server {layout.server_model!r}{near}", "layouts", name, "server_model")
+        for n, curves in enumerate(self.saturation):
+            if curves.layout not in self.layouts:
+                near = suggest(curves.layout, list(self.layouts))
+                raise problem(f"unknown layout {curves.layout!r}{near}", "saturation", n, "layout")
+        for label in self.missing:
+            if label[0] not in self.outputs:
+                raise problem(f"expected labels that begin with one of {', '.join(self.outputs)}", "missing", label)
+        return self
+
+    def role(self, number: int) -> str:
+        """The name of one of its servers, in their order; empty where it has fewer."""
+        return [*self.servers, "", ""][number]
+
+
+def load_study(folder: Path) -> Study:
+    """The study that a folder holds; one without anything where there is no ``study.yaml``."""
+    path = folder / FILE
+    if not path.is_file():
+        return Study(schema_version=1, study=NO_STUDY, title="No study")
+    study = validate(Study, path)
+    if study.study != folder.name:
+        raise UsageError(f"{path}: expected the study {folder.name!r}, as its folder is called, found {study.study!r}")
+    return study
+
+
+def studies(published: Path) -> list[Path]:
+    """The folders of all studies below ``raw/published``, by name."""
+    return sorted(path.parent for path in published.glob(f"*/{FILE}"))

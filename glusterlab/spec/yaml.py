@@ -1,0 +1,366 @@
+"""Reads specification files, and names what is wrong in them by file, line and key."""
+
+from __future__ import annotations
+
+import io
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from glusterlab.errors import SpecError
+from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.cluster import Cluster
+from glusterlab.spec.fields import KINDS, describe, nearest, suggest
+
+SCHEMA_VERSION = 1
+"""Version of the specification files that this release reads and writes."""
+
+MAX_BYTES = 256 << 10
+MAX_VALUES = 100_000
+MAX_DEPTH = 40
+_SHOWN_PROBLEMS = 10
+
+Place = tuple[str | int, ...]
+M = TypeVar("M", bound=BaseModel)
+
+
+def load_cluster(path: str | Path) -> Cluster:
+    """The cluster that a ``cluster.yaml`` describes; paths in it are relative to the file."""
+    return validate(Cluster, path)
+
+
+def load_campaign(path: str | Path, check: Callable[[Campaign], None] | None = None) -> Campaign:
+    """The campaign that a ``campaign.yaml`` describes; `check` raises `fields.problem` for what else is wrong."""
+    return validate(Campaign, path, check=check)
+
+
+def validate(model: type[M], path: str | Path, **context: object) -> M:
+    """Read a YAML file as a model that has a ``schema_version``; `context` is for its validators, beside ``folder``.
+
+    Raises `SpecError` when the file cannot be read, is of a newer schema, or does not fit the model: all problems are
+    named, one per line, in the order of the file.
+    """
+    path = Path(path)
+    data, lines = load_yaml(path)
+    if not isinstance(data, dict):
+        raise SpecError(f"expected a mapping of keys, found {describe(data)}", file=path, line=1)
+    _check_version(data.get("schema_version"), path, lines)
+    try:
+        return model.model_validate(data, context={"folder": path.absolute().parent, **context})
+    except ValidationError as error:
+        raise _translate(error, model, path, lines) from None
+
+
+def _check_version(version: object, path: Path, lines: dict[Place, int]) -> None:
+    line = lines.get(("schema_version",), 1)
+    if type(version) is int and version > SCHEMA_VERSION:
+        raise SpecError(
+            f"this file is of schema {version}, this glusterlab reads {SCHEMA_VERSION}: install a newer glusterlab",
+            file=path,
+            line=line,
+            key="schema_version",
+        )
+    if type(version) is not int or version < 1:
+        found = "no such key" if ("schema_version",) not in lines else describe(version)
+        raise SpecError(
+            f"expected the line 'schema_version: {SCHEMA_VERSION}', found {found}",
+            file=path,
+            line=line,
+            key="schema_version",
+        )
+
+
+def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
+    """Values of a YAML 1.2 file of at most 256 KiB, and the line of each, from 1, by its keys and indices.
+
+    ``on``, ``off``, ``yes`` and ``no`` are text, as YAML 1.2 says, and so are dates. `SpecError` refuses what is not
+    plain YAML: duplicate keys, tags, merge keys, and aliases that expand beyond 100,000 values.
+    """
+    path = Path(path)
+    text = _read(path)
+    yaml = YAML(typ="safe", pure=True)
+    try:
+        node = yaml.compose(io.StringIO(text))
+    except MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = None if mark is None else mark.line + 1
+        raise SpecError(_yaml_problem(error, text, line), file=path, line=line) from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise SpecError("expected YAML, found a control character that YAML forbids", file=path, line=line) from None
+    except (YAMLError, ValueError) as error:
+        raise SpecError(f"expected YAML: {_first_line(error)}", file=path) from None
+    except RecursionError:
+        raise SpecError("expected a specification, found one that is nested too deeply", file=path) from None
+    if node is None:
+        raise SpecError("expected a specification, found an empty file", file=path)
+    reader = _NodeReader(path, yaml)
+    return reader.value(node, (), 0), reader.lines
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise SpecError("expected a YAML file, found no such file", file=path) from None
+    except IsADirectoryError:
+        likely = [name for name in ("campaign.yaml", "cluster.yaml") if (path / name).is_file()]
+        advice = f": did you mean {path / likely[0]}?" if likely else ""
+        raise SpecError(f"expected a YAML file, found a directory{advice}", file=path) from None
+    except OSError as error:
+        raise SpecError(f"cannot read this file: {error.strerror}", file=path) from None
+    if len(content) > MAX_BYTES:
+        raise SpecError("expected a specification of at most 256 KiB, found a larger file", file=path)
+    if b"\0" in content:
+        raise SpecError("expected a YAML file in UTF-8, found a binary file", file=path)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise SpecError(
+            "expected text in UTF-8, found bytes that are not: save the file as UTF-8", file=path, line=line
+        ) from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0]
+
+
+def _yaml_problem(error: MarkedYAMLError, text: str, line: int | None) -> str:
+    source = "" if line is None else "".join(text.split("\n")[line - 1 : line])
+    if "\t" in source[: len(source) - len(source.lstrip())] or "'\\t'" in str(error.problem):
+        return "expected spaces, found a tab: YAML is indented with spaces only"
+    problems = "; ".join(part for part in (error.context, error.problem) if part)
+    return f"this is not YAML: {problems}"
+
+
+class _NodeReader:
+    """Turns composed nodes into plain values within bounds, and notes the line of each."""
+
+    def __init__(self, path: Path, yaml: YAML) -> None:
+        self.path = path
+        self.lines: dict[Place, int] = {}
+        self._scalars = yaml.constructor
+        self._count = 0
+
+    def error(self, message: str, node: Node, place: Place) -> SpecError:
+        return SpecError(message, file=self.path, line=node.start_mark.line + 1, key=key_text(place) or None)
+
+    def value(self, node: Node, place: Place, depth: int) -> Any:
+        self._count += 1
+        if self._count > MAX_VALUES:
+            raise self.error(
+                f"expected at most {MAX_VALUES:,} values, found more (do aliases repeat each other?)",
+                node,
+                (),
+            )
+        if depth > MAX_DEPTH:
+            raise self.error("expected a specification, found one that is nested too deeply", node, ())
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if isinstance(node, MappingNode):
+            return self._mapping(node, place, depth)
+        if isinstance(node, SequenceNode):
+            self._plain_tag(node, place, "seq")
+            return [self.value(item, (*place, n), depth + 1) for n, item in enumerate(node.value)]
+        return self._scalar(node, place)
+
+    def _plain_tag(self, node: Node, place: Place, *known: str) -> str:
+        prefix, _, name = str(node.tag).rpartition(":")
+        if prefix != "tag:yaml.org,2002" or name not in known:
+            raise self.error(f"expected plain YAML, found the tag {node.tag}", node, place)
+        return name
+
+    def _mapping(self, node: MappingNode, place: Place, depth: int) -> dict[str, Any]:
+        self._plain_tag(node, place, "map")
+        found: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if str(key_node.tag).endswith(":merge"):
+                raise self.error("YAML 1.2 has no merge keys '<<': write the keys out", key_node, place)
+            key = self._scalar(key_node, place) if isinstance(key_node, ScalarNode) else None
+            if not isinstance(key, str):
+                raise self.error(
+                    f"expected a key that is text, found {describe(key)}: put it in quotes", key_node, place
+                )
+            inner = (*place, key)
+            if key in found:
+                raise self.error(f"this key stands here twice, first on line {self.lines[inner]}", key_node, inner)
+            self.lines[inner] = key_node.start_mark.line + 1
+            found[key] = self.value(value_node, inner, depth + 1)
+        return found
+
+    def _scalar(self, node: Node, place: Place) -> Any:
+        kind = self._plain_tag(node, place, "str", "int", "float", "bool", "null", "timestamp", "value")
+        try:
+            if kind == "null":
+                return None
+            if kind == "bool":
+                return self._scalars.construct_yaml_bool(node)
+            if kind == "int":
+                return self._scalars.construct_yaml_int(node)
+            if kind == "float":
+                return self._scalars.construct_yaml_float(node)
+        except ValueError:
+            raise self.error(f"expected a number, found {describe(node.value)}", node, place) from None
+        return node.value
+
+
+def key_text(place: Place) -> str:
+    """Dotted path of a key.
+
+    Examples
+    --------
+    >>> key_text(("workloads", 0, "record_size"))
+    'workloads.0.record_size'
+    """
+    return ".".join(str(part) for part in place)
+
+
+def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines: dict[Place, int]) -> SpecError:
+    problems: list[tuple[int, str, str]] = []
+    found = error.errors(include_url=False)
+    for details in found:
+        details["loc"] = tuple(part for part in details["loc"] if part not in KINDS)
+    for details in _without_echoes(found, model):
+        place, line = _locate(details, lines)
+        entry = (line, key_text(place), _message(details, place, model))
+        if entry not in problems:
+            problems.append(entry)
+    problems.sort(key=lambda entry: entry[0])
+    line, key, message = problems[0]
+    further = [str(SpecError(text, file=path, line=n, key=at or None)) for n, at, text in problems[1:_SHOWN_PROBLEMS]]
+    if len(problems) > _SHOWN_PROBLEMS:
+        further.append(f"{path}: and {len(problems) - _SHOWN_PROBLEMS} more like these")
+    return SpecError("\n".join([message, *further]), file=path, line=line, key=key or None)
+
+
+def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
+    """The first thing that is wrong with a value that no file holds, such as an option's: its key and what is wrong."""
+    details = error.errors(include_url=False)[0]
+    place = tuple(part for part in details["loc"] if part not in KINDS)
+    return key_text(place), _message(details, place, model)
+
+
+def _without_echoes(found: list[ErrorDetails], model: type[BaseModel]) -> list[ErrorDetails]:
+    """Errors without those that only follow from another: a mistyped key is also a missing one."""
+    typos = {
+        (*details["loc"][:-1], near)
+        for details in found
+        if details["type"] == "extra_forbidden"
+        for near in _near_keys(details["loc"], model)
+    }
+    inner = {details["loc"][:n] for details in found for n in range(len(details["loc"]))}
+    return [
+        details
+        for details in found
+        if not (details["type"] == "missing" and details["loc"] in typos)
+        and not (details["type"] == "too_short" and details["loc"] in inner)
+    ]
+
+
+def _near_keys(place: Place, model: type[BaseModel]) -> list[str]:
+    parent = _model_at(model, place[:-1])
+    return nearest(str(place[-1]), list(parent.model_fields)) if parent else []
+
+
+def _locate(details: ErrorDetails, lines: dict[Place, int]) -> tuple[Place, int]:
+    """The key that an error is about, without what only the model knows of, and its line."""
+    place: Place = (*details["loc"], *details.get("ctx", {}).get("at", ()))
+    known = place
+    while known and known not in lines:
+        known = known[:-1]
+    return (place if details["type"] == "missing" else known), lines.get(known, 1)
+
+
+_EXPECTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "a mapping of keys",
+    "model_type": "a mapping of keys",
+    "model_attributes_type": "a mapping of keys",
+    "path_type": "a path",
+}
+
+
+def _message(details: ErrorDetails, place: Place, model: type[BaseModel]) -> str:
+    kind, found, context = details["type"], details["input"], details.get("ctx", {})
+    if kind == "missing":
+        return "this key is required"
+    if kind == "extra_forbidden":
+        parent = _model_at(model, place[:-1])
+        return "unknown key" + suggest(str(place[-1]), list(parent.model_fields) if parent else [])
+    if kind == "value_error":
+        return str(context["error"])
+    if kind == "literal_error":
+        choices = [str(choice).strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
+        return f"expected one of {', '.join(choices)}, found {describe(found)}" + suggest(
+            str(found), choices, listed=False
+        )
+    if kind in _EXPECTED:
+        quotes = ": put it in quotes" if kind == "string_type" and isinstance(found, (int, float)) else ""
+        return f"expected {_EXPECTED[kind]}, found {describe(found)}{quotes}"
+    if kind == "string_pattern_mismatch":
+        return f"expected text of the form {context['pattern']}, found {describe(found)}"
+    if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
+        words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
+        bound, limit = next(iter(context.items()))
+        return f"expected {words[bound]} {limit}, found {describe(found)}"
+    if kind == "string_too_long":
+        return f"expected at most {context['max_length']} characters, found {len(found)}"
+    if kind == "too_short":
+        return f"expected at least {context['min_length']}, found {context['actual_length']}"
+    return details["msg"][:1].lower() + details["msg"][1:]
+
+
+def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel] | None:
+    """The model that validates what is at a place of the file."""
+    current: Any = model
+    for part in place:
+        if isinstance(current, type) and issubclass(current, BaseModel):
+            field = current.model_fields.get(str(part))
+            current = None if field is None else _bare(field.annotation)
+        else:
+            arguments = get_args(current)
+            current = _bare(arguments[1] if get_origin(current) is dict else arguments[0]) if arguments else None
+    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
+
+
+def _bare(annotation: Any) -> Any:
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation = get_args(annotation)[0]
+        elif origin in (Union, types.UnionType):
+            annotation = next(part for part in get_args(annotation) if part is not type(None))
+        else:
+            return annotation
+
+
+def dump_yaml(model: BaseModel) -> str:
+    """A model as a YAML file that reads back as the same model.
+
+    Paths are written as they were resolved; keys without a value are left out.
+    """
+    yaml = YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    yaml.width = 110
+    stream = io.StringIO()
+    yaml.dump(model.model_dump(mode="json", exclude_none=True), stream)
+    return stream.getvalue()

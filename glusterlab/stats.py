@@ -1,0 +1,323 @@
+"""Intervals and rank tests for the few repeats that a benchmark can afford.
+
+The figures show the **mean with Student's t interval**: it keeps its stated coverage at n = 3 when repeats scatter
+symmetrically, and is wide where it must be. The median's distribution-free interval reaches 95 % from n = 6 on. A
+bootstrap of three samples covers far less than it states. The interval of a rank test is the set of ratios that the
+test does not reject, so that interval and p never contradict each other. Where n supports no interval there is none:
+"insufficient n". Coverage is that of a number of repeats fixed beforehand; `glusterlab.run.stopping` says what a
+stopping rule costs.
+
+Sources: Jain, The Art of Computer Systems Performance Analysis (1991), section 13.2; Conover, Practical Nonparametric
+Statistics, 3rd ed. (1999), section 3.2; Welch, Biometrika 34 (1947) 28; Satterthwaite, Biometrics Bulletin 2 (1946)
+110; Hodges and Lehmann, Annals of Mathematical Statistics 34 (1963) 598, with the interval of Bauer, Journal of the
+American Statistical Association 67 (1972) 687, as R's ``wilcox.test`` has it; Pratt, ibid. 54 (1959) 655, on
+differences of 0; Tarone, Biometrics 46 (1990) 515, on tests that cannot be significant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+MIN_SAMPLES = 3
+"""Fewest samples for which an interval is stated."""
+
+LEVEL = 0.95
+"""Confidence level of every interval of the project's figures."""
+
+ALPHA = 0.05
+"""A corrected p below it is significant."""
+
+INSUFFICIENT = "insufficient n"
+"""What `Estimate.method` says where no interval is stated."""
+
+Correction = Literal["holm", "fdr"]
+"""Holm's bounds the chance of any false finding, Benjamini and Hochberg's the share of them among the findings."""
+
+Test = Literal["rank-sum", "signed-rank"]
+"""Of two groups that were measured apart, or of the ratios within rounds."""
+
+_PERMUTATIONS, _PERMUTED_SUM, _PERMUTED_SIGNS = 200_000, 20, 16
+"""Choices that are all tried where values are tied, and the samples up to which they are no more than that."""
+
+_MOST_REPEATS = 200
+"""Repeats beyond which nobody would measure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval.
+
+    `centre` is NaN without samples, `low` and `high` are NaN where `method` is ``"insufficient n"``; of a ratio, `n` is
+    the smaller of the two groups'.
+    """
+
+    centre: float
+    low: float
+    high: float
+    n: int
+    method: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the samples support an interval."""
+        return not math.isnan(self.low)
+
+
+def _finite(values: Iterable[float]) -> NDArray[np.float64]:
+    data = np.asarray(list(values), dtype=np.float64)
+    return data[np.isfinite(data)]
+
+
+def _estimate(centre: float, ends: tuple[float, float] | None, n: int, method: str) -> Estimate:
+    low, high = ends or (math.nan, math.nan)
+    return Estimate(centre, low, high, n, method if ends else INSUFFICIENT)
+
+
+def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
+    """Mean with Student's t interval, in the unit of the values; NaN is left out.
+
+    The low end can be below 0 when samples scatter widely: they do not determine the mean then.
+
+    Examples
+    --------
+    >>> estimate = mean_interval([9.0, 10.0, 11.0])
+    >>> estimate.centre, round(estimate.low, 2), round(estimate.high, 2), estimate.n
+    (10.0, 7.52, 12.48, 3)
+    >>> mean_interval([9.0, 11.0]).method
+    'insufficient n'
+    """
+    data = _finite(values)
+    n, centre = data.size, float(data.mean()) if data.size else math.nan
+    if n < MIN_SAMPLES:
+        return _estimate(centre, None, n, "")
+    half = float(special.stdtrit(n - 1, (1 + level) / 2) * data.std(ddof=1) / math.sqrt(n))
+    return _estimate(centre, (centre - half, centre + half), n, "mean, t")
+
+
+def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
+    """Median with the conservative interval between two order statistics: no assumption, and none below n = 6.
+
+    Examples
+    --------
+    >>> estimate = median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    >>> estimate.centre, estimate.low, estimate.high
+    (3.5, 1.0, 6.0)
+    """
+    data = np.sort(_finite(values))
+    n = data.size
+    rank = int((special.bdtr(np.arange(n), n, 0.5) < (1 - level) / 2).sum())
+    ends = (float(data[rank - 1]), float(data[n - rank])) if n >= MIN_SAMPLES and rank else None
+    return _estimate(float(np.median(data)) if n else math.nan, ends, n, "median, order statistics")
+
+
+def contrast_interval(
+    above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
+) -> Estimate:
+    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms.
+
+    The degrees of freedom are those of Satterthwaite, for any number of groups; `n` is that of the smallest.
+
+    Examples
+    --------
+    >>> ratio = contrast_interval([[19.0, 20.0, 21.0], [10.0, 10.0, 10.0]], [[9.5, 10.0, 10.5], [10.0, 10.0, 10.0]])
+    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
+    (2.0, 1.79, 2.24)
+    """
+    groups = [_finite(group) for group in (*above, *below)]
+    n = min((group.size for group in groups), default=0)
+    if n == 0 or any((group <= 0).any() for group in groups):
+        return _estimate(math.nan, None, n, "")
+    logs = [np.log(group) for group in groups]
+    signs = [1] * len(above) + [-1] * len(below)
+    centre = sum(sign * float(group.mean()) for sign, group in zip(signs, logs, strict=True))
+    if n < MIN_SAMPLES:
+        return _estimate(math.exp(centre), None, n, "")
+    errors = [float(group.var(ddof=1)) / group.size for group in logs]
+    total, half = sum(errors), 0.0
+    if total:
+        freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
+        half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
+    return _estimate(math.exp(centre), (math.exp(centre - half), math.exp(centre + half)), n, "ratio, log t")
+
+
+def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], level: float = LEVEL) -> Estimate:
+    """Ratio of two groups of positive samples in one unit, with Welch's t interval on the logarithms.
+
+    The centre is the ratio of the geometric means. An interval that holds 1 does not show that the two are equal, only
+    that these samples cannot tell them apart; one that leaves 1 out says that the difference is larger than the scatter
+    of the repeats, not that it has a given cause.
+
+    Examples
+    --------
+    >>> ratio = ratio_interval([19.0, 20.0, 21.0], [9.5, 10.0, 10.5])
+    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
+    (2.0, 1.79, 2.24)
+    """
+    return contrast_interval([numerator], [denominator], level)
+
+
+@lru_cache(maxsize=256)
+def null_distribution(test: Test, n: int, m: int) -> NDArray[np.float64]:
+    """Distribution function of a rank statistic without ties, from 0 up: W+ of n rounds, or U of n against m."""
+    if test == "signed-rank":
+        ways = np.ones(1)
+        for rank in range(1, n + 1):
+            ways = np.convolve(ways, np.bincount([0, rank]))
+    else:
+        # the Gaussian binomial coefficient: product of (1 - q^(m + i)) / (1 - q^i)
+        ways = np.zeros(n * m + 1)
+        ways[0] = 1
+        for i in range(1, n + 1):
+            ways[m + i :] -= ways[: len(ways) - m - i].copy()
+            for at in range(i, len(ways)):
+                ways[at] += ways[at - i]
+    return np.asarray(np.cumsum(ways) / ways.sum())
+
+
+def rank_test(
+    reference: Iterable[float], other: Iterable[float], *, paired: bool, level: float = LEVEL
+) -> tuple[Estimate, float]:
+    """Ratio of the other group to the reference by Hodges and Lehmann with its interval, and the two-sided p of 1.
+
+    Of groups that were measured in interleaved rounds (`paired`, of one length and order) by Wilcoxon's signed-rank
+    test of the ratios, else by the rank-sum test of Mann and Whitney. A small p says that values of one group tend to
+    be larger. It does not say by how much, nor why.
+
+    Raises
+    ------
+    ValueError
+        For values that are not above 0.
+
+    Examples
+    --------
+    >>> ratio, p = rank_test([9.7, 9.9, 10.0, 10.2, 10.3], [19.0, 19.8, 20.0, 20.1, 21.0], paired=False)
+    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2), round(p, 4)
+    (2.0, 1.9, 2.1, 0.0079)
+    """
+    a, b = np.asarray(list(reference), dtype=np.float64), np.asarray(list(other), dtype=np.float64)
+    if (a <= 0).any() or (b <= 0).any():
+        raise ValueError("expected values above 0: a ratio is taken of them")
+    a, b = np.log(a), np.log(b)
+    n, m = a.size, b.size
+    if not n or not m:
+        return _estimate(math.nan, None, 0, ""), 1.0
+    if paired:
+        i, j = np.triu_indices(n)
+        shifts, null = np.sort(((b - a)[i] + (b - a)[j]) / 2), null_distribution("signed-rank", n, 0)
+    else:
+        shifts, null = np.sort((b[:, None] - a).ravel()), null_distribution("rank-sum", n, m)
+    k = int((null <= (1 - level) / 2).sum())
+    ends = (math.exp(shifts[k - 1]), math.exp(shifts[-k])) if k else None
+    p = signed_rank_p(b - a) if paired else rank_sum_p(a, b)
+    return _estimate(math.exp(float(np.median(shifts))), ends, min(n, m), "Hodges-Lehmann"), p
+
+
+def rank_sum_p(reference: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+    """Two-sided p of the rank test of Mann and Whitney; exact, with ties as they are.
+
+    Examples
+    --------
+    >>> round(rank_sum_p(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])), 12)
+    0.1
+    """
+    from scipy import stats
+
+    pooled = np.concatenate([reference, other])
+    tied = len(np.unique(pooled)) < pooled.size
+    if tied and pooled.size <= _PERMUTED_SUM and min(reference.size, other.size) > 1:
+        # the exact null knows no ties; all choices of the pooled values do
+        every = stats.PermutationMethod(n_resamples=_PERMUTATIONS)
+        return float(stats.mannwhitneyu(reference, other, method=every).pvalue)
+    return float(stats.mannwhitneyu(reference, other, method="asymptotic" if tied else "exact").pvalue)
+
+
+def signed_rank_p(differences: NDArray[np.float64]) -> float:
+    """Two-sided p of Wilcoxon's signed-rank test with Pratt's ranks of 0; exact where they are few, 1 where all are 0.
+
+    Examples
+    --------
+    >>> signed_rank_p(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])), signed_rank_p(np.zeros(2))
+    (0.03125, 1.0)
+    """
+    from scipy import stats
+
+    sizes = np.abs(differences)
+    if not sizes.any():
+        return 1.0
+    tied = len(np.unique(sizes)) < sizes.size or not sizes.all()
+    if tied and sizes.size <= _PERMUTED_SIGNS:
+        every = stats.PermutationMethod(n_resamples=_PERMUTATIONS)
+        return float(stats.wilcoxon(differences, zero_method="pratt", method=every).pvalue)
+    return float(stats.wilcoxon(differences, zero_method="pratt", method="auto").pvalue)
+
+
+def least_p(test: Test, n: int, m: int | None = None) -> float:
+    """The smallest p that a test of n against m samples, or of n rounds, can have.
+
+    Examples
+    --------
+    >>> round(least_p("rank-sum", 5), 4), least_p("signed-rank", 5), round(least_p("rank-sum", 3, 4), 4)
+    (0.0079, 0.0625, 0.0571)
+    """
+    return min(1.0, 2 ** (1 - n) if test == "signed-rank" else 2 / math.comb(n + (n if m is None else m), n))
+
+
+def corrected(p: Sequence[float], correction: Correction) -> list[float]:
+    """Corrected p values of many tests by Holm, or by Benjamini and Hochberg, to be held against `ALPHA` one by one.
+
+    Examples
+    --------
+    >>> [round(each, 3) for each in corrected([0.01, 0.04, 0.03], "holm")]
+    [0.03, 0.06, 0.06]
+    >>> [round(each, 3) for each in corrected([0.01, 0.04, 0.03], "fdr")]
+    [0.03, 0.04, 0.04]
+    """
+    if correction == "fdr":
+        from scipy import stats
+
+        return [float(each) for each in stats.false_discovery_control(p)] if len(p) else []
+    order = np.argsort(p, kind="stable")
+    found = np.empty(len(order))
+    steps = np.minimum(np.asarray(p, dtype=np.float64)[order] * np.arange(len(order), 0, -1), 1)
+    found[order] = np.maximum.accumulate(steps)
+    return [float(each) for each in found]
+
+
+def can_be_significant(least: Sequence[float], correction: Correction, alpha: float = ALPHA) -> list[bool]:
+    """Which of many tests could be significant after the correction, given the smallest p that each can have.
+
+    Those that could not, even if all came out as clearly as they can, are left out and need not be corrected for.
+
+    Examples
+    --------
+    >>> can_be_significant([0.0001, 0.1], "holm")
+    [True, False]
+    """
+    for limit in sorted(set(least), reverse=True):
+        if max(corrected([p for p in least if p <= limit], correction)) < alpha:
+            return [p <= limit for p in least]
+    return [False] * len(least)
+
+
+def least_n(short: Sequence[Test], enough: Sequence[float], correction: Correction) -> int | None:
+    """Samples per side with which each of the tests that have too few could be significant, beside those with enough.
+
+    `enough` has the smallest p of the others. None where there is no such test, or nobody would measure so many.
+
+    Examples
+    --------
+    >>> least_n(["rank-sum"], [], "holm"), least_n(["signed-rank"] * 8, [], "holm")
+    (4, 9)
+    """
+    for n in range(2, _MOST_REPEATS if short else 0):
+        if all(can_be_significant([*(least_p(test, n) for test in short), *enough], correction)[: len(short)]):
+            return n
+    return None

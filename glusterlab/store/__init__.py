@@ -1,0 +1,1 @@
+"""The raw store: campaigns and samples under raw/, their digests and records."""

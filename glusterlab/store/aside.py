@@ -1,0 +1,95 @@
+"""Cells that a campaign has no longer: set aside, never counted, and brought back when it has them again.
+
+``raw/<campaign>/aside/<cell-id>/`` is the cell's folder as it was, moved by one rename. The manifest names each file
+where it lies; a run that was killed between the two leaves that to the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+from glusterlab.errors import RawStoreError
+from glusterlab.store.files import sync, write_atomically, write_error
+from glusterlab.store.manifest import MANIFEST, Manifest
+
+CELLS = "cells"
+ASIDE = "aside"
+_OTHER = {CELLS: ASIDE, ASIDE: CELLS}
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Ids of the cells that were moved, sorted."""
+
+    set_aside: tuple[str, ...] = ()
+    brought_back: tuple[str, ...] = ()
+
+
+def settle(folder: Path) -> None:
+    """Let the manifest name the files of moved cells where they lie.
+
+    `folder`: ``raw/<campaign>``, locked. Raises RawStoreError when the manifest cannot be read or written.
+    """
+    digests = Manifest.read(folder).digests
+    moved = moved_files(folder, digests)
+    if moved:
+        text = Manifest({moved.get(name, name): digest for name, digest in digests.items()}).text
+        write_atomically(folder / MANIFEST, text)
+
+
+def moved_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Listed files of cells that were moved since they were listed, and where they lie now.
+
+    `folder`: ``raw/<campaign>``. `names`: as the manifest has them.
+    """
+    found: dict[str, str] = {}
+    homes: dict[str, str | None] = {}
+    for name in names:
+        place, _, rest = name.partition("/")
+        if place not in _OTHER or "/" not in rest:
+            continue
+        home = f"{place}/{rest.partition('/')[0]}"
+        if home not in homes:
+            other = f"{_OTHER[place]}/{rest.partition('/')[0]}"
+            homes[home] = other if (folder / other).is_dir() and not (folder / home).exists() else None
+        if (other_home := homes[home]) is not None:
+            found[name] = other_home + name.removeprefix(home)
+    return found
+
+
+def agree(folder: Path, wanted: Set[str]) -> Moved:
+    """Set aside every cell that is not wanted, and bring back those that are.
+
+    `folder`: ``raw/<campaign>``, locked, without partial samples. `wanted`: ids of the campaign's cells. Raises
+    RawStoreError when a folder cannot be moved, or a cell lies in both places.
+    """
+    settle(folder)
+    away = [cell for cell in _cells(folder / CELLS) if cell not in wanted]
+    back = [cell for cell in _cells(folder / ASIDE) if cell in wanted]
+    for source, target, cells in ((CELLS, ASIDE, away), (ASIDE, CELLS, back)):
+        _move(folder / source, folder / target, cells)
+    if away or back:
+        settle(folder)
+    return Moved(tuple(away), tuple(back))
+
+
+def _cells(place: Path) -> list[str]:
+    return sorted(path.name for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+
+
+def _move(source: Path, target: Path, cells: list[str]) -> None:
+    if not cells:
+        return
+    try:
+        target.mkdir(exist_ok=True)
+        for cell in cells:
+            if (target / cell).exists():
+                message = f"{target / cell}: is there already, and so is {source / cell}; move one of them away"
+                raise RawStoreError(message, path=target / cell)
+            (source / cell).rename(target / cell)
+        sync(source)
+        sync(target)
+    except OSError as error:
+        raise write_error(target, error) from error

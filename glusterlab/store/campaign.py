@@ -1,0 +1,324 @@
+"""The raw store: one folder per campaign, written so that a kill at any moment leaves nothing half-done.
+
+A sample is written into ``cells/<id>/.sample-<nn>.partial/`` and becomes ``sample-<nn>/`` by one rename, after its
+sample.json, the last of its files, is on the disk. What is left of an interrupted one is removed by `RawStore.recover`.
+Nothing is changed after that; ``MANIFEST.sha256`` lists every file but itself and what tells of the campaign's runs
+(log.txt, events.jsonl, now.json).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import RawStoreError
+from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, Status, status_of
+from glusterlab.store import aside
+from glusterlab.store.files import (
+    SCHEMA_VERSION,
+    dump_json,
+    file_digest,
+    read_json,
+    sync,
+    sync_below,
+    write_atomically,
+    write_error,
+)
+from glusterlab.store.journal import Journal
+from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest, list_files
+from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+
+__all__ = [
+    "FAILED_CODES",
+    "SCHEMA_VERSION",
+    "RawStore",
+    "Reason",
+    "ReasonCode",
+    "Sample",
+    "SampleWriter",
+    "Status",
+    "Window",
+    "dump_json",
+    "status_of",
+]
+
+
+_BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
+
+
+def is_baseline(raw: Path) -> bool:
+    """Whether a campaign is a baseline: what its hosts can do is shown with the campaigns that ran on them.
+
+    `raw`: ``raw/<campaign>``; without a campaign.yaml that can be read it is none.
+    """
+    try:
+        return _BASELINE.search((raw / "campaign.yaml").read_text(encoding="utf-8", errors="replace")) is not None
+    except OSError:
+        return False
+
+
+def refuse_occupied(path: Path) -> None:
+    """Refuse a folder that holds more than what the manifest does not list.
+
+    Raises RawStoreError when it does.
+    """
+    if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
+        advice = "choose another name for the campaign, or move that folder away"
+        raise RawStoreError(f"{path}: expected no such folder, found one with files in it; {advice}", path=path)
+
+
+def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping[str, object]) -> None:
+    try:
+        (folder / "cells").mkdir(parents=True)
+    except OSError as error:
+        raise write_error(folder, error) from error
+    for name, text in specifications.items():
+        write_atomically(folder / name, text)
+    write_atomically(folder / "environment.json", dump_json({"schema_version": SCHEMA_VERSION, **environment}))
+
+
+def _appear(partial: Path, path: Path) -> None:
+    """Give a folder its name, and what lies there that the manifest does not list."""
+    try:
+        with _held(path.parent):
+            if path.exists():
+                for name in UNLISTED & {entry.name for entry in path.iterdir()}:
+                    (path / name).replace(partial / name)
+                path.rmdir()
+            partial.rename(path)
+        sync(path.parent)
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Keep others from opening a campaign's lock in a folder while that campaign gets its place there."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        # some file systems, such as NFS, lock no folders
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _empty(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry, ignore_errors=True)
+        elif entry.name not in UNLISTED:
+            entry.unlink()
+
+
+_SAMPLE_DIR = re.compile(r"sample-(\d{2,})")
+_PARTIAL_GLOB = "cells/*/.sample-*.partial"
+
+
+class RawStore:
+    """The folder of one campaign.
+
+    `name`: of the campaign, which is the folder's name. `appears_whole`: it is being made by `whole`: samples need not
+    be listed and on the disk one by one.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.resolve().name
+        self.appears_whole = False
+
+    @classmethod
+    def create(
+        cls, path: Path, *, campaign_yaml: str, cluster_yaml: str, environment: Mapping[str, object]
+    ) -> RawStore:
+        """Start a campaign's folder; it appears with all of its first files at once.
+
+        `path`: ``raw/<campaign>``, which must not hold a campaign yet. `campaign_yaml` and `cluster_yaml`: the
+        specifications as resolved. `environment`: facts of the hosts and of the controller; ``schema_version`` is
+        added. Raises RawStoreError when the folder holds something, or cannot be written.
+        """
+        refuse_occupied(path)
+        partial = path.with_name(f".{path.name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
+        list_files(partial, [file for file in partial.iterdir() if file.is_file()])
+        _appear(partial, path)
+        return cls(path)
+
+    @classmethod
+    @contextmanager
+    def whole(
+        cls, path: Path, *, specifications: Mapping[str, str], environment: Mapping[str, object]
+    ) -> Iterator[RawStore]:
+        """Make a campaign that appears with all of its samples at once or, after an error or a kill, not at all.
+
+        `path` and `environment` as in `create`; `specifications`: texts by file name, campaign.yaml among them. Yields
+        the store to be filled; the folder around it is for whatever has to be on the same disk, and goes at the end.
+        Raises RawStoreError when the folder holds something, cannot be written, or another process is making it.
+        """
+        refuse_occupied(path)
+        work = path.with_name(f".{path.name}.import")
+        try:
+            work.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(work, error) from error
+        with cls(work).lock():
+            try:
+                # what a killed one left
+                _empty(work)
+                store = cls(work / path.name)
+                store.appears_whole = True
+                _begin(store.path, specifications, environment)
+                yield store
+                list_files(store.path, [store.path])
+                sync_below(store.path)
+                refuse_occupied(path)
+                _appear(store.path, path)
+            finally:
+                shutil.rmtree(work, ignore_errors=True)
+
+    @classmethod
+    def open(cls, path: Path) -> RawStore:
+        """Open a campaign's folder.
+
+        Raises RawStoreError when there is none, or it is of a newer schema.
+        """
+        if not (path / "campaign.yaml").is_file():
+            message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
+            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path)
+        store = cls(path)
+        store.environment()
+        return store
+
+    @property
+    def campaign_yaml(self) -> str:
+        """The text of the stored campaign.yaml."""
+        return (self.path / "campaign.yaml").read_text()
+
+    @property
+    def cluster_yaml(self) -> str:
+        """The text of the stored cluster.yaml, which an imported campaign may not have."""
+        return (self.path / "cluster.yaml").read_text()
+
+    def environment(self) -> dict[str, Any]:
+        """What environment.json holds."""
+        return read_json(self.path / "environment.json")
+
+    def digest(self) -> str:
+        """SHA-256 of the manifest: changes when any listed file does, with the manifest kept as it should be."""
+        return file_digest(self.path / MANIFEST)
+
+    def cells(self) -> dict[str, Cell]:
+        """The cells that have a folder, by id, in the order of their ids."""
+        return {path.parent.name: self.cell(path.parent.name) for path in sorted(self.path.glob("cells/*/cell.json"))}
+
+    def cell(self, cell_id: str) -> Cell:
+        """One cell as stored.
+
+        Raises RawStoreError when its cell.json is absent or damaged.
+        """
+        return read_cell(self.path / "cells" / cell_id / "cell.json")
+
+    def samples(self, cell_id: str | None = None) -> list[Sample]:
+        """All samples, or those of one cell, by cell id and number.
+
+        Raises RawStoreError when a sample.json is damaged or newer.
+        """
+        pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
+        return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern))]
+
+    def begin_sample(
+        self,
+        cell: Cell,
+        *,
+        repeat: int,
+        round: int,  # noqa: A002  the plan's own word
+        order: int,
+        attempt: int,
+        warmup: bool = False,
+    ) -> SampleWriter:
+        """Make the partial folder of the cell's next sample; the parameters are those of `Sample`.
+
+        Raises RawStoreError when the folder cannot be made, or another sample of the cell is being written.
+        """
+        folder = self.path / "cells" / cell.id
+        numbers = [int(match[1]) for entry in folder.glob("sample-*") if (match := _SAMPLE_DIR.fullmatch(entry.name))]
+        place = {"repeat": repeat, "round": round, "order": order, "attempt": attempt, "warmup": warmup}
+        writer = SampleWriter(self, cell, max(numbers, default=0) + 1, place)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            if not (folder / "cell.json").exists():
+                stored = {"schema_version": SCHEMA_VERSION, "cell_id": cell.id, "cell": cell.model_dump(mode="json")}
+                write_atomically(folder / "cell.json", dump_json(stored), durable=not self.appears_whole)
+            writer.folder.mkdir()
+        except FileExistsError as error:
+            message = f"{writer.folder}: is left from an interrupted run, or another run is at work"
+            raise RawStoreError(message, path=writer.folder) from error
+        except OSError as error:
+            raise write_error(writer.folder, error) from error
+        return writer
+
+    def recover(self) -> list[Path]:
+        """Put in order what an interrupted run left: call it with the lock held, before the first sample.
+
+        Cells that were moved keep the digests that the manifest has of them. Partial samples and temporary files are
+        removed. A sample that was complete, but not yet listed in the manifest when the run was killed, is listed.
+
+        Returns the partial samples that were removed.
+        """
+        aside.settle(self.path)
+        partial = sorted(self.path.glob(_PARTIAL_GLOB))
+        for folder in partial:
+            shutil.rmtree(folder)
+        for temporary in [*self.path.glob(".*.tmp"), *self.path.glob("cells/*/.*.tmp")]:
+            temporary.unlink()
+        listed = Manifest.read(self.path).digests
+        complete = [path.parent for path in self.path.glob("cells/*/sample-*/sample.json")]
+        new = [path for path in complete if (path / "sample.json").relative_to(self.path).as_posix() not in listed]
+        cells = [
+            path for path in self.path.glob("cells/*/cell.json") if path.relative_to(self.path).as_posix() not in listed
+        ]
+        if new or cells:
+            list_files(self.path, [*new, *cells])
+        return partial
+
+    @property
+    def journal(self) -> Journal:
+        """The campaign's log, which the manifest does not cover."""
+        return Journal(self.path)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder for one run; the lock ends with the process, however that ends.
+
+        Raises RawStoreError when another run holds it; the message names its process and host.
+        """
+        import fcntl
+
+        path = self.path / ".lock"
+        with _held(self.path.parent):
+            file = path.open("a+")
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                file.seek(0)
+                holder = file.read(200).strip() or "another process"
+                message = f"{self.path}: is in use by {holder}; wait for it, or end it, then run again"
+                raise RawStoreError(message, path=self.path) from error
+            file.truncate(0)
+            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+            file.flush()
+            yield

@@ -1,0 +1,296 @@
+"""What a sample packs away: one ``evidence.tar.xz`` for all but sample.json and the tool's own output.
+
+The manifest lists its members as if they lay beside it, and not the archive: a member's name and bytes determine the
+archive, because headers, order and end must be exactly as `pack` writes them. Readers ask for a sample's folder by
+`unpacked`, and need not know which samples are packed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from glusterlab.errors import ParseError, RawStoreError
+from glusterlab.store.files import write_error
+
+ARCHIVE = "evidence.tar.xz"
+
+MAX_OUTPUTS = 3
+"""Files of a tool's own that lie beside the archive; more of them, as baselines have, are packed, too."""
+
+MAX_MEMBERS = 10_000
+MAX_BYTES = 512 << 20
+"""Unpacked. A sample with more evidence keeps it as plain files."""
+
+_MEMORY = 64 << 20
+_SMALL = 1 << 20
+_BLOCK = tarfile.BLOCKSIZE
+_PIECE = 1 << 20
+_SUITES_OWN = frozenset({"workload/command.json", "workload/throttle.json"})
+
+
+def archive_of(name: str) -> str | None:
+    """The archive in which a file may be, if it is no plain one; paths are below the campaign's folder.
+
+    >>> archive_of("cells/a/sample-01/gluster/before/info.xml"), archive_of("cells/a/cell.json")
+    ('cells/a/sample-01/evidence.tar.xz', None)
+    """
+    parts = name.split("/")
+    return "/".join([*parts[:3], ARCHIVE]) if len(parts) > 3 and parts[0] in ("cells", "aside") else None
+
+
+def pack(folder: Path) -> None:
+    """Pack the evidence in a sample's folder, whose files nobody writes any more.
+
+    Raises RawStoreError when it is packed already, or cannot be written.
+    """
+    archive = folder / ARCHIVE
+    if archive.exists():
+        raise RawStoreError(f"{archive}: is there already, and raw files are never replaced", path=archive)
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    outputs = {name for name in files if name.startswith("workload/")} - _SUITES_OWN
+    plain = {"sample.json"} | (outputs if len(outputs) <= MAX_OUTPUTS else set())
+    packed = {name: path for name, path in sorted(files.items()) if name not in plain}
+    too_much = (
+        len(packed) > MAX_MEMBERS or sum(path.stat().st_size + 2 * _BLOCK for path in packed.values()) > MAX_BYTES
+    )
+    if not packed or too_much:
+        return
+    temporary = archive.with_name(f".{ARCHIVE}.tmp")
+    try:
+        with lzma.open(temporary, "wb", preset=6) as file:
+            for name, path in packed.items():
+                _write_member(file, name, path)
+            file.write(bytes(2 * _BLOCK))
+        temporary.replace(archive)
+        for path in packed.values():
+            path.unlink()
+        for path in sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True):
+            with suppress(OSError):  # it holds plain files
+                path.rmdir()
+    except OSError as error:
+        raise write_error(archive, error) from error
+
+
+def _write_member(file: lzma.LZMAFile, name: str, path: Path) -> None:
+    size = path.stat().st_size
+    file.write(_header(name, size))
+    with path.open("rb") as member:
+        while piece := member.read(_PIECE):
+            file.write(piece)
+    file.write(bytes(-size % _BLOCK))
+
+
+def _header(name: str, size: int) -> bytes:
+    member = tarfile.TarInfo(name)
+    member.size = size
+    return member.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
+
+
+def _named(header: bytes) -> tuple[str, int]:
+    """Name and size of a member, which is one of `pack`'s when `_header` makes the same bytes of them."""
+    prefix, name = (part.partition(b"\0")[0].decode() for part in (header[345:500], header[:100]))
+    return f"{prefix}/{name}" if prefix else name, int(header[124:135], 8)
+
+
+class _Unpacker:
+    """The bytes of an xz stream, in pieces of a size that the caller chooses."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
+
+    def piece(self, size: int) -> bytes:
+        """At least one byte and at most `size`; none at the end."""
+        while not self._stream.eof:
+            data = self._file.read(_PIECE) if self._stream.needs_input else b""
+            if not data and self._stream.needs_input:
+                raise EOFError
+            if found := self._stream.decompress(data, size):
+                return found
+        return b""
+
+    def read(self, size: int) -> Iterator[bytes]:
+        """Exactly so many bytes."""
+        while size:
+            found = self.piece(size)
+            if not found:
+                raise EOFError
+            size -= len(found)
+            yield found
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing follows, packed or not."""
+        return not self.piece(1) and not self._stream.unused_data and not self._file.read(1)
+
+
+def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
+    """Names and contents of an archive's members, in their order; each is to be read before the next.
+
+    Raises RawStoreError when it is damaged, or anything but what `pack` writes: another order, links, paths that lead
+    elsewhere, more bytes or members than allowed, or something behind its end.
+    """
+    try:
+        with archive.open("rb") as file:
+            yield from _members(archive, _Unpacker(file))
+    except OSError as error:
+        raise RawStoreError(f"{archive}: cannot be read: {error.strerror}", path=archive) from error
+    except EOFError as error:
+        raise _refused(archive, "it is cut off") from error
+    except (lzma.LZMAError, tarfile.TarError, ValueError) as error:
+        raise _refused(archive, f"found damage: {error}") from error
+
+
+def _members(archive: Path, stream: _Unpacker) -> Iterator[tuple[str, Iterable[bytes]]]:
+    last, count, left = "", 0, MAX_BYTES
+    while any(block := b"".join(stream.read(_BLOCK))):
+        name, size = _named(block)
+        if block != _header(name, size):
+            raise _refused(archive, f"{name!r} is no plain member")
+        if name <= last:
+            raise _refused(archive, f"{name!r} comes twice or out of order")
+        parts = name.split("/")
+        leads_away = any(not part or part.startswith(".") for part in parts)
+        if leads_away or name in ("sample.json", ARCHIVE) or (archive.parent / name).exists():
+            raise _refused(archive, f"{name!r} is no name of a member, or lies beside the archive, too")
+        last, count, left = name, count + 1, left - size - _BLOCK
+        if count > MAX_MEMBERS or left < 0:
+            raise _refused(archive, f"it holds more than {MAX_MEMBERS} members or {MAX_BYTES} bytes")
+        content = stream.read(size)
+        yield name, content
+        for _ in content:
+            pass  # what the caller left
+        if any(b"".join(stream.read(-size % _BLOCK))):
+            raise _refused(archive, "found bytes between its members")
+    if any(b"".join(stream.read(_BLOCK))) or not stream.ended:
+        raise _refused(archive, "found bytes behind its end")
+
+
+def _refused(archive: Path, what: str) -> RawStoreError:
+    return RawStoreError(
+        f"{archive}: expected evidence as glusterlab packs it: {what}; restore it from a copy", path=archive
+    )
+
+
+def digests(archive: Path) -> dict[str, str]:
+    """SHA-256 of each member, by its path below the sample's folder.
+
+    Raises RawStoreError as `members`.
+    """
+    found = {}
+    for name, content in members(archive):
+        digest = hashlib.sha256()
+        for piece in content:
+            digest.update(piece)
+        found[name] = digest.hexdigest()
+    return found
+
+
+def unpack(source: Path, target: Path, below: str | tuple[str, ...] = "") -> dict[str, str]:
+    """Give an empty folder the files of another as if nothing were packed there: links to files, members as copies.
+
+    Only members whose names begin with `below`, or with one of several, are copied.
+
+    Returns SHA-256 of each member that was copied, by its path below `target`. Raises RawStoreError as `members`.
+    """
+    found = {}
+    for place, folders, names in os.walk(source):
+        here = target / Path(place).relative_to(source)
+        for name in folders:
+            (here / name).mkdir()
+        packed = {ARCHIVE, "sample.json"} <= set(names)
+        for name in names:
+            if not (packed and name == ARCHIVE):
+                (here / name).symlink_to(Path(place, name).absolute())
+        if packed:
+            archive = Path(place, ARCHIVE)
+            for name, content in members(archive):
+                if name.startswith(below):
+                    digest = _write(archive, here / name, content)
+                    found[(here / name).relative_to(target).as_posix()] = digest
+    return found
+
+
+def _write(archive: Path, path: Path, content: Iterable[bytes]) -> str:
+    digest = hashlib.sha256()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb", buffering=0) as file:
+            for piece in content:
+                digest.update(piece)
+                file.write(piece)
+    except OSError as error:
+        raise RawStoreError(f"{archive}: cannot be unpacked to {path}: {error.strerror}", path=archive) from error
+    return digest.hexdigest()
+
+
+@contextmanager
+def _temporary(archive: Path) -> Iterator[Path]:
+    # thousands of small files that live for a moment: in memory, where there is such a place
+    shared = Path("/dev/shm")
+    folder = shared if archive.stat().st_size < _SMALL and os.access(shared, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="glusterlab-", dir=folder, ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary)
+
+
+@contextmanager
+def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str, str] | None = None) -> Iterator[Path]:
+    """A sample's folder with all of its files plain, for as long as it is needed: its own, or a temporary one.
+
+    Of a packed sample only members whose names begin with `below` are there, and `digests` takes in the SHA-256 of
+    each. A ParseError about a file in there names it by its path in `folder`.
+
+    Raises RawStoreError as `members`.
+    """
+    if not (folder / ARCHIVE).is_file():
+        yield folder
+        return
+    with _temporary(folder / ARCHIVE) as plain:
+        found = unpack(folder, plain, below)
+        if digests is not None:
+            digests.update(found)
+        try:
+            yield plain
+        except ParseError as error:
+            if error.file is None or not error.file.is_relative_to(plain):
+                raise
+            file = folder / error.file.relative_to(plain)
+            raise ParseError(error.message, file=file, line=error.line) from error
+
+
+@contextmanager
+def with_outputs(folder: Path) -> Iterator[Path]:
+    """A sample's folder with the tool's own output plain, which it mostly is; nothing else need be there."""
+    if (folder / "workload").is_dir():
+        yield folder
+    else:
+        with unpacked(folder) as plain:
+            yield plain
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Path]:
+    """A file to be read, which may be packed in the sample's folder that its path leads through.
+
+    Raises RawStoreError as `members`.
+    """
+    sample = next((folder for folder in path.parents if (folder / ARCHIVE).is_file()), None)
+    if sample is None or path.exists():
+        yield path
+        return
+    archive, wanted = sample / ARCHIVE, path.relative_to(sample).as_posix()
+    with _temporary(archive) as temporary:
+        copy = temporary / path.name
+        for name, content in members(archive):
+            if name == wanted:
+                _write(archive, copy, content)
+                break
+        yield copy

@@ -1,0 +1,129 @@
+"""Files of the raw store: JSON with a schema version, and writing that leaves either the whole file or none."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from glusterlab.errors import RawStoreError
+
+SCHEMA_VERSION = 1
+"""Version of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
+
+PARTIAL = ".partial"
+"""How the name of what is not finished ends."""
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal.
+
+    Raises RawStoreError when the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+
+
+def dump_json(data: object) -> str:
+    r"""JSON as the raw store keeps it: sorted keys, one value per line, a line end at the end.
+
+    Examples
+    --------
+    >>> dump_json({"b": 1, "a": None})
+    '{\n "a": null,\n "b": 1\n}\n'
+    """
+    return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object with a schema_version.
+
+    Raises RawStoreError when the file is absent, no JSON object, or of a newer schema than `SCHEMA_VERSION`.
+    """
+    try:
+        data = json.loads(path.read_bytes())
+    except OSError as error:
+        raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+    except (ValueError, RecursionError) as error:
+        message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
+        raise RawStoreError(message, path=path) from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise RawStoreError(f"{path}: expected a JSON object with a schema_version, found none", path=path)
+    if version > SCHEMA_VERSION:
+        message = (
+            f"{path}: expected schema_version {SCHEMA_VERSION} at most, found {version}; install a newer glusterlab"
+        )
+        raise RawStoreError(message, path=path, schema_version=version)
+    return dict(data)
+
+
+def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> None:
+    """Write a file under a temporary name, then rename it.
+
+    `path`: its folder must exist. `data`: text is written as UTF-8. `durable`: wait until the file is on the disk.
+    Without it, a loss of power (not a kill) may leave the file empty. Raises RawStoreError when the disk is full or the
+    file cannot be written; the temporary file is removed then.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        temporary.replace(path)
+        if durable:
+            sync(path.parent)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise write_error(path, error) from error
+
+
+def write_error(path: Path, error: OSError) -> RawStoreError:
+    """The error of a write that failed, with advice that fits it."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        advice = "make room there, then run the same command again"
+    else:
+        advice = "see to the folder's owner, mode and file system, then run the same command again"
+    return RawStoreError(f"{path}: cannot be written: {error.strerror}; {advice}", path=path, errno=error.errno)
+
+
+def walk_files(folder: Path) -> Iterator[Path]:
+    """Every file below a folder, except in partial samples; also while a run writes there.
+
+    What is added or removed at the same time may be missing; a folder that no longer exists is passed over.
+
+    `folder`: ``raw/<campaign>``.
+    """
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.endswith(PARTIAL))
+        for name in sorted(names):
+            path = Path(place, name)
+            if not name.endswith(PARTIAL) and path.is_file():
+                yield path
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's entries, are on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_below(folder: Path) -> None:
+    """Wait until a folder and everything below it are on the disk."""
+    # in threads, because one journal commit then serves many files
+    with ThreadPoolExecutor(max_workers=16) as pool:
+        list(pool.map(sync, [folder, *folder.rglob("*")]))

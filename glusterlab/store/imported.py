@@ -1,0 +1,226 @@
+"""One imported sample: what its import.json says, which result of its file it is, and whether that counts.
+
+The folder of an imported sample holds ``workload/<file>``, the original as it was, and import.json, which says what of
+it is this sample. The tool's own output is the only evidence: the pool's health, caches and clocks were not recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.store.records import read_record
+from glusterlab.tools.base import Measurement
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.tools.document import Document
+    from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+
+IMPORT_FILE = "import.json"
+_REMEMBERED_BYTES = 4 << 20
+"""A file of up to so many bytes is read once for all of its samples that follow each other."""
+
+
+class _Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ResultKey(_Stored):
+    """Which result of a file: the n-th of one run, operation, host and job.
+
+    `occurrence`: from 1, among those that agree in all of these.
+    """
+
+    run: int
+    operation: str
+    host: str | None = None
+    job: str | None = None
+    occurrence: int = 1
+
+    @classmethod
+    def of(cls, record: WorkloadRecord, occurrence: int = 1) -> ResultKey:
+        """The key of a record."""
+        return cls(run=record.run, operation=record.operation, host=record.host, job=record.job, occurrence=occurrence)
+
+    def __str__(self) -> str:
+        parts = [self.operation]
+        if self.job:
+            parts.append(f"job {self.job}")
+        if self.host:
+            parts.append(f"host {self.host}")
+        parts.append(f"run {self.run}")
+        if self.occurrence > 1:
+            parts.append(f"no. {self.occurrence}")
+        return ", ".join(parts)
+
+
+class AttachedFile(_Stored):
+    """A file that was put beside the result.
+
+    `file`: below the sample's folder. `source`: below the imported folder. `host`, `role`, `timezone`: of telemetry.
+    """
+
+    file: str
+    source: str
+    host: str | None = None
+    role: Literal["server", "client"] | None = None
+    timezone: str | None = None
+
+
+class ImportRecord(_Stored):
+    """``import.json``: where a sample comes from.
+
+    `source`: the original's path below the imported folder. `file`: where it lies below the sample's folder. `tool`:
+    whose output it is. `label`: the operation as the tool printed it. `line`: on which the result's report starts.
+    `said`: what path and mapping said of it. `accept_unjudged`: count it as valid when its file does not hold what a
+    judgement needs.
+    """
+
+    schema_version: Literal[1] = 1
+    source: str
+    file: str
+    tool: str
+    result: ResultKey
+    label: str
+    line: int | None
+    said: dict[str, Any]
+    accept_unjudged: bool
+    telemetry: tuple[AttachedFile, ...] = ()
+    gluster: tuple[AttachedFile, ...] = ()
+
+
+def read_import(folder: Path) -> ImportRecord:
+    """What a sample's import.json says.
+
+    Raises ParseError when it is absent or damaged, or names a file outside the sample's folder.
+    """
+    record = read_record(ImportRecord, folder / IMPORT_FILE)
+    if Path(record.file).is_absolute() or ".." in Path(record.file).parts:
+        raise ParseError(f"expected a file of the sample, found {record.file!r}", file=folder / IMPORT_FILE)
+    return record
+
+
+def read_all(document: Document, tool: str | None = None) -> tuple[tuple[Record, ...], ParseError | None]:
+    """All records of a document, and what ended the reading where it is not whole."""
+    from glusterlab import tools
+
+    found: list[Record] = []
+    try:
+        found.extend(tools.read(document, tool))
+    except ParseError as error:
+        return tuple(found), error
+    return tuple(found), None
+
+
+def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
+    """The workload results among records, each with its key."""
+    from glusterlab.tools.records import WorkloadRecord
+
+    counts: dict[ResultKey, int] = {}
+    found = []
+    for record in records:
+        if isinstance(record, WorkloadRecord):
+            first = ResultKey.of(record)
+            counts[first] = counts.get(first, 0) + 1
+            found.append((first.model_copy(update={"occurrence": counts[first]}), record))
+    return found
+
+
+Place = tuple[int, str, str | None]
+"""Run, operation and job."""
+
+
+@dataclass(frozen=True)
+class _Content:
+    """What a file holds: each result by its key, and by run, operation and job the results and their workers."""
+
+    results: dict[ResultKey, WorkloadRecord]
+    keys: dict[Place, list[ResultKey]]
+    workers: dict[Place, list[WorkerRecord]]
+    damage: ParseError | None
+
+    @classmethod
+    def of(cls, document: Document, tool: str) -> _Content:
+        from glusterlab.tools.records import WorkerRecord
+
+        records, damage = read_all(document, tool)
+        found = cls(dict(keyed(records)), {}, {}, damage)
+        for key in found.results:
+            found.keys.setdefault((key.run, key.operation, key.job), []).append(key)
+        for record in records:
+            if isinstance(record, WorkerRecord):
+                found.workers.setdefault((record.run, record.operation, record.job), []).append(record)
+        return found
+
+    def workers_of(self, key: ResultKey) -> list[WorkerRecord]:
+        """Rows of the workers of one result; none where the file has several results that they could belong to."""
+        place = (key.run, key.operation, key.job)
+        workers = self.workers.get(place, [])
+        if len(self.keys[place]) == 1:
+            return workers
+        rivals = [other for other in self.keys[place] if other.host == key.host]
+        if key.host is None or len(rivals) > 1:
+            return []
+        return [worker for worker in workers if worker.host == key.host]
+
+
+_content_again = lru_cache(maxsize=2)(_Content.of)
+
+
+def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[WorkerRecord]]:
+    """The result that an imported sample is, as its file says it.
+
+    `folder`: the sample's folder.
+
+    Raises ParseError when the file cannot be read, or has no such result.
+    """
+    from glusterlab.tools.document import Document, read_bytes
+
+    imported = read_import(folder)
+    path = folder / imported.file
+    # named without its folder, so that the same file of the next sample is the same document
+    document = Document(Path(imported.file), read_bytes(path)).checked()
+    read = _content_again if len(document.data) <= _REMEMBERED_BYTES else _Content.of
+    content = read(document, imported.tool)
+    record = content.results.get(imported.result)
+    if record is not None:
+        return imported, record, content.workers_of(imported.result)
+    if content.damage is not None:
+        raise ParseError(content.damage.message, file=path, line=content.damage.line)
+    raise ParseError(f"expected a result of {imported.result}, found none", file=path)
+
+
+def reasons_of(record: WorkloadRecord, *, accept_unjudged: bool) -> tuple[Reason, ...]:
+    """Why a result does not count; nothing when it does.
+
+    `accept_unjudged`: whether a result counts whose file does not hold what a judgement needs.
+    """
+    if record.valid:
+        return ()
+    numbers = (record.throughput_bytes_per_s, record.operations_per_s, record.files_per_s)
+    if record.valid is None and accept_unjudged and any(number is not None for number in numbers):
+        return ()
+    if record.reasons:
+        return record.reasons
+    if record.valid is None:
+        message = "the file does not hold what a judgement needs; accept_unjudged in the mapping counts it all the same"
+        return (Reason(code="tool-incomplete", message=message),)
+    return (Reason(code="tool-failed", message="the file shows a failure"),)
+
+
+def read_sample(folder: Path, cell: Cell) -> Measurement:
+    """What an imported sample's tool measured, as the tool's own ``parse`` says it of a measured one.
+
+    Raises ParseError when the file cannot be read, or has no such result.
+    """
+    imported, record, workers = read_result(folder)
+    problems = reasons_of(record, accept_unjudged=imported.accept_unjudged)
+    return Measurement(replace(record, workers=record.workers or cell.workers), tuple(workers), problems)

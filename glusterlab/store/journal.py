@@ -1,0 +1,225 @@
+"""The campaign's log: log.txt for people, events.jsonl for scripts; the manifest lists neither.
+
+A line of log.txt has the local date and time with its offset, a level and a message::
+
+    2026-11-20 22:31:05 +0100 INFO    started volume mirror-1x2-jbod-3f2a91
+    2026-11-20 22:33:47 +0100 WARNING iozone-read-... repeat 2: invalid in 53 s: heal-pending: 3 entries
+
+events.jsonl has an object per line, with ``time`` (epoch seconds), ``level`` and ``message``, or a command that was run
+on a host. Campaigns from before there was an events.jsonl have such objects in their log.txt.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from glusterlab.errors import RawStoreError
+from glusterlab.secrets import redact, redact_all
+from glusterlab.store.files import write_error
+
+LOG = "log.txt"
+EVENTS = "events.jsonl"
+
+Level = Literal["info", "warning", "error"]
+"""warning: a person should know of it in the morning; error: something was lost."""
+
+LEVELS: tuple[Level, ...] = get_args(Level)
+
+_LINE = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4}) ([A-Z]+) +(.*)")
+_FORMAT = "%Y-%m-%d %H:%M:%S %z"
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of a campaign's log.
+
+    `time`: epoch seconds. `message`: empty where the entry is for scripts only, such as a command on a host. `details`:
+    what the entry says besides.
+    """
+
+    time: float
+    level: Level
+    message: str
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_for_people(self) -> bool:
+        """Whether it says something to people."""
+        return bool(self.message)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As events.jsonl has it."""
+        message = {"message": self.message} if self.message else {}
+        return {"time": self.time, "level": self.level, **message, **self.details}
+
+    @property
+    def line(self) -> str:
+        """As log.txt has it; further lines of a message are indented."""
+        return format_line(self.time, self.level, self.message)
+
+
+def format_line(at: float, level: Level, message: str) -> str:
+    r"""A line for a person, with local date and time.
+
+    Examples
+    --------
+    >>> format_line(0.0, "info", "started\nvolume x")[10:].partition("INFO")[2]
+    '    started\n                                  volume x'
+    """
+    stamp = time.strftime(_FORMAT, time.localtime(at))
+    indent = "\n" + " " * (len(stamp) + 9)
+    return f"{stamp} {level.upper():7} {indent.join(message.splitlines())}"
+
+
+class Journal:
+    """Writes a campaign's log.
+
+    `folder`: ``raw/<campaign>``, which must exist when something is written.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def say(self, message: str, level: Level = "info", **details: object) -> None:
+        """Say something to people and to scripts.
+
+        `**details`: for scripts only; plain JSON data. Raises RawStoreError when it cannot be written.
+        """
+        kept = {key: redact_all(details[key]) for key in details}
+        event = Event(round(time.time(), 3), level, redact(message), kept)
+        self._append(LOG, event.line)
+        self._append(EVENTS, _dump(event))
+
+    def record(self, **details: object) -> None:
+        """Keep something for scripts only, such as a command that was run on a host.
+
+        Raises RawStoreError when it cannot be written.
+        """
+        kept = {key: redact_all(details[key]) for key in details}
+        self._append(EVENTS, _dump(Event(round(time.time(), 3), "info", "", kept)))
+
+    def _append(self, name: str, line: str) -> None:
+        path = self._folder / name
+        try:
+            with path.open("ab+", buffering=0) as file:
+                size = file.seek(0, os.SEEK_END)
+                # a full disk may have cut the line before
+                cut = size > 0 and os.pread(file.fileno(), 1, size - 1) != b"\n"
+                file.write((b"\n" if cut else b"") + line.encode("utf-8", "backslashreplace") + b"\n")
+        except OSError as error:
+            raise write_error(path, error) from error
+
+
+def _dump(event: Event) -> str:
+    return json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False, default=str)
+
+
+class EventReader:
+    """Reads a campaign's log, and later what was added to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._offsets: dict[str, int] = {}
+        self._damage: dict[str, int] = {}
+        self._cut: set[str] = set()
+
+    @classmethod
+    def open(cls, folder: Path) -> EventReader:
+        """Open the log of a campaign.
+
+        Raises RawStoreError when it has none.
+        """
+        if not any((folder / name).is_file() for name in (LOG, EVENTS)):
+            message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
+            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
+        return cls(folder)
+
+    def new(self) -> Iterator[Event]:
+        """The entries since the last call, or all, oldest first; what is damaged is passed over, see `damage`.
+
+        Where nothing of events.jsonl can be read, the messages of log.txt are returned.
+
+        Raises RawStoreError when a file is there and cannot be read.
+        """
+        first = EVENTS not in self._offsets
+        if not (self._folder / EVENTS).is_file():
+            yield from self._events(LOG)
+            return
+        if first:
+            # the events say again what log.txt says in plain lines, but not its old JSON lines
+            yield from self._events(LOG, wanted=lambda line: line.startswith("{"))
+        readable = False
+        for event in self._events(EVENTS):
+            readable = True
+            yield event
+        if first and not readable and (EVENTS in self._damage or EVENTS in self._cut):
+            self._offsets[LOG] = 0
+            yield from self._events(LOG, wanted=lambda line: not line.startswith("{"))
+
+    @property
+    def damage(self) -> str:
+        """What could not be read so far, in a sentence; empty where all was read."""
+        counts = {name: self._damage.get(name, 0) + (name in self._cut) for name in (EVENTS, LOG)}
+        return "; ".join(
+            f"{self._folder / name}: {number} {'line is' if number == 1 else 'lines are'} damaged and passed over"
+            for name, number in counts.items()
+            if number
+        )
+
+    def _events(self, name: str, wanted: Callable[[str], bool] = bool) -> Iterator[Event]:
+        for line in self._lines(name):
+            # further lines of a message in log.txt are indented
+            if line.strip() and not (name == LOG and line[0].isspace()) and wanted(line):
+                event = _read(line)
+                if event is None:
+                    self._damage[name] = self._damage.get(name, 0) + 1
+                else:
+                    yield event
+
+    def _lines(self, name: str) -> Iterator[str]:
+        path = self._folder / name
+        offset = self._offsets.get(name, 0)
+        self._cut.discard(name)
+        try:
+            with path.open("rb") as file:
+                if path.stat().st_size < offset:
+                    offset = 0
+                file.seek(offset)
+                for raw in file:
+                    if not raw.endswith(b"\n"):
+                        self._cut.add(name)
+                        break
+                    offset += len(raw)
+                    yield raw.decode("utf-8", "replace").rstrip("\n")
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise RawStoreError(f"{path}: cannot be read: {error.strerror}", path=path) from error
+        finally:
+            self._offsets[name] = offset
+
+
+def _read(line: str) -> Event | None:
+    """The entry that a line holds; None when it is damaged."""
+    with suppress(ValueError, RecursionError, TypeError, OverflowError, OSError):
+        if line.startswith("{"):
+            found = json.loads(line)
+            level = found.pop("level", "info")
+            at = float(found.pop("time", 0.0))
+            time.localtime(at)  # a time that no calendar has is refused here, not where it is shown
+            message = str(found.pop("message", ""))
+            return Event(at, level if level in LEVELS else "info", message, found)
+        if match := _LINE.fullmatch(line):
+            level = match[2].lower()
+            at = datetime.strptime(match[1], _FORMAT).timestamp()  # noqa: DTZ007  the format has %z
+            return Event(at, cast("Level", level) if level in LEVELS else "info", match[3])
+    return None

@@ -1,0 +1,82 @@
+"""MANIFEST.sha256: the digests of a campaign's raw files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from glusterlab.errors import RawStoreError
+from glusterlab.store import evidence
+from glusterlab.store.files import file_digest, write_atomically
+
+MANIFEST = "MANIFEST.sha256"
+
+CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", ".lock"})
+"""Files of a campaign's folder that describe its runs: they change during one, and are no raw data."""
+
+UNLISTED = CHANGING | {MANIFEST}
+"""Files of a campaign's folder that the manifest does not list."""
+
+_LINE = re.compile(r"(?P<name>\S.*) (?P<digest>[0-9a-f]{64})")
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Digests of files by their path below the campaign's folder, with ``/`` between the parts."""
+
+    digests: dict[str, str]
+
+    @property
+    def text(self) -> str:
+        """The manifest as stored: a line ``path sha256`` per file, sorted.
+
+        Examples
+        --------
+        >>> Manifest({"b": "1" * 64, "a": "0" * 64}).text.splitlines()[0][:6]
+        'a 0000'
+        """
+        return "".join(f"{name} {digest}\n" for name, digest in sorted(self.digests.items()))
+
+    @classmethod
+    def read(cls, folder: Path) -> Manifest:
+        """Read a campaign's manifest; one that is not there yet is empty.
+
+        Raises RawStoreError when it cannot be read, or a line is not ``path sha256``.
+        """
+        path = folder / MANIFEST
+        try:
+            text = path.read_text()
+        except FileNotFoundError:
+            return cls({})
+        except (OSError, UnicodeDecodeError) as error:
+            raise RawStoreError(f"{path}: cannot be read: {error}", path=path) from error
+        digests: dict[str, str] = {}
+        for number, line in enumerate(text.splitlines(), start=1):
+            match = _LINE.fullmatch(line)
+            if match is None:
+                message = f"{path}:{number}: expected 'path sha256', found {line[:80]!r}; restore it from a copy"
+                raise RawStoreError(message, path=path)
+            digests[match["name"]] = match["digest"]
+        return cls(digests)
+
+
+def list_files(folder: Path, paths: Iterable[Path]) -> None:
+    """Add files, and all files of folders, to a campaign's manifest; those that are listed keep their digests.
+
+    What is `UNLISTED` of the campaign's own folder is passed over; a sample has files of such names that count. Of an
+    archive the members are listed.
+
+    Raises RawStoreError when a file cannot be read, an archive is damaged, or the manifest cannot be written.
+    """
+    listed = Manifest.read(folder).digests
+    added: dict[str, str] = {}
+    for file in (file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file()):
+        name = file.relative_to(folder).as_posix()
+        if name == evidence.archive_of(name):
+            members = evidence.digests(file).items()
+            added |= {(file.parent / member).relative_to(folder).as_posix(): digest for member, digest in members}
+        elif name not in listed and name not in UNLISTED:
+            added[name] = file_digest(file)
+    write_atomically(folder / MANIFEST, Manifest({**added, **listed}).text)

@@ -1,0 +1,128 @@
+"""Records of a sample's folder that its judgement is made from: the command, the pool's health, a failure.
+
+Old samples lack the newer keys, which therefore have defaults that say nothing.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+
+MAX_JSON_BYTES = 16 << 20
+"""A JSON file of a sample may have so many bytes; raw files from elsewhere are hostile."""
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CommandRecord(_Record):
+    """``workload/command.json``: the measured command as it was run.
+
+    `argv`: as `HostCommand.words`. `start` and `end`: epoch seconds on the controller, right before and after.
+    `exit_code`: None when the deadline passed.
+    """
+
+    argv: list[str]
+    host: str
+    start: float
+    end: float
+    exit_code: int | None
+    deadline_s: float
+
+
+class BrickHealth(_Record):
+    """One brick of the volume under test; its process number and port are None where it has none, or was not kept."""
+
+    host: str
+    path: str
+    online: bool
+    pid: int | None = None
+    port: int | None = None
+
+
+class BrickConnection(_Record):
+    """An established TCP connection of a client to a brick.
+
+    `host`: the server; None where the cluster file does not name it by the address that it has. `port`: that the brick
+    listens on. `socket`: the client's number of its end, which no later connection has.
+    """
+
+    host: str | None
+    port: int
+    socket: int
+
+
+class DropCaches(_Record):
+    """What /proc/vmstat of one host counted around the drop: ``drop_pagecache`` + ``drop_slab``."""
+
+    before: int
+    after: int
+
+
+class Space(_Record):
+    """Room on a file system of one host."""
+
+    free_bytes: int
+    size_bytes: int
+
+
+class Health(_Record):
+    """``gluster/<moment>/health.json``: the state of the pool at one moment, as the runner's probes saw it.
+
+    `peers`: every server by name: connected to the pool, as seen from the first server (itself included). `bricks`: all
+    bricks of the volume under test. `heal_pending`: entries waiting for self-heal, over all bricks. After the workload:
+    the smallest value seen while waiting for it to settle. `rebalance`: whether one runs. `clock_offset_s`: every host
+    by name: its clock minus the controller's, the smallest difference that the readings allow. `clock_bounds_s`: every
+    host by name: the least and the largest difference that they allow. `stray`: hosts with leftover processes of a
+    workload tool, with their command lines. `drop_caches`: every host by name; only before the workload.
+    `link_changes`: hosts by name: how often the carrier of their link came or went since they started. `mounts`:
+    clients by name: whether the volume under test answers there: ok, hung, dead or none. `connections`: clients by
+    name. `space`: hosts by name: the file systems of their bricks and of the work directory, by path.
+    """
+
+    peers: dict[str, bool]
+    bricks: list[BrickHealth]
+    heal_pending: int
+    rebalance: bool
+    clock_offset_s: dict[str, float]
+    clock_bounds_s: dict[str, tuple[float, float]] = {}
+    stray: dict[str, list[str]] = {}
+    drop_caches: dict[str, DropCaches] = {}
+    link_changes: dict[str, int] = {}
+    mounts: dict[str, str] = {}
+    connections: dict[str, list[BrickConnection]] = {}
+    space: dict[str, dict[str, Space]] = {}
+
+
+class Failure(_Record):
+    """``failure.json``: what the runner itself ran into; such a sample has failed."""
+
+    reasons: list[Reason]
+
+
+def read_record(model: type[R], path: Path) -> R:
+    """Read one JSON file of a sample.
+
+    Raises ParseError when the file is absent, too big, no JSON, or not what `model` says.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MAX_JSON_BYTES:
+            raise ParseError(f"expected at most {MAX_JSON_BYTES} bytes of JSON, found {size}", file=path)
+        text = path.read_bytes()
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise ParseError(f"{where}: {first['msg']}", file=path) from error

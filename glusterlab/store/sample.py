@@ -1,0 +1,241 @@
+"""One sample of the raw store: what sample.json holds, and how its folder comes to be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from glusterlab.errors import RawStoreError
+from glusterlab.reasons import Reason, Status, status_of
+from glusterlab.store import evidence
+from glusterlab.store.files import SCHEMA_VERSION, dump_json, read_json, sync, sync_below, write_atomically, write_error
+from glusterlab.store.manifest import list_files
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.store.campaign import RawStore
+
+
+Origin = Literal["measured", "imported"]
+"""Whether the suite measured a sample itself, or took it from files of others."""
+
+
+class Window(BaseModel):
+    """Epoch seconds on the controller in which the measured command ran."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    start: float
+    end: float
+
+
+class Sample(BaseModel):
+    """One execution of a cell: what sample.json holds, and where.
+
+    `path`: the sample's folder; not part of sample.json. `sample`: counts the executions of the cell, from 1. `repeat`,
+    `round`, `order` and `attempt`: place in the plan; a repeat that did not come out valid may have several
+    attempts. `warmup`: it was there to warm up alone; its repeat is counted among those of the warm-up. `origin`: an
+    imported sample was measured by others: its conditions were not recorded. `window`: None when the command was never
+    started, and of an imported sample. `phases`: seconds of each part of the work on this sample. `disks`: disks in all
+    bricks of the layout, the divisor of "per disk"; 0 where an import does not know it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: Path = Field(exclude=True)
+    schema_version: int = SCHEMA_VERSION
+    campaign: str
+    cell_id: str
+    sample: int
+    repeat: int
+    round: int
+    order: int
+    attempt: int
+    warmup: bool = False
+    origin: Origin = "measured"
+    status: Status
+    reasons: tuple[Reason, ...] = ()
+    window: Window | None = None
+    phases: dict[str, float] = {}
+    exit_code: int | None = None
+    disks: int
+    servers: tuple[str, ...]
+    clients: tuple[str, ...]
+
+    @classmethod
+    def read(cls, folder: Path) -> Sample:
+        """Read the sample in a folder.
+
+        Raises RawStoreError when sample.json is absent, damaged, or newer than this library.
+        """
+        data = read_json(folder / "sample.json")
+        try:
+            return cls.model_validate({**data, "path": folder})
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key = ".".join(str(part) for part in first["loc"])
+            path = folder / "sample.json"
+            raise RawStoreError(f"{path}: {key}: {first['msg']}; restore the file from a copy", path=path) from error
+
+
+def campaign_origin(path: Path) -> Origin:
+    """Whether the suite measured a campaign, or imported it, by its environment.json; without one it was measured."""
+    try:
+        return "imported" if read_json(path / "environment.json").get("origin") == "imported" else "measured"
+    except RawStoreError:
+        return "measured"
+
+
+def read_cell(path: Path) -> Cell:
+    """Read a cell.json.
+
+    Raises RawStoreError when it is absent, damaged, or of a newer schema.
+    """
+    from pydantic import ValidationError
+
+    from glusterlab.spec.cell import Cell
+
+    data = read_json(path)
+    try:
+        return Cell.model_validate_json(json.dumps(data["cell"]))
+    except (KeyError, ValidationError) as error:
+        raise RawStoreError(f"{path}: expected a cell, found: {error}", path=path) from error
+
+
+class SampleWriter:
+    """Writes one sample; a context manager that removes the partial folder when the sample was not finished."""
+
+    def __init__(self, store: RawStore, cell: Cell, number: int, place: Mapping[str, Any]) -> None:
+        self.cell = cell
+        self.number = number
+        self.folder = store.path / "cells" / cell.id / f".sample-{number:02d}.partial"
+        self._store = store
+        self._place = dict(place)
+        self._log: list[str] = []
+        self._finished = False
+
+    @property
+    def round(self) -> int:
+        """The interleaved round that the sample belongs to, from 1; at most 0 for a warm-up."""
+        return int(self._place["round"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if not self._finished:
+            self.abandon()
+
+    def write(self, name: str, data: bytes | str) -> Path:
+        """Write one file of the sample.
+
+        `name`: path below the sample's folder, such as ``workload/stdout.txt``; folders are made. Raises RawStoreError
+        when the name leaves the folder, is there already, or the file cannot be written.
+        """
+        path = self._new_file(name)
+        write_atomically(path, data, durable=False)
+        return path
+
+    def link(self, name: str, source: Path) -> Path:
+        """Give the sample a file that lies on the same disk already, as a second name of it where that is possible.
+
+        `name`: as `write` takes it. `source`: a file that nobody changes any more. Raises RawStoreError as `write`.
+        """
+        path = self._new_file(name)
+        try:
+            try:
+                os.link(source, path)
+            except OSError:
+                # not every file system has hard links, and none has any number of them for one file
+                shutil.copyfile(source, path)
+        except OSError as error:
+            raise write_error(path, error) from error
+        return path
+
+    def _new_file(self, name: str) -> Path:
+        """Path of a file of the sample that is not there yet, in a folder that is."""
+        path = self.folder / name
+        parts = Path(name).parts
+        if not parts or Path(name).is_absolute() or any(part.startswith(".") for part in parts):
+            raise RawStoreError(f"expected a path below the sample's folder, found {name!r}", path=path)
+        if path.exists():
+            raise RawStoreError(f"{path}: is there already, and raw files are never replaced", path=path)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise write_error(path, error) from error
+        return path
+
+    def log(self, host: str, command: str, start: float, end: float, exit_code: int | None) -> None:
+        """Add a command to the sample's log.txt, which `finish` writes as JSON lines."""
+        entry = {"host": host, "command": command, "start": start, "end": end, "exit_code": exit_code}
+        self._log.append(json.dumps(entry, sort_keys=True, ensure_ascii=False))
+
+    def finish(
+        self,
+        status: Status,
+        reasons: Sequence[Reason],
+        *,
+        window: Window | None,
+        phases: Mapping[str, float],
+        exit_code: int | None,
+        disks: int,
+        servers: Sequence[str],
+        clients: Sequence[str],
+        origin: Origin = "measured",
+    ) -> Sample:
+        """Write log.txt and sample.json, make the sample exist, and list its files in the manifest.
+
+        Raises RawStoreError when something cannot be written; the sample does not exist then.
+        """
+        if status_of(reasons) != status:
+            message = f"expected status {status_of(reasons)} for these reasons, found {status}"
+            raise RawStoreError(message, path=self.folder)
+        target = self.folder.with_name(f"sample-{self.number:02d}")
+        self.write("log.txt", "".join(line + "\n" for line in self._log))
+        sample = Sample(
+            path=target,
+            campaign=self._store.name,
+            cell_id=self.cell.id,
+            sample=self.number,
+            **self._place,
+            origin=origin,
+            status=status,
+            reasons=tuple(reasons),
+            window=window,
+            phases={name: round(seconds, 4) for name, seconds in phases.items()},
+            exit_code=exit_code,
+            disks=disks,
+            servers=tuple(servers),
+            clients=tuple(clients),
+        )
+        durable = not self._store.appears_whole
+        if origin == "measured":
+            evidence.pack(self.folder)  # what others measured stays as they wrote it
+        try:
+            if durable:
+                sync_below(self.folder)
+            text = dump_json(sample.model_dump(mode="json"))
+            write_atomically(self.folder / "sample.json", text, durable=durable)
+            self.folder.rename(target)
+            if durable:
+                sync(target.parent)
+        except OSError as error:
+            raise write_error(target, error) from error
+        self._finished = True
+        if durable:
+            list_files(self._store.path, [target, target.parent / "cell.json"])
+        return sample
+
+    def abandon(self) -> None:
+        """Remove the partial folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,0 +1,114 @@
+"""The tables of a campaign as they are kept, read as far as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import DataError
+from glusterlab.tables.schema import arrow_schema, as_schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The three tables of a campaign; `SCHEMAS` documents their columns.
+
+    `folder`: where they are kept. `tools`: tools whose rows they hold; None: all. `whole`: what they are a part of:
+    tables that are not kept go with it.
+    """
+
+    folder: Path
+    tools: tuple[str, ...] | None = None
+    whole: Tables | None = None
+
+    def of(self, tools: tuple[str, ...]) -> Tables:
+        """The same tables with the rows of these tools only; others are not read."""
+        return Tables(self.folder, tools, self)
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row per sample, whatever its status."""
+        return self._read("samples")
+
+    @cached_property
+    def workers(self) -> pd.DataFrame:
+        """One row per worker of every sample that has a result."""
+        return self._read("workers")
+
+    @cached_property
+    def telemetry(self) -> pd.DataFrame:
+        """All of the telemetry: of a large campaign more than memory holds, see `telemetry_of`."""
+        return self.telemetry_of()
+
+    def _read(self, name: Any) -> pd.DataFrame:
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(self.folder / f"{name}.parquet", filters=self._rows(name))
+        return as_schema(table.to_pandas(), name)
+
+    def _rows(self, name: str) -> Any:
+        """The condition for rows of a table that are held, None for all."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if self.tools is None:
+            return None
+        column, values = ("tool", self.tools) if name == "samples" else ("cell_id", self._cells)
+        # of no value the type is not known
+        return pc.field(column).isin(pa.array(values, pa.string()))
+
+    @cached_property
+    def _cells(self) -> list[str]:
+        return sorted(set(self.samples["cell_id"].astype(str)))
+
+    def telemetry_of(self, **chosen: Iterable[str | int]) -> pd.DataFrame:
+        """Rows of the telemetry table.
+
+        `**chosen`: values to keep, by column: ``activity=["cpu"], metric=["idle_fraction"]``. Only these are read.
+        Rows are sorted by campaign, cell, sample, host, activity, device and metric; by time as the files are.
+        """
+        import pyarrow.dataset as ds
+
+        names = [path.name for path in sorted((self.folder / "telemetry").glob("*.parquet"))]
+        requested = [set(map(str, chosen["cell_id"]))] if "cell_id" in chosen else []
+        for cells in [*requested, *([set(self._cells)] if self.tools is not None else [])]:
+            # a file is of one cell: those of others are not opened
+            names = [name for name in names if name.split(".sample-")[0] in cells]
+        paths = [str(self.folder / "telemetry" / name) for name in names]
+        schema = arrow_schema("telemetry")
+        dataset = ds.dataset(paths, schema=schema, format="parquet")
+        wanted = None
+        for column, values in chosen.items():
+            condition = ds.field(column).isin(list(values))
+            wanted = condition if wanted is None else wanted & condition
+        try:
+            table = dataset.to_table(filter=wanted) if paths else schema.empty_table()
+        except (OSError, ValueError) as error:
+            message = f"{self.folder}: expected whole Parquet files, found damage: {error}"
+            raise DataError(f"{message}; run `glusterlab tables` again") from error
+        return as_schema(_sorted(table.unify_dictionaries().to_pandas()), "telemetry")
+
+
+def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rows by all columns that say what a value is, and within these as their files have them: by time."""
+    import numpy as np
+    import pandas as pd
+
+    key = np.zeros(len(frame), dtype=np.int64)
+    for column in ("campaign", "cell_id", "sample", "host", "activity", "device", "metric"):
+        if isinstance(frame[column].dtype, pd.CategoricalDtype):
+            used = frame[column].cat.remove_unused_categories()
+            frame[column] = used.cat.reorder_categories(sorted(used.cat.categories))
+            codes, count = frame[column].cat.codes.to_numpy(), len(used.cat.categories)
+        else:
+            codes, found = pd.factorize(frame[column], sort=True)
+            count = len(found)
+        key = key * max(count, 1) + codes
+    # files are in such order but for their hosts and activities, which a stable sort of runs makes use of
+    return frame.take(np.argsort(key, kind="stable")).reset_index(drop=True)

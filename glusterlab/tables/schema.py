@@ -1,0 +1,134 @@
+"""The columns of a campaign's tables: pandas type, meaning and unit, in one place; and the same for Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+from glusterlab.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+TableName = Literal["samples", "workers", "telemetry"]
+
+SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
+    "samples": {
+        "campaign": ("str", "its name"),
+        "cell_id": ("str", "the same in every campaign"),
+        "slug": ("str", "the cell for people"),
+        "sample": ("int64", "execution of the cell, from 1"),
+        "repeat": ("int64", "from 1"),
+        "round": ("int64", "of the interleaved order, from 1; those of a warm-up come before and end with 0"),
+        "order": ("int64", "place in the plan"),
+        "attempt": ("int64", "of the repeat, from 1"),
+        "warmup": ("bool", "there to warm up alone: never drawn, and no repeat"),
+        "status": ("str", "valid, invalid or failed; only valid samples are drawn"),
+        "reasons": ("str", "codes, separated by '; ': `glusterlab.reasons.MEANINGS` has what each means"),
+        "reason_sentences": ("str", "what was expected and found, with code and host, separated by '; '"),
+        "origin": ("str", "measured, or imported: then the conditions of the measurement are not known"),
+        "layout": ("str", "its label"),
+        "type": ("str", "distribute, replicate or disperse"),
+        "geometry": ("str", "such as 12x(4+2)"),
+        "backing": ("str", "what the bricks lie on, as the cluster names it"),
+        "kind": ("str", "of the backing: jbod, raid6, ...; its name where the cluster is not known"),
+        "server_model": ("str", "entry of server_models in cluster.yaml; empty where none is named"),
+        "access": ("str", "native, ..."),
+        "tool": ("str", "its name"),
+        "operation": ("str", "write, read, create"),
+        "file_size_bytes": ("int64", "as written"),
+        "nominal_file_size_bytes": ("int64", "what a scaled file stands for"),
+        "record_size_bytes": ("float64", "NaN where it is left to the tool"),
+        "files_per_worker": ("int64", "files"),
+        "workers": ("int64", "over all clients"),
+        "scale": ("float64", "measured values times this stand for the real hardware"),
+        "operations_limited": ("bool", "operations of the disks are scaled as well"),
+        "disks": ("int64", "under the layout's bricks, the divisor of 'per disk'; 0 where an import does not know"),
+        "servers": ("int64", "hosts; 0 where an import does not know"),
+        "clients": ("int64", "hosts; 0 where an import does not know"),
+        "gluster_version": ("str", "of the servers; several are separated by ', '"),
+        "tool_version": ("str", "empty where there is no result"),
+        "start_s": ("float64", "epoch seconds of the command's start, on the controller; NaN for an import"),
+        "end_s": ("float64", "epoch seconds of its end"),
+        "elapsed_s": ("float64", "seconds of the part that the tool measured"),
+        "throughput_bytes_per_s": ("float64", "bytes per second of all workers; NaN where there is no result"),
+        "files_per_s": ("float64", "files per second of all workers; NaN for large files"),
+        "operations_per_s": ("float64", "calls per second of all workers; NaN where the tool does not say"),
+        "latency_mean_s": ("float64", "seconds of one call; NaN where the tool does not say"),
+        "latency_p50_s": ("float64", "seconds that half of the calls took at most"),
+        "latency_p95_s": ("float64", "seconds that 95 % of the calls took at most"),
+        "latency_p99_s": ("float64", "seconds that 99 % of the calls took at most"),
+        "worker_min_bytes_per_s": ("float64", "bytes per second of the slowest worker"),
+        "worker_max_bytes_per_s": ("float64", "bytes per second of the fastest worker"),
+    },
+    "workers": {
+        "campaign": ("str", "its name"),
+        "cell_id": ("str", "of the sample"),
+        "sample": ("int64", "execution of the cell"),
+        "worker": ("int64", "from 1"),
+        "host": ("str", "where it ran; empty where it is not known"),
+        "bytes": ("float64", "transferred until the measurement ended"),
+        "files": ("float64", "done until the measurement ended"),
+        "elapsed_s": ("float64", "seconds"),
+        "throughput_bytes_per_s": ("float64", "bytes per second"),
+        "files_per_s": ("float64", "files per second; NaN for large files"),
+    },
+    "telemetry": {
+        "campaign": ("category", "its name"),
+        "cell_id": ("category", "of the sample"),
+        "sample": ("int64", "execution of the cell"),
+        "host": ("category", "its name"),
+        "role": ("category", "server or client"),
+        "time_s": ("float64", "epoch seconds of the host, at the end of the interval"),
+        "activity": (
+            "category",
+            "cpu, load, memory, io, disk, network, ...: `glusterlab.telemetry.metrics` has them all",
+        ),
+        "device": ("category", "block device, interface, CPU ('all' of them); empty for the whole host"),
+        "metric": ("category", "its name ends in its unit; a fraction is of 1"),
+        "value": ("float64", "in the metric's unit"),
+    },
+}
+"""Columns of the tables: pandas dtype (``str`` holds text without missing values) and meaning with unit."""
+
+
+def validate(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
+    """Hold a table against its schema.
+
+    Returns the same table. Raises DataError when columns are missing, too many, of another type, or text is missing.
+    """
+    schema = SCHEMAS[name]
+    if list(frame.columns) != list(schema):
+        missing = [column for column in schema if column not in frame]
+        more = [column for column in frame if column not in schema]
+        raise DataError(f"table {name}: expected the columns of its schema, found {missing} missing and {more} more")
+    for column, (dtype, _) in schema.items():
+        if str(frame[column].dtype) != dtype:
+            raise DataError(f"table {name}: expected {column} as {dtype}, found {frame[column].dtype}")
+        if dtype in {"str", "category"} and bool(frame[column].isna().any()):
+            raise DataError(f"table {name}: expected text in every row of {column}, found rows without")
+    return frame
+
+
+def arrow_schema(name: TableName) -> pa.Schema:
+    """The columns of a table as Parquet keeps them: text of few values as a dictionary."""
+    import pyarrow as pa
+
+    types = {
+        "str": pa.string(),
+        "int64": pa.int64(),
+        "float64": pa.float64(),
+        "bool": pa.bool_(),
+        "category": pa.dictionary(pa.int32(), pa.string()),
+    }
+    return pa.schema([(column, types[dtype]) for column, (dtype, _) in SCHEMAS[name].items()])
+
+
+def as_schema(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
+    """A table in the types of its schema, validated.
+
+    Raises DataError as `validate`.
+    """
+    typed = frame.reindex(columns=list(SCHEMAS[name]))
+    return validate(typed.astype({column: dtype for column, (dtype, _) in SCHEMAS[name].items()}), name)

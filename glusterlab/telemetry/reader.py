@@ -1,0 +1,201 @@
+"""Telemetry from any file of sysstat: recognise it, divide it, and read it column by column."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from glusterlab.errors import ParseError
+from glusterlab.telemetry import clock
+from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, State, Tool
+from glusterlab.telemetry.divide import divide
+from glusterlab.telemetry.sadf import CsvReader
+from glusterlab.telemetry.sadf_json import JsonReader
+from glusterlab.telemetry.sar import TextReader
+from glusterlab.telemetry.sar_lines import LineReader
+from glusterlab.telemetry.sysstat import header_of
+from glusterlab.telemetry.windows import check_text, is_plain
+from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head
+
+_CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
+_CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
+_JSON = re.compile(r'\A\s*\{\s*"sysstat"\s*:\s*\{')
+_WIDE = re.compile(r"(?m)^#? ?hostname;interval;timestamp;.*\[\.\.\.\]")
+_PPC = re.compile(r"(?m)^\S{1,255}\t-?\d+\t[^\t\n]{5,40}\t[^\t\n]{1,255}\t[^\t\n]{1,64}\t-?\d[^\t\n]*$")
+_TIMED = re.compile(r"(?m)^\W{0,8}(?:[^\d\s]{1,12}\s+|[午上下오][前後午전후])?\d{1,2}[^\d\s]{1,4}.*$")
+_BANNER = re.compile(r"(?m)^\W{0,8}(?:\S+:\s+)?Linux\s+\d")
+_EVENT = re.compile(r"(?m)^\W{0,8}\d.{0,40}\s(?:LINUX RESTART|COM\s)")
+_SUFFIXED = re.compile(r"\d[%BkMGTP]\s")
+_HEADER = (
+    r"(?:\S{1,12}\s+)?\d{1,2}[^\d\s]{1,4}\d\d[^\d\s]{1,4}\d\d\S*\s+(?:\S{1,5}\s+){0,3}?"
+    r"(?:CPU|DEV|IFACE|INTR|TTY|BUS|runq-sz|tps|dentunusd|totsck|%?kb[a-z]+|%scpu-10|[A-Za-z][\w-]*/s)(?:\s|$)"
+)
+_MARK = re.compile(_HEADER)
+_PREFIXED = re.compile(rf"(?m)^[ \t]*\[?[A-Za-z0-9][A-Za-z0-9._-]{{0,253}}\]?: +{_HEADER}")
+_RAW = re.compile(r"(?m)^\d\d:\d\d:\d\d[^;\n]{0,8}; [A-Za-z%][^;\n]{0,30}; -?\w")
+_LINES = 20_000
+"""Lines with a time among which a header of sar is searched."""
+
+
+def _kind(head: bytes) -> Kind | None:
+    text = decode(head).replace("\r\n", "\n")
+    if _JSON.match(text):
+        return "json"
+    # a search for one character is much faster than one for a pattern, and a report of sar has none
+    if ";" in text and (_CSV.search(text) or _CSV_ROW.search(text)):
+        return "csv"
+    # a host in front of sar's lines, as pdsh writes it
+    if ": " in text and _PREFIXED.search(text) is not None:
+        return "hosts"
+    for count, found in enumerate(_TIMED.finditer(text)):
+        words = found[0].split()
+        while words and not (clock.is_time(words[0]) or clock.half_day(words[0]) is not None):
+            words.pop(0)
+        size = clock.time_words(words)
+        if size and (header := header_of(tuple(words[size:]))) is not None and header.activity != "other":
+            return "sar"
+        if count > _LINES:
+            break
+    return "sar" if _BANNER.search(text) and _EVENT.search(text) else None
+
+
+def _not_read(head: bytes) -> str | None:
+    """What sadf has written in a form that nothing here reads."""
+    text = decode(head[:10_000])
+    if "<sysstat" in text:
+        return "the XML of sadf -x"
+    if "<svg" in text and re.search(r">Linux \d", text):
+        return "the SVG of sadf -g"
+    if _PPC.search(text):
+        return "the lines of sadf -p"
+    if _WIDE.search(text):
+        return "the wide rows of sadf -h"
+    return "the raw counters of sadf -r" if _RAW.search(text) else None
+
+
+def _check_units(head: bytes, path: Path) -> None:
+    """Refuse a report with units of unknown meaning before any of it is read."""
+    text = decode(head)
+    if _SUFFIXED.search(text) is not None:
+        for _ in LineReader(path, State(), averages=False).read(enumerate(text.split("\n"), start=1)):
+            pass
+
+
+def recognise(head: bytes) -> Tool | None:
+    r"""Which tool of sysstat wrote a file, by its first unpacked bytes; None for another one's.
+
+    Examples
+    --------
+    >>> recognise(b"12:00:00 CPU %user %idle\n12:00:01 all 1.00 99.00\n")
+    'sar'
+    """
+    kind = _kind(head[:HEAD_BYTES])
+    if kind is None and _not_read(head) is not None:
+        return "sadf"
+    return None if kind is None else "sar" if kind in {"sar", "hosts"} else "sadf"
+
+
+def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
+    """Parts of a file that can be read independently of each other, in order.
+
+    A big plain report of sar is divided into parts of about `chunk_bytes`; other files are one chunk, which is read as
+    a stream.
+
+    Raises
+    ------
+    ParseError
+        When the file cannot be read, or neither sar nor sadf wrote it.
+    """
+    head = read_head(path)
+    # UTF-16 has a NUL in every other byte
+    if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        check_text(head, path)
+    kind = _kind(head)
+    if kind in {None, "csv"} and (found := _not_read(head)) is not None:
+        raise ParseError(f"expected text of sysstat, found {found}: use sadf -d or sadf -j", file=path, line=1)
+    if kind is None:
+        raise ParseError("expected a report of sar or the output of sadf, found neither", file=path, line=1)
+    if kind == "sar":
+        _check_units(head, path)
+    if kind == "sar" and is_plain(path) and path.stat().st_size > chunk_bytes * 3 // 2:
+        return list(divide(path, chunk_bytes))
+    return [Chunk(path, kind)]
+
+
+def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
+    """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
+
+    `averages` also gives the averages that sar printed; `window_bytes` of text are in memory at once.
+
+    Raises
+    ------
+    ParseError
+        After what is whole: when some of it is damaged, or the file is cut off.
+    """
+    if chunk.kind == "sar":
+        yield from TextReader(chunk, averages, window_bytes).batches()
+    elif chunk.kind == "hosts":
+        yield from _read_by_host(chunk, averages)
+    elif chunk.kind == "csv":
+        yield from CsvReader(chunk, window_bytes).batches()
+    else:
+        yield from JsonReader(chunk, window_bytes // 4).batches()
+
+
+def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
+    """The blocks of a whole file with a host in front of every line, host by host."""
+    damage: ParseError | None = None
+    every = Document.open(chunk.path).text.split("\n")
+    for host, numbered in by_host(every, _MARK).items():
+        if host is None:
+            # what the shell says around them
+            continue
+        numbers = [number for number, _ in numbered]
+        with tempfile.NamedTemporaryFile("w", prefix="glusterlab-", encoding="utf-8") as kept:
+            # a last line without its end may be cut off
+            kept.write("\n".join(line for _, line in numbered) + "\n" * (numbers[-1] < len(every)))
+            kept.flush()
+            part = Chunk(Path(kept.name), "sar", state=State(host=host))
+            try:
+                for batch in TextReader(part, averages).batches():
+                    yield [_of_host(block, host, numbers) for block in batch]
+            except ParseError as error:
+                line = None if error.line is None else numbers[error.line - 1]
+                damage = damage or ParseError(error.message, file=chunk.path, line=line)
+    if damage is not None:
+        raise damage
+
+
+def _of_host(block: Block, host: str, numbers: list[int]) -> Block:
+    """A block with its lines in the whole file."""
+    import numpy as np
+
+    lines = None if block.lines is None else np.array(numbers, dtype=np.int64)[block.lines - 1]
+    return replace(block, host=block.host or host, lines=lines)
+
+
+def read_batches(path: Path, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
+    """The blocks of a whole file, those of a window of text together.
+
+    Raises
+    ------
+    ParseError
+        As `chunks` and `read_chunk`; also when the file has no row.
+    """
+    empty = True
+    for chunk in chunks(path, chunk_bytes=1 << 62):
+        for batch in read_chunk(chunk, averages, window_bytes):
+            empty = empty and not batch
+            yield batch
+    if empty:
+        hint = "" if averages else "; printed averages are not among them"
+        raise ParseError(f"expected rows of telemetry, found none: the report has no rows{hint}", file=path)
+
+
+def read(path: Path, averages: bool = False) -> Iterator[Block]:
+    """The blocks of a whole file; raises as `read_batches`."""
+    for batch in read_batches(path, averages):
+        yield from batch

@@ -1,0 +1,188 @@
+"""Telemetry value by value, in the order of the file: as records, and as the lines of JSON that they print as."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import repeat
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, TypeAlias
+
+from glusterlab.errors import ParseError
+from glusterlab.telemetry.blocks import Block
+from glusterlab.telemetry.reader import read_batches
+from glusterlab.tools.records import Source, TelemetryRecord
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Stream: TypeAlias = IO[bytes]
+
+WINDOW_BYTES = 8 << 20
+"""Text that is read at once: the wider a window, the more rows of a table are parsed together."""
+
+SLICE_ROWS = 4096
+"""Rows that are printed at once: a byte of text becomes about 40 of JSON."""
+
+
+def records(source: Path | Stream, averages: bool = False) -> Iterator[TelemetryRecord]:
+    """Every value of a file as a record, in the order of the file; a stream is the standard input.
+
+    `averages` also gives the averages that sar printed.
+
+    Raises
+    ------
+    ParseError
+        As `read_batches`, after what is whole.
+    """
+    for name, batch in _batches(source, averages):
+        for block, rows in _in_order(batch):
+            yield from _records(name, block, rows.tolist())
+
+
+def json_lines(source: Path | Stream, averages: bool = False) -> Iterator[str]:
+    """What `records` gives as JSON, made column by column: texts of many lines, without the end of the last.
+
+    Raises
+    ------
+    ParseError
+        As `records`.
+    """
+    for name, batch in _batches(source, averages):
+        yield from _printed(name, batch)
+
+
+def _batches(source: Path | Stream, averages: bool) -> Iterator[tuple[str, list[Block]]]:
+    if isinstance(source, Path):
+        for batch in read_batches(source, averages, WINDOW_BYTES):
+            yield str(source), batch
+        return
+    with tempfile.NamedTemporaryFile(prefix="glusterlab-") as kept:
+        while data := source.read(1 << 20):
+            kept.write(data)
+        kept.flush()
+        try:
+            for batch in read_batches(Path(kept.name), averages, WINDOW_BYTES):
+                yield "-", batch
+        except ParseError as error:
+            raise ParseError(error.message, file=Path("-"), line=error.line) from error
+
+
+def _order(batch: Sequence[Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The block and its row of every row, by the line on which it is."""
+    import numpy as np
+
+    blocks = np.repeat(np.arange(len(batch)), [len(block) for block in batch])
+    rows = np.concatenate([np.arange(len(block)) for block in batch])
+    lines = np.concatenate([np.zeros(len(block)) if block.lines is None else block.lines for block in batch])
+    order = np.argsort(lines, kind="stable")
+    return blocks[order], rows[order]
+
+
+def _in_order(batch: Sequence[Block]) -> Iterator[tuple[Block, NDArray[np.int64]]]:
+    """Rows of one block that are one after another in the file."""
+    import numpy as np
+
+    if batch:
+        blocks, rows = _order(batch)
+        ends = [*(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
+        for start, end in zip([0, *ends[:-1]], ends, strict=True):
+            yield batch[int(blocks[start])], rows[start:end]
+
+
+def _records(name: str, block: Block, rows: Sequence[int]) -> Iterator[TelemetryRecord]:
+    for row in rows:
+        device = None if block.device is None else block.device.categories[block.device.codes[row]]
+        source = Source(name, None if block.lines is None else int(block.lines[row]))
+        for metric, values in block.metrics.items():
+            value = float(values[row])
+            yield TelemetryRecord(
+                tool=block.tool,
+                tool_version=None,
+                source=source,
+                host=block.host,
+                time="average" if block.average else iso_time(float(block.time[row]), block.utc, block.dated),
+                activity=block.activity,
+                device=device or None,
+                metric=metric,
+                value=None if value != value else value,
+            )
+
+
+def _printed(name: str, batch: Sequence[Block]) -> Iterator[str]:
+    import numpy as np
+
+    if not batch:
+        return
+    blocks, rows = _order(batch)
+    for start in range(0, len(blocks), SLICE_ROWS):
+        of_block, of_row = blocks[start : start + SLICE_ROWS], rows[start : start + SLICE_ROWS]
+        texts = [""] * len(of_block)
+        for number in np.unique(of_block).tolist():
+            places = np.flatnonzero(of_block == number)
+            for place, text in zip(places.tolist(), _rows(name, batch[number], of_row[places]), strict=True):
+                texts[place] = text
+        yield "\n".join(texts)
+
+
+def _rows(name: str, block: Block, rows: NDArray[np.int64]) -> list[str]:
+    """The lines of JSON of each of these rows, as `TelemetryRecord.to_json` writes them."""
+    import numpy as np
+
+    count = len(rows)
+    numbers = ["null"] * count if block.lines is None else block.lines[rows].tolist()
+    times: Iterable[str] = repeat("average")
+    if not block.average:
+        times = map(iso_time, block.time[rows].tolist(), repeat(block.utc), repeat(block.dated))
+    devices = ["null"] * count
+    if block.device is not None:
+        devices = [_text(block.device.categories[code] or None) for code in block.device.codes[rows].tolist()]
+    tool = f'"tool": "{block.tool}", "tool_version": null'
+    file, host, activity = _text(name), f'"host": {_text(block.host)}', f'"activity": {_text(block.activity)}'
+    fronts = [
+        f'{{"kind": "telemetry", {tool}, "source": {{"file": {file}, "line": {number}}}, {host}, "time": "{time}", '
+        f'{activity}, "device": {device}, "metric": '
+        for number, time, device in zip(numbers, times, devices, strict=False)
+    ]
+    values = _numbers(np.concatenate([column[rows] for column in block.metrics.values()]))
+    columns: list[Iterable[str]] = []
+    end = ""
+    for at, metric in enumerate(block.metrics):
+        columns += [fronts, repeat(f'{_text(metric)}, "value": '), values[at * count : (at + 1) * count]]
+        columns[-3:-3] = [repeat(end)] if end else []
+        end = ', "details": {}}\n'
+    return list(map("".join, zip(*columns, repeat(end.rstrip()), strict=False)))
+
+
+@lru_cache(maxsize=4096)
+def _text(value: str | None) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _numbers(values: NDArray[np.float64]) -> list[str]:
+    import numpy as np
+
+    # the repr of a whole list costs a third of that of its numbers
+    texts = repr(values.tolist())[1:-1].split(", ")
+    if not np.isfinite(values).all():
+        return ["null" if text in {"nan", "inf", "-inf"} else text for text in texts]
+    return texts
+
+
+@lru_cache(maxsize=4096)
+def iso_time(seconds: float, utc: bool, dated: bool) -> str:
+    """A block's time as ISO 8601: with an offset when it is UTC, without a date when the file has none.
+
+    Examples
+    --------
+    >>> iso_time(10.0, True, True), iso_time(10.0, False, True), iso_time(10.0, False, False)
+    ('1970-01-01T00:00:10+00:00', '1970-01-01T00:00:10', '00:00:10')
+    """
+    moment = datetime.fromtimestamp(seconds, UTC)
+    if not dated:
+        return moment.time().isoformat()
+    return (moment if utc else moment.replace(tzinfo=None)).isoformat()

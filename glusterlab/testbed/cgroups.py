@@ -1,0 +1,141 @@
+"""One control group per host, and lxcfs, which shows each host its own share of the machine's counters.
+
+lxcfs answers for the control group of the reader's own init process, so sar in a host counts that host's CPU
+time, memory and load. What it cannot tell apart stays the machine's own: `SHARED_COUNTERS`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from glusterlab.errors import TestbedError
+from glusterlab.testbed.local import mounts_below, unmount_below, write_value
+
+ROOT = Path("/sys/fs/cgroup")
+CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
+LXCFS_FILES = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg")
+SHARED_COUNTERS = (
+    "blocked processes",
+    "paging and io (vmstat)",
+    "disks of all hosts (diskstats)",
+    "dirty memory limits",
+)
+"""What a host's counters show of the whole machine. Telemetry keeps a host's own devices only, and each loop device
+belongs to one host, so that disks stay apart all the same."""
+_START_DEADLINE_S = 10.0
+
+
+def is_v2() -> bool:
+    """Whether this machine has the unified hierarchy only."""
+    return (ROOT / "cgroup.controllers").exists()
+
+
+def folders(testbed: str, host: str = "") -> list[Path]:
+    """The control groups of a testbed, or of one of its hosts: one for v2, one per controller for v1."""
+    name = Path(f"glusterlab-{testbed}") / host
+    return [ROOT / name] if is_v2() else [ROOT / controller / name for controller in CONTROLLERS]
+
+
+def make(testbed: str, hosts: list[str]) -> None:
+    """Make the control groups of all hosts.
+
+    Raises `TestbedError` when a controller is missing or the kernel refuses.
+    """
+    for parent in folders(testbed):
+        _make_one(parent)
+    for host in hosts:
+        for folder in folders(testbed, host):
+            _make_one(folder)
+
+
+def _make_one(folder: Path) -> None:
+    if not is_v2() and not folder.parents[0 if folder.name.startswith("glusterlab-") else 1].is_dir():
+        raise TestbedError(
+            f"this kernel has no control group at {folder.parent}; the testbed needs it for its counters"
+        )
+    folder.mkdir(exist_ok=True)
+    if is_v2():
+        write_value(folder.parent / "cgroup.subtree_control", "+cpu +memory +io +pids")
+        return
+    for name in ("cpuset.cpus", "cpuset.mems"):  # a v1 cpuset starts empty, and takes no process until it is filled
+        if (folder / name).exists():
+            write_value(folder / name, (folder.parent / name).read_text(encoding="ascii"))
+
+
+def remove(testbed: str) -> None:
+    """Remove the control groups of a testbed, whatever of them exists."""
+    for parent in folders(testbed):
+        if parent.is_dir():
+            for child in [path for path in parent.iterdir() if path.is_dir()]:
+                _remove_one(child)
+            _remove_one(parent)
+
+
+def _remove_one(folder: Path) -> None:
+    for _attempt in range(50):
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.1)  # processes that were just killed leave a group a moment later
+        else:
+            return
+    raise TestbedError(f"the control group {folder} stays in use; run 'down' again in a minute")
+
+
+def start_lxcfs(folder: Path) -> None:
+    """Start lxcfs at a folder of the testbed's own, beside any that the machine runs.
+
+    Raises `TestbedError` when it does not come up.
+    """
+    mount = folder / "mount"
+    mount.mkdir(parents=True)
+    with (folder / "log.txt").open("wb") as log:
+        process = subprocess.Popen(
+            ["lxcfs", "--enable-loadavg", "--pidfile", str(folder / "pid"), str(mount)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + _START_DEADLINE_S
+    while not (mount / "proc" / "stat").exists():
+        if process.poll() is not None or time.monotonic() > deadline:
+            tail = (folder / "log.txt").read_text(errors="replace").strip().splitlines()[-1:]
+            raise TestbedError(f"lxcfs did not start: {tail[0] if tail else 'no message'}")
+        time.sleep(0.05)
+
+
+def stop_lxcfs(folder: Path) -> None:
+    """Stop the testbed's lxcfs and unmount it, whatever of them exists.
+
+    Raises `TestbedError` when it does not end.
+    """
+    mount = folder / "mount"
+    for _attempt in range(100):
+        left = _lxcfs_at(mount)
+        if not left and not mounts_below(mount):
+            return
+        for pid in left:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        unmount_below(mount)
+        time.sleep(0.1)
+    raise TestbedError(f"the lxcfs at {mount} does not end; run 'down' again in a minute")
+
+
+def _lxcfs_at(mount: Path) -> list[int]:
+    # by its arguments, not by a file with its number, which a crash may leave behind or keep from being written
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = path.read_bytes().split(b"\0")
+            if Path(os.fsdecode(words[0])).name == "lxcfs" and os.fsencode(mount) in words:
+                found.append(int(path.parent.name))
+    return found

@@ -1,0 +1,113 @@
+"""The testbed's disks: sparse files behind loop devices, which the hosts format with XFS and mount."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from glusterlab.errors import TestbedError
+from glusterlab.testbed.local import run, write_value
+from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
+
+Kind = Literal["disk", "array"]
+_BLOCK = Path("/sys/block")
+_DETACH_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Disk:
+    """One brick device of one server.
+
+    `kind`: a single disk, or a RAID 6 array modelled as one device of the array's speed. `device`: such as
+    ``/dev/loop7``. `number`: the kernel's ``major:minor``. `mount_point`: on the host.
+    """
+
+    host: str
+    kind: Kind
+    device: str
+    number: str
+    mount_point: str
+
+
+def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
+    """Where the bricks of every server are mounted, by kind."""
+    return {
+        "disk": [f"/bricks/jbod/d{n:02d}" for n in range(1, options.disks + 1)],
+        "array": [f"/bricks/raid6/a{n:02d}" for n in range(1, options.arrays + 1)],
+    }
+
+
+def make(options: TestbedOptions, folder: Path) -> list[Disk]:
+    """Make the backing files and loop devices of all servers.
+
+    `folder`: where the sparse files go. Raises `TestbedError` when the kernel gives no more loop devices.
+    """
+    sizes = {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
+    made = []
+    for host in options.server_names:
+        (folder / host).mkdir(parents=True, exist_ok=True)
+        for kind, points in mount_points(options).items():
+            for point in points:
+                image = folder / host / f"{Path(point).name}.img"
+                with image.open("wb") as stream:
+                    stream.truncate(sizes[kind])
+                # without direct I/O the file behind a loop device is cached a second time, on the machine
+                direct = [] if options.memory_backed else ["--direct-io=on"]
+                device = run(["losetup", "--find", "--show", *direct, image]).strip()
+                _flush_for_nothing(device)
+                made.append(Disk(host, kind, device, device_number(device), point))
+    return made
+
+
+def _flush_for_nothing(device: str) -> None:
+    """Take a flush as done at once, as a controller does whose cache outlives a power cut.
+
+    Else each would flush this machine's own disk, which all devices share: at the speed of that, not of the model.
+    """
+    _set_write_cache(device, "write through")
+
+
+def _flush_again(device: str) -> None:
+    """Undo `_flush_for_nothing`: whoever gets the loop device next counts on its flushes."""
+    # a kernel that does not take it must not keep the device from being detached
+    with suppress(TestbedError):
+        _set_write_cache(device, "write back")
+
+
+def _set_write_cache(device: str, value: str) -> None:
+    write_value(_BLOCK / Path(device).name / "queue" / "write_cache", value)
+
+
+def device_number(device: str) -> str:
+    """The kernel's ``major:minor`` of a block device."""
+    status = Path(device).stat()
+    return f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+
+
+def attached(folder: Path) -> list[str]:
+    """Loop devices whose backing file lies below a folder, deleted files included."""
+    listing = run(["losetup", "--list", "--json", "--output", "NAME,BACK-FILE"])
+    devices = json.loads(listing)["loopdevices"] if listing.strip() else []
+    return [entry["name"] for entry in devices if str(entry["back-file"]).startswith(f"{folder}/")]
+
+
+def remove(folder: Path) -> None:
+    """Detach all loop devices below a folder, and wait until the kernel has let them go.
+
+    Raises `TestbedError` when a device stays in use.
+    """
+    deadline = time.monotonic() + _DETACH_DEADLINE_S
+    while left := attached(folder):
+        for device in left:
+            _flush_again(device)
+            run(["losetup", "--detach", device], check=False)
+        if not attached(folder):
+            return
+        if time.monotonic() > deadline:
+            raise TestbedError(f"the loop devices {', '.join(left[:4])} stay in use; run 'down' again in a minute")
+        time.sleep(0.2)

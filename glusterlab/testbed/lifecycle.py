@@ -1,0 +1,257 @@
+"""Starting a testbed, taking it down, and looking at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from ruamel.yaml import YAML
+
+from glusterlab.errors import TestbedError
+from glusterlab.testbed import cgroups, disks, keys, network, preflight, throttle
+from glusterlab.testbed.local import run, unmount_below
+from glusterlab.testbed.options import TestbedOptions
+from glusterlab.testbed.state import MARKER, SHARED_FOLDER, State, cluster_specification, state_folder, state_home
+from glusterlab.testbed.tree import ensure_tree
+
+Progress = Callable[[str], None]
+_BOOT_DEADLINE_S = 90.0
+_PEER_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class HostStatus:
+    """One host of a testbed: whether its first process lives, and how many processes it has."""
+
+    name: str
+    address: str
+    running: bool
+    processes: int
+
+
+def up(options: TestbedOptions, progress: Progress) -> State:
+    """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder.
+
+    Raises `TestbedError` when this machine cannot run one, one of that name exists, or a part does not start; what was
+    made until then is removed.
+    """
+    preflight.require()
+    with _lock(options.name):
+        folder = state_folder(options.name)
+        if folder.exists() or network.namespaces(options.name):
+            raise TestbedError(
+                f"the testbed '{options.name}' is there already (or left over from a crash): "
+                f"'glusterlab testbed down --name {options.name}' removes it"
+            )
+        tree = ensure_tree(options.release, options.mirror, progress)
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / MARKER).touch()
+        state = State(folder, options)
+        try:
+            _start(state, tree, progress)
+        except BaseException:
+            progress("the start failed; removing what was made")
+            _remove(options.name, progress)
+            raise
+    return state
+
+
+def down(name: str, progress: Progress) -> bool:
+    """Remove everything that `up` made, after a crash too; returns whether there was anything."""
+    preflight.require()
+    with _lock(name):
+        return _remove(name, progress)
+
+
+def status(name: str) -> list[HostStatus]:
+    """Look at the hosts of a testbed.
+
+    Raises `TestbedError` when there is no testbed of that name.
+    """
+    state = State.load(state_folder(name))
+    found = []
+    for host in state.options.server_names + state.options.client_names:
+        space = network.namespace(name, host)
+        pids = network.pids(space) if space in network.namespaces(name) else []
+        found.append(HostStatus(host, state.options.address(host), bool(pids), len(pids)))
+    return found
+
+
+def kill(state: State, host: str) -> None:
+    """Cut a host's power: all of its processes end at once, its disks and its /var stay as they are.
+
+    Raises `TestbedError` when a process of it does not end.
+    """
+    network.kill_all(state.options.name, host)
+
+
+def boot(state: State, host: str) -> None:
+    """Start a host again that was killed, with the disks and the files that it had, and wait until it is up.
+
+    Raises `TestbedError` when it runs already, or does not boot.
+    """
+    if network.pids(network.namespace(state.options.name, host)):
+        raise TestbedError(f"the host {host} runs already: kill it first")
+    tree = ensure_tree(state.options.release, state.options.mirror, lambda _: None)
+    (state.host_folder(host) / "upper/var/lib/glusterlab-ready").unlink(missing_ok=True)
+    _wait_ready(state, {host: _boot(state, tree, host)})
+
+
+def _lock(name: str) -> FileLock:
+    state_home().mkdir(parents=True, exist_ok=True)
+    lock = FileLock(state_home() / f"{name}.lock", timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise TestbedError(f"another 'glusterlab testbed' works on '{name}' right now: wait until it ends") from error
+    return lock
+
+
+def _start(state: State, tree: Path, progress: Progress) -> None:
+    options = state.options
+    hosts = options.server_names + options.client_names
+    state.save()
+    if options.memory_backed:
+        images = state.folder / "disks"
+        images.mkdir()
+        run(["mount", "-t", "tmpfs", "-o", "size=60%", "glusterlab-disks", images])
+    progress(f"disks: {options.servers} servers with {options.disks} disks and {options.arrays} arrays each")
+    state.disks = disks.make(options, state.folder / "disks")
+    state.save()
+    progress(f"network: {len(hosts)} hosts on {options.subnet}")
+    network.make(options)
+    cgroups.make(options.name, hosts)
+    cgroups.start_lxcfs(state.folder / "lxcfs")
+    (state.folder / "shared").mkdir()
+    for host in hosts:
+        _make_root(state, host)
+    keys.make(state)
+    progress("booting the hosts")
+    processes = {host: _boot(state, tree, host) for host in hosts}
+    _wait_ready(state, processes)
+    progress("joining the servers to one pool")
+    _join_pool(state)
+    yaml = YAML()
+    partial = state.folder / "cluster.yaml.partial"
+    with partial.open("w", encoding="utf-8") as stream:
+        yaml.dump(cluster_specification(state), stream)
+    partial.rename(state.folder / "cluster.yaml")
+
+
+def _make_root(state: State, host: str) -> None:
+    folder = state.host_folder(host)
+    upper = folder / "upper"
+    for path in (upper / "etc", upper / "usr/local/sbin", folder / "work", folder / "root"):
+        path.mkdir(parents=True)
+    options = state.options
+    names = options.server_names + options.client_names
+    lines = ["127.0.0.1 localhost", *(f"{options.address(name)} {name}" for name in names)]
+    (upper / "etc/hosts").write_text("\n".join(lines) + "\n", encoding="ascii")
+    (upper / "etc/hostname").write_text(f"{host}\n", encoding="ascii")
+    bricks = "".join(f"{disk.device} {disk.mount_point}\n" for disk in state.disks_of(host))
+    (upper / "etc/glusterlab-bricks").write_text(bricks, encoding="ascii")
+    for script, place in (("host-init.sh", upper / "usr/local/sbin/host-init"), ("host-boot.sh", folder / "host-boot")):
+        place.write_text(resources.files(__package__).joinpath(script).read_text(encoding="ascii"), encoding="ascii")
+        place.chmod(0o755)
+
+
+def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
+    options, folder = state.options, state.host_folder(host)
+    role = "server" if host in options.server_names else "client"
+    namespaces = ["unshare", "--mount", "--uts", "--pid", "--fork", "--kill-child"]
+    arguments = [folder / "host-boot", host, role, tree, folder, state.folder / "lxcfs/mount", state.folder / "shared"]
+    command = ["nsenter", f"--net=/run/netns/{network.namespace(options.name, host)}", *namespaces]
+    groups = cgroups.folders(options.name, host)
+
+    def enter_groups() -> None:
+        for group in groups:
+            (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
+
+    with (folder / "boot.log").open("wb") as log:
+        return subprocess.Popen(
+            [*command, *map(str, arguments)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+            preexec_fn=enter_groups,
+        )
+
+
+def _wait_ready(state: State, processes: dict[str, subprocess.Popen[bytes]]) -> None:
+    deadline = time.monotonic() + _BOOT_DEADLINE_S
+    waiting = dict(processes)
+    while waiting:
+        for host, process in list(waiting.items()):
+            if (state.host_folder(host) / "upper/var/lib/glusterlab-ready").exists():
+                del waiting[host]
+            elif process.poll() is not None or time.monotonic() > deadline:
+                log = (state.host_folder(host) / "boot.log").read_text(errors="replace").strip().splitlines()
+                what = f"did not boot within {_BOOT_DEADLINE_S:.0f} s" if process.poll() is None else "failed to boot"
+                raise TestbedError(f"the host {host} {what}: {' / '.join(log[-3:]) or 'its log is empty'}")
+        time.sleep(0.05)
+
+
+def _gluster(state: State, host: str, *arguments: str) -> str:
+    # its errors go to stdout with 2>&1, so that a failed start can say why
+    command = " ".join(["gluster", "--mode=script", *arguments, "2>&1"])
+    return run(["ssh", "-F", state.folder / "ssh_config", host, command], deadline_s=30, check=False)
+
+
+def _join_pool(state: State) -> None:
+    first, *others = state.options.server_names
+    deadline = time.monotonic() + _PEER_DEADLINE_S
+    for host in others:
+        # glusterd answers some time after its process is there
+        while "success" not in (answer := _gluster(state, first, "peer", "probe", host)):
+            if time.monotonic() > deadline:
+                raise TestbedError(f"{first} could not take {host} into the pool: {answer.strip() or 'no answer'}")
+            time.sleep(0.3)
+    while _gluster(state, first, "pool", "list").count("Connected") < state.options.servers:
+        if time.monotonic() > deadline:
+            raise TestbedError("the servers did not all connect to the pool in time")
+        time.sleep(0.3)
+
+
+def _remove(name: str, progress: Progress) -> bool:
+    folder = state_folder(name)
+    if folder.exists() and not (folder / MARKER).exists():
+        raise TestbedError(f"{folder} is not a testbed's state folder (it has no {MARKER}): it is left alone")
+    images = folder / "disks"
+    groups_there = any(path.is_dir() for path in cgroups.folders(name))
+    there = folder.exists() or bool(network.namespaces(name)) or bool(network.interfaces(name)) or groups_there
+    if not there:
+        return False
+    progress(f"taking the testbed '{name}' down")
+    # a killed brick process cannot end while its dirty pages are written at a limited speed
+    throttle.lift(name, disks.attached(images))
+    network.kill_all(name)
+    network.remove(name)
+    disks.remove(images)
+    cgroups.stop_lxcfs(folder / "lxcfs")
+    cgroups.remove(name)
+    unmount_below(images)
+    if folder.exists():
+        shutil.rmtree(folder)
+    return True
+
+
+def instructions(state: State) -> str:
+    """What a person can do with a testbed that has just been started."""
+    folder = state.folder
+    return (
+        f"The testbed '{state.options.name}' is up.\n"
+        f"  cluster file  {folder}/cluster.yaml\n"
+        f"  log in        ssh -F {folder}/ssh_config server01\n"
+        f"  examine it    glusterlab check {folder}/cluster.yaml\n"
+        f"  measure       glusterlab run runbooks/testbed/campaign.yaml --cluster {folder}/cluster.yaml\n"
+        f"  take it down  glusterlab testbed down --name {state.options.name}\n"
+        f"All hosts share {SHARED_FOLDER}."
+    )

@@ -1,0 +1,72 @@
+"""Commands on the machine that the testbed runs on: started, waited for, and turned into clear errors."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from glusterlab.errors import TestbedError
+
+
+def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: float = 120.0, check: bool = True) -> str:
+    """Run a command on this machine and return what it wrote to stdout.
+
+    `argv`: the command; no shell is involved. `stdin`: text for its standard input, else nothing. `deadline_s`:
+    seconds after which it is killed. `check`: whether an exit code other than 0 is an error. Raises `TestbedError`
+    when the command is not installed, passes its deadline, or fails and `check` is set.
+    """
+    command = [str(part) for part in argv]
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise TestbedError(f"the command '{command[0]}' is not installed on this machine") from error
+    try:
+        output, errors = process.communicate(stdin or "", timeout=deadline_s)
+    except BaseException as error:
+        # its children too: a debootstrap that goes on after us would write into what the next one removes
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise TestbedError(f"'{' '.join(command)}' did not end within {deadline_s:.0f} s") from error
+        raise
+    if check and process.returncode != 0:
+        tail = (errors or output).strip().splitlines()[-3:]
+        raise TestbedError(f"'{' '.join(command)}' ended with code {process.returncode}: {' / '.join(tail)}")
+    return output
+
+
+def mounts_below(folder: Path) -> list[str]:
+    """Mount points at a folder and below it, the deepest first; also those whose file system no longer answers."""
+    points = [line.split(" ")[4] for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()]
+    return sorted((point for point in points if Path(point).is_relative_to(folder)), reverse=True)
+
+
+def unmount_below(folder: Path) -> None:
+    """Unmount everything at a folder and below it, at once for the name and later for what still uses it."""
+    for point in mounts_below(folder):
+        run(["umount", "--lazy", point], check=False)
+
+
+def write_value(path: Path, text: str) -> None:
+    """Write one value to a kernel file (cgroup, sysctl).
+
+    Raises `TestbedError` when the file is absent or the kernel refuses the value.
+    """
+    try:
+        with path.open("w", encoding="ascii") as stream:
+            stream.write(text)
+    except FileNotFoundError as error:
+        raise TestbedError(f"the kernel does not offer {path}") from error
+    except OSError as error:
+        raise TestbedError(f"the kernel refused '{text.strip()}' for {path}: {error.strerror}") from error

@@ -1,0 +1,135 @@
+"""The testbed's network: one namespace per host, each with a veth pair into one bridge."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+from glusterlab.errors import TestbedError
+from glusterlab.testbed.local import run
+from glusterlab.testbed.options import TestbedOptions
+
+INTERFACE = "eth0"
+_KILL_DEADLINE_S = 60.0
+
+
+def _tag(testbed: str) -> str:
+    # Linux takes 15 characters for an interface's name, so that the testbed's own name may not fit
+    return "gl" + hashlib.sha256(testbed.encode()).hexdigest()[:4]
+
+
+def bridge(testbed: str) -> str:
+    """Name of the bridge of a testbed."""
+    return f"{_tag(testbed)}br"
+
+
+def port(testbed: str, host: str) -> str:
+    """Name of the bridge's end of a host's link."""
+    return f"{_tag(testbed)}{host[0]}{host[6:]}"
+
+
+def namespace(testbed: str, host: str) -> str:
+    """Name of a host's network namespace."""
+    return f"glusterlab-{testbed}-{host}"
+
+
+def make(options: TestbedOptions) -> None:
+    """Make the bridge, the namespaces and the links of all hosts.
+
+    Raises `TestbedError` when the subnet is in use on this machine, or the kernel refuses.
+    """
+    _refuse_used_subnet(options)
+    prefix = options.subnet.split("/")[1]
+    hosts = options.server_names + options.client_names
+    outside = [
+        f"link add {bridge(options.name)} type bridge",
+        f"addr add {options.gateway}/{prefix} dev {bridge(options.name)}",
+        f"link set {bridge(options.name)} up",
+    ]
+    for host in hosts:
+        space, near = namespace(options.name, host), port(options.name, host)
+        outside += [
+            f"netns add {space}",
+            f"link add {near} type veth peer name {INTERFACE} netns {space}",
+            f"link set {near} master {bridge(options.name)}",
+            f"link set {near} up",
+        ]
+    run(["ip", "-batch", "-"], stdin="\n".join(outside) + "\n")
+    for host in hosts:
+        inside = [
+            "link set lo up",
+            f"addr add {options.address(host)}/{prefix} dev {INTERFACE}",
+            f"link set {INTERFACE} up",
+        ]
+        run(["ip", "-n", namespace(options.name, host), "-batch", "-"], stdin="\n".join(inside) + "\n")
+
+
+def namespaces(testbed: str) -> list[str]:
+    """Network namespaces of a testbed that exist now."""
+    start = f"glusterlab-{testbed}-"
+    folder = Path("/run/netns")
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    # a testbed named "a" must not claim the hosts of one named "a-b"
+    return sorted(name for name in names if name.startswith(start) and "-" not in name[len(start) :])
+
+
+def pids(space: str) -> list[int]:
+    """Processes that run in a network namespace."""
+    return [int(line) for line in run(["ip", "netns", "pids", space], check=False).split()]
+
+
+def kill_all(testbed: str, host: str | None = None) -> None:
+    """End every process in the namespaces of a testbed, or of one host of it, and wait until all have ended.
+
+    Raises `TestbedError` when a process outlives SIGKILL, which happens while its dirty pages are written to a slow
+    device.
+    """
+    deadline = time.monotonic() + _KILL_DEADLINE_S
+    spaces = namespaces(testbed) if host is None else [namespace(testbed, host)]
+    while True:
+        left = [pid for space in spaces for pid in pids(space)]
+        if not left:
+            return
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        if time.monotonic() > deadline:
+            raise TestbedError(f"processes {left[:5]} of testbed '{testbed}' do not end; run 'down' again in a minute")
+        time.sleep(0.1)
+
+
+def set_link(testbed: str, host: str, *, up: bool) -> None:
+    """Plug a host's cable into the bridge, or pull it: the host sees its carrier come and go.
+
+    Raises `TestbedError` when there is no such host.
+    """
+    run(["ip", "link", "set", port(testbed, host), "up" if up else "down"])
+
+
+def remove(testbed: str) -> None:
+    """Remove namespaces, links and the bridge of a testbed, whatever of them exists."""
+    for space in namespaces(testbed):
+        run(["ip", "netns", "delete", space])
+    for name in interfaces(testbed):
+        run(["ip", "link", "delete", name], check=False)
+
+
+def interfaces(testbed: str) -> list[str]:
+    """Interfaces of a testbed on this machine: the bridge and its ports."""
+    found = json.loads(run(["ip", "-json", "link", "show"]) or "[]")
+    return [link["ifname"] for link in found if link["ifname"].startswith(_tag(testbed))]
+
+
+def _refuse_used_subnet(options: TestbedOptions) -> None:
+    found = json.loads(run(["ip", "-json", "route", "show", "root", options.subnet]) or "[]")
+    if found:
+        raise TestbedError(
+            f"the subnet {options.subnet} is in use on this machine (by {found[0].get('dev')}): "
+            "give another with --subnet, or take the other testbed down"
+        )

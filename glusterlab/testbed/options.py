@@ -1,0 +1,237 @@
+"""What a testbed is made of: how many hosts and disks, which release, at which scale, on which addresses.
+
+The hardware figures are those of the guide's servers (its appendix A: one disk 205 and 212 MB/s, a
+RAID 6 array of 12 disks 1,224 and 1,107 MB/s, servers with 2 x 10 GbE, clients with 10 GbE). Operations per second are
+not in the guide: `DISK_OPERATIONS` is what a 7,200 rpm disk does with a queue, and an array of 12 reads at 12 times
+that. A small random write costs RAID 6 six operations on disks, so an array does 12 x 170 / 6 = 340 a second. A small
+file costs its brick three writes: data, log and inode. The first two are sequential, and a controller's write-back
+cache gathers them, so that three requests cost one random write: `ARRAY_WRITE_OPERATIONS`. runbooks/testbed says how
+sure that is.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from glusterlab.errors import UsageError
+
+RELEASES = {"bookworm": "10.3", "trixie": "11.1"}
+"""Debian releases that hosts can be made from, with the GlusterFS that each brings."""
+
+MAX_HOSTS_PER_ROLE = 99
+DISK_OPERATIONS = 170.0
+ARRAY_DISKS = 12
+ARRAY_WRITE_OPERATIONS = 1000.0  # 3 x 340, to a round number
+
+
+SERVER_MODELS: dict[str, dict[str, str | int]] = {
+    "standard": {
+        "model": "SSG-6028R-E1CR12H",
+        "disks": 12,
+        "disk_model": "Seagate ST6000NM0034, 7,200 rpm SAS",
+        "disk_capacity": "6 TB",
+        "cpu_model": "2 x Intel Xeon E5-2630 v4, 2.2 GHz, 10 cores",
+        "memory": "64 GB",
+        "network": "2 x 10 GbE (Intel X540), bonded",
+        "raid_controller": "LSI SAS3 3108",
+        "nvme": "up to 4",
+    },
+    "dense": {
+        "model": "SSG-6028R-E1CR24N",
+        "disks": 24,
+        "disk_model": "Seagate ST6000NM0034, 7,200 rpm SAS",
+        "disk_capacity": "6 TB",
+        "cpu_model": "2 x Intel Xeon E5-2650 v4, 2.2 GHz, 12 cores",
+        "memory": "128 GB",
+        "network": "2 x 10 GbE (Intel X550T), bonded",
+        "raid_controller": "LSI SAS3 3108",
+        "nvme": "up to 4",
+    },
+}
+"""The guide's two servers (Tested architectures), as entries of ``server_models``: what a testbed's stand for."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """Speed of one kind of brick device of the real hardware: bytes per second and operations per second."""
+
+    read_bytes_per_s: float
+    write_bytes_per_s: float
+    read_operations_per_s: float
+    write_operations_per_s: float
+
+
+@dataclass(frozen=True)
+class HardwareModel:
+    """The hardware that a testbed is a scale model of; rates are those of the full-size parts."""
+
+    disk: Device = Device(212e6, 205e6, DISK_OPERATIONS, DISK_OPERATIONS)
+    array: Device = Device(1107e6, 1224e6, ARRAY_DISKS * DISK_OPERATIONS, ARRAY_WRITE_OPERATIONS)
+    server_link_bytes_per_s: float = 20e9 / 8
+    client_link_bytes_per_s: float = 10e9 / 8
+
+
+@dataclass(frozen=True)
+class Model:
+    """A scale model: everything is `scale` times slower; `operations` says whether disk operations are, too."""
+
+    scale: float
+    operations: bool
+
+
+def parse_model(text: str) -> tuple[str, float, bool]:
+    """A scale model as ``--model`` states it: its name, its scale, and whether operations per second are slowed, too.
+
+    Raises `UsageError` when the text states none.
+
+    Examples
+    --------
+    >>> parse_model("large-slow=400")
+    ('large-slow', 400.0, False)
+    >>> parse_model("small-fast=17,operations")
+    ('small-fast', 17.0, True)
+    """
+    match = re.fullmatch(r"([^=]+)=([0-9]+(?:\.[0-9]+)?)(,operations)?", text)
+    if match is None:
+        raise UsageError(f"--model {text}: expected NAME=SCALE or NAME=SCALE,operations, such as large-slow=400")
+    return match[1], float(match[2]), match[3] is not None
+
+
+def parse_slow_disk(text: str) -> tuple[str, str, float]:
+    """A disk that is slower than its like, as ``--slow-disk`` states it: its server, its name and how many times.
+
+    Raises `UsageError` when the text states none.
+
+    Examples
+    --------
+    >>> parse_slow_disk("server04:d07=6")
+    ('server04', 'd07', 6.0)
+    """
+    match = re.fullmatch(r"([a-z0-9-]+):([a-z0-9]+)=([0-9]+(?:\.[0-9]+)?)", text)
+    if match is None:
+        raise UsageError(f"--slow-disk {text}: expected SERVER:DISK=TIMES, such as server04:d07=6")
+    return match[1], match[2], float(match[3])
+
+
+@dataclass(frozen=True)
+class TestbedOptions:
+    """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
+
+    Raises `UsageError` when a value cannot be.
+    """
+
+    __test__ = False
+
+    name: str = "default"
+    servers: int = 6
+    clients: int = 12
+    disks: int = 12
+    arrays: int = 1
+    scale: float = 200.0
+    small_file_scale: float = 20.0
+    medium_file_scale: float = 240.0
+    more_models: tuple[tuple[str, float, bool], ...] = ()
+    slow_disks: tuple[tuple[str, str, float], ...] = ()
+    release: str = "bookworm"
+    subnet: str = "10.77.0.0/24"
+    disk_size_bytes: int = 4 << 30
+    memory_backed: bool = False
+    mirror: str | None = None
+    hardware: HardwareModel = field(default_factory=HardwareModel)
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", self.name):
+            raise UsageError(
+                f"the testbed name '{self.name}' must be 1 to 20 of a-z, 0-9 and '-', starting with a letter"
+            )
+        for what, count, least in (("servers", self.servers, 1), ("clients", self.clients, 1)):
+            if not least <= count <= MAX_HOSTS_PER_ROLE:
+                raise UsageError(f"--{what} {count}: expected {least} to {MAX_HOSTS_PER_ROLE}")
+        if not 0 <= self.disks <= 36 or not 0 <= self.arrays <= 4 or self.disks + self.arrays < 1:
+            raise UsageError("expected 0 to 36 --disks and 0 to 4 --arrays, and at least one of them, on each server")
+        for what, scale in self._scales().items():
+            if not 1 <= scale <= 10000:
+                raise UsageError(f"{what} {scale:g}: expected 1 (full speed) to 10000")
+        if self.release not in RELEASES:
+            raise UsageError(f"--release {self.release}: expected one of {', '.join(RELEASES)}")
+        self._check_slow_disks()
+        if self.disk_size_bytes < 512 << 20:
+            raise UsageError("--disk-size: XFS with GlusterFS needs at least 512 MiB")
+        try:
+            network = ipaddress.ip_network(self.subnet)
+        except ValueError as error:
+            raise UsageError(f"--subnet {self.subnet}: {error}") from error
+        if network.version != 4 or not network.is_private or network.prefixlen > 24 or network.prefixlen < 8:
+            raise UsageError(f"--subnet {self.subnet}: expected a private IPv4 network between /8 and /24")
+
+    def _scales(self) -> dict[str, float]:
+        """Scales by the option that states them; refuses names of models that are none, or taken."""
+        scales = {
+            "--scale": self.scale,
+            "--small-file-scale": self.small_file_scale,
+            "--medium-file-scale": self.medium_file_scale,
+        }
+        # a state file has lists where the options have tuples
+        object.__setattr__(self, "more_models", tuple((name, scale, limit) for name, scale, limit in self.more_models))
+        for name, scale, _ in self.more_models:
+            if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name) or name in ("large-file", "medium-file", "small-file"):
+                raise UsageError(
+                    f"--model {name}={scale:g}: expected a name of its own of a-z, 0-9 and '-', such as large-slow=400"
+                )
+            scales[f"--model {name}="] = scale
+        if len({name for name, *_ in self.more_models}) < len(self.more_models):
+            raise UsageError("--model: expected each name once")
+        return scales
+
+    def _check_slow_disks(self) -> None:
+        # a state file has lists where the options have tuples
+        object.__setattr__(self, "slow_disks", tuple((host, disk, times) for host, disk, times in self.slow_disks))
+        disks = [f"d{n:02d}" for n in range(1, self.disks + 1)] + [f"a{n:02d}" for n in range(1, self.arrays + 1)]
+        for host, disk, times in self.slow_disks:
+            if host not in self.server_names or disk not in disks:
+                raise UsageError(
+                    f"--slow-disk {host}:{disk}: expected one of {self.server_names[0]} to {self.server_names[-1]} and "
+                    f"of its {disks[0]} to {disks[-1]}"
+                )
+            if not 1 <= times <= 1000:
+                raise UsageError(f"--slow-disk {host}:{disk}={times:g}: expected 1 to 1000 times slower than its like")
+
+    def slowness(self, host: str, disk: str) -> float:
+        """How many times slower a disk is than its like; 1 of most."""
+        return {(server, name): times for server, name, times in self.slow_disks}.get((host, disk), 1.0)
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """Scale models that this testbed offers, by name."""
+        return {
+            "large-file": Model(self.scale, operations=False),
+            "medium-file": Model(self.medium_file_scale, operations=False),
+            "small-file": Model(self.small_file_scale, operations=True),
+            **{name: Model(scale, operations=limit) for name, scale, limit in self.more_models},
+        }
+
+    @property
+    def server_names(self) -> list[str]:
+        """``server01``, ``server02``, ..."""
+        return [f"server{n:02d}" for n in range(1, self.servers + 1)]
+
+    @property
+    def client_names(self) -> list[str]:
+        return [f"client{n:02d}" for n in range(1, self.clients + 1)]
+
+    def address(self, name: str) -> str:
+        """Address of a host: servers at .11 and on, clients at .111 and on, the machine itself at .1."""
+        network = ipaddress.ip_network(self.subnet)
+        base = {"server": 10, "client": 110}[name[:6]]
+        return str(network.network_address + base + int(name[6:]))
+
+    @property
+    def gateway(self) -> str:
+        """Address of the machine on the testbed's bridge."""
+        return str(ipaddress.ip_network(self.subnet).network_address + 1)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,161 @@
+"""The testbed's state folder: what was made, where, and the files with which others reach the hosts."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from glusterlab.errors import TestbedError
+from glusterlab.testbed.disks import Disk, mount_points
+from glusterlab.testbed.options import ARRAY_DISKS, SERVER_MODELS, Device, HardwareModel, TestbedOptions
+
+SCHEMA_VERSION = 1
+MARKER = ".glusterlab-testbed"
+SHARED_FOLDER = "/srv/glusterlab-shared"
+
+
+def state_home() -> Path:
+    """Folder of all testbeds of this user; ``GLUSTERLAB_TESTBED_HOME`` names another."""
+    chosen = os.environ.get("GLUSTERLAB_TESTBED_HOME")
+    # resolved, because the kernel names the files behind loop devices so
+    return (Path(chosen) if chosen else Path(platformdirs.user_state_dir("glusterlab")) / "testbed").resolve()
+
+
+def state_folder(name: str) -> Path:
+    """State folder of one testbed."""
+    return state_home() / name
+
+
+def running() -> list[str]:
+    """Names of the testbeds whose start ended well."""
+    home = state_home()
+    return sorted(path.parent.name for path in home.glob("*/cluster.yaml")) if home.is_dir() else []
+
+
+def default_cluster_file() -> Path | None:
+    """cluster.yaml of the running testbed; None where there is none, or more than one to choose from."""
+    names = running()
+    return state_folder(names[0]) / "cluster.yaml" if len(names) == 1 else None
+
+
+@dataclass
+class State:
+    """What `up` made."""
+
+    folder: Path
+    options: TestbedOptions
+    disks: list[Disk] = field(default_factory=list)
+
+    def host_folder(self, host: str) -> Path:
+        return self.folder / "hosts" / host
+
+    def disks_of(self, host: str) -> list[Disk]:
+        return [disk for disk in self.disks if disk.host == host]
+
+    def save(self) -> None:
+        """Write state.json, by way of a temporary name."""
+        content = {
+            "schema_version": SCHEMA_VERSION,
+            "options": self.options.to_json(),
+            "disks": [asdict(disk) for disk in self.disks],
+        }
+        partial = self.folder / "state.json.partial"
+        partial.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+        partial.rename(self.folder / "state.json")
+
+    @classmethod
+    def load(cls, folder: Path) -> State:
+        """Read state.json.
+
+        Raises `TestbedError` when there is none, it is damaged, or a newer glusterlab wrote it.
+        """
+        path = folder / "state.json"
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            version = content["schema_version"]
+            if version > SCHEMA_VERSION:
+                raise TestbedError(
+                    f"{path} was written by a newer glusterlab (schema {version}): take it down with that"
+                )
+            options = content["options"]
+            hardware = options.pop("hardware")
+            disk, array = (Device(**hardware.pop(kind)) for kind in ("disk", "array"))
+            model = HardwareModel(disk, array, **hardware)
+            return cls(folder, TestbedOptions(**options, hardware=model), [Disk(**disk) for disk in content["disks"]])
+        except FileNotFoundError as error:
+            raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise TestbedError(
+                f"{path} is damaged, or of another glusterlab ({error}): 'glusterlab testbed down' removes what is left"
+            ) from error
+
+
+def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:
+    """A server with more disks than a standard one has two sets: the first disks stand for it, all for a dense one."""
+
+    def backing(kind: str, bricks: list[str], disks_per_brick: int) -> dict[str, Any]:
+        model = "standard" if len(bricks) * disks_per_brick <= ARRAY_DISKS else "dense"
+        return {"kind": kind, "bricks": bricks, "disks_per_brick": disks_per_brick, "server_model": model}
+
+    backings = {}
+    if disks:
+        backings["jbod"] = backing("jbod", disks[:ARRAY_DISKS], 1)
+    if arrays:
+        backings["raid6"] = backing("raid6", arrays[:1], ARRAY_DISKS)
+    if len(disks) > ARRAY_DISKS:
+        backings["jbod-dense"] = backing("jbod", disks, 1)
+    if len(arrays) > 1:
+        backings["raid6-dense"] = backing("raid6", arrays, ARRAY_DISKS)
+    return backings
+
+
+def cluster_specification(state: State) -> dict[str, Any]:
+    """The testbed as the content of a cluster.yaml."""
+    options, hardware = state.options, state.options.hardware
+    points = mount_points(options)
+    backings = _backings(points["disk"], points["array"])
+    servers = [
+        {
+            "name": host,
+            "address": options.address(host),
+            "interface": "eth0",
+            "devices": [Path(disk.device).name for disk in state.disks_of(host)],
+        }
+        for host in options.server_names
+    ]
+    clients = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.client_names]
+    return {
+        "schema_version": 1,
+        "name": f"testbed-{options.name}",
+        "description": f"GlusterFS on one machine, a scale model; hosts run Debian {options.release}",
+        "ssh": {"config": "ssh_config", "user": "root", "check_host_keys": True, "connect_timeout": "10 s"},
+        "servers": servers,
+        "clients": clients,
+        "hardware": {
+            "disks_per_server": options.disks or options.arrays * ARRAY_DISKS,
+            "disk_read": f"{hardware.disk.read_bytes_per_s / 1e6:g} MB/s",
+            "disk_write": f"{hardware.disk.write_bytes_per_s / 1e6:g} MB/s",
+            "array_read": f"{hardware.array.read_bytes_per_s / 1e6:g} MB/s",
+            "array_write": f"{hardware.array.write_bytes_per_s / 1e6:g} MB/s",
+            "server_link": f"{hardware.server_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
+            "client_link": f"{hardware.client_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
+        },
+        "server_models": {
+            name: SERVER_MODELS[name] for name in dict.fromkeys(b["server_model"] for b in backings.values())
+        },
+        "backings": backings,
+        # Small files are this many times slower, and what a client has looked up ages in true time: with the second for
+        # which it is good by default, each file would cost a look at every directory above it, on every brick.
+        "mount_options": [f"{name}={options.small_file_scale:g}" for name in ("attribute-timeout", "entry-timeout")],
+        "shared_dir": SHARED_FOLDER,
+        "telemetry": {"interval": "2 s"},
+        "scale_models": {
+            name: {"scale": model.scale, "operations": model.operations} for name, model in options.models.items()
+        },
+        "testbed": {"name": options.name, "state": str(state.folder)},
+    }

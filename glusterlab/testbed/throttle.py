@@ -1,0 +1,161 @@
+"""The scale model: disks and links of a running testbed slowed to a share of the hardware that they stand for.
+
+Limits are hardware figures divided by the scale. Nothing here is fitted to a result.
+
+With control groups v1 the kernel charges a read, and a write that a process waits for, to the process's own
+blkio group, and all other writes to the root group, and it limits each group alone. So hosts have no blkio
+group of their own: all their requests share the one limit of the root group, as they share the one disk.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import TestbedError, UsageError
+from glusterlab.testbed import cgroups, network
+from glusterlab.testbed.disks import Disk, device_number
+from glusterlab.testbed.local import run, write_value
+from glusterlab.testbed.options import Device, HardwareModel, Model
+from glusterlab.testbed.state import State
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cluster import Cluster
+
+LINK_BURST_BYTES = 256 * 1024
+LINK_QUEUE_BYTES = 1024 * 1024
+_V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
+
+
+def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
+    """Limits of one device under a scale model, by the names of cgroup v2's io.max.
+
+    ``rbps`` and ``wbps`` in bytes per second; where the model slows operations, also ``riops`` and ``wiops`` per
+    second, at least 1.
+
+    Examples
+    --------
+    >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(200, operations=False))
+    {'rbps': 1060000, 'wbps': 1025000}
+    >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(20, operations=True))["riops"]
+    8
+    """
+    limits = {
+        "rbps": round(hardware.read_bytes_per_s / model.scale),
+        "wbps": round(hardware.write_bytes_per_s / model.scale),
+    }
+    if model.operations:
+        limits["riops"] = max(1, round(hardware.read_operations_per_s / model.scale))
+        limits["wiops"] = max(1, round(hardware.write_operations_per_s / model.scale))
+    return limits
+
+
+def run_options(cluster: Cluster) -> dict[str, Any]:
+    """What `glusterlab.run.runner.run` is handed of the testbed that a cluster is; nothing for real hardware."""
+    if cluster.testbed is None:
+        return {}
+    state = cluster.testbed.state
+    return {"throttle": lambda model: apply(state, model), "shared_counters": cgroups.SHARED_COUNTERS}
+
+
+def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
+    """Put a running testbed under one of its scale models, or lift all limits with None.
+
+    Returns what is in effect, for the sample's record: limits per device kind (bytes and operations per second) and
+    link (bytes per second), those of disks that are slower than their like, and how they are enforced. Raises
+    `UsageError` when there is no such model, `TestbedError` when the testbed is not running or the kernel refuses a
+    limit.
+    """
+    state = State.load(Path(state_folder))
+    models = state.options.models
+    if model is not None and model not in models:
+        raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
+    chosen = None if model is None else models[model]
+    hardware = state.options.hardware
+    kinds = {"disk": hardware.disk, "array": hardware.array}
+    by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in kinds.items()}
+    slow: dict[str, dict[str, int]] = {}
+    for disk in state.disks:
+        limits = by_kind[disk.kind]
+        times = state.options.slowness(disk.host, Path(disk.mount_point).name)
+        if times > 1 and limits:
+            limits = {name: max(1, round(limit / times)) for name, limit in limits.items()}
+            slow[f"{disk.host}:{disk.mount_point}"] = limits
+        _limit_disk(state.options.name, disk, limits)
+    links = _link_rates(hardware, chosen)
+    _limit_links(state, links)
+    return {
+        "model": model,
+        "scale": None if chosen is None else chosen.scale,
+        "disk": by_kind["disk"],
+        "array": by_kind["array"],
+        **({"slow_disks": slow} if slow else {}),
+        "server_link_bytes_per_s": links["server"],
+        "client_link_bytes_per_s": links["client"],
+        "enforced_by": ["cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle", "tc tbf"],
+    }
+
+
+def lift(testbed: str, devices: list[str]) -> None:
+    """Lift the limits of loop devices of a testbed that may be half gone: what still has data to write needs it.
+
+    `devices`: such as ``/dev/loop7``: what is attached now, not what state.json remembers.
+    """
+    for device in devices:
+        number = device_number(device)
+        for target, values in _lines(testbed, None, number, {}):
+            with suppress(TestbedError):
+                write_value(target, values)
+
+
+def _limit_disk(testbed: str, disk: Disk, limits: dict[str, int]) -> None:
+    for target, values in _lines(testbed, disk.host, disk.number, limits):
+        write_value(target, values)
+
+
+def _lines(testbed: str, host: str | None, number: str, limits: dict[str, int]) -> list[tuple[Path, str]]:
+    """Kernel files and what to write to each; without a host, for whichever host has the device."""
+    if cgroups.is_v2():
+        # v2 charges buffered writes to the group that owns the pages, so that the host's own group is the place
+        values = " ".join(f"{name}={limits.get(name, 'max')}" for name in _V1_FILES)
+        parent = cgroups.folders(testbed)[0]
+        groups = [parent / host] if host is not None else sorted(path for path in parent.glob("*") if path.is_dir())
+        return [(group / "io.max", f"{number} {values}") for group in groups]
+    # v1 charges buffered writes to the root group, whoever made them; 0 means no limit
+    root = cgroups.ROOT / "blkio"
+    files = _V1_FILES.items()
+    return [(root / f"blkio.throttle.{file}_device", f"{number} {limits.get(name, 0)}") for name, file in files]
+
+
+def _link_rates(hardware: HardwareModel, model: Model | None) -> dict[str, int | None]:
+    if model is None:
+        return {"server": None, "client": None}
+    return {
+        "server": round(hardware.server_link_bytes_per_s / model.scale),
+        "client": round(hardware.client_link_bytes_per_s / model.scale),
+    }
+
+
+def _limit_links(state: State, rates: dict[str, int | None]) -> None:
+    options = state.options
+    hosts = dict.fromkeys(options.server_names, "server") | dict.fromkeys(options.client_names, "client")
+    outside = [_qdisc(network.port(options.name, host), rates[role]) for host, role in hosts.items()]
+    run(["tc", "-force", "-batch", "-"], stdin="\n".join(outside) + "\n")
+
+    def inside(host: str) -> None:
+        line = _qdisc(network.INTERFACE, rates[hosts[host]])
+        run(["tc", "-n", network.namespace(options.name, host), "-force", "-batch", "-"], stdin=line + "\n")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(inside, hosts))
+
+
+def _qdisc(interface: str, rate: int | None) -> str:
+    if rate is None:
+        # a veth without a limit has no queue of its own; replacing works whether or not there was a limit before
+        return f"qdisc replace dev {interface} root noqueue"
+    return (
+        f"qdisc replace dev {interface} root tbf rate {rate * 8}bit burst {LINK_BURST_BYTES} limit {LINK_QUEUE_BYTES}"
+    )

@@ -1,0 +1,111 @@
+"""The tools: a module or a package each, found by the `Tool` that it holds, and registered nowhere.
+
+A `Tool` reads files; a `VolumeTool` is run against a volume as well, a `HostTool` on the hosts themselves.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+
+from glusterlab.errors import ParseError, UsageError
+from glusterlab.shell import HostCommand
+from glusterlab.tools.base import (
+    HostTool,
+    Job,
+    LocalJob,
+    LocalStep,
+    Measurement,
+    RunnableTool,
+    Tool,
+    VolumeTool,
+)
+from glusterlab.tools.document import Document
+from glusterlab.tools.records import Record
+
+__all__ = [
+    "HostCommand",
+    "HostTool",
+    "Job",
+    "LocalJob",
+    "LocalStep",
+    "Measurement",
+    "RunnableTool",
+    "Tool",
+    "VolumeTool",
+    "counts_files",
+    "host_tools",
+    "read",
+    "readers",
+    "recognise",
+    "runnable",
+    "surest",
+    "tools",
+    "volume_tools",
+]
+
+
+@cache
+def tools() -> dict[str, Tool]:
+    """Every tool that a module or package of this folder holds, by name."""
+    modules = [import_module(found.name) for found in pkgutil.iter_modules(__path__, f"{__name__}.")]
+    held = (value for module in modules for value in vars(module).values() if isinstance(value, Tool))
+    return {tool.name: tool for tool in sorted(held, key=lambda tool: tool.name)}
+
+
+def runnable() -> dict[str, RunnableTool]:
+    """The tools that can be run, and whose samples can be read."""
+    return {name: tool for name, tool in tools().items() if isinstance(tool, RunnableTool)}
+
+
+def volume_tools() -> dict[str, VolumeTool]:
+    """The tools that a campaign file can name."""
+    return {name: tool for name, tool in tools().items() if isinstance(tool, VolumeTool)}
+
+
+def host_tools() -> dict[str, HostTool]:
+    """The tools of a baseline."""
+    return {name: tool for name, tool in tools().items() if isinstance(tool, HostTool)}
+
+
+def counts_files(tool: str) -> bool:
+    """Whether files per second are what is drawn of a tool, and not bytes."""
+    found = runnable().get(tool)
+    return found is not None and found.operations[0].metric == "files_per_s"
+
+
+def readers() -> list[str]:
+    """Names of the tools whose files become records; telemetry is read by `glusterlab.telemetry`."""
+    return [name for name, tool in tools().items() if tool.read is not None]
+
+
+def surest(document: Document) -> tuple[float, str]:
+    """How sure the tool that is surest of a document is that it is its own, from 0 to 1, and its name."""
+    return max((tool.recognise(document), tool.name) for tool in tools().values() if tool.recognise is not None)
+
+
+def recognise(document: Document) -> str:
+    """The tool that is surest of a document; `ParseError` when none is."""
+    sure, name = surest(document)
+    if sure <= 0:
+        known = ", ".join([*readers(), "sar", "sadf"])
+        raise document.error(f"expected the output of {known}; found none of them", 1)
+    return name
+
+
+def read(document: Document, tool: str | None = None) -> Iterator[Record]:
+    """The records of a document, by the tool that is surest of it or by the named one (`UsageError` when unknown).
+
+    `ParseError` when it is no result, is damaged or cut off, after what is whole before that was yielded.
+    """
+    tool = tool or recognise(document)
+    if tool not in readers():
+        raise UsageError(f"unknown tool {tool!r}: there are {', '.join(readers())}")
+    reader = tools()[tool].read
+    assert reader is not None
+    try:
+        yield from reader(document)
+    except ParseError as error:
+        raise ParseError(error.message, file=document.path, line=error.line) from error

@@ -1,0 +1,440 @@
+"""What a tool is: what it can do, what it needs on the hosts, how it is run, and how its files become records.
+
+A tool builds commands and reads output; it never talks to a host: the runner does that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Literal
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.shell import HostCommand as HostCommand
+from glusterlab.shell import quote
+from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Cluster, Host
+    from glusterlab.tools.document import Document
+
+MAX_TEXT_BYTES = 64 << 20
+"""A tool's output may have so many bytes; raw files from elsewhere are hostile."""
+
+Direction = Literal["write", "read", "mixed"]
+MeasuredPart = Literal["onset", "end", "busiest"]
+"""How the measured part of a command is found in its telemetry: it begins where the traffic does, it ends with the
+command, or it is the stretch with the most traffic."""
+
+
+def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
+    """The text of a raw file, read as UTF-8; `ParseError` when it is absent or bigger than `limit` bytes."""
+    try:
+        size = path.stat().st_size
+        if size > limit:
+            raise ParseError(f"expected at most {limit} bytes, found {size}", file=path)
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+
+
+# ssh takes its options before and after the host; the command begins with the first word after those.
+_SSH_WRAPPER = """\
+#!/bin/sh
+left=$# host=
+while [ "$left" -gt 0 ]; do
+    word=$1 left=$((left - 1))
+    shift
+    case $host$word in
+        -[bcDEeFIiJLlmOopQRSWw] | @-[bcDEeFIiJLlmOopQRSWw])
+            set -- "$@" "$word" "$1"
+            shift
+            left=$((left - 1))
+            ;;
+        -* | @-*) set -- "$@" "$word" ;;
+        @*)
+            [ -z "$GLUSTERLAB_RUN" ] || set -- "$@" export "GLUSTERLAB_RUN=$GLUSTERLAB_RUN;"
+            set -- "$@" "$word"
+            while [ "$left" -gt 0 ]; do
+                set -- "$@" "$1"
+                shift
+                left=$((left - 1))
+            done
+            ;;
+        *)
+            host=@
+            set -- "$@" "$word"
+            ;;
+    esac
+done
+PATH=/usr/local/bin:/usr/bin:/bin exec ssh OPTIONS "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Where and with what one cell is run.
+
+    `clients` are all of the cluster, in its order, and must reach each other by name; the `driver` is the one that
+    starts the tool. `dataset_dir` lies below `mount_point`, `work_dir` is the suite's own on every host, `shared_dir`
+    is one that all clients see, off the volume. One client reaches another by ssh with `ssh_options`.
+    """
+
+    cell: Cell
+    clients: tuple[Host, ...]
+    mount_point: str
+    dataset_dir: str
+    work_dir: str
+    driver: Host
+    deadline_s: float
+    shared_dir: str | None = None
+    ssh_options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        mount, dataset = PurePosixPath(self.mount_point), PurePosixPath(self.dataset_dir)
+        if mount not in dataset.parents or ".." in dataset.parts:
+            raise ValueError(f"expected the dataset's directory below {self.mount_point}, found {self.dataset_dir}")
+
+    @property
+    def tool_dir(self) -> str:
+        """The tool's own directory on the driver, for what is uploaded and what the tool writes besides stdout."""
+        return f"{self.work_dir}/run-{self.cell.tool}"
+
+    @property
+    def checkout_dir(self) -> str:
+        """Where the clients have the copy of the controller's checkout of the tool, where it has one."""
+        return f"{self.work_dir}/{self.cell.tool}"
+
+    @property
+    def ssh_wrapper(self) -> str:
+        """An ``ssh`` with this job's options, for tools that call ssh themselves."""
+        return f"{self.tool_dir}/bin/ssh"
+
+    def ssh_wrapper_text(self) -> str:
+        """The script that `ssh_wrapper` is.
+
+        ssh keeps the first value that it is given for an option, so these options win over a tool's own (smallfile
+        would turn the check of host keys off). What it starts on another host carries the mark of this run, so that
+        a worker is known as the suite's even when the driver has ended.
+        """
+        shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
+        options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
+        return _SSH_WRAPPER.replace("OPTIONS", options)
+
+    def over_open_connections(self, command: str, *, always: bool = False) -> str:
+        """A script that runs a command while `ssh_wrapper` has a connection open to every client with several workers.
+
+        It ends with the exit code of `command`, which is quoted. Without this each of IOzone's workers costs a key
+        exchange: 0.24 s of 0.45 s, seen with 48 workers on 12 clients.
+        """
+        hosts = [host.name for host in self.clients[: self.cell.workers]]
+        if self.cell.workers <= len(hosts) and not always:
+            return f"exec {command}"
+        words, ssh = " ".join(quote(host) for host in hosts), quote(self.ssh_wrapper)
+        # a connection that cannot be made is no failure yet: the command says it itself
+        return (
+            f'for host in {words}; do {ssh} -M -N -f "$host" </dev/null >/dev/null 2>&1 & done; wait\n'
+            f"{command}\ncode=$?\n"
+            f'for host in {words}; do {ssh} -O exit "$host" >/dev/null 2>&1; done\n'
+            "exit $code"
+        )
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one sample measured: the record of its operation and those of its workers.
+
+    `problems` say why it does not count, held against the cell as well; empty when it does.
+    """
+
+    record: WorkloadRecord
+    workers: tuple[WorkerRecord, ...] = ()
+    problems: tuple[Reason, ...] = ()
+
+
+def check_files(paths: Iterable[str], size: int) -> str:
+    """A shell script that fails, naming the first file, unless all files are there with exactly that size."""
+    listing = "\n".join(paths)
+    return (
+        f"printf '%s\\n' {quote(listing)} | while IFS= read -r file; do\n"
+        f'  found=$(stat -c %s "$file" 2>/dev/null || echo none)\n'
+        f'  if [ "$found" != {size} ]; then echo "$file: expected {size} bytes, found $found" >&2; exit 1; fi\n'
+        "done"
+    )
+
+
+def incomplete(message: str, host: str | None = None) -> Reason:
+    """What is wrong with a result that a tool may well have reported as a success."""
+    return Reason(code="tool-incomplete", message=message, host=host)
+
+
+def of_operation(records: Iterable[Record], operation: str) -> tuple[WorkloadRecord, list[WorkerRecord]]:
+    """The one result of an operation among records, and its workers; `ParseError` when there are none or several."""
+    found = [record for record in records if getattr(record, "operation", None) == operation]
+    results = [record for record in found if isinstance(record, WorkloadRecord)]
+    if len(results) != 1:
+        raise ParseError(f"expected one report of {operation}, found {len(results)}")
+    return results[0], [record for record in found if isinstance(record, WorkerRecord)]
+
+
+def held_against(cell: Cell, record: WorkloadRecord, workers: Sequence[WorkerRecord]) -> Measurement:
+    """A result as the measurement of a cell, with what does not fit it among its problems."""
+    problems = [] if record.valid else list(record.reasons or [incomplete("the report does not prove a result")])
+    reported, lines = record.workers, len(workers)
+    if reported not in (None, cell.workers) or (lines != cell.workers and not problems):
+        there = f"{lines}" if reported in (None, lines) else f"a report of {reported} with lines of {lines}"
+        problems.append(incomplete(f"expected {cell.workers} workers, found {there}"))
+    for name, wanted, found in (
+        ("file size", cell.file_size_bytes, record.file_size_bytes),
+        ("record size", cell.record_size_bytes, record.record_size_bytes),
+    ):
+        if None not in (wanted, found) and wanted != found:
+            problems.append(incomplete(f"expected a {name} of {wanted} bytes, found {found}"))
+    return Measurement(record, tuple(workers), tuple(problems))
+
+
+@dataclass(frozen=True)
+class LocalJob:
+    """Where one cell of a baseline is run: on the hosts themselves, without a volume.
+
+    `bricks` are the brick roots of the cell's backing, the same on every server; empty for a cell of the network.
+    """
+
+    cell: Cell
+    servers: tuple[Host, ...]
+    clients: tuple[Host, ...]
+    bricks: tuple[str, ...]
+    work_dir: str
+    deadline_s: float
+
+
+COMMANDS = "commands.json"
+"""File of a baseline's ``workload/`` folder: every command that was run, in order, and the file of its output."""
+
+
+def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
+    """Output files in a baseline's ``workload/`` in the order of its `COMMANDS`; the others follow, by name."""
+    found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
+    try:
+        commands = json.loads(read_text(folder / COMMANDS))
+        named = [str(command["output"]) for command in commands if command["output"]]
+    except (ParseError, ValueError, KeyError, TypeError):
+        named = []
+    ordered = dict.fromkeys(name for name in named if name in found)
+    return [found[name] for name in [*ordered, *(name for name in found if name not in ordered)]]
+
+
+@dataclass(frozen=True)
+class LocalStep:
+    """One command of a baseline, and the file of ``workload/`` for its stdout; stderr is kept beside it.
+
+    `output` is empty for a command that only helps another, whose exit code does not count.
+    """
+
+    command: HostCommand
+    output: str = ""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One thing that a tool can do, under the suite's name for it.
+
+    `needs_files` says that it works on files that the tool's first operation without it made. `metric` is the one of
+    `glusterlab.tools.records.METRICS` that figures draw and stopping rules look at.
+    """
+
+    name: str
+    direction: Direction
+    random: bool = False
+    needs_files: bool = False
+    metric: str = "throughput_bytes_per_s"
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a tool calls on hosts: its package, the arguments with which it tells its version, and such a version.
+
+    Without a program of `required` a host is unfit, without another it cannot run this tool alone. Those of
+    `baseline_roles` are needed for a baseline only.
+    """
+
+    name: str
+    package: str
+    version_arguments: tuple[str, ...]
+    example_version: str
+    roles: frozenset[str] = frozenset()
+    baseline_roles: frozenset[str] = frozenset()
+    required: bool = True
+
+
+VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"
+"""Values of options that name no file."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """An argument that a campaign may give: a flag, or where `value` is a pattern an option with a value."""
+
+    name: str
+    value: str | None = None
+
+
+def flags(*names: str) -> tuple[Option, ...]:
+    """Options without a value."""
+    return tuple(Option(name) for name in names)
+
+
+def valued(*names: str, value: str = VALUE) -> tuple[Option, ...]:
+    """Options with a value."""
+    return tuple(Option(name, value) for name in names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """A tool whose files are read: how sure it is that a document is its own, from 0 to 1, and its records.
+
+    `read` yields what is whole, and raises `ParseError` where a document is damaged, cut off or no result.
+    """
+
+    name: str
+    recognise: Callable[[Document], float] | None = None
+    read: Callable[[Document], Iterator[Record]] | None = None
+    measures: bool = True
+    """False: what it prints is no measurement, so no sample can be of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunnableTool(Tool):
+    """A tool that the suite runs.
+
+    `options` are all that a campaign may give: tools run as root on every client, so none may name a file or undo what
+    the suite says itself. `processes` match its leftovers: regular expressions of a program's or script's name in a
+    command line, and of the process's name in the kernel. `tail_s` are the seconds that the command takes after what
+    it measures.
+    """
+
+    operations: tuple[Operation, ...]
+    options: tuple[Option, ...]
+    programs: tuple[Program, ...] = ()
+    processes: Mapping[str, str] = field(default_factory=dict)
+    measured_part: MeasuredPart = "busiest"
+    tail_s: float = 0.0
+
+    @property
+    def by_operation(self) -> Mapping[str, Operation]:
+        """The operations by name."""
+        return {operation.name: operation for operation in self.operations}
+
+    def needs_files(self, operation: str) -> bool:
+        """Whether an operation works on files that another one of the tool made."""
+        return self.by_operation[operation].needs_files
+
+    @property
+    def maker(self) -> str:
+        """The operation that makes the files for those that need some."""
+        return next(operation.name for operation in self.operations if not operation.needs_files)
+
+    def refused(self, options: Sequence[str]) -> tuple[int, str] | None:
+        """The first argument of a campaign that is not declared, by its index, and why; None when all are.
+
+        Arguments are whole words: short options are neither clustered nor glued to their value, long ones are not cut
+        short, so that no tool can read more out of them than is declared.
+        """
+        declared = {option.name: option for option in self.options}
+        awaited: Option | None = None
+        for n, word in enumerate(options):
+            if awaited is not None:
+                if not re.fullmatch(awaited.value or "", word):
+                    return n, f"expected a value of {awaited.name} that names no file, found {word!r}"
+                awaited = None
+                continue
+            name, has_value, value = word.partition("=")
+            option = declared.get(name if name.startswith("--") else word)
+            if option is None:
+                there = ", ".join(sorted(declared)) or "none"
+                return n, f"expected an option that {self.name} may be given ({there}), found {word!r}"
+            if not has_value:
+                awaited = option if option.value is not None else None
+            elif option.value is None or not re.fullmatch(option.value, value):
+                return n, f"expected a value of {name} that names no file, found {word!r}"
+        return None if awaited is None else (len(options) - 1, f"expected a value after {awaited.name}, found none")
+
+    def parse(self, folder: Path, cell: Cell) -> Measurement:
+        """Read a sample's ``workload/`` folder; `ParseError` when there is no result of this tool."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class VolumeTool(RunnableTool):
+    """A tool that is run against a volume.
+
+    `keyed_by` names the keys of a cell that its files differ by: samples of cells that agree in layout, access, tool,
+    sizes and in these work on the same files.
+    """
+
+    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
+    takes_runtime: bool = False
+
+    def dataset(self, cell: Cell) -> str:
+        """Key of the files that a cell works on, fit for a directory's name; a write by time has its own."""
+        made_by_time = cell.runtime_s is not None and not self.needs_files(cell.operation)
+        return cell.dataset((*self.keyed_by, *(("runtime_s",) if made_by_time else ())))
+
+    def not_ready(self, cluster: Cluster) -> str | None:
+        """What the controller lacks to run it on a cluster, and what to do; None where it lacks nothing."""
+        del cluster
+        return None
+
+    def checkout(self, cluster: Cluster) -> Path | None:
+        """A folder of the controller that is copied to all clients as `Job.checkout_dir`."""
+        del cluster
+        return None
+
+    def startup_s(self, workers: int) -> float:
+        """Seconds per call that the tool, as far as known, spends outside what it measures."""
+        raise NotImplementedError
+
+    def not_runnable(self, cell: Cell, clients: int) -> str | None:
+        """Why the cell cannot be run with so many clients, or None when it can."""
+        raise NotImplementedError
+
+    def uploads(self, job: Job) -> dict[str, str]:
+        """Files for the driver: remote path and text. They are written first, their directories are made as needed."""
+        raise NotImplementedError
+
+    def prepare(self, job: Job) -> list[HostCommand]:
+        """Untimed, one after the other, after `uploads`, before caches are dropped.
+
+        For an operation that makes files: their directories, and earlier files of the same dataset are removed. For
+        one that needs files: a check that fails when a file is missing or short.
+        """
+        raise NotImplementedError
+
+    def command(self, job: Job) -> HostCommand:
+        """The measured command."""
+        raise NotImplementedError
+
+    def outputs(self, job: Job) -> tuple[str, ...]:
+        """Files on the driver that belong into the sample's ``workload/`` folder."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostTool(RunnableTool):
+    """A tool that measures the hosts themselves, their disks and the links between them: for a baseline."""
+
+    def prepare(self, job: LocalJob) -> list[HostCommand]:
+        """Untimed, at most one per host, all at once, before caches are dropped.
+
+        For an operation that needs files: a check that fails when a file is missing or short.
+        """
+        raise NotImplementedError
+
+    def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
+        """The measured commands: rounds follow each other; those of one run at once, at most one per host."""
+        raise NotImplementedError

@@ -1,0 +1,546 @@
+"""dd's output: GNU's, BSD's and busybox', old and new, in any language, with the command where it is shown.
+
+dd says how many records it has read and written, whole and partial, and, but for very old ones, how many bytes in how
+many seconds. The rate that it prints is rounded, and in powers of 1,024 with busybox: the throughput is bytes by
+seconds. What it prints while it runs is left out. A language is known by nothing but the shape of its lines: two counts
+such as ``1024+0`` one after the other, then a number of bytes that ends in a rate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.tools.base import Tool
+from glusterlab.tools.document import Document, by_host, number, unwrapped, whole
+from glusterlab.tools.records import Details, Operation, Record, WorkloadRecord
+
+_VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s;|&)<>`"']+)"""
+_COMMAND = re.compile(rf"(?<![\w.=-])dd(?P<operands>(?: [a-z]{{2,8}}={_VALUE})+)")
+_OPERAND = re.compile(rf"([a-z]{{2,8}})=({_VALUE})")
+_SILENT = re.compile(r"(?:2|&)>{1,2} ?/dev/null|>& ?/dev/null")
+_LOOP = re.compile(r"\b(?:for|while|until|do|xargs|parallel|seq)\b")
+_FACTOR = re.compile(r"(\d{1,18})([a-zA-Z]{0,3})")
+_UNITS = {"": 1, "c": 1, "w": 2, "b": 512, "k": 1 << 10, "B": 1}
+for _power, _letter in enumerate("KMGTPE", start=1):
+    _UNITS |= {_letter: 1 << 10 * _power, f"{_letter}iB": 1 << 10 * _power, f"{_letter}B": 1000**_power}
+    _UNITS |= {_letter.lower(): 1 << 10 * _power, f"{_letter.lower()}B": 1000**_power}
+_SOURCES = ("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
+
+
+@dataclass(frozen=True)
+class Command:
+    """One dd; what the line does not say, or says by a variable of the shell, is None.
+
+    Sizes are bytes of a record, `count` is of records. `converts`: as many records need not be written as are read.
+    `placed`: it does not begin at the start of a file. `looped`: the line runs it more than once.
+    """
+
+    text: str
+    source: str | None = None
+    target: str | None = None
+    input_size: int | None = None
+    output_size: int | None = None
+    count: int | None = None
+    flags: tuple[str, ...] = ()
+    converts: bool = False
+    placed: bool = False
+    looped: bool = False
+
+    @property
+    def generated(self) -> bool:
+        """Whether its input has no end."""
+        return self.source in _SOURCES
+
+    @property
+    def operation(self) -> Operation:
+        """``write`` from a source without content, ``read`` into nothing, else ``copy``."""
+        if self.generated and self.target != "/dev/null":
+            return "write"
+        return "read" if self.target == "/dev/null" and not self.generated else "copy"
+
+
+def commands(line: str) -> list[Command]:
+    """The dd in a line, with single blanks, that print statistics; in a pipe nobody knows whose they are.
+
+    Examples
+    --------
+    >>> [found] = commands("# time dd if=/dev/zero of=/mnt/f bs=64k count=16")
+    >>> found.operation, found.output_size, found.count
+    ('write', 65536, 16)
+    """
+    if "dd " not in line or _SILENT.search(line) is not None:
+        return []
+    matches = list(_COMMAND.finditer(line))
+    if len(matches) > 1 and re.search(r"(?<!\|)\|(?!\|)", line[matches[0].end() : matches[-1].start()]):
+        return [Command(text=line[:200])]
+    looped = _LOOP.search(line) is not None
+    found = [_command(match["operands"], looped) for match in matches]
+    return [command for command in found if "status=none" not in command.text]
+
+
+def _command(operands: str, looped: bool) -> Command:
+    values = {name: value.strip("\"'") for name, value in _OPERAND.findall(operands)}
+    both = size_of(values.get("bs"))
+    flags = tuple(f"{name}={values[name]}" for name in ("conv", "iflag", "oflag") if name in values)
+    words = {word for flag in flags for word in flag.partition("=")[2].split(",")}
+    converts = not words.isdisjoint({"sync", "block", "unblock", "sparse"}) or "cbs" in values
+    return Command(
+        text=f"dd{operands}"[:200],
+        source=values.get("if"),
+        target=values.get("of"),
+        input_size=both if "bs" in values else size_of(values.get("ibs")),
+        output_size=both if "bs" in values else size_of(values.get("obs")),
+        count=None if "count_bytes" in words else size_of(values.get("count")),
+        flags=flags,
+        converts=converts or ("bs" not in values and ("ibs" in values or "obs" in values)),
+        placed=not {"seek", "skip", "oseek", "iseek"}.isdisjoint(values) or "append" in words,
+        looped=looped,
+    )
+
+
+def size_of(text: str | None) -> int | None:
+    """Bytes in a size as dd takes it; None for a variable of the shell, and for what is none.
+
+    Examples
+    --------
+    >>> size_of("1M"), size_of("4kB"), size_of("2x512"), size_of("$BS"), size_of("8KiB")
+    (1048576, 4000, 1024, None, 8192)
+    """
+    product = 1
+    for part in (text or "").split("x")[:4]:
+        match = _FACTOR.fullmatch(part)
+        if match is None or match[2] not in _UNITS:
+            return None
+        product *= int(match[1]) * _UNITS[match[2]]
+    return product if 0 < product < 1 << 63 else None
+
+
+_WORD = r"[^\W\d_]"
+_NUMBER = r"[0-9][0-9.,]*(?:[eE][-+]?[0-9]{1,3})?"
+_IN = re.compile(r"(?:\^C)?([0-9]{1,18})\+([0-9]{1,18}) records? in$")
+"""The line of records read, in English."""
+
+_OUT = re.compile(r"([0-9]{1,18})\+([0-9]{1,18}) records? out$")
+_COUNTS = re.compile(r"(?:\^C)?[^0-9+:=/]{0,24}([0-9]{1,18})\+([0-9]{1,18}) ?[^0-9+:=/]{0,40}$")
+_BYTES = re.compile(rf"(?:\^C)?(?P<bytes>[0-9]{{1,18}}) ?{_WORD}{{1,12}}(?!{_WORD})(?P<rest>.*)$")
+_SIZES = re.compile(r"^ ?[(（][^()（）]{1,60}[)）]")
+_RATE = re.compile(
+    rf"^[^0-9]{{0,60}}(?<![.,+-])(?P<seconds>{_NUMBER}) ?{_WORD}{{1,16}}[.,;，、]? ?"
+    rf"(?P<open>[(]?)(?P<rate>(?:{_NUMBER}|Infinity|inf) ?{_WORD}{{0,9}} ?/ ?{_WORD}{{1,4}})(?P<shut>[)]?)$"
+)
+_COPIED_LINE = re.compile(r"(?:\^C)?[0-9]{1,18} bytes?\b[^\n]{0,80}\b(?:copied|transferred)\b[^\n]{0,60}/ ?s")
+"""The line of bytes, in English."""
+
+_OTHERS = re.compile(r"bytes?\b(?!.*\b(?:[ck]op|trans))", re.IGNORECASE)
+"""What other programs, such as ftp, write after a number of bytes."""
+
+_ERROR = re.compile(r"(?:\S{0,200}/)?dd: (?P<message>.+)$")
+_WARNING = re.compile(r"warning|Warnung|avertissement|attention|aviso|advertencia|предупреждение|警告", re.IGNORECASE)
+_FATAL = re.compile(r"(?:failed to open|opening|can't open|unrecognized|invalid|unknown|missing)\b")
+_AFTER = re.compile(r".{0,20}\b(?:clos|fsync|fdatasync)")
+_REAL = re.compile(r"real ?(?:(?P<minutes>[0-9]{1,9})m ?)?(?P<seconds>[0-9]{1,9}(?:[.,][0-9]{1,9})?)s?$")
+_MARK = re.compile(rf"{_IN.pattern}|{_OUT.pattern}|{_COPIED_LINE.pattern}")
+_MAX_LINE = 400
+_MAX_COMMANDS = 100
+
+
+@dataclass
+class Copy:
+    """One run of dd; what is not printed is None.
+
+    `command` was shown before it; `misfit`: one was shown whose sizes are not those of this run. `read` and `written`
+    are whole and partial records, `time` and `rate` as printed, `real_s` what the shell's ``time`` says.
+    """
+
+    line: int
+    command: Command | None = None
+    misfit: bool = False
+    read: tuple[int, int] | None = None
+    written: tuple[int, int] | None = None
+    bytes: int | None = None
+    seconds: float | None = None
+    time: str | None = None
+    rate: str | None = None
+    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    interrupted: bool = False
+    real_s: float | None = None
+
+
+class _Reader:
+    """Reads the lines of one host."""
+
+    def __init__(self) -> None:
+        self.done: list[Copy] = []
+        self.loose: list[Copy] = []
+        self.progress: list[Copy] = []
+        self.open: Copy | None = None
+        self.queue: list[Command] = []
+        self.used = False
+        self.break_seen = False
+        self.damage: list[tuple[int, str]] = []
+
+    def line(self, place: int, line: str, following: str) -> None:
+        """Take one line; `following` is the next one that is not empty."""
+        if found := commands(line):
+            self._end()
+            if self.used:
+                self.queue = []
+            self.queue.extend(found)
+            del self.queue[:-_MAX_COMMANDS]
+            self.used = False
+        elif len(line) > _MAX_LINE:
+            return
+        elif (match := _ERROR.match(line)) is not None:
+            self._complaint(place, match["message"])
+        elif (match := _OUT.match(line)) is not None or (self._awaits_out() and (match := _COUNTS.match(line))):
+            self._out(place, (int(match[1]), int(match[2])))
+        elif (match := _IN.match(line)) is not None or (_COUNTS.match(following) and (match := _COUNTS.match(line))):
+            self._in(place, (int(match[1]), int(match[2])), line)
+        elif (match := _REAL.match(line)) is not None and self.open is not None:
+            self.open.real_s = 60 * float(match["minutes"] or 0) + float(match["seconds"].replace(",", "."))
+        elif line == "^C":
+            self.break_seen = True
+        else:
+            self._bytes(place, line, following)
+
+    def _awaits_out(self) -> bool:
+        return self.open is not None and self.open.read is not None and self.open.written is None
+
+    def _new(self, place: int) -> Copy:
+        self._end()
+        self.open = Copy(place)
+        return self.open
+
+    def _complaint(self, place: int, message: str) -> None:
+        copy = self.open
+        late = _AFTER.match(message) is not None
+        if copy is None or (copy.written is not None and not late):
+            copy = self._new(place)
+        (copy.warnings if _WARNING.match(message) else copy.errors).append(message[:200])
+        if _FATAL.match(message) is not None:
+            self._end()
+
+    def _in(self, place: int, counts: tuple[int, int], line: str) -> None:
+        copy, progress = self.open, self.loose
+        self.loose = []
+        if copy is None or copy.read is not None or copy.written is not None:
+            copy = self._new(place)
+        self.progress = progress
+        copy.read = counts
+        copy.interrupted = self.break_seen or line.startswith("^C")
+        self.break_seen = False
+
+    def _out(self, place: int, counts: tuple[int, int]) -> None:
+        copy = self.open
+        if copy is None or copy.written is not None:
+            copy = self._new(place)
+        copy.written = counts
+
+    def _bytes(self, place: int, line: str, following: str) -> None:
+        match = _BYTES.match(line)
+        if match is None:
+            return
+        rest, sized = _SIZES.subn("", match["rest"])
+        # a mail client may have broken the line
+        rate = _rate(rest) or (_rate(f"{rest} {following}") if len(following) <= _MAX_LINE else None)
+        copy = self.open
+        alone = copy is None or copy.written is None or copy.bytes is not None
+        if rate is None:
+            if alone and sized:
+                self.damage.append((place, f"expected bytes, seconds and a rate of dd, found {line[:100]!r}"))
+            return
+        if copy is None or alone:
+            if not sized and _OTHERS.match(line[match.end("bytes") :].lstrip()) is not None:
+                return
+            copy = Copy(place)
+            self.loose.append(copy)
+        copy.bytes, copy.seconds = whole(match["bytes"]), number(rate["seconds"])
+        copy.time, copy.rate = rate["seconds"], rate["rate"]
+
+    def _end(self) -> None:
+        """No more lines belong to the open run, or to lines of bytes alone."""
+        ended = list(self.loose)
+        if self.open is not None:
+            # lines of bytes before the records are what dd printed while it ran, unless it did less afterwards
+            ended = [*(one for one in self.progress if not _led_to(one, self.open)), self.open, *ended]
+        self.loose, self.progress, self.open = [], [], None
+        for copy in ended:
+            self._take_command(copy)
+            before = self.done[-1] if self.done else None
+            if before is not None and _grew(before, copy):
+                self.done.pop()
+            self.done.append(copy)
+
+    def _take_command(self, copy: Copy) -> None:
+        fitting = next((command for command in self.queue if _fits(command, copy)), None)
+        copy.command, copy.misfit = fitting, bool(self.queue) and fitting is None
+        self.used = True
+        if fitting is not None and len(self.queue) > 1:
+            del self.queue[: self.queue.index(fitting) + 1]
+            self.queue = self.queue or [fitting]
+
+    def finish(self, document: Document, lines: list[tuple[int, str]], ends: bool) -> None:
+        """Take the last run; `ParseError` when it is cut off."""
+        copy, waiting = self.open, self.loose
+        if copy is not None and copy.written is None and copy.read is not None:
+            self.open = None
+            raise document.error("expected dd's line of records out, found the end of the file", lines[-1][0])
+        if copy is not None and copy.bytes is None and copy.written is not None and not ends:
+            self.open = None
+            raise document.error("expected dd's whole line of bytes, found the end of the file", lines[-1][0])
+        place, text = lines[-1]
+        known = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
+        if not ends and text[0].isdigit() and place not in known:
+            self._end()
+            raise document.error("expected a whole line of dd, found the end of the file", place)
+        if waiting and re.search(rb"\r(?!\n)", document.data):
+            self.loose = []
+            self._end()
+            raise document.error("expected dd's lines of records after its progress, found the end", waiting[-1].line)
+        self._end()
+
+
+def _rate(rest: str) -> re.Match[str] | None:
+    """Seconds and rate at the end of a line of bytes."""
+    found = _RATE.match(rest)
+    return None if found is None or bool(found["open"]) != bool(found["shut"]) else found
+
+
+def _fits(command: Command, copy: Copy) -> bool:
+    if copy.written is None or copy.read is None or copy.bytes is None:
+        return True
+    if command.count is not None and sum(copy.read) > command.count:
+        return False
+    size = command.output_size
+    return size is None or copy.written[1] > 0 or copy.bytes == size * copy.written[0]
+
+
+def _led_to(progress: Copy, copy: Copy) -> bool:
+    """Whether a line of bytes may be of a run at an earlier time."""
+    pairs = ((progress.bytes, copy.bytes), (progress.seconds, copy.seconds))
+    return all(early is None or late is None or early <= late for early, late in pairs)
+
+
+def _grew(before: Copy, copy: Copy) -> bool:
+    """Whether one statistic is the other's run at an earlier time, printed on a signal."""
+    command = copy.command
+    if command is None or command is not before.command or command.looped or before.errors:
+        return False
+    earlier = (before.bytes, before.seconds)
+    later = (copy.bytes, copy.seconds)
+    if None in earlier or None in later or command.count is None:
+        return False
+    return (before.bytes or 0) < (copy.bytes or 0) and (before.seconds or 0) < (copy.seconds or 0)
+
+
+def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
+    """The runs in a text, with the host in front of their lines, in the order in which they start.
+
+    Raises
+    ------
+    ParseError
+        When the last run of a host is cut off, after the others.
+    """
+    found: list[tuple[str | None, Copy]] = []
+    errors: list[ParseError] = []
+    for host, lines in by_host(document.lines, _MARK).items():
+        reader = _Reader()
+        kept = [(place, line) for place, raw in lines if (line := unwrapped(raw))]
+        for index, (place, line) in enumerate(kept):
+            reader.line(place, line, kept[index + 1][1] if index + 1 < len(kept) else "")
+        ends = document.ends_in_a_line or not kept or kept[-1][0] < len(document.lines)
+        try:
+            if kept:
+                reader.finish(document, kept, ends)
+        except ParseError as error:
+            errors.append(error)
+        errors += [document.error(message, place) for place, message in reader.damage]
+        found += [(host, copy) for copy in reader.done]
+    yield from sorted(found, key=lambda pair: pair[1].line)
+    if errors:
+        raise min(errors, key=lambda error: error.line or 0)
+
+
+_PREFIX = r"^(?:\[?[\w.-]{1,254}\]?: )?"
+_RECORDS = re.compile(_PREFIX + _IN.pattern, re.MULTILINE)
+_COPIED = re.compile(_PREFIX + _COPIED_LINE.pattern, re.MULTILINE)
+_SHAPE = re.compile(
+    r"^[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
+    r"[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
+    r"[0-9]{1,18} ?[^\W\d_].{1,80}/ ?[^\W\d_]",
+    re.MULTILINE,
+)
+_ANY_COPIED = re.compile(
+    r"^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
+    r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]",
+    re.MULTILINE,
+)
+_PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
+_LEAST_SLACK = 1e-3
+
+
+def recognise(document: Document) -> float:
+    """0.95 for a line of records in, 0.9 for one of bytes copied, 0.85 for the shape of either in another language."""
+    text = "\n".join(unwrapped(line) for line in document.head.splitlines())
+    for mark, sure in ((_RECORDS, 0.95), (_COPIED, 0.9), (_SHAPE, 0.85), (_ANY_COPIED, 0.85)):
+        if mark.search(text) is not None:
+            return sure
+    return 0.0
+
+
+def read(document: Document) -> Iterator[Record]:
+    """Each run of dd.
+
+    Raises
+    ------
+    ParseError
+        When the last run is cut off or there is none, after those that are whole.
+    """
+    runs: dict[str | None, int] = {}
+    for host, copy in copies(document):
+        runs[host] = runs.get(host, 0) + 1
+        yield _record(document, host, copy, runs[host])
+    if not runs:
+        raise document.error("expected dd's lines of records and bytes, found none", 1)
+
+
+def _record(document: Document, host: str | None, copy: Copy, run: int) -> WorkloadRecord:
+    command = copy.command
+    valid, reasons = _judge(copy)
+    rate = copy.bytes / copy.seconds if copy.bytes and copy.seconds else None
+    return WorkloadRecord(
+        tool="dd",
+        tool_version=None,
+        source=document.source(copy.line),
+        run=run,
+        host=host,
+        operation="copy" if command is None else command.operation,
+        label="dd" if command is None else command.text,
+        workers=1,
+        file_size_bytes=_file_size(copy),
+        record_size_bytes=_record_size(copy),
+        throughput_bytes_per_s=rate,
+        elapsed_s=copy.seconds or None,
+        valid=valid,
+        reasons=reasons,
+        details=_details(copy),
+    )
+
+
+def _record_size(copy: Copy) -> int | None:
+    if copy.command is not None and copy.command.output_size is not None:
+        return copy.command.output_size
+    if copy.written is None or not copy.bytes or copy.written[1] or not copy.written[0]:
+        return None
+    size, rest = divmod(copy.bytes, copy.written[0])
+    return None if rest else size
+
+
+def _file_size(copy: Copy) -> int | None:
+    command = copy.command
+    if command is None or command.placed or command.operation == "copy":
+        return None
+    if command.generated and command.count is not None:
+        return None if command.input_size is None else command.count * command.input_size
+    return None if command.count is not None else (copy.bytes or None)
+
+
+def _judge(copy: Copy) -> tuple[bool | None, tuple[Reason, ...]]:
+    reasons = tuple(_faults(copy))
+    if reasons:
+        return False, reasons
+    unknown = tuple(_gaps(copy))
+    if unknown:
+        return None, (Reason(code="tool-incomplete", message=f"cannot be judged: {'; '.join(unknown)}"),)
+    return True, ()
+
+
+def _faults(copy: Copy) -> Iterator[Reason]:
+    def short(message: str) -> Reason:
+        return Reason(code="tool-incomplete", message=message)
+
+    for message in copy.errors:
+        yield Reason(code="tool-failed", message=f"dd said: {message}")
+    if copy.interrupted:
+        yield short("dd was interrupted from the keyboard")
+    if copy.bytes == 0 or (copy.written is not None and sum(copy.written) == 0):
+        yield short("nothing was copied")
+    command = copy.command
+    if command is not None and copy.read is not None:
+        if copy.written is not None and not command.converts and sum(copy.read) > sum(copy.written):
+            yield short(f"{sum(copy.read)} records were read, {sum(copy.written)} written")
+        if command.generated and command.count is not None and sum(copy.read) < command.count:
+            yield short(f"expected {command.count} records, found {sum(copy.read)}")
+    if copy.bytes and copy.written is not None and copy.written[0] and not copy.written[1]:
+        even = copy.bytes % copy.written[0] == 0
+        if not even and not (command is not None and command.converts):
+            yield short(f"{copy.bytes} bytes are not {copy.written[0]} records of one size")
+    if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes, copy.seconds, copy):
+        yield short(f"{copy.bytes} bytes in {copy.time} s are not {copy.rate}")
+
+
+def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
+    """Whether bytes by seconds is the printed rate, in powers of 1,000 or 1,024, as far as both are rounded."""
+    match = None if copy.rate is None else _PRINTED.match(copy.rate)
+    value = None if match is None else number(match[1])
+    if match is None or value is None or copy.time is None:
+        return False
+    power = " KMGTPE".index(match[2].upper() or " ")
+    # few decimals are not rounded ones: GNU drops zeros at the end
+    rounding = _last_place(copy.time) / seconds if _last_place(copy.time) < 0.01 else _LEAST_SLACK
+    for unit in (1000.0**power, 1024.0**power):
+        slack = 1.5 * _last_place(match[1]) * unit + rounding * (done / seconds)
+        if abs(done / seconds - value * unit) <= slack:
+            return True
+    return False
+
+
+def _last_place(text: str) -> float:
+    """What the last digit of a number counts.
+
+    Examples
+    --------
+    >>> _last_place("113"), _last_place("9,5"), _last_place("3.65e-05")
+    (1.0, 0.1, 1e-07)
+    """
+    mantissa, _, exponent = text.lower().replace(",", ".").partition("e")
+    return float(f"1e{int(exponent or 0) - len(mantissa.partition('.')[2])}")
+
+
+def _gaps(copy: Copy) -> Iterator[str]:
+    if copy.seconds is None or copy.bytes is None:
+        yield "dd printed no time"
+    elif copy.seconds == 0:
+        yield "dd ended too quickly for its clock"
+    if copy.read is None or copy.written is None:
+        yield "the lines of records are not in the file"
+    elif copy.command is None and sum(copy.read) > sum(copy.written):
+        yield "more records were read than written, and no command says why"
+    if copy.misfit:
+        yield "the command that is shown has other sizes"
+
+
+def _details(copy: Copy) -> Details:
+    command = copy.command
+    found: Details = {
+        "bytes": copy.bytes,
+        "records_in_full": copy.read and copy.read[0],
+        "records_in_partial": copy.read and copy.read[1],
+        "records_out_full": copy.written and copy.written[0],
+        "records_out_partial": copy.written and copy.written[1],
+        "printed_rate": copy.rate,
+        "input": command and command.source,
+        "output": command and command.target,
+        "flags": list(command.flags) if command is not None and command.flags else None,
+        "real_s": copy.real_s,
+        "warnings": copy.warnings or None,
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+TOOL = Tool(name="dd", recognise=recognise, read=read)

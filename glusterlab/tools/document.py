@@ -1,0 +1,410 @@
+"""A raw file as a reader gets it: unpacked, decoded, bounded, its lines numbered; and what is wrapped around reports.
+
+Raw files from elsewhere are hostile: sizes are bounded before anything is unpacked or decoded. People and tools wrap
+quotes, hosts in front of lines, and text around JSON.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import math
+import re
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from io import BufferedReader, RawIOBase
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+from glusterlab.errors import ParseError
+from glusterlab.tools.records import Source
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+MAX_BYTES = 64 << 20
+"""Most bytes of a result, unpacked; telemetry is streamed and has no such bound."""
+
+MAX_LINE_BYTES = 1 << 20
+"""No tool writes longer lines of text; JSON and XML may."""
+
+MAX_DEPTH = 200
+"""Levels of XML and JSON: no tool nests deeper."""
+
+MAX_NODES = 1_000_000
+"""Elements and attributes of XML: each takes far more memory than text."""
+
+HEAD_BYTES = 1 << 20
+"""The part of a file by which its tool is recognised."""
+
+_XZ_MEMORY = 128 << 20
+_PACKED = {b"\xfd7zXZ\x00": "xz", b"\x1f\x8b": "gzip", b"BZh": "bzip2"}
+_BINARY = {
+    b"\x96\xd5": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
+    b"\xd5\x96": "a binary file of sadc; convert it on its host: LC_ALL=C sadf -d -U FILE -- -A",
+    b"\x7fELF": "a program",
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"(\xb5/\xfd": "a zstd file; unpack it",
+    b"PAR1": "a Parquet file",
+    b"SQLite": "a database",
+    b"\x89PNG": "a picture",
+}
+_ESCAPES = re.compile("\x1b(?:\\[[0-9;?]*[A-Za-z]|[()][A-Z0-9])")
+_TEXT_CONTROLS = re.compile("[\x00-\x06\x0e-\x1a\x1c-\x1f]")
+_QUOTE = re.compile(r"(?:[>|]+ ?)+")
+_HOST = re.compile(r"\s*\[?([A-Za-z0-9][A-Za-z0-9._-]{0,253})\]?:(?: |$)(.*)", re.DOTALL)
+_OBJECT = re.compile(r"(?:^[ \t]*|(?<=[}\]]))(?=(?:\[\s*)?\{(?:\s*[\"}]|\s*\Z)|\[\s*\Z)", re.MULTILINE)
+_BARE = re.compile(r"(:[ \t]*)-?(?:nan|inf|infinity)\b(?=[ \t]*[,}\]\n]|[ \t]*$)", re.IGNORECASE | re.MULTILINE)
+_NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|[.,][0-9]+")
+_MAX_DIGITS = 18
+
+
+PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
+"""What reading a packed file raises when it is damaged or cut off; bzip2's OSError has no errno."""
+
+
+def open_binary(path: Path) -> IO[bytes]:
+    """Open a raw file for reading, unpacked when it is xz, gzip or bzip2, which is known by its content.
+
+    Raises
+    ------
+    ParseError
+        When it cannot be opened. Damage of the packed data raises `PACKED_ERRORS` while reading.
+    """
+    if path.is_dir():
+        raise ParseError("expected a file, found a folder", file=path)
+    try:
+        plain = path.open("rb")
+        start = plain.peek(8)[:8]
+    except OSError as error:
+        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
+    kind = next((name for magic, name in _PACKED.items() if start.startswith(magic)), None)
+    if kind is None:
+        return plain
+    if kind == "xz":
+        return BufferedReader(_Xz(plain))
+    plain.close()
+    # these close only a file that they opened themselves
+    return cast("IO[bytes]", gzip.open(path) if kind == "gzip" else bz2.open(path))
+
+
+class _Xz(RawIOBase):
+    """An xz file whose decoder may take bounded memory only: `lzma.LZMAFile` knows no such bound."""
+
+    def __init__(self, plain: IO[bytes]) -> None:
+        self._plain = plain
+        self._decoder = self._new()
+
+    @staticmethod
+    def _new() -> lzma.LZMADecompressor:
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._plain.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        while True:
+            rest = b""
+            if self._decoder.eof:
+                # another stream may follow, after zeros
+                rest = (self._decoder.unused_data or self._plain.read(1 << 16)).lstrip(b"\x00")
+                if not rest:
+                    return 0
+                self._decoder = self._new()
+            elif self._decoder.needs_input:
+                rest = self._plain.read(1 << 16)
+                if not rest:
+                    raise EOFError("the file ends before its end marker")
+            unpacked = self._decoder.decompress(rest, max_length=len(view))
+            if unpacked:
+                view[: len(unpacked)] = unpacked
+                return len(unpacked)
+
+
+def _read(path: Path, size: int) -> bytes:
+    with open_binary(path) as stream:
+        try:
+            return stream.read(size)
+        except PACKED_ERRORS as error:
+            raise ParseError(f"expected a whole packed file, found damage: {error}", file=path) from error
+        except OSError as error:
+            raise ParseError(f"cannot be read: {error.strerror or error}", file=path) from error
+
+
+def read_head(path: Path) -> bytes:
+    """The first `HEAD_BYTES` of a raw file, unpacked; `ParseError` when it cannot be read, or is damaged there."""
+    return _read(path, HEAD_BYTES)
+
+
+def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
+    """The bytes of a raw file, unpacked.
+
+    Raises
+    ------
+    ParseError
+        When it cannot be read, is damaged, or is bigger than `limit` bytes.
+    """
+    data = _read(path, limit + 1)
+    if len(data) > limit:
+        raise ParseError(f"expected at most {limit:,} bytes, found more", file=path)
+    return data
+
+
+def decode(data: bytes) -> str:
+    """Text of unknown encoding: UTF-8 and UTF-16 with or without a mark, else Latin-1, which any byte is."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace")
+    if data[1:40:2].count(0) > 10:
+        return data.decode("utf-16-le", errors="replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # a multi-byte character that a cut has halved is no sign of another encoding
+        if error.start >= len(data) - 3:
+            return data.decode("utf-8-sig", errors="replace")
+        return data.decode("latin-1")
+
+
+@dataclass(frozen=True)
+class Document:
+    """A raw file in memory, unpacked; the path ``-`` is the standard input."""
+
+    path: Path
+    data: bytes
+
+    @classmethod
+    def open(cls, path: Path, limit: int = MAX_BYTES) -> Document:
+        """Read a file, and refuse it as `read_bytes` and `checked` do."""
+        return cls(path, read_bytes(path, limit)).checked()
+
+    def checked(self) -> Document:
+        """Return this document; raise `ParseError` when it is empty or binary, and so no text."""
+        if not self.data.strip():
+            raise self.error("expected the output of a tool, found an empty file")
+        what = next((what for magic, what in _BINARY.items() if self.data.startswith(magic)), None)
+        if what is not None:
+            raise self.error(f"expected text, found {what}", 1)
+        if (place := _TEXT_CONTROLS.search(self.text)) is not None:
+            raise self.error(f"expected text, found binary data: {place[0]!r}", self.line_of(place.start()))
+        return self
+
+    @cached_property
+    def text(self) -> str:
+        """The whole text; lines end in a line feed."""
+        return decode(self.data).replace("\r\n", "\n").replace("\r", "\n")
+
+    @cached_property
+    def head(self) -> str:
+        """The text's beginning, of `HEAD_BYTES` characters at most: to recognise the tool."""
+        return self.text[:HEAD_BYTES]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines, without their ends and a terminal's colours; line n is ``lines[n - 1]``.
+
+        Raises
+        ------
+        ParseError
+            When a line is longer than `MAX_LINE_BYTES`.
+        """
+        lines = _ESCAPES.sub("", self.text).split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        for number, line in enumerate(lines, start=1):
+            if len(line) > MAX_LINE_BYTES:
+                raise self.error(
+                    f"expected lines of at most {MAX_LINE_BYTES:,} characters, found {len(line):,}", number
+                )
+        return lines
+
+    @property
+    def ends_in_a_line(self) -> bool:
+        """Whether the last line has its end; without it, it may have been cut."""
+        return self.text.endswith("\n")
+
+    def line_of(self, position: int) -> int:
+        """The line, from 1, of a place in `text`."""
+        return self.text.count("\n", 0, position) + 1
+
+    def source(self, line: int | None) -> Source:
+        """Where a record is in this file."""
+        return Source(str(self.path), line)
+
+    def error(self, message: str, line: int | None = None) -> ParseError:
+        """A `ParseError` of this file."""
+        return ParseError(message, file=self.path, line=line)
+
+
+def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+    """JSON data; NaN and Infinity become None, as no tool means them as values.
+
+    `pairs` makes the value of an object from its pairs, for tools that write a key twice.
+
+    Raises
+    ------
+    ParseError
+        When it is no JSON, is cut off, or nests too deep; with the line.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=pairs, parse_constant=lambda _: None)
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip())
+        message = "expected whole JSON, found its end" if cut else f"expected JSON, found damage: {error.msg}"
+        raise ParseError(message, line=error.lineno) from error
+    except RecursionError as error:
+        raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more") from error
+    except ValueError as error:
+        raise ParseError(f"expected JSON, found a number of too many digits: {error}") from error
+
+
+def read_xml(text: bytes | str) -> Element:
+    """The root of an XML document without a document type declaration, and so without entities.
+
+    Raises
+    ------
+    ParseError
+        When it is no XML, nests too deep, has more than `MAX_NODES`, or has a declaration; with the line.
+    """
+    guard = expat.ParserCreate()
+    guard.StartDoctypeDeclHandler = _refuse_doctype
+    guard.ordered_attributes = True
+    depth = nodes = 0
+
+    def enter(_: str, attributes: list[str]) -> None:
+        nonlocal depth, nodes
+        depth, nodes = depth + 1, nodes + 1 + len(attributes) // 2
+        if nodes > MAX_NODES:
+            raise ParseError(f"expected XML of at most {MAX_NODES:,} elements and attributes, found more")
+        if depth > MAX_DEPTH:
+            raise ParseError(f"expected XML of at most {MAX_DEPTH} levels, found more")
+
+    def leave(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    guard.StartElementHandler, guard.EndElementHandler = enter, leave
+    try:
+        guard.Parse(text, True)
+        return ET.fromstring(text)  # noqa: S314 - the guard above has refused every DTD
+    except (expat.ExpatError, ET.ParseError) as error:
+        raise ParseError(f"expected XML, found damage: {error}", line=getattr(error, "lineno", None)) from error
+    except (ValueError, LookupError) as error:
+        raise ParseError(f"expected XML, found another encoding: {error}") from error
+
+
+def _refuse_doctype(*_: object) -> NoReturn:
+    raise ParseError("expected XML without a document type declaration, found one: no tool writes it")
+
+
+def unwrapped(line: str) -> str:
+    """A line without quote marks in front, with one blank where there were several.
+
+    Examples
+    --------
+    >>> unwrapped(">>   total   files = 3 ")
+    'total files = 3'
+    """
+    text = line.strip()
+    if text.startswith((">", "|")):
+        text = _QUOTE.sub("", text, count=1)
+    return " ".join(text.split())
+
+
+def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, list[tuple[int, str]]]:
+    """The lines, with their numbers from 1, of each host that pdsh or a like tool has written in front of them.
+
+    A host is one only when a line that `mark` matches, which is sure to be of a report, has it in front. Lines without
+    a host are under None; empty lists are left out.
+    """
+    hosts = set()
+    for line in lines:
+        match = _HOST.match(line)
+        if match is not None and mark.match(match[2].strip()):
+            hosts.add(match[1])
+    found: dict[str | None, list[tuple[int, str]]] = {}
+    for number, line in enumerate(lines, start=1):
+        match = _HOST.match(line) if hosts else None
+        if match is not None and match[1] in hosts:
+            found.setdefault(match[1], []).append((number, match[2]))
+        else:
+            found.setdefault(None, []).append((number, line))
+    return found
+
+
+def json_values(text: str) -> Iterator[tuple[int, Any]]:
+    """The JSON objects and lists of objects in a text, with the line, from 1, on which each starts.
+
+    Text between them is passed over; one starts at the beginning of a line or right after another. NaN and Infinity,
+    however they are written, are None.
+
+    Raises
+    ------
+    ParseError
+        When one is cut off or damaged, after those before it; with the line.
+    """
+    text = _BARE.sub(r"\1null", text)
+    decoder = json.JSONDecoder(parse_constant=lambda _: None)
+    position, line, counted = 0, 1, 0
+    while (start := _OBJECT.search(text, position)) is not None:
+        line, counted = line + text.count("\n", counted, start.end()), start.end()
+        try:
+            value, position = decoder.raw_decode(text, start.end())
+        except json.JSONDecodeError as error:
+            cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+            found = "its end" if cut else f"damage: {error.msg}"
+            raise ParseError(f"expected whole JSON, found {found}", line=error.lineno) from error
+        except RecursionError as error:
+            raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more", line=line) from error
+        except ValueError as error:
+            raise ParseError("expected JSON, found a number of too many digits", line=line) from error
+        yield line, value
+
+
+def number(value: object) -> float | None:
+    """A finite number that is not negative, from JSON or from text; None for all else.
+
+    Examples
+    --------
+    >>> number("1,5"), number(2), number("nan"), number(-1), number(True), number("1e999")
+    (1.5, 2.0, None, None, None, None)
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if len(text) > 40 or _NUMBER.fullmatch(text) is None:
+            return None
+        value = text.replace(",", ".")
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return found if math.isfinite(found) and found >= 0 else None
+
+
+def whole(value: object) -> int | None:
+    """A whole number that is not negative and that a counter could hold; None for all else.
+
+    Examples
+    --------
+    >>> whole("12"), whole(12.0), whole("1.5"), whole("9" * 5000), whole(-1)
+    (12, 12, None, None, None)
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None
+    found = number(value)
+    if found is None or found != int(found) or found >= 10**_MAX_DIGITS:
+        return None
+    return int(found)

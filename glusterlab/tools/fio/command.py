@@ -1,0 +1,258 @@
+"""fio on every client through the mount: sequential and random read, write and mixed, by size or by time.
+
+The driver starts one fio per client by ssh, over connections that are open, with a job of its own file for each worker.
+fio's own client mode would need a server on every client that lets anybody run jobs as root. What was learnt by running
+3.33: it takes a job's name for a file when a directory of that name is in its working directory, so each job names its
+file; its JSON tells errors and short I/O, its exit code not all of them. Percentiles of several workers are those of
+their merged histograms (``json+``).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from math import fsum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.shell import join, quote
+from glusterlab.tools.base import (
+    HostCommand,
+    Job,
+    Measurement,
+    Operation,
+    Option,
+    Program,
+    VolumeTool,
+    check_files,
+    flags,
+    held_against,
+    valued,
+)
+from glusterlab.tools.document import Document
+from glusterlab.tools.fio.records import read, recognise
+from glusterlab.tools.fio.reports import entries, find_reports
+from glusterlab.tools.records import WorkerRecord, WorkloadRecord
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Host
+
+_MODES = {
+    "write": "write",
+    "read": "read",
+    "mixed": "rw",
+    "random-write": "randwrite",
+    "random-read": "randread",
+    "random-mixed": "randrw",
+}
+_PERCENTILES = {"latency_p50_s": 0.50, "latency_p95_s": 0.95, "latency_p99_s": 0.99}
+_MAX_BUCKETS = 100_000
+_SHOWN = 5
+
+
+class Fio(VolumeTool):
+    """fio on all clients, also for a single worker."""
+
+    def startup_s(self, workers: int) -> float:
+        return 3.0 + 0.05 * workers
+
+    def not_runnable(self, cell: Cell, clients: int) -> str | None:
+        if clients < 1:
+            return "the cluster has no client"
+        if cell.record_size_bytes is None:
+            return "fio needs a record_size"
+        if cell.files_per_worker != 1:
+            return "fio works on one file per worker: leave files_per_worker out"
+        if cell.file_size_bytes % cell.record_size_bytes:
+            return f"fio needs a file size that is a multiple of the record size of {cell.record_size_bytes} bytes"
+        return None
+
+    def _files(self, job: Job) -> dict[str, list[tuple[int, str]]]:
+        """Number and file of each worker by client, round robin."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for worker in range(job.cell.workers):
+            host: Host = job.clients[worker % len(job.clients)]
+            found.setdefault(host.name, []).append((worker + 1, f"{job.dataset_dir}/w{worker + 1:02d}/fio.data"))
+        return found
+
+    def uploads(self, job: Job) -> dict[str, str]:
+        return {job.ssh_wrapper: job.ssh_wrapper_text()}
+
+    def prepare(self, job: Job) -> list[HostCommand]:
+        files = [file for workers in self._files(job).values() for _, file in workers]
+        allow = join(("chmod", "700", job.ssh_wrapper))
+        if self.needs_files(job.cell.operation):
+            script = f"{allow}\n{check_files(files, job.cell.file_size_bytes)}"
+        else:
+            folders = [file.rpartition("/")[0] for file in files]
+            script = f"{allow} && {join(('rm', '-rf', job.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
+        return [HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)]
+
+    def _arguments(self, job: Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
+        cell = job.cell
+        until = () if cell.runtime_s is None else ("--time_based=1", f"--runtime={round(cell.runtime_s * 1000)}ms")
+        made = ("--allow_file_create=0",) if self.needs_files(cell.operation) else ("--end_fsync=1",)
+        mixed = ("--unified_rw_reporting=1",) if "mixed" in cell.operation else ()
+        jobs = [
+            word
+            for number, file in workers
+            for word in (f"--name=w{number:02d}", "--filename=" + file.replace(":", "\\:"))
+        ]
+        return (
+            *("fio", "--output-format=json+", "--eta=never", "--name=global", f"--rw={_MODES[cell.operation]}"),
+            *(f"--size={cell.file_size_bytes}", f"--bs={cell.record_size_bytes}", "--fallocate=none"),
+            *(*until, *made, *mixed, *cell.options, *jobs),
+        )
+
+    def command(self, job: Job) -> HostCommand:
+        ssh, starts = quote(job.ssh_wrapper), []
+        for host, workers in self._files(job).items():
+            remote = quote(join(self._arguments(job, workers)))
+            report = quote(f"{job.tool_dir}/fio-{host}.json")
+            starts.append(f'{ssh} {quote(host)} {remote} >{report} </dev/null & pids="$pids $!"')
+        body = "\n".join(["pids=", *starts, 'failed=0; for pid in $pids; do wait "$pid" || failed=$?; done'])
+        measured = f"sh -c {quote(body + chr(10) + 'exit $failed')}"
+        script = f"cd {quote(job.tool_dir)} || exit 1\n" + job.over_open_connections(measured, always=True)
+        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+
+    def outputs(self, job: Job) -> tuple[str, ...]:
+        return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))
+
+    def parse(self, folder: Path, cell: Cell) -> Measurement:
+        """Read the report of each client, and sum up over all workers."""
+        results: list[tuple[WorkerRecord, WorkloadRecord]] = []
+        buckets: Counter[float] = Counter()
+        for path in sorted(folder.glob("fio-*.json")):
+            document = Document.open(path)
+            host = path.stem.removeprefix("fio-")
+            try:
+                results += [(_worker(record, host), record) for record in read(document)]
+            except ParseError as error:
+                raise ParseError(error.message, file=path, line=error.line) from error
+            for seconds, count in _latencies(document):
+                buckets[seconds] += count
+        if not results:
+            raise ParseError("expected fio's report of each client, found none", file=folder)
+        results.sort(key=lambda result: result[0].worker)
+        workers = [worker for worker, _ in results]
+        records = [record for _, record in results]
+        bad = [_with_host(reason, worker) for worker in workers if not worker.valid for reason in worker.reasons]
+        record = replace(
+            records[0],
+            host=None,
+            job=None,
+            operation=cell.operation,  # type: ignore[arg-type]
+            label=_MODES[cell.operation],
+            workers=len({worker.worker for worker in workers}),
+            throughput_bytes_per_s=_sum(record.throughput_bytes_per_s for record in records),
+            operations_per_s=_sum(record.operations_per_s for record in records),
+            latency_mean_s=_mean(records),
+            **_percentiles(buckets),
+            elapsed_s=max((record.elapsed_s for record in records if record.elapsed_s), default=None),
+            valid=all(worker.valid for worker in workers),
+            reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
+        )
+        return held_against(cell, record, workers)
+
+
+def _with_host(reason: Reason, worker: WorkerRecord) -> Reason:
+    """A reason with the client that it is of."""
+    return reason.model_copy(update={"host": worker.host})
+
+
+def _worker(record: WorkloadRecord, host: str) -> WorkerRecord:
+    number = (record.job or "").removeprefix("w")
+    return WorkerRecord(
+        tool=record.tool,
+        tool_version=record.tool_version,
+        source=record.source,
+        host=host,
+        job=record.job,
+        operation=record.operation,
+        label=record.job or "",
+        worker=int(number) if number.isdecimal() else 0,
+        throughput_bytes_per_s=record.throughput_bytes_per_s,
+        operations_per_s=record.operations_per_s,
+        elapsed_s=record.elapsed_s,
+        bytes=record.details.get("io_bytes"),
+        files=1,
+        valid=record.valid,
+        reasons=record.reasons,
+    )
+
+
+def _sum(values: Iterator[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) if known else None
+
+
+def _mean(records: list[WorkloadRecord]) -> float | None:
+    """The mean latency of all calls: each worker's weighs as much as it made calls."""
+    known = [
+        (record.latency_mean_s, float(record.details.get("total_ios") or 0))
+        for record in records
+        if record.latency_mean_s is not None
+    ]
+    calls = fsum(count for _, count in known)
+    return fsum(mean * count for mean, count in known) / calls if calls else None
+
+
+def _latencies(document: Document) -> Iterator[tuple[float, int]]:
+    """Seconds of completion and number of calls, by bucket of the histograms of ``json+``."""
+    for report in find_reports(document)[0]:
+        for entry in entries(report.data):
+            for direction in ("read", "write", "mixed"):
+                values = entry.get(direction)
+                latency = values.get("clat_ns") if isinstance(values, dict) else None
+                bins = latency.get("bins") if isinstance(latency, dict) else None
+                if isinstance(bins, dict) and len(bins) <= _MAX_BUCKETS:
+                    for nanoseconds, count in bins.items():
+                        if nanoseconds.isdecimal() and isinstance(count, int) and count > 0:
+                            yield int(nanoseconds) / 1e9, count
+
+
+def _percentiles(buckets: Mapping[float, int]) -> dict[str, Any]:
+    """The least bucket by which a share of all calls was done, as fio itself takes it."""
+    total, done = sum(buckets.values()), 0
+    found: dict[str, Any] = dict.fromkeys(_PERCENTILES)
+    for seconds in sorted(buckets):
+        done += buckets[seconds]
+        for name, share in _PERCENTILES.items():
+            if found[name] is None and done >= share * total:
+                found[name] = seconds
+    return found
+
+
+_ENGINES = "sync|psync|vsync|pvsync|pvsync2|libaio|io_uring|posixaio|mmap"
+
+FIO = Fio(
+    name="fio",
+    recognise=recognise,
+    read=read,
+    operations=(
+        Operation("write", "write"),
+        Operation("read", "read", needs_files=True),
+        Operation("mixed", "mixed", needs_files=True),
+        Operation("random-write", "write", random=True, needs_files=True, metric="operations_per_s"),
+        Operation("random-read", "read", random=True, needs_files=True, metric="operations_per_s"),
+        Operation("random-mixed", "mixed", random=True, needs_files=True, metric="operations_per_s"),
+    ),
+    options=(
+        Option("--ioengine", _ENGINES),
+        *valued("--iodepth", "--fsync", "--fdatasync", "--rwmixread", "--thinktime", "--rate_iops", value="[0-9]+"),
+        *valued("--direct", "--norandommap", "--randrepeat", "--refill_buffers", "--invalidate", value="[01]"),
+        *valued("--buffer_compress_percentage", "--dedupe_percentage", "--randseed", value="[0-9]+"),
+        *valued("--rate", "--random_distribution"),
+        *flags("--thread"),
+    ),
+    programs=(Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),),
+    processes={"fio": "fio"},
+    measured_part="onset",
+    # reading with another record size, depth or engine than the write had is what it is for
+    keyed_by=(),
+    takes_runtime=True,
+)

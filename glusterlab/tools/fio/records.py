@@ -1,0 +1,541 @@
+"""Reader of fio's JSON (``--output-format=json`` and ``json+``, also of ``--client``), releases 2 and 3.
+
+A record is one direction of one job: an entry of the report, which sums up all jobs of its group when they ran with
+``group_reporting``. In the reports of ``--client`` each client's jobs have its host, and fio's own sum of them is the
+job ``All clients``; that record has ``sum_of: clients`` in its details, so that no one adds it to its parts. The same
+holds for the direction ``mixed`` beside its parts (``unified_rw_reporting=both``): ``sum_of: directions``.
+
+The latency is that of completion (fio's clat), or the total one (lat) where there is no such. Reports that
+``--status-interval`` writes while a run goes on are not valid; only the last one of the run is its result.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.tools.document import Document, whole
+from glusterlab.tools.fio.options import MAX_OPTIONS, Measured, Options, as_options, latency, measured
+from glusterlab.tools.fio.reports import Report, Several, entries, find_reports
+from glusterlab.tools.records import Details, Source, WorkloadRecord
+
+ALL_CLIENTS = "All clients"
+_DIRECTIONS = ("read", "write", "trim", "mixed")
+_ENOSPC = 28
+_MAX_FINDINGS = 20
+_SHORT = 0.95
+
+
+@dataclass(frozen=True)
+class Job:
+    """One entry of a report, which sums up `workers` jobs; None when the file does not say how many.
+
+    A `signal` may have ended the run; an `interim` report is followed by a later one of the same run; `doubt` keeps the
+    whole report from being judged. `details` stand in the report, not in the entry; `summed` is fio's own sum of the
+    clients' entries.
+    """
+
+    data: dict[str, Any]
+    options: Options
+    version: str | None
+    source: Source
+    run: int
+    host: str | None = None
+    workers: int | None = None
+    signal: int | None = None
+    interim: bool = False
+    doubt: str | None = None
+    details: Details = field(default_factory=dict)
+    summed: bool = False
+
+    @property
+    def name(self) -> str | None:
+        """The job's name."""
+        name = self.data.get("jobname")
+        return name if isinstance(name, str) else None
+
+    @property
+    def errors(self) -> list[int]:
+        """The error numbers of the job that are not 0."""
+        found = self.data.get("error")
+        return [code for value in _each(found) if (code := whole(value)) not in (None, 0)]
+
+    @property
+    def covers_others(self) -> bool:
+        """Whether the entry sums up more jobs than its own options speak of.
+
+        With ``group_reporting`` an entry has the name and the options of its group's first section, and sums all.
+        """
+        spent = measured(self.data.get("job_runtime"))
+        ran = sum(1000 * (Measured.of(values).seconds or 0) for _, values in self.directions())
+        mine = ran * self.options.workers
+        return spent is not None and ran > 1000 and spent > 1.5 * mine
+
+    def directions(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each direction of the entry, as often as it stands there."""
+        for label in _DIRECTIONS:
+            for values in _each(self.data.get(label)):
+                if isinstance(values, dict):
+                    yield label, values
+
+
+def records_of(job: Job) -> Iterator[WorkloadRecord]:
+    """A record for each direction that did something, and for each that was asked to and did nothing.
+
+    The second kind is not valid: a direction that was not asked for is no result, one that was and did nothing failed.
+    """
+    faults, doubts = _faults(job), _doubts(job)
+    found: set[str] = set()
+    sides = [(label, values, Measured.of(values)) for label, values in job.directions()]
+    for label, values, numbers in sides:
+        if not numbers.idle:
+            found.add(label)
+            yield _record(job, label, values, numbers, faults, doubts)
+    asked = job.options.operations
+    mixed = any(label == "mixed" for label, _, _ in sides)
+    if asked is None and not found and faults:
+        # what was to be done is not said, yet the failure is
+        asked = {"read": "read"} if not mixed else {"mixed": "mixed"}
+    for label in asked or ():
+        if label not in found and not (mixed and label != "mixed"):
+            nothing = Reason(code="tool-failed", message=f"{label} was asked for, and fio did none of it")
+            numbers = Measured(None, None, None, None, None, None)
+            yield _record(job, label, {}, numbers, [*faults, nothing], doubts)
+    if mixed and asked and not found:
+        nothing = Reason(code="tool-failed", message="I/O was asked for, and fio did none of it")
+        yield _record(job, "mixed", {}, Measured(None, None, None, None, None, None), [*faults, nothing], doubts)
+
+
+def as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecord]]]) -> WorkloadRecord:
+    """The record of a sum, at most as valid as its parts, the clients' entries: fio may print no error in the sum."""
+    verdicts: list[bool | None] = [record.valid]
+    reasons: list[Reason] = list(record.reasons)
+    if not parts:
+        verdicts.append(None)
+        reasons.append(Reason(code="tool-incomplete", message="the clients that were summed up are not in the file"))
+    for job, found in parts:
+        who = f"client {job.host or 'without a name'}, job {job.name or 'without a name'}"
+        same = [part for part in found if part.label == record.label] or found
+        if not same and job.options.operations != {}:
+            message = f"{who}: it did nothing, and the file does not say what it was to do"
+            verdicts.append(None)
+            reasons.append(Reason(code="tool-incomplete", message=message, host=job.host))
+        for part in same:
+            verdicts.append(part.valid)
+            reasons += [
+                Reason(code=reason.code, message=f"{who}: {reason.message}", host=job.host) for reason in part.reasons
+            ]
+    valid = False if False in verdicts else None if None in verdicts else True
+    return replace(record, valid=valid, reasons=tuple(dict.fromkeys(reasons))[:_MAX_FINDINGS])
+
+
+def _record(
+    job: Job, label: str, values: dict[str, Any], numbers: Measured, faults: list[Reason], doubts: list[str]
+) -> WorkloadRecord:
+    own_doubts = [*doubts, *_own_doubts(job, label, values, numbers)] if values else []
+    valid = False if faults else None if own_doubts else True
+    completion, total = latency(values, "clat"), latency(values, "lat")
+    kind = total if completion.mean_s is None else completion
+    percentiles = completion.percentiles_s or total.percentiles_s or {}
+    on_files = job.options.file_operation is not None
+    return WorkloadRecord(
+        tool="fio",
+        tool_version=job.version,
+        source=job.source,
+        details=job.details | _details(job, label, values, numbers),
+        run=job.run,
+        host=job.host,
+        job=job.name,
+        operation=job.options.operation(label),
+        label=label,
+        workers=job.workers,
+        file_size_bytes=job.options.file_size_bytes,
+        record_size_bytes=job.options.record_size_bytes(label),
+        throughput_bytes_per_s=None if on_files else numbers.throughput,
+        operations_per_s=numbers.rate,
+        files_per_s=numbers.rate if on_files else None,
+        latency_mean_s=kind.mean_s,
+        latency_p50_s=percentiles.get(50.0),
+        latency_p95_s=percentiles.get(95.0),
+        latency_p99_s=percentiles.get(99.0),
+        elapsed_s=numbers.seconds,
+        valid=valid,
+        reasons=(*faults, *(Reason(code="tool-incomplete", message=doubt) for doubt in own_doubts)),
+    )
+
+
+def _faults(job: Job) -> list[Reason]:
+    """What shows that a job failed or did not end as it should."""
+    found = []
+    for code in job.errors[:_MAX_FINDINGS]:
+        said = os.strerror(code) if code < 1 << 15 else "unknown"
+        kind: Any = "disk-full" if code == _ENOSPC else "tool-failed"
+        found.append(Reason(code=kind, message=f"fio ended the job with error {code} ({said})"))
+    ignored = [count for value in _each(job.data.get("total_err")) if (count := whole(value))]
+    if ignored:
+        found.append(Reason(code="tool-failed", message=f"fio went on after errors: it counted {ignored[0]}"))
+    if job.interim:
+        message = "expected the last report of a run, found an interim one: a later one of the same run follows"
+        found.append(Reason(code="tool-incomplete", message=message))
+    if job.signal is not None:
+        found.append(Reason(code="tool-incomplete", message=f"the run was interrupted: signal {job.signal}"))
+    if (short := _ended_early(job)) is not None:
+        found.append(Reason(code="tool-incomplete", message=short))
+    return found
+
+
+def _ended_early(job: Job) -> str | None:
+    """What shows that a job ended before its time or, when it has none to keep, before its time and its size."""
+    options = job.options
+    asked, ran = options.runtime_s, _ran_s(job)
+    # an error says itself why a job ended, and an interim report is of one that has not
+    if not ran or job.errors or job.interim or options.may_end_early or (asked is not None and ran >= _SHORT * asked):
+        return None
+    size = None if options.size_bytes is None or job.workers is None else options.size_bytes * job.workers
+    done = _bytes_done(job)
+    # fio does not write the option time_based down when it stood on its command line without a value
+    again = size is not None and max(done.values(), default=0) > size / _SHORT and not options.flag("loops")
+    if options.flag("time_based") or again:
+        return None if asked is None else f"the run was interrupted: expected {asked:g} s, found {ran:g} s"
+    total = sum(done.values())
+    # the last record of a file may not have fitted
+    slack = options.slack_bytes * (job.workers or 1)
+    if size is None or not options.of_one_size or not done or total >= _SHORT * size - slack:
+        return None
+    return f"the run was interrupted: expected {size:,} bytes, found {total:,.0f} in {ran:g} s"
+
+
+def _ran_s(job: Job) -> float:
+    return max((Measured.of(values).seconds or 0.0 for _, values in job.directions()), default=0.0)
+
+
+def _may_have_ended_early(job: Job) -> str | None:
+    """What leaves open whether a job ended before it had done what it was to do."""
+    options = job.options
+    asked, ran = options.runtime_s, _ran_s(job)
+    if not ran or options.may_end_early or options.flag("time_based") or (asked is not None and ran >= _SHORT * asked):
+        return None
+    if options.size_bytes is None:
+        if asked is None:
+            return None
+        return f"ended after {ran:g} of at most {asked:g} s, and the file does not say how much was to be done"
+    size = options.size_bytes * (job.workers or 1)
+    total = sum(_bytes_done(job).values())
+    if options.of_one_size or not 0 < total < size / 2:
+        return None
+    return f"expected about {size:,} bytes, found less than half of them: the run may have been interrupted"
+
+
+def _bytes_done(job: Job) -> dict[str, float]:
+    """What each direction has done; empty where one of them does not say it."""
+    done = {label: Measured.of(values).bytes for label, values in job.directions()}
+    if len(done) > 1:
+        done.pop("mixed", None)
+    known = {label: amount for label, amount in done.items() if amount is not None}
+    return known if len(known) == len(done) else {}
+
+
+def _doubts(job: Job) -> list[str]:
+    """What keeps every direction of a job from being judged."""
+    found = [] if job.doubt is None else [job.doubt]
+    if measured(job.data.get("error")) is None and not job.errors:
+        found.append("expected the job's error number, found none")
+    others = {key: value for key, value in job.data.items() if key not in (*_DIRECTIONS, "job options", "total_err")}
+    found.extend(_twice(others))
+    if (open_end := _may_have_ended_early(job)) is not None:
+        found.append(open_end)
+    return found
+
+
+def _own_doubts(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> list[str]:
+    """What keeps one direction from being judged."""
+    found = _twice(values)
+    if isinstance(job.data.get(label), Several):
+        found.append(f"{label!r} stands several times with different values")
+    if numbers.contradiction is not None:
+        found.append(numbers.contradiction)
+    if job.options.file_operation is None and numbers.throughput is None:
+        found.append("expected a throughput, found none: the run may have been too short to measure")
+    elif numbers.rate is None or numbers.seconds is None:
+        found.append("expected a rate and a time, found none: the run may have been too short to measure")
+    return found
+
+
+def _twice(values: dict[str, Any]) -> list[str]:
+    """A sentence for each key in an object, or in one within it, that stands several times with different values."""
+    found: list[str] = []
+    waiting: list[tuple[str, Any]] = [("", values)]
+    while waiting and len(found) < _MAX_FINDINGS:
+        path, value = waiting.pop()
+        if isinstance(value, Several):
+            found.append(f"{path!r} stands several times with different values")
+        elif isinstance(value, dict):
+            waiting.extend((f"{path}.{key}".lstrip(".") if path else str(key), inner) for key, inner in value.items())
+    return found
+
+
+def _each(value: object) -> list[Any]:
+    return list(value) if isinstance(value, Several) else [value]
+
+
+def _details(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> Details:
+    """What only fio says of a direction, without what is not there."""
+    submission, completion, total = (latency(values, kind) for kind in ("slat", "clat", "lat"))
+    kind = total if completion.mean_s is None else completion
+    interrupted = job.signal is not None or _ended_early(job) is not None
+    summed = "clients" if job.summed else None
+    if label == "mixed" and any(other != "mixed" for other, _ in job.directions()):
+        summed = "directions"
+    found: Details = {
+        "io_bytes": None if numbers.bytes is None else int(numbers.bytes),
+        "total_ios": None if numbers.ios is None else int(numbers.ios),
+        "short_ios": whole(values.get("short_ios")),
+        "drop_ios": whole(values.get("drop_ios")),
+        "submission_latency_mean_s": submission.mean_s,
+        "completion_latency_mean_s": completion.mean_s,
+        "total_latency_mean_s": total.mean_s,
+        "latency_stddev_s": kind.stddev_s,
+        "latency_min_s": kind.min_s,
+        "latency_max_s": kind.max_s,
+        "latency_percentiles_s": {
+            f"{share:g}": value for share, value in (completion.percentiles_s or total.percentiles_s or {}).items()
+        },
+        "throughput_samples_mean_bytes_per_s": _times(values.get("bw_mean"), 1024),
+        "throughput_samples_stddev_bytes_per_s": _times(values.get("bw_dev"), 1024),
+        "numjobs": job.options.integer("numjobs"),
+        "iodepth": job.options.integer("iodepth"),
+        "ioengine": job.options.text("ioengine"),
+        "asked_runtime_s": job.options.runtime_s,
+        "interrupted": True if interrupted else None,
+        "interim": True if job.interim else None,
+        "sum_of": summed,
+        "error": job.errors[0] if job.errors else None,
+        "user_cpu_percent": measured(job.data.get("usr_cpu")),
+        "system_cpu_percent": measured(job.data.get("sys_cpu")),
+        "context_switches": whole(job.data.get("ctx")),
+        "options": job.options.given,
+    }
+    return {key: value for key, value in found.items() if value is not None and value != {}}
+
+
+def _times(value: object, factor: int) -> float | None:
+    found = measured(value)
+    return found * factor if found else None
+
+
+TOOL = "fio"
+
+_NAMED = re.compile(r'"fio version"\s*:')
+_ARRAYS = re.compile(r'"(?:jobs|client_stats)"\s*:\s*\[')
+_LATENCIES = re.compile(r'"[sc]?lat(?:_ns)?"\s*:\s*\{')
+_TEXT = re.compile(r"\(groupid=\d+, jobs=\d+\): err=|^(?:<[^>\n]*> )?Starting \d+ (?:process|thread)", re.MULTILINE)
+_TERSE = re.compile(r"^\d;fio-\d", re.MULTILINE)
+_MAX_GLOBAL_CHARACTERS = 1 << 16
+_MAX_DISKS = 1_000
+
+
+def recognise(document: Document) -> float:
+    """How sure it is that a document is fio's, from 0 to 1; its text for people counts, to be refused with advice."""
+    head = document.head
+    if _NAMED.search(head):
+        return 0.95
+    if _TERSE.search(head) or _TEXT.search(head):
+        return 0.7
+    return 0.6 if _ARRAYS.search(head) and _LATENCIES.search(head) else 0.0
+
+
+def read(document: Document) -> Iterator[WorkloadRecord]:
+    """The records of every report in a document.
+
+    `ParseError`, after what is whole was yielded, when a report is damaged or cut off, or when there is none.
+    """
+    reports, damage = find_reports(document)
+    if not reports and damage is None:
+        raise _no_report(document)
+    runs: dict[str | None, int] = {}
+    empty: Report | None = None
+    for report, interim in zip(reports, _interim(reports), strict=True):
+        run = runs.get(report.host, 0) + 1
+        if not interim:
+            runs[report.host] = run
+        count = 0
+        for record in _results(_jobs(document, report, run, interim)):
+            count += 1
+            yield record
+        empty = report if not count and empty is None else empty
+    if damage is not None:
+        raise damage
+    if empty is not None:
+        raise document.error("expected jobs of fio that did I/O, found none: the run failed or was ended", empty.line)
+
+
+def _results(jobs: Iterator[Job]) -> Iterator[WorkloadRecord]:
+    """The records of the entries of a report, a sum of them last."""
+    parts: list[tuple[Job, list[WorkloadRecord]]] = []
+    sums: list[Job] = []
+    for job in jobs:
+        if job.summed:
+            sums.append(job)
+            continue
+        found = list(records_of(job))
+        parts.append((job, found))
+        yield from found
+    for job in sums:
+        for record in records_of(job):
+            yield as_sum(record, parts)
+
+
+def _no_report(document: Document) -> ParseError:
+    for pattern, what in ((_TERSE, "its terse lines"), (_TEXT, "its text for people")):
+        if (place := pattern.search(document.text)) is not None:
+            advice = "run fio with --output-format=json"
+            return document.error(f"expected fio's JSON, found {what}: {advice}", document.line_of(place.start()))
+    return document.error("expected fio's JSON, found none: run fio with --output-format=json", 1)
+
+
+def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterator[Job]:
+    """The entries of a report, with what the report says of all of them."""
+    listed = entries(report.data)
+    version = report.data.get("fio version")
+    whose = _GlobalOptions(document, report)
+    hosts = {entry["hostname"] for entry in listed if isinstance(entry.get("hostname"), str)}
+    details = _disks(report)
+    doubt = "the notice of a signal follows the report: it may be of this run" if report.later_signal else None
+    parts: list[int | None] = []
+    alike = Counter(_section(entry) for entry in listed)
+    for entry in listed:
+        host = entry.get("hostname") if isinstance(entry.get("hostname"), str) else report.host
+        summed = entry.get("jobname") == ALL_CLIENTS and "client_stats" in report.data
+        job = Job(
+            data=entry,
+            options=whose.options(entry),
+            version=version.removeprefix("fio-") if isinstance(version, str) else None,
+            source=document.source(report.line),
+            run=run,
+            host=host,
+            signal=report.signal,
+            interim=interim,
+            doubt=doubt,
+            details=details,
+        )
+        if summed:
+            job = _sum_of_clients(job, parts, hosts)
+        else:
+            job = replace(job, workers=_workers(job, alike[_section(entry)], cut=report.cut))
+            parts.append(job.workers)
+        details = {}
+        yield job
+
+
+def _section(entry: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(entry.get(key)) for key in ("hostname", "port", "jobname", "groupid"))
+
+
+def _workers(job: Job, alike: int, *, cut: bool) -> int | None:
+    """How many jobs an entry sums up, when `alike` entries are of the same section.
+
+    fio does not write ``group_reporting`` down when it stood on its command line without a value; yet with it a section
+    has one entry, and without it one for each of its ``numjobs``. None when the entry covers more jobs than are named.
+    """
+    asked = job.options.workers
+    grouped = job.options.flag("group_reporting") or (alike == 1 and asked > 1)
+    if not grouped:
+        return 1
+    unsure = cut and not job.options.flag("group_reporting")
+    return None if unsure or job.covers_others else asked
+
+
+def _sum_of_clients(job: Job, parts: list[int | None], hosts: set[Any]) -> Job:
+    """The entry that sums up all clients: fio gives it the name of the last one, which is its own only when alone."""
+    known = [part for part in parts if part is not None]
+    workers = sum(known) if known and len(known) == len(parts) else None
+    return replace(job, workers=workers, host=job.host if len(hosts) == 1 else None, summed=True)
+
+
+class _GlobalOptions:
+    """The global options of a report: one object, or with several clients an object for each."""
+
+    def __init__(self, document: Document, report: Report) -> None:
+        given = report.data.get("global options")
+        self._of: dict[tuple[Any, Any], dict[str, Any]] = {}
+        self._all: dict[str, Any] = {}
+        if isinstance(given, list) and not isinstance(given, Several):
+            for part in given:
+                if isinstance(part, dict):
+                    self._of[_client(part)] = as_options(part)
+        else:
+            self._all = as_options(given)
+        self._shared = "client_stats" in report.data
+        # they become details of every record
+        for options in (self._all, *self._of.values()):
+            size = sum(len(str(value)) for value in options.values())
+            if len(options) > MAX_OPTIONS or size > _MAX_GLOBAL_CHARACTERS:
+                raise document.error(f"expected at most {MAX_OPTIONS:,} global options of fio, found more", report.line)
+
+    def options(self, entry: dict[str, Any]) -> Options:
+        """All options of an entry of the report."""
+        given = self._of.get(_client(entry), self._all) if self._of else self._all
+        own = entry.get("job options")
+        return Options(given | as_options(own), own="job options" in entry, shared=self._shared and own is None)
+
+
+def _client(entry: dict[str, Any]) -> tuple[Any, Any]:
+    return str(entry.get("hostname")), str(entry.get("port"))
+
+
+def _disks(report: Report) -> Details:
+    """How busy the disks were, for the first job of a report: they are the run's, not a job's."""
+    given = report.data.get("disk_util")
+    if not isinstance(given, list) or not 0 < len(given) <= _MAX_DISKS:
+        return {}
+    return {"disk_util": [disk for disk in given if isinstance(disk, dict)]}
+
+
+def _interim(reports: list[Report]) -> list[bool]:
+    """Which reports are followed by a later one of the same run, as ``--status-interval`` writes them."""
+    found: list[bool] = []
+    for earlier, later in pairwise(reports):
+        # a second in which nothing seems to happen is one of the same run only when it already had interim reports:
+        # else the two may be of two hosts that began together
+        found.append(_goes_on(earlier, later, still=bool(found) and found[-1]))
+    return [*found, False] if reports else []
+
+
+def _goes_on(earlier: Report, later: Report, *, still: bool) -> bool:
+    """Whether a report continues another: the same jobs, begun in the same second, that have run and done more.
+
+    With `still`, as much is enough.
+    """
+    begun = [_begun(earlier), _begun(later)]
+    if earlier.host != later.host or begun[0] is None or begun[1] is None or abs(begun[0] - begun[1]) > 1:
+        return False
+    before, after = _progress(earlier), _progress(later)
+    if [names for names, _, _ in before] != [names for names, _, _ in after]:
+        return False
+    grown = all(new >= old and done >= did for (_, old, did), (_, new, done) in zip(before, after, strict=True))
+    return grown and (still or any(new > old for (_, old, _), (_, new, _) in zip(before, after, strict=True)))
+
+
+def _begun(report: Report) -> int | None:
+    """The second in which the jobs of a report began."""
+    now = whole(report.data.get("timestamp"))
+    elapsed = [whole(entry.get("elapsed")) for entry in entries(report.data)]
+    return None if now is None or not elapsed or elapsed[0] is None else now - elapsed[0]
+
+
+def _progress(report: Report) -> list[tuple[tuple[str, str, str], int, int]]:
+    """Of each job its names and start, the seconds that it has run, and the bytes that it has done."""
+    found = []
+    for entry in entries(report.data):
+        sides = [entry.get(label) for label in ("read", "write", "trim", "mixed")]
+        done = sum(whole(side.get("io_bytes")) or 0 for side in sides if isinstance(side, dict))
+        names = (str(entry.get("jobname")), str(entry.get("groupid")), str(entry.get("job_start")))
+        found.append((names, whole(entry.get("elapsed")) or 0, done))
+    return found

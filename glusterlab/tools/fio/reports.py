@@ -1,0 +1,238 @@
+"""The JSON reports of fio in a text: found among other lines, decoded without losing a key that stands twice."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from glusterlab.errors import ParseError
+from glusterlab.tools.document import MAX_DEPTH, Document, by_host, read_json
+
+_TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}]')
+_KEYS = {'"fio version"', '"jobs"', '"client_stats"'}
+_COLON = re.compile(r"\s*:")
+_PREFIXED = re.compile(
+    r'^(?:(?P<quote>>[> ]*)|(?P<host>[A-Za-z0-9][\w.-]{0,252}):)[ \t]*"fio version"[ \t]*:', re.MULTILINE
+)
+_NAME = re.compile(r'"fio version"\s*:')
+_SIGNAL = re.compile(r"fio: terminating on signal (\d{1,3})")
+_NOT_JSON = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"?|-?\b(?:nan|inf(?:inity)?)\b(?:\([a-z]*\))?|-?\b1\.#[a-z]+\d*', re.IGNORECASE
+)
+_ESCAPE = re.compile(r'\\(["\\/bfnrt]|u[0-9A-Fa-f]{4})?')
+_CONTROL = re.compile(r"[\x00-\x1f]")
+
+
+class Several(list[Any]):
+    """The different values of one key that an object has several times, in the file's order."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """One JSON report; a key of `data` that stands several times with different values has a `Several`.
+
+    `host` is the prefix of every line, `signal` the one that fio said, before this report, to have ended the run. A
+    `later_signal` follows the report, and so may or may not be of its run. Of a `cut` one jobs may be missing.
+    """
+
+    data: dict[str, Any]
+    line: int
+    host: str | None = None
+    signal: int | None = None
+    later_signal: bool = False
+    cut: bool = False
+
+
+@dataclass(frozen=True)
+class _Span:
+    start: int
+    end: int | None
+    named: bool
+    children: list[int]
+
+
+@dataclass
+class _Frame:
+    start: int
+    key: str | None = None
+    children: list[int] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A text without prefixes, and the line of the file that each of its lines was."""
+
+    text: str
+    host: str | None = None
+    numbers: list[int] | None = None
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        return [place.start() for place in re.finditer("\n", self.text)]
+
+    def line(self, position: int) -> int:
+        index = bisect_right(self._ends, position - 1)
+        return index + 1 if self.numbers is None else self.numbers[min(index, len(self.numbers) - 1)]
+
+    def start_of_line(self, position: int, further: int) -> int:
+        """Where the line starts that is `further` lines after that of a position."""
+        index = bisect_right(self._ends, position - 1) + further
+        return self._ends[index - 1] + 1 if 0 < index <= len(self._ends) else position
+
+
+def find_reports(document: Document) -> tuple[list[Report], ParseError | None]:
+    """Every whole report of a text, and the first damage; of a damaged report the jobs before the damage.
+
+    Reports may stand among text of any kind, within other JSON, behind quote marks, or with pdsh's ``host:`` prefixes.
+    """
+    found: list[Report] = []
+    damage: ParseError | None = None
+    for piece in _pieces(document):
+        before, first = 0, len(found)
+        for span in _outermost(_spans(piece.text)):
+            data, error = _decode(piece, span)
+            damage = damage or error
+            if data is not None and is_report(data):
+                notice = _SIGNAL.search(piece.text, before, span.start)
+                signal = None if notice is None else int(notice[1])
+                found.append(Report(data, piece.line(span.start), piece.host, signal, cut=error is not None))
+            before = len(piece.text) if span.end is None else span.end
+        if len(found) > first and _SIGNAL.search(piece.text, before) is not None:
+            found[-1] = replace(found[-1], later_signal=True)
+    return found, damage
+
+
+def is_report(data: object) -> bool:
+    """Whether JSON data is a report of fio: it names fio's version or has jobs with fio's directions."""
+    if not isinstance(data, dict):
+        return False
+    return "fio version" in data or any(
+        "jobname" in entry and any(isinstance(entry.get(name), dict) for name in ("read", "write", "mixed"))
+        for entry in entries(data)
+    )
+
+
+def entries(data: dict[str, Any]) -> list[dict[str, Any]]:
+    """The jobs of a report, or the jobs of all clients and their sum."""
+    found: list[dict[str, Any]] = []
+    for key in ("jobs", "client_stats"):
+        value = data.get(key)
+        for array in value if isinstance(value, Several) else [value]:
+            if isinstance(array, list):
+                found.extend(entry for entry in array if isinstance(entry, dict))
+    return found
+
+
+def _pieces(document: Document) -> Iterator[_Piece]:
+    text = document.text
+    prefix = _PREFIXED.search(text)
+    if prefix is None:
+        yield _Piece(text)
+    elif prefix["quote"]:
+        yield _Piece("\n".join(line.lstrip("> ") for line in text.split("\n")))
+    else:
+        for host, lines in by_host(text.split("\n"), _NAME).items():
+            if host is not None:
+                yield _Piece("\n".join(line for _, line in lines), host, [number for number, _ in lines])
+
+
+def _spans(text: str) -> Iterator[_Span]:
+    """Every object that has one of fio's keys; inner before outer ones, and those without an end last."""
+    frames: deque[_Frame] = deque(maxlen=MAX_DEPTH)
+    for token in _TOKEN.finditer(text):
+        word = token[0]
+        if word == "{":
+            frames.append(_Frame(token.start()))
+        elif not frames:
+            continue
+        elif word == "}":
+            frame = frames.pop()
+            if frames:
+                frames[-1].children.append(token.end())
+            if frame.key is not None:
+                yield _Span(frame.start, token.end(), frame.key == '"fio version"', frame.children)
+        elif word in _KEYS and frames[-1].key != '"fio version"' and _COLON.match(text, token.end()):
+            frames[-1].key = word
+    for frame in frames:
+        if frame.key is not None:
+            yield _Span(frame.start, None, frame.key == '"fio version"', frame.children)
+
+
+def _outermost(spans: Iterator[_Span]) -> list[_Span]:
+    """The spans that do not overlap, in order; one that names fio goes before one that only has jobs."""
+    chosen: list[_Span] = []
+    last = 0
+    ordered = sorted(spans, key=lambda span: span.start)
+    starts = [span.start for span in ordered if span.named]
+    for span in ordered:
+        end = float("inf") if span.end is None else span.end
+        inner = bisect_right(starts, span.start)
+        wraps = not span.named and inner < len(starts) and starts[inner] < end
+        if span.start >= last and not wraps:
+            chosen.append(span)
+            last = int(min(end, 1 << 62))
+    return chosen
+
+
+def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseError | None]:
+    """The data of a report and what is wrong with it; of a damaged one the part before the damage, when it has jobs."""
+    end = len(piece.text) if span.end is None else span.end
+    text = piece.text[span.start : end]
+    try:
+        return _lenient_json(text), None
+    except ParseError as error:
+        damage = error
+    limit = end
+    if damage.line is not None and span.end is not None:
+        limit = piece.start_of_line(span.start, damage.line - 1)
+    whole = next((child for child in reversed(span.children) if child <= limit), None)
+    place = piece.line(max(span.start, end - 1)) if span.end is None else piece.line(max(limit, span.start))
+    what = damage.message if span.end is not None else "expected its end, found the end of the file"
+    told = ParseError(f"fio's report: {what}; run fio again or get the whole file", line=place)
+    for closing in ("]}", "}") if whole is not None else ():
+        try:
+            data = _lenient_json(piece.text[span.start : whole] + closing)
+        except ParseError:
+            continue
+        return (data if is_report(data) and entries(data) else None), told
+    return None, told
+
+
+def _lenient_json(text: str) -> dict[str, Any]:
+    try:
+        return _as_object(read_json(text, _keep_all))
+    except ParseError:
+        # C's nan and inf, and strings that old releases did not escape
+        mended = _NOT_JSON.sub(_mend, text)
+        if mended == text:
+            raise
+    return _as_object(read_json(mended, _keep_all))
+
+
+def _as_object(data: object) -> dict[str, Any]:
+    return data if isinstance(data, dict) else {}
+
+
+def _mend(token: re.Match[str]) -> str:
+    word = token[0]
+    if not word.startswith('"'):
+        return "null"
+    return _ESCAPE.sub(lambda place: place[0] if place[1] else "\\\\", _CONTROL.sub(" ", word))
+
+
+def _keep_all(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    values: dict[str, Several] = {}
+    for key, value in pairs:
+        kept = values.setdefault(key, Several())
+        # only the last few are looked at, so that a key written a million times costs no more than once each
+        if value not in kept[-8:]:
+            kept.append(value)
+    return {key: kept[0] if len(kept) == 1 else kept for key, kept in values.items()}

@@ -1,0 +1,332 @@
+"""What gluster says, as records: a volume's geometry, which hosts a subvolume depends on, and a brick's statistics."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from glusterlab.errors import ParseError
+from glusterlab.tools.document import Document, whole
+from glusterlab.tools.records import BrickRecord, Details, ProfileRecord, Record, VolumeRecord
+
+_COUNT = re.compile(
+    r"([0-9]{1,9}) ?x ?(?:([0-9]{1,9}) ?x ?)?(?:\( ?([0-9]{1,9}) ?\+ ?([0-9]{1,9}) ?\)|([0-9]{1,9})) ?= ?([0-9]{1,9})"
+)
+
+
+_SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+
+# these pass a thread of the brick and a system call: none of them takes less than a microsecond
+_SLOW_FOPS = frozenset(
+    {"LOOKUP", "CREATE", "MKDIR", "UNLINK", "RMDIR", "RENAME", "READ", "WRITE", "SETATTR", "SETXATTR", "XATTROP",
+     "FXATTROP", "FSYNC", "READDIRP", "READDIR", "GETXATTR", "STATFS"}
+)  # fmt: skip
+_LEAST_NS = 1000.0
+_ENOUGH_CALLS = 20
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How many bricks there are, and how many of them make a subvolume (`size`); the rest where the type has it."""
+
+    bricks: int
+    size: int = 1
+    replica: int | None = None
+    arbiter: int | None = None
+    data: int | None = None
+    redundancy: int | None = None
+    stripe: int | None = None
+
+    @property
+    def subvolumes(self) -> int:
+        """Units over which files are distributed."""
+        return self.bricks // self.size
+
+    @property
+    def usable_fraction(self) -> float:
+        """What users can fill, of the capacity of the bricks that hold data: an arbiter brick holds none.
+
+        Examples
+        --------
+        >>> Geometry(6, 6, data=4, redundancy=2).usable_fraction, Geometry(3, 3, replica=3, arbiter=1).usable_fraction
+        (0.6666666666666666, 0.5)
+        """
+        if self.data is not None and self.redundancy is not None:
+            return self.data / (self.data + self.redundancy)
+        return 1 / ((self.replica or 1) - (self.arbiter or 0))
+
+    def as_dict(self) -> Details:
+        """The numbers that there are, as details of a record."""
+        names = ("subvolumes", "bricks", "replica", "arbiter", "data", "redundancy", "stripe")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+
+def geometry(
+    kind: str, bricks: int, *, copies: int = 1, stripe: int = 1, arbiter: int = 0, redundancy: int = 0
+) -> Geometry:
+    """The geometry of a volume of a type in gluster's words, from the counts that it prints.
+
+    `copies` are the bricks of a replica set, with its arbiter, or of a disperse set.
+
+    Raises
+    ------
+    ParseError
+        When they contradict each other.
+
+    Examples
+    --------
+    >>> geometry("Distributed-Disperse", 72, copies=6, redundancy=2).as_dict()
+    {'subvolumes': 12, 'bricks': 72, 'data': 4, 'redundancy': 2}
+    """
+    copies, stripe = max(copies, 1), max(stripe, 1)
+    size = copies * stripe
+    if not 0 <= max(arbiter, redundancy) < copies or bricks < 1 or bricks % size:
+        raise ParseError(f"expected whole subvolumes of {size} bricks, found {bricks} bricks of a {kind} volume")
+    words = kind.lower()
+    if "disperse" in words:
+        if redundancy < 1:
+            raise ParseError(f"expected a redundancy of a {kind} volume, found none")
+        return Geometry(bricks, size, data=copies - redundancy, redundancy=redundancy)
+    width = stripe if "stripe" in words else None
+    if "replicate" in words:
+        return Geometry(bricks, size, replica=copies, arbiter=arbiter, stripe=width)
+    if size > 1 and width is None:
+        raise ParseError(f"expected single bricks in a {kind} volume, found sets of {size}")
+    return Geometry(bricks, size, stripe=width)
+
+
+def read_geometry(kind: str, text: str) -> Geometry:
+    """The geometry of ``2 x (4 + 2) = 12``, ``3 x 2 = 6``, ``2 x 2 x 2 = 8`` or ``6``.
+
+    Raises
+    ------
+    ParseError
+        When it is none of these, or does not add up.
+
+    Examples
+    --------
+    >>> read_geometry("Replicate", "1 x (2 + 1) = 3").as_dict()
+    {'subvolumes': 1, 'bricks': 3, 'replica': 3, 'arbiter': 1}
+    >>> read_geometry("Distribute", "3").subvolumes
+    3
+    """
+    if text.isascii() and text.isdigit() and len(text) <= 9:
+        return geometry(kind, int(text))
+    match = _COUNT.fullmatch(text)
+    if match is None:
+        raise ParseError(f"expected a number of bricks such as '2 x (4 + 2) = 12', found {text[:60]!r}")
+    sets, middle, whole, extra, plain, total = (0 if group is None else int(group) for group in match.groups())
+    copies, stripe = (whole + extra) or plain, middle or 1
+    if kind.lower().removeprefix("distributed-") == "stripe":
+        copies, stripe = 1, copies * stripe
+    if sets * copies * stripe != total:
+        raise ParseError(f"expected a number of bricks that adds up, found {text[:60]!r}")
+    disperse = "disperse" in kind.lower()
+    return geometry(
+        kind,
+        total,
+        copies=copies,
+        stripe=stripe,
+        arbiter=0 if disperse else extra,
+        redundancy=extra if disperse else 0,
+    )
+
+
+def split_brick(address: str) -> tuple[str, str]:
+    """Host and path of ``host:/path``; hosts may be names, IPv4 or IPv6 addresses.
+
+    Raises
+    ------
+    ParseError
+        When it is none.
+
+    Examples
+    --------
+    >>> split_brick("fe80::1:/bricks/a")
+    ('fe80::1', '/bricks/a')
+    """
+    host, found, path = address.partition(":/")
+    host = host.removeprefix("[").removesuffix("]")
+    if not found or not host or " " in host:
+        raise ParseError(f"expected a brick such as server:/path, found {address[:80]!r}")
+    return host, "/" + path
+
+
+@dataclass(frozen=True)
+class Brick:
+    """One brick as `volume info` lists it; `tier` is hot or cold in a tiered volume."""
+
+    address: str
+    position: int
+    line: int | None = None
+    arbiter: bool | None = None
+    tier: str | None = None
+
+
+@dataclass
+class Volume:
+    """What `volume info` says of one volume from `line` on; `tiers` go by hot and cold, or None if it is not tiered."""
+
+    name: str
+    line: int
+    kind: str = ""
+    tiers: dict[str | None, Geometry] = field(default_factory=dict)
+    bricks: list[Brick] = field(default_factory=list)
+    details: Details = field(default_factory=dict)
+    options: dict[str, str] = field(default_factory=dict)
+
+    def records(self, document: Document, version: str | None) -> Iterator[Record]:
+        """The volume's record and its bricks'.
+
+        Raises
+        ------
+        ParseError
+            When a brick's address is none.
+        """
+        tiered = len(self.tiers) > 1
+        whole = self.tiers[None]
+        hosts = [split_brick(brick.address)[0] for brick in self.bricks]
+        details: Details = dict(self.details)
+        if tiered:
+            details |= {name: tier for name, tier in self._tier_details() if name}
+        else:
+            details["usable_fraction"] = whole.usable_fraction
+        if whole.stripe is not None:
+            details["stripe"] = whole.stripe
+        if len(self.bricks) == whole.bricks:
+            details["hosts"] = len(set(hosts))
+            details["max_bricks_of_one_host_in_a_subvolume"] = self._most_of_one_host(hosts)
+        else:
+            details["bricks_listed"] = len(self.bricks)
+        yield VolumeRecord(
+            tool="gluster", tool_version=version, source=document.source(self.line), details=details,
+            name=self.name, type=self.kind, subvolumes=None if tiered else whole.subvolumes, bricks=whole.bricks,
+            replica=whole.replica, arbiter=whole.arbiter, data=whole.data, redundancy=whole.redundancy,
+            options=self.options,
+        )  # fmt: skip
+        for brick in self.bricks:
+            host, path = split_brick(brick.address)
+            yield BrickRecord(
+                tool="gluster", tool_version=version, source=document.source(brick.line or self.line),
+                details=self._brick_details(brick), volume=self.name, host=host, path=path,
+            )  # fmt: skip
+
+    def _tier_details(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for name, tier in self.tiers.items():
+            if name is not None:
+                kind = self.details.get(f"{name}_type")
+                yield name, {**({"type": kind} if kind else {}), **tier.as_dict()}
+
+    def _subvolume(self, brick: Brick) -> tuple[str | None, int]:
+        """A brick's subvolume, counted from 1 in its tier."""
+        first = 1
+        if brick.tier == "cold" and "hot" in self.tiers:
+            first += self.tiers["hot"].bricks
+        return brick.tier, (brick.position - first) // self.tiers.get(brick.tier, self.tiers[None]).size + 1
+
+    def _most_of_one_host(self, hosts: Sequence[str]) -> int:
+        counts = Counter((*self._subvolume(brick), host) for brick, host in zip(self.bricks, hosts, strict=True))
+        return max(counts.values())
+
+    def _brick_details(self, brick: Brick) -> Details:
+        tier, subvolume = self._subvolume(brick)
+        details: Details = {"position": brick.position, "subvolume": subvolume}
+        if brick.arbiter is not None:
+            details["arbiter"] = brick.arbiter
+        if tier is not None:
+            details["tier"] = tier
+        return details
+
+
+@dataclass(frozen=True)
+class Fop:
+    """The calls of one file operation as printed: latencies in the unit of the report, or None."""
+
+    name: str
+    calls: int
+    mean: float | None
+    least: float | None
+    most: float | None
+    line: int
+    unit: str | None = None
+    percent: float | None = None
+
+
+@dataclass
+class Stats:
+    """One block of statistics of one brick: `blocks` are calls by block size, `totals` duration and bytes."""
+
+    line: int
+    brick: str | None
+    interval: str
+    volume: str | None = None
+    fops: list[Fop] = field(default_factory=list)
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    totals: dict[str, int] = field(default_factory=dict)
+
+    def records(self, document: Document, version: str | None, *, unit: str | None = None) -> Iterator[Record]:
+        """The record of the interval, and one for each file operation.
+
+        `unit` is that of latencies that were printed without one; without it they are None, and details have them as
+        printed.
+        """
+        yield self._record(document, version, None, {**self.totals, "block_sizes": self.blocks})
+        for fop in self.fops:
+            yield self._fop_record(document, version, fop, unit)
+
+    def _fop_record(self, document: Document, version: str | None, fop: Fop, unit: str | None) -> Record:
+        printed = (fop.mean, fop.least, fop.most)
+        details: Details = {} if fop.percent is None else {"latency_percent": fop.percent}
+        if not any(printed):
+            # 0.00 means a call that gluster does not time, such as RELEASE
+            return self._record(document, version, fop, details)
+        if fop.unit is None and unit is None:
+            names = ("latency_mean_unknown_unit", "latency_min_unknown_unit", "latency_max_unknown_unit")
+            details |= dict(zip(names, printed, strict=True))
+            return self._record(document, version, fop, details)
+        if fop.unit is None:
+            details["latency_unit_inferred"] = unit
+        factor = _SECONDS[fop.unit or unit or "us"]
+        mean, least, most = (None if value is None else value * factor for value in printed)
+        return self._record(document, version, fop, details, mean, least, most)
+
+    def _record(
+        self, document: Document, version: str | None, fop: Fop | None, details: Details,
+        mean: float | None = None, least: float | None = None, most: float | None = None,
+    ) -> ProfileRecord:  # fmt: skip
+        return ProfileRecord(
+            tool="gluster", tool_version=version,
+            source=document.source(self.line if fop is None else fop.line), details=details,
+            volume=self.volume, brick=self.brick, interval=self.interval, fop=None if fop is None else fop.name,
+            calls=None if fop is None else fop.calls, latency_mean_s=mean, latency_min_s=least, latency_max_s=most,
+        )  # fmt: skip
+
+
+def latency_unit(fops: Sequence[Fop], version: str | None) -> str | None:
+    """The unit of latencies that have none in XML: ``us`` before GlusterFS 10, ``ns`` since.
+
+    Without a version it follows from the values where they leave no doubt. Fractions of a unit, and calls that pass a
+    system call in less than 1,000 units, are microseconds: nanoseconds are counted whole, and no such call is so quick.
+    At least 20 such calls of which the quickest took 1,000 units are nanoseconds: as microseconds, each of them would
+    have taken a millisecond or more. Else it is None.
+
+    Examples
+    --------
+    >>> latency_unit([Fop("LOOKUP", 40, 73_021.4, 21_630.0, 376_660.0, 1)], None)
+    'ns'
+    >>> latency_unit([Fop("LOOKUP", 40, 110.5, 55.0, 166.0, 1)], None)
+    'us'
+    >>> latency_unit([Fop("WRITE", 2, 38_491.0, 32_866.0, 44_116.0, 1)], None) is None
+    True
+    """
+    major = None if version is None else whole(version.partition(".")[0])
+    if major is not None:
+        return "us" if major < 10 else "ns"
+    extremes = [value for fop in fops for value in (fop.least, fop.most) if value]
+    slow = [fop for fop in fops if fop.name in _SLOW_FOPS and fop.mean]
+    if any(value != int(value) for value in extremes) or any((fop.least or 0) < _LEAST_NS for fop in slow):
+        return "us"
+    return "ns" if sum(fop.calls for fop in slow) >= _ENOUGH_CALLS else None

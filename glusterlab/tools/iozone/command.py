@@ -1,0 +1,294 @@
+"""IOzone in cluster mode: large files, sequential write and read.
+
+What was learnt by running 3.489: the driver tells the workers its own ``hostname``, so every client must be able to
+resolve it. Worker n (from 0) works on ``iozone.DUMMY.<n>`` in the directory of its line in the client file, so a read
+with the same list finds the files of the write. Start-up is serial, and the tool can hang for ever: with a full disk
+in cluster mode, without its input files, with a client that cannot be reached. Hence the check before a read, and the
+deadline. Without cluster mode a full disk and a killed worker give a complete report and exit code 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.shell import join, quote
+from glusterlab.tools.base import (
+    HostCommand,
+    HostTool,
+    Job,
+    LocalJob,
+    LocalStep,
+    Measurement,
+    Operation,
+    Program,
+    VolumeTool,
+    check_files,
+    flags,
+    held_against,
+    incomplete,
+    of_operation,
+    outputs_in_order,
+    read_text,
+    valued,
+)
+from glusterlab.tools.document import Document
+from glusterlab.tools.iozone.records import read, recognise
+from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.units import IOZONE_KB
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Host
+
+_NUMBERS = {"write": "0", "read": "1"}
+
+
+OPERATIONS = (Operation("write", "write"), Operation("read", "read", needs_files=True))
+OPTIONS = (
+    *flags("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+d", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z"),
+    *valued("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y", value="[0-9]+"),
+)
+PROGRAMS = (
+    Program("iozone", "iozone3", ("-v",), "3.489", roles=frozenset({"client"}), baseline_roles=frozenset({"server"})),
+)
+
+
+class Iozone(VolumeTool):
+    """IOzone's cluster mode over all clients, also for a single worker."""
+
+    def startup_s(self, workers: int) -> float:
+        """Measured with 3.489 over open connections, 1 to 96 workers on 12 clients: workers are started in turn."""
+        return 6.0 + 0.25 * workers
+
+    def not_runnable(self, cell: Cell, clients: int) -> str | None:
+        """Why not: sizes that IOzone cannot be told."""
+        if clients < 1:
+            return "the cluster has no client"
+        record = cell.record_size_bytes
+        if record is None:
+            return "IOzone needs a record_size"
+        if cell.file_size_bytes % IOZONE_KB or record % IOZONE_KB:
+            return "IOzone takes sizes in whole KiB"
+        if cell.file_size_bytes % record:
+            return f"IOzone needs a file size that is a multiple of the record size of {record} bytes"
+        return None
+
+    def _places(self, job: Job) -> Iterator[tuple[Host, str]]:
+        for worker in range(job.cell.workers):
+            yield job.clients[worker % len(job.clients)], f"{job.dataset_dir}/w{worker + 1:02d}"
+
+    def _files(self, job: Job) -> list[str]:
+        return [f"{folder}/iozone.DUMMY.{n}" for n, (_, folder) in enumerate(self._places(job))]
+
+    def _client_file(self, job: Job) -> str:
+        return f"{job.tool_dir}/clients"
+
+    def uploads(self, job: Job) -> dict[str, str]:
+        """The client file, a line ``host directory program`` per worker, round robin, and the ssh that IOzone calls."""
+        lines = [f"{host.name} {folder} iozone\n" for host, folder in self._places(job)]
+        return {self._client_file(job): "".join(lines), job.ssh_wrapper: job.ssh_wrapper_text()}
+
+    def prepare(self, job: Job) -> list[HostCommand]:
+        """Before a write the dataset's directory is made afresh; before a read its files are checked."""
+        allow = join(("chmod", "700", job.ssh_wrapper))
+        if job.cell.operation == "write":
+            folders = [folder for _, folder in self._places(job)]
+            script = f"{allow} && {join(('rm', '-rf', job.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
+        else:
+            script = f"{allow}\n{check_files(self._files(job), job.cell.file_size_bytes)}"
+        return [HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)]
+
+    def command(self, job: Job) -> HostCommand:
+        """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
+
+        The guide also gives ``-+z``: it makes IOzone write a histogram into the volume under test at the end, so it is
+        left to the campaign's ``options``.
+        """
+        cell = job.cell
+        record = cell.record_size_bytes or 0
+        argv = (
+            *("iozone", "-+m", self._client_file(job), "-t", str(cell.workers)),
+            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{record // IOZONE_KB}k"),
+            *("-c", "-e", "-w", "-+n", "-C", "-i", _NUMBERS[cell.operation], *cell.options),
+        )
+        # the driver's own working directory must not be on the volume under test
+        script = f"cd {quote(job.tool_dir)} || exit 1\n" + job.over_open_connections(
+            f"env {join(argv, {'RSH': job.ssh_wrapper})}"
+        )
+        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+
+    def outputs(self, job: Job) -> tuple[str, ...]:
+        """The client file says which worker ran where."""
+        return (self._client_file(job),)
+
+    def parse(self, folder: Path, cell: Cell) -> Measurement:
+        record, workers = result_of(folder / "stdout.txt", cell)
+        try:
+            hosts = [line.split()[0] for line in (folder / "clients").read_text().splitlines() if line.strip()]
+        except (OSError, UnicodeDecodeError):
+            hosts = []
+        return held_against(cell, record, placed(workers, hosts))
+
+
+def result_of(path: Path, cell: Cell) -> tuple[WorkloadRecord, list[WorkerRecord]]:
+    """The complete report of a cell's operation in a file of one run, and its workers; `ParseError` without one."""
+    records: list[Record] = []
+    damage: ParseError | None = None
+    try:
+        records.extend(read(Document.open(path)))
+    except ParseError as error:
+        damage = error
+    try:
+        record, workers = of_operation(records, cell.operation)
+    except ParseError as error:
+        error = damage or error
+        raise ParseError(error.message, file=path, line=error.line) from None
+    errors = [damage.message] if damage is not None else record.details.get("errors") or []
+    said = f"; it said: {errors[0]}" if errors else ""
+    for what, is_there in (
+        ("IOzone's banner with its version and command line", record.tool_version and "command_line" in record.details),
+        ("'iozone test complete.' at the end", damage is None and record.details["complete"]),
+        ("rates in kB/sec, and no -O", record.operations_per_s is None),
+    ):
+        if not is_there:
+            raise ParseError(f"expected {what}, found none{said}", file=path)
+    return record, workers
+
+
+def placed(workers: Sequence[WorkerRecord], hosts: Sequence[str]) -> list[WorkerRecord]:
+    """Workers, each of which has a file, with the places where they ran, as far as these are known."""
+    places = [hosts[worker.worker - 1] if worker.worker <= len(hosts) else None for worker in workers]
+    return [replace(worker, host=place, files=1) for worker, place in zip(workers, places, strict=True)]
+
+
+IOZONE = Iozone(
+    name="iozone",
+    recognise=recognise,
+    read=read,
+    operations=OPERATIONS,
+    options=OPTIONS,
+    programs=PROGRAMS,
+    processes={"iozone": "iozone"},
+    measured_part="onset",
+)
+
+
+FOLDER = "glusterlab-baseline"
+"""Name of the suite's directory in every brick root."""
+
+_SUFFIX = ".txt"
+
+
+class IozoneLocal(HostTool):
+    """IOzone's throughput mode on every server by itself."""
+
+    def _roots(self, job: LocalJob) -> tuple[str, ...]:
+        return job.bricks[: job.cell.workers // len(job.servers)]
+
+    def _files(self, job: LocalJob) -> list[str]:
+        return [f"{root}/{FOLDER}/iozone.DUMMY" for root in self._roots(job)]
+
+    def prepare(self, job: LocalJob) -> list[HostCommand]:
+        """Before a write the directories are made and emptied; before a read the files are checked."""
+        lines = [join(("mkdir", "-p", self._work_dir(job)))]
+        if job.cell.operation == "write":
+            for root in self._roots(job):
+                folder = f"{root}/{FOLDER}"
+                missing = (
+                    f"{{ echo {quote(f'{root} is not mounted: mount the file system there first')} >&2; exit 1; }}"
+                )
+                lines += [
+                    f"{join(('mountpoint', '-q', root))} || {missing}",
+                    f"{join(('gl_mark_dir', folder, 'glusterlab: files of a baseline'))} || exit 1",
+                    f"{join(('gl_clear_dir', folder))} || exit 1",
+                ]
+        else:
+            lines.append(check_files(self._files(job), job.cell.file_size_bytes))
+        text = "\n".join(lines)
+        return [HostCommand(server.name, script=text, deadline_s=job.deadline_s) for server in job.servers]
+
+    def _work_dir(self, job: LocalJob) -> str:
+        return f"{job.work_dir}/run-{self.name}"
+
+    def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
+        """One round, the guide's flags, and ``-C``, which prints a line per worker.
+
+        ``-x`` turns stonewalling off: the first worker whose file is in the page cache would stop the others before
+        they have begun, and each disk is to be measured by itself.
+        """
+        cell, files = job.cell, self._files(job)
+        argv = (
+            *("iozone", "-t", str(len(files))),
+            *("-s", f"{cell.file_size_bytes // IOZONE_KB}k", "-r", f"{(cell.record_size_bytes or 0) // IOZONE_KB}k"),
+            *("-c", "-e", "-w", "-+n", "-C", "-x", "-i", _NUMBERS[cell.operation], *cell.options, "-F", *files),
+        )
+        text = f"cd {quote(self._work_dir(job))} && exec {join(argv)}"
+        return [
+            [
+                LocalStep(HostCommand(server.name, script=text, deadline_s=job.deadline_s), f"{server.name}{_SUFFIX}")
+                for server in job.servers
+            ]
+        ]
+
+    def parse(self, folder: Path, cell: Cell) -> Measurement:
+        """Read the servers' reports; a worker's place is ``host:brick root``."""
+        parts = [_of_server(path, cell) for path in outputs_in_order(folder, f"*{_SUFFIX}")]
+        if not parts:
+            raise ParseError("expected a report of IOzone per server, found none", file=folder)
+        workers = [worker for part in parts for worker in part.workers]
+        problems = [problem for part in parts for problem in part.problems]
+        if len(workers) != cell.workers:
+            problems.append(incomplete(f"expected {cell.workers} workers on all servers, found {len(workers)}"))
+        short = [worker for worker in workers if worker.bytes != cell.file_size_bytes]
+        if short:
+            message = f"expected {cell.file_size_bytes} bytes of each file, found {short[0].bytes} of {short[0].host}"
+            problems.append(incomplete(message))
+        record = replace(
+            parts[0].record,
+            tool=self.name,
+            workers=len(workers),
+            throughput_bytes_per_s=sum(part.record.throughput_bytes_per_s or 0.0 for part in parts),
+            worker_min_bytes_per_s=None,
+            worker_max_bytes_per_s=None,
+            elapsed_s=max((part.record.elapsed_s for part in parts if part.record.elapsed_s), default=None),
+        )
+        numbered = tuple(replace(worker, worker=n) for n, worker in enumerate(workers, start=1))
+        return Measurement(record, numbered, tuple(problems))
+
+
+def _of_server(path: Path, cell: Cell) -> Measurement:
+    host = path.name.removesuffix(_SUFFIX)
+    record, workers = result_of(path, cell)
+    words = str(record.details["command_line"]).split()
+    files = words[words.index("-F") + 1 :] if "-F" in words else []
+    places = [f"{host}:{file.rpartition(f'/{FOLDER}/')[0]}" for file in files] or [host] * len(workers)
+    own = cell.model_copy(update={"workers": record.workers})
+    found = held_against(own, record, placed(workers, places))
+    problems = [problem.model_copy(update={"host": host}) for problem in found.problems]
+    if said := _no_space(path):
+        problems.insert(0, Reason(code="disk-full", message=f"IOzone said: {said}", host=host))
+    return replace(found, problems=tuple(problems))
+
+
+def _no_space(path: Path) -> str | None:
+    """What IOzone said of a full file system: it reports success all the same."""
+    for file in (path, path.with_name(f"{path.name}.stderr")):
+        if file.exists():
+            for line in read_text(file).splitlines():
+                if "no space left" in line.lower():
+                    return line.strip()[:200]
+    return None
+
+
+def place_of(worker: WorkerRecord) -> tuple[str, str]:
+    """Host and brick root of a worker."""
+    host, _, root = (worker.host or "").partition(":")
+    return host, root
+
+
+IOZONE_LOCAL = IozoneLocal(name="iozone-local", operations=OPERATIONS, options=OPTIONS, programs=PROGRAMS)

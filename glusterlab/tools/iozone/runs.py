@@ -1,0 +1,262 @@
+"""What one run of IOzone printed, in its own words and units, before anything is judged or converted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from glusterlab.tools.iozone.tables import ExcelReports, Header, Row
+from glusterlab.tools.records import Operation
+
+_WITH_VALUE = frozenset("JjkVrtsfFdluUSLHPibXYgnyq")
+_PLUS_WITH_VALUE = frozenset("mhpwyCA")
+_SIZE = re.compile(r"([0-9]{1,15})([kKmMgG]?)")
+_KB = {"": 1, "k": 1, "m": 1 << 10, "g": 1 << 20}
+
+AUTO_SIZES_KB = (64, 512 << 10)
+"""The smallest and the largest file of ``-a``, when neither ``-n``, ``-g`` nor ``-s`` is given."""
+
+AUTO_RECORDS_KB = (4, 16 << 10)
+"""The smallest and the largest record of ``-a``, when neither ``-y``, ``-q`` nor ``-r`` is given."""
+
+SINGLE_KB = (512, 4)
+"""File and record size when nothing is given."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of a command line: `flags` such as ``C`` and ``+n``, and the values of the others, in their order."""
+
+    flags: frozenset[str] = frozenset()
+    values: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def tests(self) -> frozenset[int] | None:
+        """The numbers given by ``-i``; None stands for all tests."""
+        numbers = [int(text) for text in self.values.get("i", []) if re.fullmatch("[0-9]{1,3}", text)]
+        if "A" in self.flags:
+            numbers += [0, 1]
+        return frozenset(numbers) or None
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many workers, in their order: by ``-t``, or from ``-l`` to ``-u``; empty outside throughput mode."""
+        times = [int(text) for text in self.values.get("t", []) if re.fullmatch("[0-9]{1,4}", text)]
+        if times:
+            return tuple(times)
+        low, high = (
+            next((int(text) for text in reversed(self.values.get(name, [])) if re.fullmatch("[0-9]{1,4}", text)), None)
+            for name in "lu"
+        )
+        if low is None and high is None:
+            return ()
+        return tuple(range(low or 1, (high or low or 1) + 1))
+
+    @property
+    def auto(self) -> bool:
+        """Automatic mode: many file and record sizes."""
+        return bool({"a", "A"} & self.flags)
+
+    @property
+    def unit(self) -> str:
+        """``ops/s``, ``us/op``, or ``kB/s``, which is IOzone's default."""
+        return "ops/s" if "O" in self.flags else "us/op" if "N" in self.flags else "kB/s"
+
+    def sizes_kb(self, name: str) -> list[int]:
+        """The sizes that an option gives, in kB of 1,024 bytes; what is no size is left out."""
+        found = (_SIZE.fullmatch(text) for text in self.values.get(name, []))
+        return [int(match[1]) * _KB[match[2].lower()] for match in found if match is not None and int(match[1])]
+
+    def last_row_kb(self) -> tuple[int, int]:
+        """The file and record size, in kB, of the last row of a table."""
+        files, records = self.sizes_kb("s"), self.sizes_kb("r")
+        if not self.auto:
+            return (files[-1] if files else SINGLE_KB[0], records[-1] if records else SINGLE_KB[1])
+        file = max(files) if files else _last(AUTO_SIZES_KB, self.sizes_kb("n"), self.sizes_kb("g"))
+        if records:
+            return file, max((size for size in records if size <= file), default=min(records))
+        low, high = self.sizes_kb("y"), self.sizes_kb("q")
+        return file, _last(AUTO_RECORDS_KB, low, [min([*high, AUTO_RECORDS_KB[1]][0], file)])
+
+
+def _last(default: tuple[int, int], low: list[int], high: list[int]) -> int:
+    """The last size of a row that doubles from `low` and does not pass `high`."""
+    size, end = low[-1] if low else default[0], high[-1] if high else default[1]
+    while size * 2 <= end:
+        size *= 2
+    return size
+
+
+def parse_options(command: str) -> Options:
+    """The options of a command line as IOzone prints it, or as a person typed it.
+
+    Examples
+    --------
+    >>> options = parse_options("./iozone -ceIT -i0 -i 1 -+n -s1g -r 64k -l 2 -u 4 -F /mnt/-i")
+    >>> sorted(options.flags), sorted(options.tests), options.counts, options.sizes_kb("s")
+    (['+n', 'I', 'T', 'c', 'e'], [0, 1], (2, 3, 4), [1048576])
+    """
+    flags: set[str] = set()
+    values: dict[str, list[str]] = {}
+    words = iter(command.split()[1:])
+    for word in words:
+        if word.startswith("-+"):
+            flags.add(word[1:3])
+        elif word.startswith("-") and len(word) > 1:
+            _letters(word[1:], words, flags, values)
+    return Options(frozenset(flags), values)
+
+
+def wants_value(command: str) -> bool:
+    """Whether the last option of a command line lacks its value.
+
+    Examples
+    --------
+    >>> wants_value("iozone -a -b"), wants_value("iozone -ab x"), wants_value("iozone -i0"), wants_value("iozone -+m")
+    (True, False, False, True)
+    """
+    last = command.rpartition(" ")[2]
+    if last.startswith("-+"):
+        return len(last) == len("-+m") and last[2] in _PLUS_WITH_VALUE
+    place = next((place for place, letter in enumerate(last) if letter in _WITH_VALUE), None)
+    return last.startswith("-") and place == len(last) - 1
+
+
+def _letters(word: str, words: Iterator[str], flags: set[str], values: dict[str, list[str]]) -> None:
+    for place, letter in enumerate(word):
+        if letter in _WITH_VALUE:
+            values.setdefault(letter, []).append(word[place + 1 :] or next(words, ""))
+            return
+        flags.add(letter)
+
+
+LABELS: dict[str, Operation] = {
+    "initial writers": "write",
+    "rewriters": "rewrite",
+    "readers": "read",
+    "re-readers": "reread",
+    "reverse readers": "reverse-read",
+    "stride readers": "stride-read",
+    "random readers": "random-read",
+    "mixed workload": "mixed",
+    "random writers": "random-write",
+    "pwrite writers": "pwrite",
+    "pread readers": "pread",
+    "fwriters": "fwrite",
+    "freaders": "fread",
+    "initial readers": "read",
+    "pwritev writers": "pwrite",
+    "preadv readers": "pread",
+}
+"""The tests of throughput mode as its reports name them."""
+
+
+@dataclass(frozen=True)
+class Child:
+    """One worker's line, as printed: `xfer` in kB of 1,024 bytes or operations, `throughput` in those per second."""
+
+    number: int
+    xfer: float
+    throughput: float
+    line: int = 0
+    wall_s: float | None = None
+    cpu_s: float | None = None
+
+
+@dataclass
+class Section:
+    """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations.
+
+    `test` is IOzone's label (``initial writers``), `count` the workers that it names, `children` the sum over them,
+    `parent` the parent's, which cluster mode does not print; `workers` are there with ``-C``. `cpu`, with ``-+u``, is
+    wall time and CPU time in seconds, and their percentage. A run with several numbers of workers has a `block` of
+    sections for each. `errors` are lines before it that report some.
+    """
+
+    test: str
+    count: int
+    children: float | None
+    unit: str
+    line: int = 0
+    block: int = 0
+    parent: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+    average: float | None = None
+    min_xfer: float | None = None
+    cpu: tuple[float, float, float] | None = None
+    worker: str | None = None
+    workers: list[Child] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Run:
+    """One run of IOzone, as printed; sizes in kB of 1,024 bytes.
+
+    `prefix` is what stood in front of its lines with a colon: a host, as parallel shells print, or a file, as grep
+    does. `typed` is the command before the run, as a person typed it. `cluster` is network distribution mode. IOzone
+    itself says the `warning` that its measurements are, or may be, invalid, that records up to `poor_below_kb` were
+    timed badly, and that the rows in the lines `quick` ran too quickly. `complaints` are all lines that look like
+    errors, `early_errors` those before the run's first line, `late_errors` those after its last report.
+    """
+
+    line: int = 0
+    prefix: str | None = None
+    banner: bool = False
+    version: str | None = None
+    command_line: str | None = None
+    began: str | None = None
+    unit: str | None = None
+    typed: str | None = None
+    cluster: bool = False
+    processes: int | None = None
+    processes_min: int | None = None
+    processes_max: int | None = None
+    file_size_kb: int | None = None
+    record_size_kb: int | None = None
+    blocks: int = 0
+    complete: bool = False
+    interrupted: bool = False
+    warning: str | None = None
+    poor_below_kb: int | None = None
+    sections: list[Section] = field(default_factory=list)
+    header: Header | None = None
+    rows: list[Row] = field(default_factory=list)
+    quick: set[int] = field(default_factory=set)
+    excel: ExcelReports = field(default_factory=ExcelReports)
+    complaints: list[str] = field(default_factory=list)
+    early_errors: list[str] = field(default_factory=list)
+    late_errors: list[str] = field(default_factory=list)
+
+    @property
+    def host(self) -> str | None:
+        """The host in front of the lines; a file's name is none."""
+        is_file = self.prefix is not None and ("/" in self.prefix or self.prefix.endswith((".txt", ".log", ".out")))
+        return None if is_file else self.prefix
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it printed any."""
+        return bool(self.sections or self.rows or self.excel)
+
+    @cached_property
+    def options(self) -> Options | None:
+        """What it was asked for, None when no command line says it; ask only when the run has been read."""
+        command = self.command_line or self.typed
+        return None if command is None else parse_options(command)
+
+
+@dataclass
+class Log:
+    """The runs of a file, in their order, and what in it is damaged, by line."""
+
+    runs: list[Run]
+    damage: list[tuple[int, str]] = field(default_factory=list)
+
+    @cached_property
+    def has_transfers(self) -> bool:
+        """Whether any report ends in its line ``Min xfer``; ask only when the file has been read."""
+        return any(section.min_xfer is not None for run in self.runs for section in run.sections)

@@ -1,0 +1,481 @@
+"""iperf3 between all hosts: what every link carries, and what the network carries when all hosts talk at once.
+
+The pairs are those of a round-robin tournament: in every round each host has one partner, all pairs of a round run at
+once, and after all rounds each host has met each other host. One of a pair is iperf3's server; the operation ``send``
+measures from its client to it, ``receive`` the other way.
+
+What was learnt by running 3.12: with ``-J`` it exits with 0 also when it could not connect; its JSON has the error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.shell import join
+from glusterlab.tools.base import (
+    HostCommand,
+    HostTool,
+    LocalJob,
+    LocalStep,
+    Measurement,
+    Operation,
+    Program,
+    incomplete,
+    outputs_in_order,
+    valued,
+)
+from glusterlab.tools.document import Document, json_values, number, whole
+from glusterlab.tools.records import Details, Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import Operation as OperationName
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Host
+
+TOOL = "iperf3"
+
+_SURE = re.compile(r'"version"\s*:\s*"iperf 3')
+_LIKELY = re.compile(r'"(?:sum_sent|sum_received)"\s*:\s*\{')
+_SUMS: tuple[tuple[str, OperationName, bool], ...] = (
+    ("sum_sent", "send", False),
+    ("sum_received", "receive", False),
+    ("sum_sent_bidir_reverse", "send", True),
+    ("sum_received_bidir_reverse", "receive", True),
+)
+_SLACK = 0.05
+_LEAST_TIME = 0.9
+
+
+def recognise(document: Document) -> float:
+    """0.95 for the version that stands in every document, 0.8 for its sums."""
+    if _SURE.search(document.head) is not None:
+        return 0.95
+    return 0.8 if _LIKELY.search(document.head) is not None else 0.0
+
+
+def read(document: Document) -> Iterator[Record]:
+    """Each direction of each run, as sent and as received, followed by its streams.
+
+    `ParseError` when a document is cut off or damaged, or none is there, after those that are whole.
+    """
+    run = 0
+    for line, report in _reports(document):
+        run += 1
+        yield from _records(document, _Run(report, line, run))
+    if run == 0:
+        raise document.error("expected a JSON document of iperf3 (iperf3 -J), found none", 1)
+
+
+def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The documents, and those that a stream of events makes."""
+    stream: dict[str, Any] = {}
+    since = 1
+    try:
+        for line, value in _objects(document.text):
+            event = value.get("event")
+            if event == "start":
+                if stream:
+                    yield since, stream
+                stream, since = {}, line
+            if isinstance(event, str):
+                stream[event] = value.get("data")
+            elif isinstance(value.get("start"), dict) and not {"end", "intervals", "error"}.isdisjoint(value):
+                yield line, value
+    except ParseError as error:
+        if _ended(stream):
+            yield since, stream
+        raise document.error(error.message, error.line) from error
+    if stream:
+        if not _ended(stream):
+            raise document.error("expected iperf3's event 'end', found the end of the file", since)
+        yield since, stream
+
+
+def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, value in json_values(text):
+        for inner in value if isinstance(value, list) else [value]:
+            if isinstance(inner, dict):
+                yield line, inner
+
+
+def _ended(stream: dict[str, Any]) -> bool:
+    return "start" in stream and not {"end", "error"}.isdisjoint(stream)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One document."""
+
+    report: dict[str, Any]
+    line: int
+    number: int
+
+    def part(self, *names: str) -> dict[str, Any]:
+        """An object in the document; empty where it is not there."""
+        found: Any = self.report
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def version(self) -> str | None:
+        """Without the tool's name."""
+        version = self.part("start").get("version")
+        return version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None
+
+    @property
+    def reverse(self) -> bool:
+        """Whether the server sends."""
+        return bool(self.part("start", "test_start").get("reverse"))
+
+    @property
+    def sums(self) -> dict[str, tuple[dict[str, Any], OperationName, bool]]:
+        """The sums that say something, by their name: with what they are of, and whether of bidir's other way."""
+        end = self.part("end")
+        found = {name: (end[name], op, back) for name, op, back in _SUMS if isinstance(end.get(name), dict)}
+        for back in (False, True):
+            way = [name for name, one in found.items() if one[2] is back]
+            heard = [name for name in way if whole(found[name][0].get("bytes"))]
+            for name in way:
+                if heard and name not in heard:
+                    del found[name]
+            # UDP of old versions has one sum of both
+            name = "sum_bidir_reverse" if back else "sum"
+            if not way and isinstance(end.get(name), dict):
+                receives = end[name].get("sender") is False if "sender" in end[name] else self.reverse
+                found[name] = (end[name], "receive" if receives else "send", back)
+        return found
+
+    @property
+    def streams(self) -> list[dict[str, Any]]:
+        """The streams at the end, in their order."""
+        streams = self.part("end").get("streams")
+        return [stream for stream in streams if isinstance(stream, dict)] if isinstance(streams, list) else []
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether data flow in both directions at once."""
+        return any(back for _, _, back in self.sums.values())
+
+    def of(self, operation: OperationName, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
+        """The counts of the streams of one direction as one side has them, or those of `kind` of both sides."""
+        side = kind or ("sender" if operation == "send" else "receiver")
+        counts = [stream[side] for stream in self.streams if isinstance(stream.get(side), dict)]
+        return [one for one in counts if not self.both_ways or (one.get("sender") is False) is back]
+
+    @property
+    def workers(self) -> int | None:
+        """Streams in one direction."""
+        return whole(self.part("start", "test_start").get("num_streams")) or None
+
+    @property
+    def error(self) -> str | None:
+        """What it says went wrong."""
+        error = self.report.get("error")
+        return None if error in (None, "") else str(error)[:200]
+
+
+def _records(document: Document, run: _Run) -> Iterator[Record]:
+    sums = run.sums
+    if not sums:
+        if run.error is None:
+            raise document.error("expected iperf3's sums at its end, found none: was it ended early?", run.line)
+        sums = {"": ({}, "receive" if run.reverse else "send", False)}
+    udp_taken: set[bool] = set()
+    for name, (counts, operation, back) in sums.items():
+        yield _workload(document, run, name, counts, operation, back)
+        yield from _workers(document, run, operation, back, back not in udp_taken)
+        udp_taken.add(back)
+
+
+def _workload(
+    document: Document, run: _Run, name: str, counts: dict[str, Any], operation: OperationName, back: bool
+) -> WorkloadRecord:
+    start = run.part("start", "test_start")
+    title = run.report.get("title") or run.part("start").get("title")
+    reasons = (*_faults(run, counts), *_lost_streams(run, counts, operation, back))
+    unknown = () if start else (Reason(code="tool-incomplete", message="cannot be judged: no parameters of the test"),)
+    return WorkloadRecord(
+        tool=TOOL,
+        tool_version=run.version,
+        source=document.source(run.line),
+        run=run.number,
+        job=title[:200] if isinstance(title, str) else None,
+        operation=operation,
+        label=name or operation,
+        workers=run.workers,
+        record_size_bytes=whole(start.get("blksize")) or None,
+        throughput_bytes_per_s=_rate(counts),
+        elapsed_s=number(counts.get("seconds")) or None,
+        valid=False if reasons else (None if unknown else True),
+        reasons=reasons or unknown,
+        details=_details(run, counts, back),
+    )
+
+
+def _rate(counts: dict[str, Any]) -> float | None:
+    bits = number(counts.get("bits_per_second"))
+    return bits / 8 if bits else None
+
+
+def _faults(run: _Run, counts: dict[str, Any]) -> Iterator[Reason]:
+    if run.error is not None:
+        yield Reason(code="tool-failed", message=f"iperf3 said: {run.error}")
+    bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
+    if not bits or not done or not seconds:
+        yield Reason(code="tool-incomplete", message="nothing was transferred, or not all of it was counted")
+    elif abs(done * 8 / seconds - bits) > _SLACK * bits:
+        yield Reason(code="tool-incomplete", message=f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s")
+    start = run.part("start", "test_start")
+    wanted = number(start.get("duration"))
+    limited = bool(number(start.get("bytes"))) or bool(number(start.get("blocks")))
+    if wanted and seconds and not limited and seconds < _LEAST_TIME * wanted:
+        yield Reason(code="tool-incomplete", message=f"expected {wanted:g} s, found {seconds:g} s")
+
+
+def _lost_streams(run: _Run, counts: dict[str, Any], operation: OperationName, back: bool) -> Iterator[Reason]:
+    """Where the streams are not those of the sum."""
+    ways = 2 if run.both_ways else 1
+    if run.workers is not None and run.streams and len(run.streams) != ways * run.workers:
+        message = f"expected {ways * run.workers} streams, found {len(run.streams)}"
+        yield Reason(code="tool-incomplete", message=message)
+    done = [whole(stream.get("bytes")) or 0 for stream in run.of(operation, back)]
+    total = whole(counts.get("bytes"))
+    if done and total and sum(done) != total:
+        yield Reason(code="tool-incomplete", message=f"expected {sum(done)} bytes as in the streams, found {total}")
+
+
+def _details(run: _Run, counts: dict[str, Any], back: bool) -> Details:
+    start = run.part("start")
+    test = run.part("start", "test_start")
+    cpu = run.part("end", "cpu_utilization_percent")
+    connected = start.get("connected")
+    first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
+    server = "accepted_connection" in start
+    remote = run.part("start", "accepted_connection" if server else "connecting_to").get("host")
+    to_client = run.reverse is not back
+    found: Details = {
+        "side": "server" if server else "client",
+        "direction": "server to client" if to_client else "client to server",
+        "protocol": _word(test.get("protocol")),
+        "local_host": _word(first.get("local_host")),
+        "remote_host": _word(remote) or _word(first.get("remote_host")),
+        "bytes": whole(counts.get("bytes")),
+        **_traffic(counts),
+        "duration_s": number(test.get("duration")),
+        "omit_s": number(test.get("omit")) or None,
+        "target_bits_per_s": number(test.get("target_bitrate", start.get("target_bitrate"))) or None,
+        "tcp_mss_bytes": whole(start.get("tcp_mss") or start.get("tcp_mss_default")),
+        "start_time_epoch_s": whole(run.part("start", "timestamp").get("timesecs")),
+        "sender_congestion": _word(run.part("end").get("sender_tcp_congestion")),
+        "receiver_congestion": _word(run.part("end").get("receiver_tcp_congestion")),
+    }
+    found |= {f"cpu_{name}_percent": number(cpu.get(name)) for name in cpu if re.fullmatch("[a-z_]{1,40}", str(name))}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _traffic(counts: dict[str, Any]) -> Details:
+    jitter = number(counts.get("jitter_ms"))
+    found: Details = {
+        "retransmits": whole(counts.get("retransmits")),
+        "jitter_s": None if jitter is None else jitter / 1000,
+        "packets": whole(counts.get("packets")),
+        "lost_packets": whole(counts.get("lost_packets")),
+        "lost_percent": number(counts.get("lost_percent")),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _word(value: object) -> str | None:
+    return value[:200] if isinstance(value, str) and value else None
+
+
+def _workers(
+    document: Document, run: _Run, operation: OperationName, back: bool, first: bool
+) -> Iterator[WorkerRecord]:
+    """The streams of one direction; those of UDP, which have one count for both sides, only once."""
+    streams = run.of(operation, back) or (run.of(operation, back, "udp") if first else [])
+    for worker, counts in enumerate(streams, start=1):
+        done = whole(counts.get("bytes"))
+        rate = _rate(counts)
+        valid = None if done and rate is None and run.error is None else bool(done) and run.error is None
+        lost = run.error or ("the stream's rate cannot be read" if done else "nothing was transferred")
+        yield WorkerRecord(
+            tool=TOOL,
+            tool_version=run.version,
+            source=document.source(run.line),
+            run=run.number,
+            operation=operation,
+            label=str(counts.get("socket", worker))[:20],
+            worker=worker,
+            throughput_bytes_per_s=rate,
+            elapsed_s=number(counts.get("seconds")) or None,
+            bytes=done,
+            valid=valid,
+            reasons=() if valid else (Reason(code="tool-incomplete", message=lost),),
+            details=_traffic(counts),
+        )
+
+
+PORT = 5201
+"""iperf3's own port; the hosts' firewalls must let it through."""
+
+BUFFER_BYTES = 128 << 10
+"""What iperf3 sends over and over: its default for TCP."""
+
+_CONNECT_S = 10
+_SHOWN = 5
+
+T = TypeVar("T")
+
+
+def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
+    """Rounds in which every player meets every other once; of an odd number of players one rests in each round.
+
+    Examples
+    --------
+    >>> tournament("abcd")
+    [[('a', 'd'), ('b', 'c')], [('c', 'a'), ('d', 'b')], [('a', 'b'), ('c', 'd')]]
+    >>> [len(pairs) for pairs in tournament("abc")]
+    [1, 1, 1]
+    """
+    ring: list[T | None] = [*players, *([None] if len(players) % 2 else [])]
+    half = len(ring) // 2
+    rounds = []
+    for turn in range(len(ring) - 1):
+        pairs = list(zip(ring[:half], reversed(ring[half:]), strict=True))
+        # the one that never moves is first and second in turn
+        pairs[0] = pairs[0] if turn % 2 == 0 else (pairs[0][1], pairs[0][0])
+        rounds.append([(one, other) for one, other in pairs if one is not None and other is not None])
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+    return rounds
+
+
+class Iperf3(HostTool):
+    """One TCP stream in each of all pairs of hosts."""
+
+    def prepare(self, job: LocalJob) -> list[HostCommand]:
+        """Nothing."""
+        del job
+        return []
+
+    def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
+        """A round of the tournament each: iperf3's server and client of every pair."""
+        found = tournament((*job.servers, *job.clients))
+        width = len(str(len(found)))
+        return [
+            [step for one, other in pairs for step in self._pair(job, one, other, f"round-{number:0{width}d}")]
+            for number, pairs in enumerate(found, start=1)
+        ]
+
+    def _pair(self, job: LocalJob, one: Host, other: Host, folder: str) -> list[LocalStep]:
+        reverse = ("-R",) if job.cell.operation == "receive" else ()
+        options = ("-i", "0", "-J", "-T", f"{one.name} to {other.name}", *reverse, *job.cell.options)
+        client = join(("iperf3", "-c", other.address, "-p", PORT, *options))
+        # the server may be a moment later than the client
+        text = (
+            f"end=$((SECONDS + {_CONNECT_S}))\n"
+            f"while out=$({client}); code=$?; [ $SECONDS -lt $end ]; do\n"
+            '  case $out in *"unable to connect"*) sleep 0.2 ;; *) break ;; esac\n'
+            "done\n"
+            "printf '%s\\n' \"$out\"; exit $code"
+        )
+        server = ("iperf3", "-s", "-1", "-p", str(PORT))
+        return [
+            LocalStep(HostCommand(other.name, argv=server, deadline_s=job.deadline_s)),
+            LocalStep(
+                HostCommand(one.name, argv=("bash", "-c", text), deadline_s=job.deadline_s),
+                f"{folder}/{one.name}_{other.name}.json",
+            ),
+        ]
+
+    def parse(self, folder: Path, cell: Cell) -> Measurement:
+        """Read the clients' documents: what the receivers counted. A worker's place is ``sender to receiver``."""
+        workers: list[WorkerRecord] = []
+        bad: list[str] = []
+        by_round: dict[str, list[WorkerRecord]] = {}
+        last: WorkloadRecord | None = None
+        for path in outputs_in_order(folder, "round-*/*.json"):
+            one, _, other = path.stem.partition("_")
+            sender, receiver = (one, other) if cell.operation == "send" else (other, one)
+            place = f"{sender} to {receiver}"
+            try:
+                record = _received(path)
+            except ParseError as error:
+                bad.append(f"{place}: {error.message}")
+                continue
+            if record.valid is not True or not record.throughput_bytes_per_s:
+                why = record.reasons[0].message if record.reasons else "no rate"
+                bad.append(f"{place}: {why}")
+            worker = WorkerRecord(
+                tool=self.name,
+                tool_version=record.tool_version,
+                source=record.source,
+                host=place,
+                operation=record.operation,
+                label=place,
+                worker=len(workers) + 1,
+                throughput_bytes_per_s=record.throughput_bytes_per_s,
+                bytes=record.details.get("bytes"),
+                elapsed_s=record.elapsed_s,
+                valid=record.valid,
+                reasons=record.reasons,
+            )
+            last = record
+            workers.append(worker)
+            by_round.setdefault(path.parent.name, []).append(worker)
+        if last is None:
+            said = f"; the first said: {bad[0]}" if bad else ""
+            raise ParseError(f"expected iperf3's JSON of every pair of hosts, found none{said}", file=folder)
+        sums = [sum(worker.throughput_bytes_per_s or 0.0 for worker in pairs) for pairs in by_round.values()]
+        longest = [max(worker.elapsed_s or 0.0 for worker in pairs) for pairs in by_round.values()]
+        record = replace(
+            last,
+            workers=len(workers),
+            # of all pairs at once, which are those of a round
+            throughput_bytes_per_s=sum(sums) / len(sums),
+            elapsed_s=sum(longest),
+        )
+        return Measurement(record, tuple(workers), tuple(_problems(bad, len(workers), cell.workers)))
+
+
+def _problems(bad: Sequence[str], found: int, wanted: int) -> list[Reason]:
+    reasons = [incomplete(message) for message in bad[:_SHOWN]]
+    if len(bad) > _SHOWN:
+        reasons.append(incomplete(f"and {len(bad) - _SHOWN} more pairs without a result"))
+    if found != wanted:
+        reasons.append(incomplete(f"expected {wanted} pairs of hosts, found {found}"))
+    return reasons
+
+
+def _received(path: Path) -> WorkloadRecord:
+    """What the receiver counted, or the report that says why there is nothing."""
+    records = [record for record in read(Document.open(path)) if isinstance(record, WorkloadRecord)]
+    received = [record for record in records if record.operation == "receive"]
+    if len(received) == 1:
+        return received[0]
+    if len(records) == 1:
+        return records[0]
+    raise ParseError(f"expected one report of a receiver, found {len(received)}", file=path)
+
+
+def ends_of(worker: WorkerRecord) -> tuple[str, str]:
+    """Sender and receiver of a worker."""
+    sender, _, receiver = (worker.host or "").partition(" to ")
+    return sender, receiver
+
+
+IPERF3 = Iperf3(
+    name="iperf3",
+    recognise=recognise,
+    read=read,
+    operations=(Operation("send", "write"), Operation("receive", "read")),
+    options=valued("-t", "-O", "-P", "-w", "-l", "-M"),
+    programs=(Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),),
+)

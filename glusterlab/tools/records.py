@@ -1,0 +1,224 @@
+"""What readers return: one record for each result in a raw file, whatever tool wrote it.
+
+Values are SI base units, named in the field. None stands for what the file does not say; a failure is never 0.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+from glusterlab.reasons import Reason
+from glusterlab.units import MEGABYTE
+
+Operation = Literal[
+    "write", "rewrite", "read", "reread", "reverse-read", "stride-read", "random-read", "random-write", "mixed",
+    "random-mixed",
+    "record-rewrite", "pwrite", "pread", "fwrite", "frewrite", "fread", "freread",
+    "create", "append", "overwrite", "delete", "delete-renamed", "rename", "ls-l", "readdir", "stat", "chmod",
+    "mkdir", "rmdir", "symlink", "setxattr", "getxattr", "swift-get", "swift-put", "await-create", "cleanup",
+    "copy", "trim", "send", "receive",
+]  # fmt: skip
+"""What a workload did, in the suite's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """Something that a sample measured: its name, the unit in which people read it, and the factor from SI to that."""
+
+    name: str
+    unit: str
+    factor: float
+    higher_is_better: bool
+
+
+METRICS: Mapping[str, Metric] = {
+    "throughput_bytes_per_s": Metric("throughput", "MB/s", 1 / MEGABYTE, True),
+    "files_per_s": Metric("files per second", "files/s", 1.0, True),
+    "operations_per_s": Metric("operations per second", "operations/s", 1.0, True),
+    "latency_mean_s": Metric("mean latency", "ms", 1e3, False),
+    "latency_p50_s": Metric("median latency", "ms", 1e3, False),
+    "latency_p95_s": Metric("95th percentile of latency", "ms", 1e3, False),
+    "latency_p99_s": Metric("99th percentile of latency", "ms", 1e3, False),
+}
+"""What samples measure: fields of a `WorkloadRecord`, and columns of the samples table."""
+
+Details = dict[str, Any]
+"""What only one tool says, as JSON: its name ends in its unit where it has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a record stands: file as it was named, and line, counted from 1 (for JSON and XML of the file's start)."""
+
+    file: str
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Base of all records."""
+
+    kind: ClassVar[str]
+    tool: str
+    tool_version: str | None
+    source: Source
+    details: Details = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as JSON data, ``kind`` first; numbers that are not finite are None."""
+        found: dict[str, Any] = {"kind": self.kind}
+        for place in fields(self):
+            if place.name != "details":
+                found[place.name] = _plain(getattr(self, place.name))
+        found["details"] = _plain(self.details)
+        return found
+
+    def to_json(self) -> str:
+        """The record as one line of JSON."""
+        return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Source):
+        return {"file": value.file, "line": value.line}
+    if isinstance(value, Reason):
+        return value.model_dump()
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRecord(Record):
+    """One operation of one run of a tool, over all its workers.
+
+    `run` counts the runs in a file from 1, `label` is the operation as printed, `workers` are processes or threads over
+    all hosts, `elapsed_s` is of the measured part. `valid` is False where the file shows that the result is none, and
+    None where it does not hold what a judgement needs; `reasons` say why.
+    """
+
+    kind: ClassVar[str] = "workload"
+    run: int = 1
+    host: str | None = None
+    job: str | None = None
+    operation: Operation
+    label: str
+    workers: int | None = None
+    file_size_bytes: int | None = None
+    record_size_bytes: int | None = None
+    throughput_bytes_per_s: float | None = None
+    operations_per_s: float | None = None
+    files_per_s: float | None = None
+    worker_min_bytes_per_s: float | None = None
+    worker_max_bytes_per_s: float | None = None
+    latency_mean_s: float | None = None
+    latency_p50_s: float | None = None
+    latency_p95_s: float | None = None
+    latency_p99_s: float | None = None
+    elapsed_s: float | None = None
+    files: int | None = None
+    percent_done: float | None = None
+    valid: bool | None = None
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRecord(Record):
+    """What one process or thread did in an operation, until the measurement ended.
+
+    `label` is the worker as printed (``Child[0]``); `worker` is counted from 1, over all hosts of the operation.
+    """
+
+    kind: ClassVar[str] = "worker"
+    run: int = 1
+    host: str | None = None
+    job: str | None = None
+    operation: Operation
+    label: str
+    worker: int
+    throughput_bytes_per_s: float | None = None
+    operations_per_s: float | None = None
+    files_per_s: float | None = None
+    elapsed_s: float | None = None
+    bytes: int | None = None
+    files: int | None = None
+    valid: bool | None = None
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetryRecord(Record):
+    """One value of sar; the metric as sysstat names it, `device` None where there is one value for the host.
+
+    `time` is ISO 8601, with offset where it is known, without a date where the file has none; or ``average``.
+    """
+
+    kind: ClassVar[str] = "telemetry"
+    host: str | None
+    time: str | None
+    activity: str
+    device: str | None
+    metric: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeRecord(Record):
+    """A volume of a GlusterFS pool, its type in gluster's words (``Distributed-Disperse``), and its set options.
+
+    `bricks` counts all of them; a number that the type does not have is None.
+    """
+
+    kind: ClassVar[str] = "volume"
+    name: str
+    type: str
+    subvolumes: int | None = None
+    bricks: int | None = None
+    replica: int | None = None
+    arbiter: int | None = None
+    data: int | None = None
+    redundancy: int | None = None
+    options: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrickRecord(Record):
+    """A brick of a volume."""
+
+    kind: ClassVar[str] = "brick"
+    volume: str | None
+    host: str
+    path: str
+    online: bool | None = None
+    pid: int | None = None
+    size_bytes: int | None = None
+    free_bytes: int | None = None
+    inodes: int | None = None
+    free_inodes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileRecord(Record):
+    """What one brick (``host:path``) did in one interval of `gluster volume profile`, for one file operation.
+
+    `interval` is ``cumulative``, the interval's number, or in XML ``interval``. `fop` is None for the interval as a
+    whole, whose duration, bytes and block sizes are in `details`.
+    """
+
+    kind: ClassVar[str] = "profile"
+    volume: str | None
+    brick: str | None
+    interval: str
+    fop: str | None = None
+    calls: int | None = None
+    latency_mean_s: float | None = None
+    latency_min_s: float | None = None
+    latency_max_s: float | None = None

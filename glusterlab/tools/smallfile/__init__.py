@@ -1,0 +1,5 @@
+"""smallfile: its command lines and its reports."""
+
+from glusterlab.tools.smallfile.command import SMALLFILE
+
+__all__ = ["SMALLFILE"]

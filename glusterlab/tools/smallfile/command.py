@@ -1,0 +1,231 @@
+"""smallfile over several hosts: small files, create and read.
+
+What was learnt from its code and by running 3.2: it starts ``smallfile_remote.py`` from the same path on every host of
+``--host-set`` with ``ssh -x -o StrictHostKeyChecking=no``, found by PATH, so an own ``ssh`` in front of PATH can keep
+the check of host keys. It removes the synchronisation directory itself, and waits 2 s when it was there. The starting
+gate's time-out grows with the number of directories over ``--min-dirs-per-sec``: 1 gives slow disks time, and changes
+nothing that is measured. A create goes on until all files are there; its count stops when the first thread is done.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import ParseError, WorkloadError
+from glusterlab.shell import join, quote
+from glusterlab.tools.base import (
+    HostCommand,
+    Job,
+    Measurement,
+    Operation,
+    Program,
+    VolumeTool,
+    held_against,
+    incomplete,
+    of_operation,
+    read_text,
+    valued,
+)
+from glusterlab.tools.document import Document
+from glusterlab.tools.records import WorkerRecord
+from glusterlab.tools.smallfile.records import read, recognise
+from glusterlab.tools.smallfile.report import KB
+
+if TYPE_CHECKING:
+    from glusterlab.spec.cell import Cell
+    from glusterlab.spec.cluster import Cluster
+
+FILES_PER_DIR = 100
+"""smallfile's default."""
+
+DIRS_PER_DIR = 10
+"""smallfile's default."""
+
+PREFIX = "glusterlab"
+
+ADVICE = (
+    "smallfile is not there: git clone https://github.com/distributed-system-analysis/smallfile, then name "
+    "the checkout by smallfile.checkout in the cluster file or by GLUSTERLAB_SMALLFILE"
+)
+
+
+class Smallfile(VolumeTool):
+    """smallfile's multi-host mode, also for a single worker."""
+
+    def not_ready(self, cluster: Cluster) -> str | None:
+        return None if self.checkout(cluster) is not None else ADVICE
+
+    def checkout(self, cluster: Cluster) -> Path | None:
+        return cluster.smallfile_checkout()
+
+    def startup_s(self, workers: int) -> float:
+        """Measured with 3.2: 7.5 s of synchronisation, and 0.1 s for each host, of which 12 are assumed at most."""
+        return 7.5 + 0.1 * min(workers, 12)
+
+    def not_runnable(self, cell: Cell, clients: int) -> str | None:
+        """Why not: the workers do not spread evenly, or sizes that smallfile cannot be told."""
+        if clients < 1:
+            return "the cluster has no client"
+        if cell.workers > clients and cell.workers % clients:
+            each = "smallfile starts the same number of threads on each host"
+            return f"{each}: {cell.workers} workers cannot be spread over {clients} clients"
+        if cell.file_size_bytes % KB or (cell.record_size_bytes or KB) % KB:
+            return "smallfile takes sizes in whole KiB"
+        return None
+
+    def _spread(self, job: Job) -> tuple[list[str], int]:
+        reason = self.not_runnable(job.cell, len(job.clients))
+        if reason is not None:
+            raise WorkloadError(reason)
+        hosts = [host.name for host in job.clients[: job.cell.workers]]
+        return hosts, job.cell.workers // len(hosts)
+
+    def _sync_dir(self, job: Job) -> str:
+        # smallfile removes this directory itself, so it must hold nothing else
+        parent = job.shared_dir if job.shared_dir is not None else job.dataset_dir
+        return f"{parent}/smallfile-sync"
+
+    def _json(self, job: Job) -> str:
+        return f"{job.tool_dir}/output.json"
+
+    def uploads(self, job: Job) -> dict[str, str]:
+        """The ssh that smallfile finds first."""
+        return {job.ssh_wrapper: job.ssh_wrapper_text()}
+
+    def prepare(self, job: Job) -> list[HostCommand]:
+        """Before a create the dataset's directories are made afresh; before a read its files are counted.
+
+        smallfile makes missing directories outside its measured time, but gives itself little time for it: a directory
+        of a large dispersed volume is one on each of its bricks.
+
+        Counted, not looked at one by one: that would cost as much as the read. smallfile itself fails at a short file.
+        """
+        hosts, threads = self._spread(job)
+        cell = job.cell
+        script = [
+            join(("chmod", "700", job.ssh_wrapper)),
+            join(("rm", "-rf", self._json(job), self._sync_dir(job))),
+        ]
+        if cell.operation == "create":
+            script += [join(("rm", "-rf", job.dataset_dir)), join(("mkdir", "-p", job.dataset_dir))]
+            script.append(_make_directories(job.dataset_dir, hosts, threads, cell.files_per_worker))
+        else:
+            wanted = threads * cell.files_per_worker
+            for host in hosts:
+                folder = f"{job.dataset_dir}/file_srcdir/{host}"
+                script.append(
+                    f"found=$(find {quote(folder)} -type f | wc -l)\n"
+                    f'[ "$found" = {wanted} ] || '
+                    f'{{ echo {quote(folder)}": expected {wanted} files, found $found" >&2; exit 1; }}'
+                )
+        if job.shared_dir is not None:
+            script.append(join(("mkdir", "-p", job.shared_dir)))
+        return [HostCommand(job.driver.name, script="set -e\n" + "\n".join(script), deadline_s=job.deadline_s)]
+
+    def command(self, job: Job) -> HostCommand:
+        """The guide's flags (appendix A), ``--output-json``, and a patient starting gate."""
+        hosts, threads = self._spread(job)
+        cell = job.cell
+        record = cell.record_size_bytes
+        argv = (
+            *("python3", f"{job.checkout_dir}/smallfile_cli.py", "--operation", cell.operation),
+            *("--top", job.dataset_dir, "--network-sync-dir", self._sync_dir(job), "--host-set", ",".join(hosts)),
+            *("--threads", str(threads), "--files", str(cell.files_per_worker)),
+            *("--file-size", str(cell.file_size_bytes // KB)),
+            *(() if record is None else ("--record-size", str(record // KB))),
+            *("--prefix", PREFIX, "--stonewall", "Y", "--response-times", "N", "--min-dirs-per-sec", "1"),
+            # the patience of its starting gate grows with the directories that it counts: it shall count one per worker
+            *("--files-per-dir", str(_files_per_dir(cell.files_per_worker))),
+            *("--output-json", self._json(job), *cell.options),
+        )
+        # words of the script, not an environment variable: the PATH of the host must stay behind the wrapper's folder
+        path = f"PATH={quote(job.ssh_wrapper.rpartition('/')[0])}:$PATH"
+        script = f"cd {quote(job.tool_dir)} && {path} exec {join(argv)}"
+        return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
+
+    def outputs(self, job: Job) -> tuple[str, ...]:
+        """The JSON report."""
+        return (self._json(job),)
+
+    def parse(self, folder: Path, cell: Cell) -> Measurement:
+        """Read ``output.json``; where there is none, ``stdout.txt`` and ``stderr.txt`` say why."""
+        path = folder / "output.json"
+        if not path.exists():
+            raise ParseError(f"smallfile wrote no result{_complaint(folder)}", file=path)
+        try:
+            record, workers = of_operation(read(Document.open(path)), cell.operation)
+        except ParseError as error:
+            raise ParseError(error.message, file=path, line=error.line) from error
+        size, rate = record.file_size_bytes or 0, record.files_per_s
+        if record.throughput_bytes_per_s is None and rate is not None:
+            record = replace(record, throughput_bytes_per_s=rate * size)
+        found = held_against(cell, record, [_with_bytes(worker, size) for worker in workers])
+        told = record.details.get("files_per_thread")
+        if told == cell.files_per_worker:
+            return found
+        problem = incomplete(f"expected files per thread {cell.files_per_worker}, found {told}")
+        return replace(found, problems=(*found.problems, problem))
+
+
+def _with_bytes(worker: WorkerRecord, size: int) -> WorkerRecord:
+    """Whole files of the known size are counted as their bytes: the JSON counts files and records only."""
+    files, rate = worker.files or 0, worker.files_per_s
+    return replace(
+        worker, bytes=files * size, files=files, throughput_bytes_per_s=None if rate is None else rate * size
+    )
+
+
+def _files_per_dir(files: int) -> int:
+    """One directory for a worker with few files; from a hundred on, as smallfile does it."""
+    return min(files + 1, FILES_PER_DIR)
+
+
+def _make_directories(dataset_dir: str, hosts: list[str], threads: int, files: int) -> str:
+    # smallfile numbers files from 1, and nests directories from the eleventh of a thread on; those it makes itself
+    last = min(files // _files_per_dir(files), DIRS_PER_DIR - 1)
+    words = " ".join(quote(host) for host in hosts)
+    trees = " ".join(f"{quote(dataset_dir)}/{tree}" for tree in ("file_srcdir", "file_dstdir"))
+    return (
+        f"for host in {words}; do for thread in $(seq -f %02g 0 {threads - 1}); do "
+        f"for dir in $(seq -f %03g 0 {last}); do\n"
+        f'printf "%s/$host/thrd_$thread/d_$dir\\n" {trees}\n'
+        "done; done; done | xargs -d '\\n' -P 8 -n 8 mkdir -p"
+    )
+
+
+def _complaint(folder: Path) -> str:
+    for name in ("stdout.txt", "stderr.txt"):
+        try:
+            lines = read_text(folder / name).splitlines()
+        except ParseError:
+            continue
+        said = [line.strip() for line in lines if re.search(r"ERR|Error|Exception|rror:|starting gate within", line)]
+        if said:
+            return f"; it said: {said[-1][:200]}"
+    return ""
+
+
+SMALLFILE = Smallfile(
+    name="smallfile",
+    recognise=recognise,
+    read=read,
+    operations=(
+        Operation("create", "write", metric="files_per_s"),
+        Operation("read", "read", needs_files=True, metric="files_per_s"),
+    ),
+    options=(
+        *valued("--fsync", "--finish", "--incompressible", "--permute-host-dirs", value="[YyNn]"),
+        *valued("--auto-pause", "--record-ctime-size", value="[YyNn]"),
+        *valued("--pause", "--xattr-count", "--xattr-size", value="[0-9]+"),
+        *valued("--file-size-distribution", value="exponential|fixed"),
+    ),
+    programs=(Program("python3", "python3", ("--version",), "3.11.2", roles=frozenset({"client"}), required=False),),
+    processes={r"smallfile_(cli|remote)\.py": "python.*|smallfile.*"},
+    # it waits so long before it reads its workers' results: by its own startTime 1.2 to 1.5 s in 232 samples; before
+    # its gate opens its workers make directories, which looks like the workload
+    measured_part="end",
+    tail_s=1.2,
+)

@@ -1,0 +1,331 @@
+"""Reader of the summaries of SPEC SFS 2014 and SPECstorage Solution 2020: ``sfssum_*.txt`` and ``sfssum_*.xml``.
+
+A record is one load point; `run` counts them. SPEC judges a point itself (``INVALID_RUN``), and so nothing else is
+judged here. Its KB and MiB are of 1,024 bytes. The text says how many processes each client has without a fraction:
+with several clients, which need not have the same number, clients x processes may be a few less than there were.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from glusterlab.errors import ParseError
+from glusterlab.reasons import Reason
+from glusterlab.tools.base import Tool
+from glusterlab.tools.document import Document, read_xml
+from glusterlab.tools.records import Details, WorkloadRecord
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+WORKLOADS = ("VDA", "VDI", "DATABASE", "SWBUILD", "EDA", "EDA_BLENDED", "AI_IMAGE", "GENOMICS")
+
+_FIRST_LINE = (
+    "Business", "Requested", "Achieved", "Avg Lat", "Total", "Read", "Write", "Run", "#", "Cl Data", "Cl", "Avg File",
+    "Start Data", "Init File", "Max File", "Workload", "Valid",
+)  # fmt: skip
+_SECOND_LINE = (
+    "Metric", "Op Rate", "(ms)", "KBps", "Sec", "Cl", "Proc", "Size KB", "Set MiB", "Space MiB", "Name", "Run",
+)  # fmt: skip
+_COLUMNS = {
+    "Business Metric": "business_metric",
+    "Requested Op Rate": "op rate",
+    "Achieved Op Rate": "achieved rate",
+    "Avg Lat (ms)": "average latency",
+    "Total KBps": "overall throughput",
+    "Read KBps": "read throughput",
+    "Write KBps": "write throughput",
+    "Run Sec": "run time",
+    "# Cl": "clients",
+    "Cl Proc": "processes per client",
+    "Avg File Size KB": "file size",
+    "Cl Data Set MiB": "client data set size",
+    "Start Data Set MiB": "starting data set size",
+    "Init File Set MiB": "initial file space",
+    "Max File Space MiB": "maximum file space",
+    "Workload Name": "benchmark",
+    "Valid Run": "valid_run",
+}
+"""What the text's columns are called in the XML."""
+
+_UNITS: dict[str | None, float] = {
+    None: 1, "": 1, "ops/s": 1, "milliseconds": 1e-3, "ms": 1e-3, "seconds": 1,
+    "KB/s": 1024, "MB/s": 1 << 20, "KB": 1024, "KiB": 1024, "MiB": 1 << 20, "GiB": 1 << 30,
+}  # fmt: skip
+_TEXT_UNITS = {"(ms)": "ms", "KBps": "KB/s", "Size KB": "KB", "Set MiB": "MiB", "Space MiB": "MiB"}
+_DETAILS = {
+    "business_metric": "business_metric",
+    "op rate": "requested_operations_per_s",
+    "read throughput": "read_throughput_bytes_per_s",
+    "write throughput": "write_throughput_bytes_per_s",
+    "clients": "clients",
+    "processes per client": "processes_per_client",
+    "client data set size": "client_data_set_bytes",
+    "starting data set size": "start_data_set_bytes",
+    "initial file space": "initial_file_set_bytes",
+    "maximum file space": "maximum_file_space_bytes",
+}
+_COUNTS = {"business_metric", "clients", "processes_per_client"}
+_INVALID = "INVALID_RUN"
+_NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_MISSING = re.compile(r"Error-\d+")
+_NAME = re.compile(r"[A-Za-z][\w.-]{0,63}")
+_LEAD = re.compile(r"^(?:[>|`\s]+|[A-Za-z0-9][\w.-]*:\s+)+")
+_TEXT = re.compile(r"Business\s+Requested\s+Achieved\s+Avg\s+Lat")
+_XML = re.compile(r"<business_metric\s*/?>")
+_BARE = re.compile(
+    r"^(?:[\w.-]+:)?[ \t>]*(?:\d+(?:\.\d+)?[ \t]+){15}(?:" + "|".join(WORKLOADS) + r")(?:[ \t]|$)", re.MULTILINE
+)
+_VERSION = re.compile(r"SPEC(?:storage|sfs)?[^\n]{0,80}\$Revision:\s*([\w.]{1,32})\s*\$", re.IGNORECASE)
+_START = re.compile(r"<run(?=[\s>])")
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    unit: str | None
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A load point: each value as written, with its unit; the workload's name; what SPEC judged, None if unknown."""
+
+    values: dict[str, tuple[str, str | None]]
+    name: str | None
+    invalid: bool | None
+
+    def number(self, name: str) -> float | None:
+        """A value in SI units; None when it is not there or is no number."""
+        text, unit = self.values.get(name, ("", None))
+        factor = _UNITS.get(unit)
+        return float(text) * factor if factor is not None and _NUMBER.fullmatch(text) else None
+
+
+def recognise(document: Document) -> float:
+    """How sure it is that a document is a summary of SPEC SFS, from 0 to 1."""
+    head = document.head
+    if _TEXT.search(head) or ("<summary" in head and _XML.search(head)):
+        return 0.95
+    return 0.5 if _BARE.search(head) else 0.0
+
+
+def read(document: Document) -> Iterator[WorkloadRecord]:
+    """The load points of a summary.
+
+    Raises
+    ------
+    ParseError
+        After what is whole was yielded: when it is damaged or cut off, or has no load point.
+    """
+    if _XML.search(document.text):
+        yield from _read_xml(document)
+    else:
+        yield from _read_text(document)
+
+
+def _read_text(document: Document) -> Iterator[WorkloadRecord]:
+    columns = _standard_columns()
+    version: str | None = None
+    run, number, damage = 0, 0, None
+    lines = document.lines
+    while number < len(lines):
+        line = _LEAD.sub("", lines[number])
+        number += 1
+        printed = _VERSION.search(line)
+        version = printed[1] if printed is not None else version
+        if _TEXT.match(line):
+            found = _header(line, lines[number] if number < len(lines) else "")
+            if found is None:
+                raise document.error(f"expected the two header lines of a summary, found {line.strip()[:80]!r}", number)
+            columns, number = found, number + 1
+        elif _is_row(line, columns):
+            if number < len(lines) and _LEAD.sub("", lines[number]).strip() == _INVALID:
+                # SPEC's judgement, in a line of its own since a mail client has broken the row
+                line = f"{line} {_INVALID}"
+            point = _point(line, columns, last=number == len(lines) and not document.ends_in_a_line)
+            if point is None:
+                damage = damage or document.error(
+                    f"expected a load point of {len(columns)} columns, found {line.strip()[:80]!r}", number
+                )
+                continue
+            run += 1
+            yield _record(document, version, run, number, point)
+    if damage is not None:
+        raise damage
+    if run == 0:
+        raise document.error("expected a load point of SPEC SFS, found none: the run failed or was ended", len(lines))
+
+
+def _standard_columns() -> list[_Column]:
+    return [_Column(name, _unit(title)) for title, name in _COLUMNS.items()]
+
+
+def _unit(title: str) -> str | None:
+    return next((unit for ending, unit in _TEXT_UNITS.items() if title.endswith(ending)), None)
+
+
+def _header(first: str, second: str) -> list[_Column] | None:
+    """The columns of a summary, from its two header lines, however many blanks are between the words."""
+    above, below = _words(first, _FIRST_LINE), _words(_LEAD.sub("", second), _SECOND_LINE)
+    if above is None or below is None or len(above) != len(below):
+        return None
+    titles = [f"{upper} {lower}" for upper, lower in zip(above, below, strict=True)]
+    # "Workload Name" and "Valid Run" come last, so that a name may have blanks
+    if not set(titles) <= set(_COLUMNS) or titles[-1] != "Valid Run" or titles[-2] != "Workload Name":
+        return None
+    return [_Column(_COLUMNS[title], _unit(title)) for title in titles]
+
+
+def _words(line: str, known: tuple[str, ...]) -> list[str] | None:
+    words = line.split()
+    found: list[str] = []
+    place = 0
+    while place < len(words):
+        pair = " ".join(words[place : place + 2])
+        word = pair if pair in known else words[place]
+        if word not in known:
+            return None
+        found.append(word)
+        place += 2 if word == pair and " " in pair else 1
+    return found
+
+
+def _is_row(line: str, columns: list[_Column]) -> bool:
+    """Whether a line means to be a load point: numbers in its first three columns, and most of its other ones."""
+    words = line.split(maxsplit=len(columns) + 8)
+    numbers = [word for word in words[: len(columns) - 2] if _NUMBER.fullmatch(word) or _MISSING.fullmatch(word)]
+    return len(numbers) >= 3 and len(words) >= 3 and words[:3] == numbers[:3]
+
+
+def _point(line: str, columns: list[_Column], *, last: bool) -> _Point | None:
+    """A load point; None when the line is not one. `last` says that the file ends in it, without a line's end."""
+    words = line.strip().strip("|`").split()
+    count = len(columns) - 2
+    names = words[count:]
+    invalid: bool | None = bool(names) and names[-1] == _INVALID
+    if invalid:
+        names.pop()
+    elif last and not line.endswith("  "):
+        # a name that was cut is none; after a whole one INVALID_RUN may have stood
+        if names[-1:] and names[-1] not in WORKLOADS:
+            return None
+        invalid = None
+    whole = all(_NUMBER.fullmatch(word) or _MISSING.fullmatch(word) for word in words[:count])
+    named = 0 < len(names) <= 3 and all(_NAME.fullmatch(word) for word in names)
+    if not whole or not named or any(_INVALID.startswith(word) for word in names[1:]):
+        return None
+    values = {column.name: (word, column.unit) for column, word in zip(columns, words[:count], strict=False)}
+    return _Point(values, " ".join(names), invalid)
+
+
+def _read_xml(document: Document) -> Iterator[WorkloadRecord]:
+    text = _without_comments(document.text)
+    damage = _xml_damage(document, text)
+    run, end, counted, line = 0, 0, 0, 1
+    while (start := _START.search(text, end)) is not None:
+        line, counted = line + text.count("\n", counted, start.start()), start.start()
+        closing = text.find("</run>", start.end())
+        if closing < 0:
+            break
+        end = closing + len("</run>")
+        try:
+            root = read_xml(text[start.start() : end])
+        except ParseError as error:
+            damage = damage or document.error(f"a load point: {error.message}", line)
+            continue
+        run += 1
+        yield _record(document, root.get("version"), run, line, _xml_point(root))
+    if damage is not None:
+        raise damage
+    if run == 0:
+        raise document.error("expected a <run> in the summary of SPEC SFS, found none: the run failed or was ended", 1)
+
+
+def _without_comments(text: str) -> str:
+    """The text with blanks for comments: a run that someone has commented out is none."""
+    parts: list[str] = []
+    place = 0
+    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start)) >= 0:
+        parts.extend((text[place:start], re.sub(r"[^\n]", " ", text[start : end + 3])))
+        place = end + 3
+    return "".join([*parts, text[place:]])
+
+
+def _xml_damage(document: Document, text: str) -> ParseError | None:
+    begin, end = text.find("<summary"), text.rfind("</summary>")
+    if begin < 0 or end < begin:
+        return document.error("expected a whole <summary>, found no end of it", document.line_of(max(len(text) - 1, 0)))
+    try:
+        read_xml(text[begin : end + len("</summary>")])
+    except ParseError as error:
+        return document.error(error.message, document.line_of(begin) + max((error.line or 1) - 1, 0))
+    return None
+
+
+def _xml_point(root: Element) -> _Point:
+    values: dict[str, tuple[str, str | None]] = {
+        "business_metric": ((root.findtext("business_metric") or "").strip(), None)
+    }
+    twice = set()
+    for metric in root.findall("metric"):
+        name = metric.get("name") or ""
+        value: tuple[str, str | None] = ((metric.text or "").strip(), metric.get("units"))
+        if values.setdefault(name, value) != value:
+            twice.add(name)
+    for name in twice:
+        values[name] = ("", None)
+    named = root.find("benchmark")
+    judged = [(element.text or "").strip() for element in root.findall("valid_run")]
+    invalid = None if not judged or set(judged) - {"", _INVALID} else _INVALID in judged
+    return _Point(values, None if named is None else named.get("name"), invalid)
+
+
+def _record(document: Document, version: str | None, run: int, line: int, point: _Point) -> WorkloadRecord:
+    clients, processes = point.number("clients"), point.number("processes per client")
+    size = point.number("file size")
+    missing = [name for name in ("achieved rate", "overall throughput") if not point.number(name)]
+    reasons = []
+    if point.invalid:
+        reasons.append(Reason(code="tool-failed", message="SPEC judged the load point: INVALID_RUN"))
+    if missing:
+        message = f"expected the {' and the '.join(missing)}, found none: the run failed"
+        reasons.append(Reason(code="tool-failed", message=message))
+    valid: bool | None = not reasons
+    if valid and (point.invalid is None or point.name is None):
+        valid = None
+        message = "the report does not say whether SPEC judged the load point valid: it may have been cut"
+        reasons.append(Reason(code="tool-incomplete", message=message))
+    return WorkloadRecord(
+        tool="specsfs",
+        tool_version=version,
+        source=document.source(line),
+        details=_details(point),
+        run=run,
+        job=point.name,
+        operation="mixed",
+        label=point.name or "mixed",
+        workers=None if clients is None or processes is None else round(clients * processes),
+        file_size_bytes=None if size is None else round(size),
+        throughput_bytes_per_s=point.number("overall throughput") or None,
+        operations_per_s=point.number("achieved rate") or None,
+        latency_mean_s=point.number("average latency"),
+        elapsed_s=point.number("run time") or None,
+        valid=valid,
+        reasons=tuple(reasons),
+    )
+
+
+def _details(point: _Point) -> Details:
+    found: Details = {}
+    for name, detail in _DETAILS.items():
+        value = point.number(name)
+        if value is not None:
+            whole = detail in _COUNTS or detail.endswith("_bytes")
+            found[detail] = int(value) if whole and value.is_integer() else value
+    return found
+
+
+TOOL = Tool(name="specsfs", recognise=recognise, read=read)

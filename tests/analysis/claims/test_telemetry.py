@@ -1,0 +1,288 @@
+"""What telemetry says of the guide's statements: yes and no only where the repeats tell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.claims.judge import TelemetryVerdict
+from glusterlab.analysis.claims.telemetry import (
+    COLUMNS,
+    Evidence,
+    most_telling,
+    telemetry_statements,
+    telemetry_verdicts,
+)
+from glusterlab.analysis.saturation.studies import Chosen, Measured
+from glusterlab.spec.claims import Claims, load_claims
+from tests.guide_pools import STUDIES
+
+CLAIMS = Path(__file__).parents[3] / "raw" / "published" / "supermicro-2017" / "claims.yaml"
+OPERATIONS = {
+    "large-replicate": ("write", "read"),
+    "large-disperse": ("write", "read"),
+    "small-replicate": ("create", "read"),
+}
+COUNTS = (1, 12, 96)
+
+
+@pytest.fixture(scope="module")
+def claims() -> Claims:
+    return load_claims(CLAIMS)
+
+
+def cell(slug: str, operation: str, workers: int) -> str:
+    return f"{slug}-{operation}-{workers}"
+
+
+def evidence(
+    full: dict[str, Any] | None = None,
+    cpu: dict[tuple[str, str], list[float]] | None = None,
+    *,
+    testbed: bool = False,
+    n: int = 3,
+    agree: int = 3,
+    whole: str = "binds",
+    blocked: float = 0.2,
+) -> Evidence:
+    """Verdicts of "none" but where `full` says what binds (by cell), and CPU use by study and operation.
+
+    `whole` is the state of what binds, and `blocked` how many processes wait for I/O on a server.
+    """
+    studies, bindings, subsystems = {}, [], []
+    for study in STUDIES:
+        throughput, means = [], []
+        for operation in OPERATIONS[study.slug]:
+            for place, workers in enumerate(COUNTS):
+                name = cell(study.slug, operation, workers)
+                binding = (full or {}).get(name, "none of them: look at the software")
+                state = {"n": "none", "u": "unknown"}.get(binding[0], whole)
+                common = {
+                    "cell_id": name,
+                    "operation": operation,
+                    "workers": workers,
+                    "series": study.layout,
+                    "nominal_file_size_bytes": study.nominal_file_size_bytes,
+                    "n": n,
+                }
+                verdict = {
+                    "state": whole if binding.startswith("network") else state,
+                    "binding": binding,
+                    "agree": agree,
+                    "mean": 0.8,
+                    "hosts": "all 6 servers",
+                    "evidence": "2 records are too few",
+                    "not_judged": "",
+                }
+                bindings.append(common | verdict)
+                throughput.append(common)
+                subsystems += [
+                    {"cell_id": name, "family": family, "subsystem": f"server {family}", "mean": 0.1}
+                    for family in ("network", "disks", "CPU", "memory")
+                ]
+                level = (cpu or {}).get((study.slug, operation), [0.2, 0.2, 0.2])[place]
+                values = ";".join(str(level * part) for part in (0.99, 1.0, 1.01)[:n])
+                bounds = {"low": 0.97 * level, "high": 1.03 * level} if n >= 3 else {"low": float("nan"), "high": level}
+                for role, quantity in (("server", "cpu_busy_fraction"), ("machine", "machine_cpu_busy_fraction")):
+                    means.append(
+                        common | {"role": role, "quantity": quantity, "mean": level, "values": values} | bounds
+                    )
+                waiting = common | {"role": "server", "quantity": "blocked_processes", "values": ""}
+                spread = {"mean": blocked, "low": 0.97 * blocked if n >= 3 else float("nan"), "high": 1.03 * blocked}
+                means.append(waiting | spread)
+        chosen = Chosen(study, pd.DataFrame(throughput), "", "")
+        studies[study.slug] = Measured(chosen, pd.DataFrame(throughput), pd.DataFrame(), {}, pd.DataFrame(means), {})
+    return Evidence(studies, pd.DataFrame(bindings), pd.DataFrame(subsystems), testbed)
+
+
+def answers(claims: Claims, found: Evidence) -> dict[str, str]:
+    table = telemetry_statements(claims, found)
+    assert list(table) == COLUMNS
+    return dict(zip(table["claim"].str.removeprefix("saturation-"), table["as the guide says"], strict=True))
+
+
+def test_every_claim_that_needs_telemetry_is_answered(claims: Claims) -> None:
+    assert {claim.id for claim in claims.claims if "telemetry" in claim.needs} == {
+        claim.id for claim in claims.claims if claim.telemetry
+    }
+
+
+def test_a_pool_that_does_as_the_guide_says_agrees_with_it(claims: Claims) -> None:
+    full = {
+        cell("large-replicate", "read", 96): "disks",
+        cell("large-disperse", "write", 96): "network, then disks",
+        cell("large-disperse", "read", 96): "disks",
+    }
+    cpu = {
+        ("large-replicate", "write"): [0.245, 0.25, 0.255],
+        ("large-replicate", "read"): [0.24, 0.25, 0.25],
+        ("large-disperse", "write"): [0.5, 0.5, 0.5],
+        ("large-disperse", "read"): [0.1, 0.1, 0.1],
+    }
+    found = answers(claims, evidence(full, cpu))
+    assert {name for name, answer in found.items() if answer == "yes"} == set(found) - {"small-disks"}
+    assert found["small-disks"] == "no"
+
+
+def test_a_pool_that_does_otherwise_contradicts(claims: Claims) -> None:
+    full = {
+        cell("large-replicate", "read", 96): "network",
+        cell("small-replicate", "read", 96): "disks",
+        cell("small-replicate", "create", 12): "network",
+    }
+    cpu = {
+        ("large-replicate", "write"): [0.01, 0.02, 0.05],
+        ("large-replicate", "read"): [0.01, 0.03, 0.06],
+        ("large-disperse", "write"): [0.01, 0.01, 0.02],
+        ("large-disperse", "read"): [0.1, 0.1, 0.1],
+    }
+    found = answers(claims, evidence(full, cpu))
+    assert found == {
+        "files-writes-software": "no",
+        "replicate-cpu": "no",
+        "replicate-cpu-even": "no",
+        "replicate-disks": "no",
+        "disperse-network": "no",
+        "disperse-cpu-write": "no",
+        "disperse-cpu-read": "no",
+        "disperse-disks": "no",
+        "small-no-limit": "no",
+        "small-network": "no",
+        "small-cpu": "yes",
+        "small-memory": "yes",
+        "small-disks": "yes",
+    }
+
+
+@pytest.mark.parametrize("few", [{"n": 2, "agree": 2}, {"n": 4, "agree": 2}])
+def test_few_or_divided_repeats_tell_nothing(claims: Claims, few: dict[str, int]) -> None:
+    found = answers(claims, evidence(**few))
+    verdicts = {name: answer for name, answer in found.items() if "cpu" not in name or name == "small-cpu"}
+    assert set(verdicts.values()) == {"not told"}
+    if few["n"] < 3:
+        assert set(found.values()) == {"not told"}
+
+
+def test_the_cpus_of_a_testbed_are_no_servers(claims: Claims) -> None:
+    busy = {cell("small-replicate", "create", 96): "CPU"}
+    here = evidence(busy, testbed=True)
+    table = telemetry_statements(claims, here).set_index("claim")
+    for name in (
+        "saturation-replicate-cpu",
+        "saturation-small-cpu",
+        "saturation-small-no-limit",
+        "files-writes-software",
+    ):
+        assert table.loc[name, "as the guide says"] == "not told"
+    assert table.loc["saturation-replicate-cpu", "measured"].startswith(
+        "not comparable: all hosts share one machine, 20 %"
+    )
+    assert (
+        "CPU full in create at 96 workers, which is that of one machine"
+        in table.loc["saturation-small-cpu", "measured"]
+    )
+    assert answers(claims, evidence(busy))["small-cpu"] == "no"
+    # what disks do is told all the same
+    both = evidence(busy | {cell("small-replicate", "read", 96): "disks"}, testbed=True)
+    assert answers(claims, both)["small-no-limit"] == "no"
+
+
+def test_cells_that_are_not_told_do_not_hide_how_curves_end(claims: Claims) -> None:
+    early = {cell("small-replicate", operation, 1): "unknown" for operation in ("create", "read")}
+    table = telemetry_statements(claims, evidence(early)).set_index("claim")
+    row = table.loc["saturation-small-network"]
+    assert row["as the guide says"] == "yes"
+    assert row["measured"] == (
+        "not full in 4 of 6 cells, the others not told; the fullest on average: server network at 10 %"
+    )
+    late = {cell("small-replicate", "read", 96): "unknown"}
+    assert answers(claims, evidence(late))["small-network"] == "not told"
+
+
+def test_a_family_without_a_limit_is_not_judged(claims: Claims) -> None:
+    found = evidence()
+    known = found.subsystems[found.subsystems["family"] != "memory"]
+    lacking = Evidence(found.studies, found.binding, known, testbed=False)
+    row = telemetry_statements(claims, lacking).set_index("claim").loc["saturation-small-memory"]
+    assert row["as the guide says"] == "not told"
+    assert row["measured"].startswith("no limit of memory is known; processes that wait for I/O, per server: 0.2 in")
+
+
+@pytest.mark.parametrize("whole", ["partly", "at times"])
+def test_what_is_full_in_part_is_neither_full_nor_free(claims: Claims, whole: str) -> None:
+    full = {cell("large-disperse", "read", 96): "disks", cell("small-replicate", "create", 12): "network"}
+    found = evidence(full, whole=whole)
+    told = answers(claims, found)
+    assert (told["disperse-disks"], told["small-network"], told["small-no-limit"]) == ("not told",) * 3
+    # another subsystem in part is none of these in full
+    assert told["disperse-network"] == "no"
+    one = telemetry_verdicts(claims, found)["saturation-disperse-disks"]
+    assert (one.verdict, one.reason) == ("not measured", "it was full in part, or for less than most of the time")
+
+
+@pytest.mark.parametrize(
+    ("blocked", "testbed", "answer"),
+    [(0.2, False, "yes"), (0.2, True, "yes"), (5.0, False, "no"), (1.0, False, "not told"), (65.0, True, "not told")],
+)
+def test_little_memory_is_half_of_a_statement(claims: Claims, blocked: float, testbed: bool, answer: str) -> None:
+    found = evidence(blocked=blocked, testbed=testbed)
+    row = telemetry_statements(claims, found).set_index("claim").loc["saturation-small-memory"]
+    assert row["as the guide says"] == answer
+    assert f"{blocked:.3g} in create at 96 workers, {blocked:.3g} in read at 96 workers" in row["measured"]
+
+
+def test_studies_that_were_not_measured_say_so(claims: Claims) -> None:
+    found = evidence()
+    empty = {
+        slug: Measured(
+            Chosen(one.chosen.study, one.chosen.rows.iloc[:0], "", "No such samples."),
+            one.throughput.iloc[:0],
+            one.bounds,
+            {},
+            one.subsystems.iloc[:0],
+            {},
+        )
+        for slug, one in found.studies.items()
+    }
+    nothing = Evidence(empty, found.binding.iloc[:0], found.subsystems.iloc[:0], testbed=False)
+    table = telemetry_statements(claims, nothing)
+    assert set(table["measured"]) == {"not measured"}
+    assert set(table["as the guide says"]) == {"not told"}
+
+
+def test_answers_become_verdicts(claims: Claims) -> None:
+    full = {cell("large-replicate", "read", 96): "disks", cell("small-replicate", "create", 96): "CPU"}
+    found = telemetry_verdicts(claims, evidence(full, testbed=True))
+    assert set(found) == {claim.id for claim in claims.claims if claim.telemetry}
+    yes, no = found["saturation-replicate-disks"], found["saturation-disperse-network"]
+    assert (yes.verdict, yes.n, yes.reason) == ("reproduced", 3, "")
+    assert yes.why == "at 96 workers disks full, for 80 % of the measured part: all 6 servers (3 of 3 repeats)"
+    assert no.verdict == "contradicted"
+    # more repeats would not tell what the CPUs of a testbed cannot
+    other = found["saturation-small-cpu"]
+    assert (other.verdict, other.n, other.reason) == (
+        "not measured",
+        0,
+        "the hosts' limits do not compare with the guide's",
+    )
+    divided = telemetry_verdicts(claims, evidence(full, n=4, agree=2))
+    assert divided["saturation-replicate-disks"].verdict == "insufficient n"
+
+
+def test_of_several_campaigns_the_one_that_tells_counts() -> None:
+    def told(verdict: Any, n: int = 3) -> TelemetryVerdict:
+        return TelemetryVerdict(verdict, f"by {n}", n)
+
+    first = {"a": told("not measured"), "b": told("insufficient n"), "c": told("contradicted", 4)}
+    second = {"a": told("insufficient n"), "b": told("reproduced", 5), "c": told("reproduced"), "d": told("reproduced")}
+    found = most_telling([first, second])
+    assert {name: (one.verdict, one.n) for name, one in found.items()} == {
+        "a": ("insufficient n", 3),
+        "b": ("reproduced", 5),
+        "c": ("contradicted", 4),
+        "d": ("reproduced", 3),
+    }
+    assert most_telling([]) == {}

@@ -1,0 +1,326 @@
+"""Verdicts on cells whose true ratio is known, what is left out, and what a comparison says in words."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.compare.cells import (
+    COMPARED,
+    EQUIVALENT,
+    FASTER,
+    SLOWER,
+    UNDECIDED,
+    UNMATCHED,
+    Rule,
+    cell_names,
+    compare_cells,
+    unmatched,
+    verdict_of,
+)
+from glusterlab.analysis.compare.words import (
+    changed,
+    counts,
+    least_lines,
+    rounded,
+    rule_line,
+    spoiled_warnings,
+    timing_notes,
+    timing_warnings,
+    verdict_line,
+)
+from glusterlab.stats import INSUFFICIENT, Estimate
+from tests.release_samples import KIB, MIB, SPREAD, newer, older, release
+
+EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
+
+
+def by_cell(table: pd.DataFrame) -> dict[tuple[str, int], pd.Series]:
+    return {(str(row["operation"]), int(row["nominal_file_size_bytes"])): row for _, row in table.iterrows()}
+
+
+@pytest.fixture
+def table() -> pd.DataFrame:
+    return compare_cells(older(), {"11.1": newer(EFFECTS)}, name="10.3")
+
+
+def test_known_effects_are_found_and_nothing_else(table: pd.DataFrame) -> None:
+    assert list(table.columns) == COMPARED
+    found = {cell: row["verdict"] for cell, row in by_cell(table).items()}
+    assert found == {
+        ("create", 32 * KIB): FASTER,
+        ("create", 4 * MIB): EQUIVALENT,
+        ("read", 32 * KIB): EQUIVALENT,
+        ("read", 4 * MIB): SLOWER,
+    }
+    for cell, effect in EFFECTS.items():
+        row = by_cell(table)[cell]
+        assert row["low"] < effect < row["high"]
+        assert row["ratio"] == pytest.approx(effect, rel=0.02)
+        # all ten rounds on one side, of four cells
+        assert row["p"] == pytest.approx(2 / 2**10)
+        assert row["p_corrected"] == pytest.approx(4 * 2 / 2**10)
+
+
+def test_a_row_names_what_it_was_made_of(table: pd.DataFrame) -> None:
+    row = by_cell(table)["create", 32 * KIB]
+    assert (row["reference"], row["other"], row["quantity"]) == ("10.3", "11.1", "files_per_s")
+    assert (row["n_reference"], row["n_other"], row["rounds"], row["left_out"], row["least_n"]) == (10, 10, 10, 0, 0)
+    assert row["samples_reference"] == "01;02;03;04;05;06;07;08;09;10"
+    assert [float(value) for value in row["values_other"].split(";")] == pytest.approx(
+        [400 * 1.34 * share for share in SPREAD[::-1]]
+    )
+    assert row["median_reference"] == pytest.approx(401.0)
+    assert row["test"] == "signed-rank"
+    assert row["one_sided"]
+    assert row["cell"] == "smallfile-create-32kib-w12"
+
+
+def test_writes_come_first_then_sizes(table: pd.DataFrame) -> None:
+    assert list(by_cell(table)) == [(each, size) for each in ("create", "read") for size in (32 * KIB, 4 * MIB)]
+
+
+def test_a_drift_that_hits_both_is_taken_out_in_rounds_only() -> None:
+    """Twice as fast at the end as at the start: in rounds 18 % are found, one after the other they cannot be."""
+    drift = [2 ** (place / 9) for place in range(10)]
+    cell = ("create", 32 * KIB, 12)
+    reference = release({cell: [400 * share * rise for share, rise in zip(SPREAD, drift, strict=True)]})
+    rising = [472 * share * rise for share, rise in zip(SPREAD[::-1], drift, strict=True)]
+    in_turns = compare_cells(reference, {"b": release({cell: rising}, offset_s=500.0)}).iloc[0]
+    assert (in_turns["verdict"], in_turns["rounds"]) == (FASTER, 10)
+    assert in_turns["low"] < 1.18 < in_turns["high"] < 1.25
+    after = compare_cells(reference, {"b": release({cell: rising}, offset_s=50_000.0)}).iloc[0]
+    assert (after["verdict"], after["rounds"], after["test"]) == (UNDECIDED, 0, "rank-sum")
+
+
+def test_campaigns_at_different_times_are_held_together_with_a_warning() -> None:
+    table = compare_cells(older(), {"b": newer(EFFECTS, offset_s=10**6)})
+    assert set(table["rounds"]) == {0}
+    assert [str(verdict) for verdict in table["verdict"]] == [FASTER, EQUIVALENT, EQUIVALENT, SLOWER]
+    (warning,) = timing_warnings(table)
+    assert "cannot be told from the release" in warning
+    assert warning.startswith("b: all cells not in interleaved rounds with the reference")
+    assert "rank-sum" in " ".join(timing_notes(table))
+
+
+def test_in_rounds_only_an_order_that_never_changes_is_warned_of(table: pd.DataFrame) -> None:
+    (warning,) = timing_warnings(table)
+    assert "in all cells the same campaign went first in nearly every round" in warning
+    assert "signed-rank" in " ".join(timing_notes(table))
+    changing = newer(EFFECTS)
+    changing.loc[changing["repeat"] % 2 == 0, "start_s"] -= 900
+    assert timing_warnings(compare_cells(older(), {"b": changing})) == []
+
+
+def test_campaigns_out_of_step_are_paired_by_time(table: pd.DataFrame) -> None:
+    behind = compare_cells(older(), {"11.1": newer(EFFECTS, offset_s=1100.0)}, name="10.3")
+    assert (set(behind["rounds"]), set(behind["paired_by"]), set(behind["left_out"])) == ({9}, {"time"}, {2})
+    assert set(table["paired_by"]) == {"repeat"}
+    assert any("neighbours in time" in note for note in timing_notes(behind))
+
+
+@pytest.mark.parametrize(("repeats", "least"), [(3, 8), (5, 8), (7, 8)])
+def test_too_few_rounds_for_so_many_cells_are_insufficient_and_say_what_is_needed(repeats: int, least: int) -> None:
+    """Four cells: 2 / 2**7 * 4 is above 0.05, 2 / 2**8 * 4 is not."""
+    table = compare_cells(older(repeats), {"b": newer(EFFECTS, repeats)})
+    assert set(table["verdict"]) == {INSUFFICIENT}
+    assert set(table["least_n"]) == {least}
+    assert table["p_corrected"].isna().all()
+    (line,) = least_lines(table, Rule())
+    assert f"at least {least} rounds" in line
+    assert f"n = {repeats}" in line
+    assert "with 4 cells" in line
+
+
+def test_of_repeats_apart_both_numbers_are_told() -> None:
+    """Who measures in turns next needs more than who measures apart."""
+    (line,) = least_lines(compare_cells(older(1), {"b": newer(EFFECTS, 1)}), Rule())
+    assert "at least 5 repeats of each campaign, or 8 rounds in turns, are needed" in line
+
+
+def test_the_least_n_is_enough() -> None:
+    table = compare_cells(older(8), {"b": newer(EFFECTS, 8)})
+    assert INSUFFICIENT not in set(table["verdict"])
+    assert least_lines(table, Rule()) == []
+    assert by_cell(table)["create", 32 * KIB]["verdict"] == FASTER
+
+
+def test_fewer_cells_need_fewer_repeats() -> None:
+    reference, other = older(6), newer(EFFECTS, 6)
+    rows = {name: each[each["operation"] == "create"] for name, each in (("a", reference), ("b", other))}
+    rows = {name: each[each["nominal_file_size_bytes"] == 32 * KIB] for name, each in rows.items()}
+    assert set(compare_cells(rows["a"], {"b": rows["b"]})["verdict"]) == {FASTER}
+    assert set(compare_cells(reference, {"b": other})["verdict"]) == {INSUFFICIENT}
+    # Benjamini and Hochberg let six rounds pass where all cells may be findings
+    assert INSUFFICIENT not in set(compare_cells(reference, {"b": other}, Rule(correction="fdr"))["verdict"])
+
+
+def test_a_release_against_itself_shows_nothing() -> None:
+    again = newer({}, name="again", version="10.3")
+    table = compare_cells(older(), {"again": again})
+    assert set(table["verdict"]) == {EQUIVALENT}
+    assert changed(table).empty
+
+
+def test_equal_values_are_equivalent_and_no_error() -> None:
+    table = compare_cells(older(), {"copy": older(offset_s=10**7)})
+    assert set(table["verdict"]) == {EQUIVALENT}
+    assert set(table["ratio"]) == {1.0}
+    assert set(table["p"]) == {1.0}
+    flat = release({("create", MIB, 1): [5.0] * 10})
+    assert set(compare_cells(flat, {"flat": flat.assign(start_s=flat["start_s"] + 500)})["verdict"]) == {EQUIVALENT}
+
+
+def test_swapping_the_campaigns_swaps_the_verdicts(table: pd.DataFrame) -> None:
+    back = by_cell(compare_cells(newer(EFFECTS), {"10.3": older()}))
+    swapped = {FASTER: SLOWER, SLOWER: FASTER}
+    for cell, row in by_cell(table).items():
+        assert back[cell]["verdict"] == swapped.get(row["verdict"], row["verdict"])
+        assert back[cell]["ratio"] * row["ratio"] == pytest.approx(1)
+        assert back[cell]["low"] * row["high"] == pytest.approx(1, abs=1e-4)
+        assert back[cell]["p"] == row["p"]
+
+
+def test_several_campaigns_get_the_answers_that_each_would_get_alone(table: pd.DataFrame) -> None:
+    others = {"z": newer(EFFECTS), "a": newer({}, offset_s=300.0)}
+    both = compare_cells(older(), others, name="10.3")
+    assert list(dict.fromkeys(both["other"])) == ["z", "a"]
+    alone = both[both["other"] == "z"].assign(other="11.1").reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, table)
+    assert rule_line(Rule(), both) == "margin ± 5 %, p corrected over 4 cells of each campaign (Holm)"
+
+
+def test_only_valid_samples_count_and_cells_without_are_listed() -> None:
+    other = newer(EFFECTS)
+    other.loc[other["operation"] == "read", "status"] = "invalid"
+    other = other[other["nominal_file_size_bytes"] == 32 * KIB]
+    reference = older()
+    reference = reference[reference["operation"] != "create"]
+    assert compare_cells(reference, {"b": other}).empty
+    missing = unmatched(reference, {"b": other}, "a")
+    assert list(missing.columns) == UNMATCHED
+    assert missing[["campaign", "cell", "why"]].to_numpy().tolist() == [
+        ["a", "smallfile-create-32kib-w12", "does not have it"],
+        ["b", "smallfile-read-32kib-w12", "has no valid sample of it"],
+        ["b", "smallfile-read-4096kib-w12", "does not have it"],
+    ]
+
+
+def test_invalid_and_warm_up_samples_do_not_count() -> None:
+    reference, other = older(), newer(EFFECTS)
+    reference.loc[reference["repeat"] == 1, "status"] = "failed"
+    other.loc[other["repeat"] == 2, "warmup"] = True
+    row = by_cell(compare_cells(reference, {"b": other}))["create", 32 * KIB]
+    assert (row["rounds"], row["left_out"], row["samples_other"]) == (8, 2, "03;04;05;06;07;08;09;10")
+    assert "2 valid samples belong to no round" in " ".join(timing_notes(pd.DataFrame([row])))
+
+
+def test_values_that_are_not_above_0_have_no_ratio() -> None:
+    other = newer(EFFECTS)
+    other.loc[other["repeat"] == 4, "files_per_s"] = 0.0
+    row = by_cell(compare_cells(older(), {"b": other}))["create", 32 * KIB]
+    assert (row["rounds"], row["left_out"]) == (9, 2)
+
+
+def test_cells_without_a_value_of_both_are_listed() -> None:
+    other = newer({})
+    other.loc[other["operation"] == "read", ["files_per_s", "throughput_bytes_per_s"]] = 0.0
+    assert len(compare_cells(older(), {"b": other})) == 2
+    missing = unmatched(older(), {"b": other})
+    assert set(missing["campaign"]) == {"b"}
+    assert set(missing["why"]) == {"has no value above 0 of a quantity that the reference has, too"}
+    assert missing["cell"].tolist() == ["smallfile-read-32kib-w12", "smallfile-read-4096kib-w12"]
+
+
+def test_cells_that_came_out_in_neither_are_listed() -> None:
+    rows = [each.assign(status="failed") for each in (older(), newer({}))]
+    missing = unmatched(rows[0], {"b": rows[1]})
+    assert set(missing["why"]) == {"has no valid sample of it, nor has the reference"}
+    assert len(missing) == 4
+
+
+def test_repeats_that_never_came_out_are_warned_of_and_those_tried_again_are_not() -> None:
+    other = newer(EFFECTS)
+    assert spoiled_warnings({"a": older(), "b": other}) == []
+    again = other[other["repeat"] == 3].assign(sample=11, status="failed")
+    assert spoiled_warnings({"b": pd.concat([other, again])}) == []
+    other.loc[other["repeat"] > 8, "status"] = "invalid"
+    (warning,) = spoiled_warnings({"a": older(), "b": other})
+    assert warning.startswith("b: 8 of 40 repeats never came out valid")
+
+
+def test_the_quantity_is_one_that_both_have() -> None:
+    reference = older(files_per_s=math.nan)
+    table = compare_cells(reference, {"b": newer({})})
+    assert set(table["quantity"]) == {"throughput_bytes_per_s"}
+    assert compare_cells(reference, {"b": newer({}, throughput_bytes_per_s=math.nan)}).empty
+
+
+def test_no_cell_in_common_is_an_empty_table() -> None:
+    table = compare_cells(older(), {"b": newer({}).iloc[:0]})
+    assert table.empty
+    assert list(table.columns) == COMPARED
+    assert verdict_line(table, "a", "b") == "b against a: they have no cell in common that can be compared"
+    assert rounded(table).empty
+    assert (least_lines(table, Rule()), timing_warnings(table), counts(table)) == ([], [], {})
+
+
+def test_names_of_cells_are_slugs_unless_two_have_one() -> None:
+    rows = older(1)
+    rows.loc[rows["operation"] == "read", "slug"] = "same"
+    names = cell_names(rows)
+    assert names["smallfile-create-32768-w12-0a1b2c3d"] == "smallfile-create-32kib-w12"
+    assert names["smallfile-read-32768-w12-0a1b2c3d"] == "smallfile-read-32768-w12-0a1b2c3d"
+
+
+def estimate(low: float, high: float) -> Estimate:
+    return Estimate(math.sqrt(low * high), low, high, 10, "")
+
+
+@pytest.mark.parametrize(
+    ("wide", "tight", "p", "expected"),
+    [
+        ((1.10, 1.30), (1.12, 1.28), 0.01, FASTER),
+        ((1.10, 1.30), (1.12, 1.28), 0.05, UNDECIDED),
+        ((0.70, 0.90), (0.72, 0.88), 0.049, SLOWER),
+        # the test says so, the interval does not
+        ((0.99, 1.20), (1.01, 1.18), 0.001, UNDECIDED),
+        ((0.97, 1.04), (0.98, 1.03), 0.9, EQUIVALENT),
+        # only the 90 % interval has to lie within
+        ((0.94, 1.04), (0.96, 1.03), 0.9, EQUIVALENT),
+        ((0.94, 1.04), (0.951, 1.03), 0.9, UNDECIDED),
+        ((0.97, 1.06), (0.98, 1.051), 0.9, UNDECIDED),
+        # shown, and smaller than what matters
+        ((1.01, 1.03), (1.012, 1.028), 0.001, EQUIVALENT),
+        ((0.97, 1.04), (0.98, 1.03), math.nan, INSUFFICIENT),
+    ],
+)
+def test_verdict(wide: tuple[float, float], tight: tuple[float, float], p: float, expected: str) -> None:
+    assert verdict_of(estimate(*wide), estimate(*tight), p, Rule()) == expected
+
+
+def test_no_interval_is_no_verdict_and_the_margin_counts() -> None:
+    nothing = Estimate(1.0, math.nan, math.nan, 3, INSUFFICIENT)
+    assert verdict_of(nothing, nothing, 0.01, Rule()) == INSUFFICIENT
+    assert verdict_of(estimate(0.94, 1.06), estimate(0.95, 1.05), 0.9, Rule(margin=0.1)) == EQUIVALENT
+    assert verdict_of(estimate(0.999, 1.001), estimate(0.9995, 1.0005), 0.9, Rule(margin=0.0)) == UNDECIDED
+
+
+def test_changed_cells_and_what_a_campaign_comes_to(table: pd.DataFrame) -> None:
+    assert changed(table)["verdict"].tolist() == [SLOWER, FASTER]
+    assert (
+        verdict_line(table, "10.3", "11.1")
+        == "11.1 against 10.3: 4 cells, 1 slower, 1 faster, 2 equivalent within the margin"
+    )
+    row = rounded(table).set_index("cell").loc["smallfile-create-32kib-w12"]
+    assert (row["n"], row["p"], row["verdict"]) == ("10", "0.008", FASTER)
+    assert row["ratio"].startswith("+3")
+
+
+def test_a_difference_below_the_margin_is_equivalent() -> None:
+    table = compare_cells(older(), {"b": newer({("create", 32 * KIB): 1.04})}, Rule(margin=0.08))
+    row = by_cell(table)["create", 32 * KIB]
+    assert row["verdict"] == EQUIVALENT
+    assert row["p_corrected"] < 0.05

@@ -1,0 +1,90 @@
+"""The gate closes on evidence at its own limit, whatever the verdicts say, and knows what was not tested."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.compare.cells import EQUIVALENT, Rule, compare_cells, unmatched
+from glusterlab.analysis.compare.gate import Gate, Outcome, hold
+from tests.release_samples import KIB, MIB, newer, older, release
+
+EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
+SLOW = "smallfile-read-4096kib-w12"
+
+
+def held(gate: Gate, other: pd.DataFrame, reference: pd.DataFrame | None = None, rule: Rule | None = None) -> Outcome:
+    reference, rule = older() if reference is None else reference, rule or Rule()
+    others = {"b": other}
+    return hold(gate, compare_cells(reference, others, rule), unmatched(reference, others), [*others], rule.correction)
+
+
+@pytest.mark.parametrize(("share", "names"), [(0.0, [SLOW]), (0.05, [SLOW]), (0.15, [SLOW]), (0.2, []), (0.25, [])])
+def test_it_closes_where_a_cell_lost_more_on_evidence(share: float, names: list[str]) -> None:
+    told = held(Gate(share), newer(EFFECTS))
+    assert told.slower["cell"].tolist() == names
+    assert told.failed == bool(names)
+    assert (told.tested, told.total, told.several) == (4, 4, False)
+
+
+def test_campaigns_apart_are_tested_too() -> None:
+    told = held(Gate(0.05), newer(EFFECTS, offset_s=10**6))
+    assert told.slower["cell"].tolist() == [SLOW]
+    assert told.slower["p_gate"].iloc[0] < 0.001
+
+
+def test_too_few_repeats_are_no_evidence_and_are_counted() -> None:
+    told = held(Gate(0.05), newer(EFFECTS, 7), older(7))
+    assert not told.failed
+    assert (told.tested, told.total) == (0, 4)
+    assert held(Gate(untested=True), newer(EFFECTS, 7), older(7)).failed
+
+
+def test_a_release_that_measures_nothing_is_not_tested() -> None:
+    other = newer({})
+    other.loc[other["operation"] == "read", "status"] = "failed"
+    told = held(Gate(0.05, untested=True), other)
+    assert told.failed
+    assert told.untested["cell"].tolist() == ["smallfile-read-32kib-w12", SLOW]
+    assert (told.tested, told.total) == (2, 4)
+    everything = held(Gate(0.05), other.assign(status="failed"))
+    assert (everything.tested, everything.total, everything.failed) == (0, 4, False)
+    # what only the new release has is no loss
+    assert held(Gate(untested=True), newer({}), older()[older()["operation"] == "read"]).total == 2
+    nothing = newer({}).assign(cell_id="another", slug="another")
+    assert (held(Gate(0.05), nothing).tested, held(Gate(0.05), nothing).total) == (0, 4)
+
+
+def test_a_loss_below_the_margin_closes_a_stricter_gate() -> None:
+    """Equivalent within 10 %, and 7 % slower on evidence."""
+    rule = Rule(margin=0.1)
+    other = newer({("read", 4 * MIB): 0.93})
+    table = compare_cells(older(), {"b": other}, rule)
+    assert set(table["verdict"]) == {EQUIVALENT}
+    assert held(Gate(0.05), other, rule=rule).slower["cell"].tolist() == [SLOW]
+
+
+def test_each_campaign_is_held_for_itself() -> None:
+    others = {"a": newer({}, offset_s=300.0), "b": newer(EFFECTS)}
+    told = hold(Gate(0.05), compare_cells(older(), others), unmatched(older(), others), [*others], "holm")
+    assert told.slower[["other", "cell"]].to_numpy().tolist() == [["b", SLOW]]
+    assert (told.total, told.several) == (8, True)
+
+
+@pytest.mark.parametrize("offset", [500.0, 10.0**7], ids=["in rounds", "apart"])
+def test_at_its_limit_the_gate_errs_as_rarely_as_a_release_against_itself(offset: float) -> None:
+    """Its p is that of the same samples with the loss taken out, which the calibration of `compare` is about."""
+    generator = np.random.default_rng(17)
+    names = [("create", 2**place * KIB, 12) for place in range(8)]
+    drawn = np.exp(0.02 * generator.standard_normal((2, 8, 10)) - 0.12 * np.arange(8)[:, None])
+    reference = release(dict(zip(names, 100 * drawn[0], strict=True)))
+    lost = 0.9 * drawn[1] * np.exp(-0.05 * np.arange(8)[:, None])
+    other, without = (
+        release(dict(zip(names, 100 * values, strict=True)), offset_s=offset) for values in (lost, lost / 0.8)
+    )
+    closed = held(Gate(0.2), other, reference).slower.set_index("cell_id")["p_gate"]
+    table = compare_cells(reference, {"b": without}).set_index("cell_id")
+    expected = table["p_corrected"][(table["p_corrected"] < 0.05) & (table["high"] < 1)]
+    assert len(expected) > 2
+    pd.testing.assert_series_equal(closed.sort_index(), expected.sort_index(), check_names=False)

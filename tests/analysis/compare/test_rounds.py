@@ -1,0 +1,137 @@
+"""Interleaved rounds are known by their times, and nothing else is taken for them."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.compare.rounds import find_rounds
+
+
+def rows(starts: dict[int, float]) -> pd.DataFrame:
+    return pd.DataFrame({"repeat": list(starts), "start_s": list(starts.values())})
+
+
+def at(offset: float, count: int = 10, step: float = 100.0) -> dict[int, float]:
+    return {repeat: offset + step * repeat for repeat in range(1, count + 1)}
+
+
+def test_rounds_in_turns_are_pairs_by_repeat() -> None:
+    found = find_rounds(rows(at(0)), rows(at(40)))
+    assert found is not None
+    assert found.reference == found.other == tuple(range(10))
+    assert (found.reference_first, found.one_sided) == (10, True)
+
+
+def test_the_order_within_a_round_may_change() -> None:
+    other = {repeat: start + (40 if repeat % 2 else -40) for repeat, start in at(0).items()}
+    found = find_rounds(rows(at(0)), rows(other))
+    assert found is not None
+    assert (len(found.reference), found.reference_first, found.one_sided) == (10, 5, False)
+
+
+def test_rows_may_come_in_any_order() -> None:
+    found = find_rounds(rows(at(0)).iloc[::-1].reset_index(drop=True), rows(at(40)))
+    assert found is not None
+    assert found.reference == tuple(range(9, -1, -1))
+    assert found.other == tuple(range(10))
+
+
+@pytest.mark.parametrize("offset", [1000.0, 5000.0, -1500.0, 350.0])
+def test_campaigns_one_after_the_other_are_no_rounds(offset: float) -> None:
+    assert find_rounds(rows(at(0)), rows(at(offset))) is None
+
+
+def test_a_repeat_that_was_tried_again_at_the_end_is_left_out() -> None:
+    other = at(40) | {3: 5000.0}
+    found = find_rounds(rows(at(0)), rows(other))
+    assert found is not None
+    assert found.reference == (0, 1, 3, 4, 5, 6, 7, 8, 9)
+
+
+def test_too_many_that_lie_apart_are_no_rounds() -> None:
+    other = at(40) | {3: 5000.0, 4: 5100.0, 7: 5200.0}
+    assert find_rounds(rows(at(0)), rows(other)) is None
+
+
+def test_missing_repeats_are_left_out() -> None:
+    one, other = at(0), at(40)
+    del one[2], other[5]
+    found = find_rounds(rows(one), rows(other))
+    assert found is not None
+    assert len(found.reference) == 8
+    repeats = [
+        (rows(one)["repeat"][a], rows(other)["repeat"][b]) for a, b in zip(found.reference, found.other, strict=True)
+    ]
+    assert repeats == [(n, n) for n in (1, 3, 4, 6, 7, 8, 9, 10)]
+
+
+def test_without_times_there_are_no_rounds() -> None:
+    assert find_rounds(rows(at(0)), rows(dict.fromkeys(range(1, 11), math.nan))) is None
+    assert find_rounds(rows({}), rows({})) is None
+    assert find_rounds(rows(at(0, 1)), rows(at(40, 1))) is None
+
+
+def turns(lost: dict[str, set[int]], again: set[int]) -> dict[str, dict[int, float]]:
+    """Starts of repeats of three campaigns in the runbook's turns, by the number of the step in which each ran.
+
+    Steps in `lost` measured nothing; after the steps of `again` the loop began anew.
+    """
+    order = "abccba" * 5
+    steps: list[str] = []
+    for step, name in enumerate(order):
+        steps.append("" if step in lost.get(name, set()) else name)
+        if step in again:
+            return _numbered(steps + list(order))
+    return _numbered(steps)
+
+
+def _numbered(steps: list[str]) -> dict[str, dict[int, float]]:
+    found: dict[str, dict[int, float]] = {"a": {}, "b": {}, "c": {}}
+    for step, name in enumerate(steps):
+        if name and len(found[name]) < 10:
+            found[name][len(found[name]) + 1] = 100.0 * step
+    return found
+
+
+@pytest.mark.parametrize("step", range(1, 29))
+@pytest.mark.parametrize("other", ["b", "c"])
+def test_a_loop_of_turns_that_was_broken_off_anywhere_is_still_in_rounds(step: int, other: str) -> None:
+    starts = turns({}, {step - 1})
+    found = find_rounds(rows(starts["a"]), rows(starts[other]))
+    assert found is not None
+    assert len(found.reference) >= 8
+
+
+@pytest.mark.parametrize("step", [1, 4, 7, 10, 13, 16, 19, 22, 25, 28])
+def test_a_step_that_was_lost_leaves_the_others_in_rounds(step: int) -> None:
+    starts = turns({"b": {step}}, set())
+    found = find_rounds(rows(starts["a"]), rows(starts["b"]))
+    assert found is not None
+    assert len(found.reference) >= 8
+    assert not found.one_sided
+
+
+def test_pairs_by_time_are_neighbours_and_the_closest() -> None:
+    """The other campaign is a round behind: its repeats are near to the next ones of the reference."""
+    found = find_rounds(rows(at(0)), rows({repeat: start + 140 for repeat, start in at(0).items()}))
+    assert found is not None
+    assert found.by == "time"
+    assert found.reference == tuple(range(1, 10))
+    assert found.other == tuple(range(9))
+    numbered_on = find_rounds(rows(at(0)), rows({repeat + 20: start for repeat, start in at(40).items()}))
+    assert numbered_on is not None
+    assert numbered_on.other == tuple(range(10))
+
+
+def test_nearly_always_first_counts_as_one_sided() -> None:
+    other = {repeat: start + (40 if repeat > 2 else -40) for repeat, start in at(0).items()}
+    found = find_rounds(rows(at(0)), rows(other))
+    assert found is not None
+    assert (found.reference_first, found.one_sided) == (8, True)
+
+
+def test_a_thousand_repeats_one_after_the_other_are_seen_at_once() -> None:
+    assert find_rounds(rows(at(0, 1000)), rows(at(10**6, 1000))) is None

@@ -1,0 +1,192 @@
+"""Samples over time, packed: what comes out is what went in, to a step, and the size is bounded."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import select
+from glusterlab.analysis.saturation.drilldown import (
+    LEVELS,
+    MOST_STEPS,
+    NOTHING,
+    RECORDED,
+    SHARE,
+    drill_down,
+    find_sample,
+    inspect_sample,
+)
+from glusterlab.analysis.saturation.verdict import VERDICT_COLUMNS, judge
+from glusterlab.errors import UsageError
+from tests.busy_pool import CLIENTS, DISK, KNOWN, LINK, SERVERS, Pool, during
+
+Make = Callable[..., pd.DataFrame]
+NO_VERDICTS = pd.DataFrame(columns=VERDICT_COLUMNS)
+COUNTS = (12, 48)
+
+
+@pytest.fixture
+def rows(make_samples: Make) -> pd.DataFrame:
+    table = make_samples({("disperse", "write", workers): [1.0, 2.0] for workers in COUNTS}, elapsed_s=60.0)
+    return select(table.assign(end_s=table["start_s"] + 60), tool="iozone")
+
+
+def pool() -> Pool:
+    disks = Pool().disk("write_bytes_per_s", 0.5 * DISK).disk("write_bytes_per_s", DISK, ["server02"], ["sde"])
+    return disks.links("transmit", during(10, 40, 0.95 * LINK), *CLIENTS).other("load", "load_1min", 7.0, SERVERS)
+
+
+def recorded(rows: pd.DataFrame, each: Pool | None = None) -> pd.DataFrame:
+    return pd.concat([(each or pool()).table(row) for _, row in rows.iterrows()], ignore_index=True)
+
+
+def packed(rows: pd.DataFrame, each: Pool | None = None, **changed: Any) -> dict[str, Any]:
+    return drill_down(
+        recorded(rows, each), rows, {str(cell): KNOWN for cell in rows["cell_id"]}, NO_VERDICTS, **changed
+    )
+
+
+def unpacked(data: dict[str, Any], sample: dict[str, Any]) -> dict[tuple[str, str], dict[tuple[str, str], np.ndarray]]:
+    """Values by kind and name of the measure, then by host and device, as the page unpacks them."""
+    codes = np.frombuffer(zlib.decompress(base64.b64decode(sample["data"])), dtype=np.uint8)
+    found, at = {}, 0
+    for measure, group, most, _ in sample["layers"]:
+        kind, name, _, factor = data["measures"][measure]
+        resources = [data["resources"][place] for place in data["groups"][group]]
+        size = len(resources) * sample["steps"]
+        values = codes[at : at + size].reshape(len(resources), -1)
+        at += size
+        scaled = np.where(values == NOTHING, math.nan, values * most * factor / LEVELS)
+        found[kind, name] = {(host, device): line for (_, host, device), line in zip(resources, scaled, strict=True)}
+    assert at == len(codes)
+    return found
+
+
+def test_what_is_unpacked_is_what_was_recorded(rows: pd.DataFrame) -> None:
+    data = packed(rows)
+    sample = data["cells"][0]["samples"][0]
+    assert (sample["steps"], sample["step"], sample["end"]) == (30, 2.0, 2.0)
+    found = unpacked(data, sample)
+    written = found[RECORDED, "disks, written"]
+    assert len(written) == 72
+    assert written["server02", "sde"] == pytest.approx(1.0)
+    assert written["server01", "sdb"] == pytest.approx(0.5, abs=0.5 / LEVELS)
+    sent = found[RECORDED, "network, sent"]["client07", "eth0"]
+    assert sent == pytest.approx([0.0] * 5 + [9.5] * 15 + [0.0] * 10)
+    assert found[RECORDED, "load, 1 min"]["server03", ""] == pytest.approx(7.0)
+    share = found[SHARE, "client network, sent"]["client07", ""]
+    assert share == pytest.approx([0.0] * 5 + [95.0] * 15 + [0.0] * 10)
+    # what never was above 0 is left out
+    assert (RECORDED, "disks, read") not in found
+    assert json.loads(json.dumps(data, allow_nan=False)) == data
+
+
+def test_a_share_has_the_threshold_that_it_counts_by(rows: pd.DataFrame) -> None:
+    data = packed(rows)
+    full = {tuple(data["measures"][layer[0]][:2]): layer[3] for layer in data["cells"][0]["samples"][0]["layers"]}
+    assert full[SHARE, "server disks"] == 0.9
+    assert full[RECORDED, "disks, written"] is None
+
+
+def test_a_record_that_is_missing_is_told_apart_from_nothing_done(rows: pd.DataFrame) -> None:
+    table = recorded(rows.iloc[:1])
+    late = table["host"].eq("server01") & (table["time_s"] - float(rows["start_s"].iloc[0]) <= 10)
+    data = drill_down(table[~late], rows.iloc[:1], {str(rows["cell_id"].iloc[0]): KNOWN}, NO_VERDICTS)
+    line = unpacked(data, data["cells"][0]["samples"][0])[RECORDED, "disks, written"]["server01", "sdb"]
+    assert np.isnan(line[:4]).all()
+    assert line[5:] == pytest.approx(0.5, abs=0.5 / LEVELS)
+
+
+def test_verdicts_stand_beside_their_samples(rows: pd.DataFrame) -> None:
+    table = recorded(rows)
+    capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
+    found = judge(table, rows, capacity)
+    data = drill_down(table, rows, capacity, found.verdicts)
+    (words, *_) = [sample["verdict"] for cell in data["cells"] for sample in cell["samples"]]
+    assert words.startswith("part of the disks; ") or "all 12 clients" in words
+    assert data["cells"][0]["label"] == "write, 4 GiB files, disperse 12x(4+2), JBOD, 12 workers"
+
+
+def test_a_page_is_full_after_the_first_sample_of_every_cell(rows: pd.DataFrame) -> None:
+    whole = packed(rows)
+    assert [len(cell["samples"]) for cell in whole["cells"]] == [2, 2]
+    assert whole["left_out"] == 0
+    one = len(whole["cells"][0]["samples"][0]["data"])
+    bound = int(2.5 * one)
+    part = packed(rows, most_bytes=bound)
+    assert [[sample["number"] for sample in cell["samples"]] for cell in part["cells"]] == [[1], [1]]
+    assert part["left_out"] == 2
+    assert sum(len(sample["data"]) for cell in part["cells"] for sample in cell["samples"]) <= bound
+    # the one that is asked for is there in any case
+    asked = packed(rows, most_bytes=1, first=rows.iloc[[3]])
+    assert [[sample["number"] for sample in cell["samples"]] for cell in asked["cells"]] == [[2]]
+    assert asked["first"] == [rows["cell_id"].iloc[3], 2]
+    assert asked["left_out"] == 3
+
+
+def test_a_long_sample_is_averaged(make_samples: Make) -> None:
+    seconds = 2.0 * (MOST_STEPS * 2 - 1)
+    table = make_samples({("disperse", "write", 12): [1.0]}, elapsed_s=seconds)
+    rows = select(table.assign(end_s=table["start_s"] + seconds), tool="iozone")
+    steps = Pool(seconds).disk("write_bytes_per_s", lambda since: np.where(since % 4 == 0, DISK, 0.0))
+    data = packed(rows, steps)
+    (sample,) = data["cells"][0]["samples"]
+    assert (sample["steps"], sample["step"], sample["end"]) == (MOST_STEPS, 4.0, 4.0)
+    line = unpacked(data, sample)[RECORDED, "disks, written"]["server01", "sdb"]
+    assert line[:-1] == pytest.approx(0.5, abs=1 / LEVELS)
+
+
+def test_nothing_gives_an_empty_page(rows: pd.DataFrame) -> None:
+    data = drill_down(recorded(rows).iloc[:0], rows, {}, NO_VERDICTS)
+    assert (data["cells"], data["left_out"]) == ([], 0)
+    assert drill_down(recorded(rows), rows.iloc[:0], {}, NO_VERDICTS)["first"] is None
+
+
+def test_a_parameter_names_a_sample(rows: pd.DataFrame) -> None:
+    few, many = sorted(rows["cell_id"].unique())
+    for text, cell, number in (
+        (few, few, 1),
+        (f"{few}/2", few, 2),
+        (f" {many}/sample-02 ", many, 2),
+        (many[:-1], many, 1),
+        ("", many, 1),
+    ):
+        found = find_sample(rows, text).iloc[0]
+        assert (found["cell_id"], found["sample"]) == (cell, number)
+    assert find_sample(rows.iloc[:0], "").empty
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("iozone", "expected the id of one cell with valid samples, found 2, such as iozone-write-"),
+        ("tape/1", "found none"),
+        ("{few}/9", r"expected one of the valid samples 1, 2 of iozone-write"),
+        ("{few}/first", "expected one of the valid samples"),
+    ],
+)
+def test_a_sample_that_is_not_there_is_refused(rows: pd.DataFrame, text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        find_sample(rows, text.format(few=min(rows["cell_id"])))
+
+
+def test_any_valid_sample_can_be_inspected(rows: pd.DataFrame, make_samples: Make) -> None:
+    other = make_samples({("replicate", "read", 6): [1.0]})
+    samples = pd.concat([rows.drop(columns="series"), other], ignore_index=True)
+    every, one = inspect_sample(samples, rows, str(other["cell_id"].iloc[0]))
+    assert one["series"].tolist() == ["replicate 3x2, RAID 6"]
+    assert len(every) == len(rows) + 1
+    every, one = inspect_sample(samples, rows, "")
+    assert (len(every), int(one["workers"].iloc[0])) == (len(rows), 48)
+    assert [table.empty for table in inspect_sample(samples, rows.iloc[:0], "")] == [True, True]
+    invalid = samples.assign(status="invalid")
+    with pytest.raises(UsageError, match="found none"):
+        inspect_sample(invalid, rows, str(other["cell_id"].iloc[0]))

@@ -1,0 +1,256 @@
+"""One slow disk of seventy-two is found by name, a disk that has less to do is none, and silence is not judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.saturation.outliers import (
+    DISK_COLUMNS,
+    disk_times,
+    disks_by_name,
+    host_skew,
+    judge_disks,
+    judged_from_s,
+    modified_z,
+    named_disks,
+    skewed_hosts,
+    slow_disks,
+    working_time,
+)
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from tests.busy_pool import DISK, DISKS, LINK, SERVERS, Pool
+
+Make = Callable[..., pd.DataFrame]
+SLOW = ("server04", "sdg")
+STEP = 2.0
+USUAL = Thresholds()
+
+
+def queue(bytes_: float, rate: float, request: float, steps: int, step: float) -> np.ndarray:
+    """Bytes per second of a disk that works off N bytes, a request at a time: its throttle makes it pulse."""
+    rates = np.zeros(steps)
+    credit, left = 0.0, bytes_
+    for number in range(3, steps):
+        credit += rate * step
+        while left > 0 and credit >= min(request, left):
+            done = min(request, left)
+            rates[number] += done / step
+            credit, left = credit - done, left - done
+        if left <= 0:
+            break
+    return rates
+
+
+def written(seed: int, slow: float | None, workers: int = 48, rate: float = DISK) -> Pool:
+    """A write of files on 12 subvolumes of a brick on each server, placed by hash; page caches take all at once."""
+    rng = np.random.default_rng(seed)
+    files = np.bincount(rng.integers(0, len(DISKS), workers), minlength=len(DISKS))
+    pool = Pool(120.0)
+    for device, count in zip(DISKS, files, strict=True):
+        for server in SERVERS:
+            own = rate * slow if slow is not None and (server, device) == SLOW else rate
+            values = queue(count * 5e6, own, rng.uniform(0.6, 1.3) * 1e6, len(pool.since), pool.step)
+            pool.disk("write_bytes_per_s", values * rng.uniform(0.97, 1.03), [server], [device])
+    return pool
+
+
+def samples_of(make_samples: Make, pools: list[Pool]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    rows = make_samples({("disperse", "write", 48): [1.0] * len(pools)}, elapsed_s=30.0)
+    rows = rows.assign(end_s=rows["start_s"] + 120)
+    tables = [pool.table(row) for pool, (_, row) in zip(pools, rows.iterrows(), strict=True)]
+    return pd.concat(tables, ignore_index=True), rows
+
+
+@pytest.mark.parametrize("slow", [0.25, 0.4])
+def test_one_slow_disk_of_seventy_two_is_named(make_samples: Make, slow: float) -> None:
+    found = slow_disks(*samples_of(make_samples, [written(seed, slow) for seed in range(5)]))
+    assert found[["host", "device"]].values.tolist() == [list(SLOW)]
+    first = found.iloc[0]
+    # where its subvolume got next to no files nothing can be said of it
+    assert 3 <= first["slow"] <= first["judged"] <= first["samples"]
+    assert first["time_ratio"] == pytest.approx(1 / slow, rel=0.35)
+
+
+def test_placement_alone_makes_no_disk_slow(make_samples: Make) -> None:
+    telemetry, rows = samples_of(
+        make_samples, [written(seed, None, workers) for seed in range(6) for workers in (12, 48)]
+    )
+    times = disk_times(telemetry, rows)
+    assert list(times) == DISK_COLUMNS
+    assert named_disks(times).empty
+    # they differ widely in what they had to do, and not in how long they took for as much
+    assert times["bytes"].max() > 3 * times["bytes"].median()
+    assert times["time_ratio"].max() < 1.3
+
+
+def test_a_disk_is_named_from_several_samples_or_from_all_that_judge_it(make_samples: Make) -> None:
+    once = [written(1, 0.25), written(2, None), written(3, None)]
+    assert slow_disks(*samples_of(make_samples, once)).empty
+    lax = slow_disks(*samples_of(make_samples, once), Thresholds(slow_samples=1))
+    assert lax[["host", "device", "slow"]].values.tolist() == [[*SLOW, 1]]
+    alone = slow_disks(*samples_of(make_samples, once[:1]))
+    assert alone[["host", "device", "judged"]].values.tolist() == [[*SLOW, 1]]
+
+
+def test_each_disk_has_a_row_over_all_samples(make_samples: Make) -> None:
+    times = disk_times(*samples_of(make_samples, [written(seed, 0.25) for seed in range(3)]))
+    table = disks_by_name(times)
+    assert len(table) == 72
+    slow = table[(table["host"] == SLOW[0]) & (table["device"] == SLOW[1])].iloc[0]
+    own = times[(times["host"] == SLOW[0]) & (times["device"] == SLOW[1])]
+    assert (slow["samples"], slow["slow"], slow["judged"]) == (len(own), own["slow"].sum(), own["judged"].sum())
+    assert slow["slow"] > 0
+    assert slow["time_ratio"] == own.loc[own["judged"], "time_ratio"].median()
+    assert disks_by_name(times.iloc[:0]).empty
+
+
+def test_a_disk_that_is_a_little_slower_is_not_named(make_samples: Make) -> None:
+    assert slow_disks(*samples_of(make_samples, [written(seed, 0.8) for seed in range(3)])).empty
+
+
+def test_of_a_subvolume_that_waits_the_slow_disk_is_the_busiest(make_samples: Make) -> None:
+    # reads of one subvolume go at the pace of its slowest disk; the others idle
+    pool = Pool(120.0).disk("read_bytes_per_s", lambda since: DISK * (since <= 40)).disk("utilisation_fraction", 0.9)
+    siblings = [SLOW[1]]
+    pool.disk("read_bytes_per_s", lambda since: 0.4 * DISK * (since <= 100), SERVERS, siblings)
+    pool.disk("utilisation_fraction", 0.36, SERVERS, siblings).disk("utilisation_fraction", 1.0, [SLOW[0]], siblings)
+    found = slow_disks(*samples_of(make_samples, [pool]))
+    assert set(found["device"]) == set(siblings)
+    assert found.loc[found["busy"].idxmax(), "host"] == SLOW[0]
+
+
+def test_too_few_disks_cannot_be_compared(make_samples: Make) -> None:
+    pool = Pool(120.0, disks=("sdb",))
+    for number, server in enumerate(SERVERS[:3]):
+        pool.disk("write_bytes_per_s", queue(30e6, DISK * (0.2 if number else 1.0), 1e6, 60, 2.0), [server])
+    times = disk_times(*samples_of(make_samples, [pool]))
+    assert len(times) == 3
+    assert times["time_ratio"].isna().all()
+    assert not times["judged"].any()
+    assert named_disks(times).empty
+
+
+def test_thresholds_are_parameters_and_nothing_comes_of_nothing(make_samples: Make) -> None:
+    telemetry, rows = samples_of(make_samples, [written(1, 0.25)])
+    assert slow_disks(telemetry, rows, Thresholds(slow_rate=0.02)).empty
+    assert slow_disks(telemetry.iloc[:0], rows).empty
+    assert disk_times(telemetry, rows.iloc[:0]).empty
+    idle, rows = samples_of(make_samples, [Pool(120.0)])
+    assert named_disks(disk_times(idle, rows)).empty
+
+
+def test_short_work_and_work_below_full_speed_are_not_judged(make_samples: Make) -> None:
+    # twelve small files take less than a record; a disk that does half of what it can could be half as slow
+    pools = [written(1, None), written(1, None, 12, rate=20 * DISK)]
+    pools.append(Pool(120.0).disk("write_bytes_per_s", lambda since: 0.4 * DISK * (since <= 60)))
+    times = disk_times(*samples_of(make_samples, pools))
+    judged = times.groupby("sample")["judged"].mean()
+    assert judged[1] > 0.8
+    assert judged[2] == judged[3] == 0
+    table = disks_by_name(times[times["sample"] != 1])
+    assert table["judged"].eq(0).all()
+    assert table["time_ratio"].isna().all()
+
+
+def test_of_slower_records_more_seconds_are_needed() -> None:
+    assert judged_from_s(USUAL, 2.0) == pytest.approx(6.0)
+    assert judged_from_s(USUAL, 10.0) == pytest.approx(30.0)
+
+
+def worked(seconds: float, rate: float = 1e6, records: int = 30, first: int = 2) -> np.ndarray:
+    """Rates of a disk that works at its rate for N seconds."""
+    rates = np.zeros(records)
+    whole = round(seconds / STEP)
+    rates[first : first + whole] = rate
+    return rates
+
+
+def healthy(seconds: float, disks: int = 24) -> np.ndarray:
+    """Disks that do much the same, give or take a tenth."""
+    rng = np.random.default_rng(1)
+    return np.stack([worked(seconds, 1e6 * rng.uniform(0.9, 1.1)) for _ in range(disks)])
+
+
+@pytest.mark.parametrize("seconds", [10.0, 20.0, 40.0])
+def test_time_at_work_is_that_of_a_steady_disk(seconds: float) -> None:
+    assert working_time(worked(seconds)[np.newaxis], STEP)[0] == pytest.approx(seconds, abs=STEP)
+
+
+def test_a_pause_is_no_work_and_idle_disks_have_no_time() -> None:
+    rates = np.concatenate([worked(10), worked(10)])[np.newaxis]
+    assert working_time(rates, STEP)[0] == pytest.approx(20.0, abs=2 * STEP)
+    assert math.isnan(working_time(np.zeros((1, 5)), STEP)[0])
+
+
+def test_pulses_of_a_slow_disk_count_as_work_between_them() -> None:
+    # one request of 1 MB every other record
+    rates = queue(10e6, 0.25e6, 1e6, 40, STEP)
+    assert (rates == 0).sum() > 20
+    assert working_time(rates[np.newaxis], STEP)[0] == pytest.approx(40.0, abs=2 * STEP)
+
+
+def test_a_disk_with_more_to_do_is_not_slow_and_one_that_takes_longer_for_the_same_is() -> None:
+    moved = healthy(10)
+    moved[3] = worked(18)
+    moved[7] = queue(10e6, 0.25e6, 1e6, 30, STEP)
+    found = judge_disks(moved, STEP, USUAL)
+    assert np.flatnonzero(found["slow"]).tolist() == [7]
+    assert found["time_ratio"][3] == pytest.approx(1.0, abs=0.15)
+    assert found["time_ratio"][7] > 3
+    assert found["after_s"][7] > 20
+    assert found["judged"].all()
+    for strict in (Thresholds(slow_seconds=60), Thresholds(slow_rate=0.1)):
+        assert not judge_disks(moved, STEP, strict)["slow"].any()
+
+
+def test_a_disk_that_trickles_while_all_are_at_work_is_not_slow() -> None:
+    # half the rate, for no longer than half of all: its workers were slow
+    moved = healthy(20)
+    moved[5] = worked(20, 0.5e6)
+    assert not judge_disks(moved, STEP, USUAL)["slow"].any()
+
+
+def test_disks_that_carried_only_metadata_or_an_unlike_load_are_not_compared() -> None:
+    moved = np.vstack([healthy(10, disks=6), healthy(10, disks=18) / 50])
+    moved[0] = worked(50)
+    found = judge_disks(moved, STEP, USUAL)
+    assert np.flatnonzero(found["time_ratio"].notna()).tolist() == [1, 2, 3, 4, 5]
+    nothing = judge_disks(np.zeros((4, 10)), STEP, USUAL)
+    assert nothing["time_ratio"].isna().all()
+    assert not nothing[["judged", "slow"]].any(axis=None)
+
+
+def test_a_server_that_always_carries_more_is_named_and_placement_is_not(make_samples: Make) -> None:
+    pools = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        pool = Pool(120.0)
+        for server in SERVERS:
+            pool.links("transmit", rng.uniform(0.9, 1.1) * (0.8 if server == "server02" else 0.3) * LINK, server)
+            # acknowledgements are no load, however uneven
+            pool.links("receive", rng.uniform(0.001, 0.02) * LINK, server)
+        # one disk server of six, another each time
+        pool.disk("write_bytes_per_s", 0.2 * DISK).disk("write_bytes_per_s", 0.5 * DISK, [SERVERS[seed]])
+        pools.append(pool)
+    telemetry, rows = samples_of(make_samples, pools)
+    skew = host_skew(telemetry, rows)
+    found = skewed_hosts(skew)
+    assert found[["role", "host", "quantity"]].values.tolist() == [["server", "server02", "sent, bytes/s"]]
+    assert found["ratio"].iloc[0] == pytest.approx(0.8 / 0.3, rel=0.15)
+    assert found["samples"].iloc[0] == found["of"].iloc[0] == 5
+    assert "received, bytes/s" not in set(skew["quantity"])
+    disks = skew[skew["quantity"] == "written to disks, bytes/s"]
+    assert disks[disks["outlier"]]["host"].tolist() == list(SERVERS[:5])
+    even = skewed_hosts(skew[skew["quantity"] != "sent, bytes/s"])
+    assert (len(even), list(even)) == (0, list(found))
+    assert skewed_hosts(skew.iloc[:0]).empty
+
+
+def test_the_modified_z_score_knows_equal_values() -> None:
+    assert modified_z(np.array([2.0, 2.0, 2.0, 1.0])).tolist() == [0.0, 0.0, 0.0, -math.inf]
+    assert modified_z(np.array([5.0])).tolist() == [0.0]

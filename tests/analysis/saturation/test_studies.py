@@ -1,0 +1,140 @@
+"""The three studies of the guide's appendix B: which samples stand for them, and what their figures draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import Limits
+from glusterlab.analysis.saturation.studies import Chosen, by_unit, choose_studies, measure, study_rows
+from glusterlab.analysis.scaling_table import DRAWN
+from glusterlab.errors import DataError
+from tests.guide_pools import NUMBERS, STUDIES, pools
+
+Make = Callable[..., pd.DataFrame]
+COUNTS = (1, 6, 12, 24)
+
+
+def guide() -> pd.DataFrame:
+    """128 GiB and 32 KiB files on all layouts of the guide, over workers."""
+    small = {"create": {"replicate-dense": 2.0, "replicate": 1.0}, "read": {"replicate-dense": 4.0, "replicate": 3.0}}
+    rows = [pools(workers=count, nominal=128 << 30) for count in COUNTS]
+    rows += [pools(small, tool="smallfile", nominal=32 << 10, scale=20, workers=count) for count in COUNTS]
+    return pd.concat(rows, ignore_index=True)
+
+
+def told(chosen: Chosen) -> tuple[str, str]:
+    return chosen.words, chosen.note
+
+
+def test_the_guides_layouts_and_sizes_are_taken_where_they_are() -> None:
+    found = choose_studies(guide(), STUDIES)
+    assert [study.study.first for study in found] == [40, 45, 50]
+    assert [told(study) for study in found] == [
+        (
+            "128 GiB files, replicate 6x2, RAID 6",
+            "Drawn here: files of 128 GiB.\nThe guide: 128 GB files on replicate 6x2, RAID 6.",
+        ),
+        (
+            "128 GiB files, disperse 24x(4+2), JBOD",
+            "Drawn here: files of 128 GiB.\nThe guide: 128 GB files on disperse 24x(4+2), JBOD.",
+        ),
+        (
+            "32 KiB files, replicate 6x2, RAID 6",
+            "Drawn here: files of 32 KiB.\nThe guide: 32 KB files on replicate 6x2, RAID 6.",
+        ),
+    ]
+    assert {study.missing for study in found} == {""}
+    assert set(found[2].rows["tool"]) == {"smallfile"}
+    assert len(study_rows(found)) == 3 * 2 * len(COUNTS) * 3
+
+
+def test_another_layout_of_the_type_and_the_nearest_size_stand_in_and_it_is_said(make_samples: Make) -> None:
+    samples = make_samples({(kind, "write", count): [1.0] for kind in ("replicate", "disperse") for count in COUNTS})
+    large, disperse, small = choose_studies(samples, STUDIES)
+    assert large.words == "4 GiB files, replicate 3x2, RAID 6"
+    assert large.note.splitlines() == [
+        "Drawn here: files of 4 GiB, the nearest to 128 GiB that was measured.",
+        "The guide: 128 GB files on replicate 6x2, RAID 6. Not measured here; in its place replicate 3x2, RAID 6.",
+    ]
+    assert disperse.note.endswith("Not measured here; in its place disperse 12x(4+2), JBOD.")
+    assert small.rows.empty
+    assert small.words == "32 KB files, replicate 6x2, RAID 6"
+    assert small.missing == "The campaign has no valid smallfile sample on a replicated volume."
+
+
+def test_a_backing_like_the_guides_goes_before_another() -> None:
+    samples = guide()
+    dense = samples["layout"] == "disperse-24x6-jbod-dense"
+    (_, disperse, _) = choose_studies(samples[~dense], STUDIES)
+    assert set(disperse.rows["layout"]) == {"disperse-12x6-jbod"}
+    (_, disperse, _) = choose_studies(samples[samples["kind"] != "jbod"], STUDIES)
+    assert set(disperse.rows["type"]) == {"disperse"}
+
+
+def test_parameters_choose_layouts_and_sizes() -> None:
+    samples = guide()
+    large, disperse, small = choose_studies(
+        samples, STUDIES, ["replicate-3x2-raid6", " ", "replicate-3x2-raid6"], [4 << 30, None, None]
+    )
+    assert set(large.rows["layout"]) == {"replicate-3x2-raid6"}
+    assert large.note.endswith("In its place replicate 3x2, RAID 6, as requested.")
+    assert large.note.startswith("Drawn here: files of 128 GiB, the nearest to 4 GiB that was measured.")
+    assert set(disperse.rows["layout"]) == {"disperse-24x6-jbod-dense"}
+    assert set(small.rows["layout"]) == {"replicate-3x2-raid6"}
+    with pytest.raises(DataError, match=r"expected layouts among .*; found tape"):
+        choose_studies(samples, STUDIES, ["tape", "", ""])
+    only = samples[samples["tool"] == "iozone"]
+    (*_, small) = choose_studies(only, STUDIES, ["", "", "replicate-3x2-raid6"])
+    assert small.missing == "The campaign has no valid smallfile sample on the layout replicate-3x2-raid6."
+
+
+def test_nothing_stands_for_a_study_of_an_empty_campaign() -> None:
+    found = choose_studies(guide().iloc[:0], STUDIES)
+    assert [study.rows.empty for study in found] == [True] * 3
+    assert study_rows(found).empty
+    measured = [
+        measure(
+            study, pd.DataFrame(columns=TELEMETRY), {}, cluster=None, campaign=None, published=NUMBERS, testbed=True
+        )
+        for study in found
+    ]
+    assert all(one.throughput.empty and one.subsystems.empty and not one.fits for one in measured)
+
+
+TELEMETRY = ["campaign", "cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value"]
+
+
+def test_throughput_has_its_fit_and_subsystems_their_means(make_telemetry: Make) -> None:
+    (chosen, *_) = choose_studies(guide(), STUDIES)
+    telemetry = make_telemetry(chosen.rows)
+    limits = {str(cell): Limits(300.0, 200.0, 125.0, 150.0) for cell in chosen.rows["cell_id"]}
+    found = measure(chosen, telemetry, limits, cluster=None, campaign=None, published=NUMBERS, testbed=False)
+    assert set(DRAWN) <= set(found.throughput)
+    assert len(found.throughput) == 2 * len(COUNTS)
+    assert {names[2] for names in found.fits} == {"write", "read"}
+    assert set(found.subsystems["quantity"]) >= {"cpu_busy_fraction", "disk_operations_per_s"}
+    assert found.limits == limits
+
+
+def test_studies_of_one_unit_share_a_figure_of_the_law(make_telemetry: Make) -> None:
+    measured = []
+    for chosen in choose_studies(guide(), STUDIES):
+        telemetry = make_telemetry(chosen.rows)
+        measured.append(measure(chosen, telemetry, {}, cluster=None, campaign=None, published=NUMBERS, testbed=True))
+    bytes_, files = by_unit(measured)
+    assert (bytes_[:3], files[:3]) == (("bytes", "MB/s", 1e-6), ("files", "files/s", 1.0))
+    assert len(bytes_[3]) == 4 * len(COUNTS)
+    assert len(files[3]) == 2 * len(COUNTS)
+    assert (len(bytes_[4]), len(files[4])) == (4, 2)
+    assert not set(DRAWN) & set(bytes_[3])
+
+
+def test_the_figures_of_the_studies_are_the_guides() -> None:
+    assert [(study.first, study.layout, study.files) for study in STUDIES] == [
+        (40, "replicate 6x2, RAID 6", "128 GB files"),
+        (45, "disperse 24x(4+2), JBOD", "128 GB files"),
+        (50, "replicate 6x2, RAID 6", "32 KB files"),
+    ]

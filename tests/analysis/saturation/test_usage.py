@@ -1,0 +1,147 @@
+"""Saturation: means over the measured part, over hosts of a role, over samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import select, telemetry_by_sample
+from glusterlab.analysis.saturation.timeline import JUDGED_METRICS, measured_parts
+from glusterlab.analysis.saturation.usage import METRICS, USED_METRICS, steady_part, telemetry_by_cell
+
+Make = Callable[..., pd.DataFrame]
+
+
+@pytest.fixture
+def samples(make_samples: Make) -> pd.DataFrame:
+    return select(make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]}), tool="iozone")
+
+
+@pytest.fixture
+def telemetry(make_telemetry: Make, samples: pd.DataFrame) -> pd.DataFrame:
+    return make_telemetry(samples)
+
+
+def parts_of(telemetry: pd.DataFrame, samples: pd.DataFrame) -> list[tuple[float, float]]:
+    """Measured parts, in seconds since the start of each sample."""
+    table = measured_parts(telemetry, samples).merge(samples[["sample", "start_s"]], on="sample")
+    return list(zip(table["part_start_s"] - table["start_s"], table["part_end_s"] - table["start_s"], strict=True))
+
+
+def test_the_measured_part_lies_where_the_bytes_moved(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    since = telemetry["time_s"] - telemetry.merge(samples, on="sample")["start_s"]
+    busy = (since > 10.0) & (since <= 16.0) & (telemetry["activity"] == "network")
+    telemetry = telemetry.assign(value=telemetry["value"].where(~busy, 1e7))
+    assert parts_of(telemetry, samples.assign(elapsed_s=6.0)) == [(10.0, 16.0)] * 3
+    rows = steady_part(telemetry, samples.assign(elapsed_s=6.0)).merge(samples[["sample", "start_s"]], on="sample")
+    assert sorted((rows["time_s"] - rows["start_s"]).unique()) == [12.0, 14.0, 16.0]
+
+
+def test_without_the_tools_time_the_window_is_measured(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    for elapsed in (math.nan, 20.0, 50.0):
+        assert parts_of(telemetry, samples.assign(elapsed_s=elapsed)) == [(0.0, 20.0)] * 3
+    still = telemetry[~telemetry["activity"].isin(["network", "disk"])]
+    assert parts_of(still, samples.assign(elapsed_s=6.0)) == [(0.0, 20.0)] * 3
+
+
+def test_values_per_role(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    table = telemetry_by_sample(telemetry, samples)
+    first = table[table["sample"] == 1].set_index(["role", "quantity"])["value"]
+    assert set(table["quantity"]) == set(METRICS) - {"machine_cpu_busy_fraction"}
+    assert first["server", "network_receive_bytes_per_s"] == pytest.approx(150.0)
+    assert first["client", "network_transmit_bytes_per_s"] == pytest.approx(10.0)
+    assert first["server", "cpu_busy_fraction"] == pytest.approx(0.2)
+    assert first["server", "disk_bytes_per_s"] == pytest.approx(100.0)
+    assert first["server", "disk_await_s"] == pytest.approx((0.001 * 30 + 0.005 * 10) / 40)
+    assert ("client", "disk_bytes_per_s") not in first.index
+    assert table[table["role"] == "server"]["hosts"].eq(2).all()
+
+
+def test_a_window_with_too_few_records_says_nothing(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    short = samples.assign(end_s=samples["start_s"] + 3.0)
+    assert telemetry_by_sample(telemetry, short).empty
+    assert telemetry_by_cell(telemetry, short).empty
+    assert telemetry_by_cell(telemetry.iloc[:0], samples).empty
+    assert telemetry_by_cell(telemetry, samples.iloc[:0]).empty
+
+
+def test_summary_has_an_interval_over_samples(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    table = telemetry_by_cell(telemetry, samples)
+    assert table.columns[0] == "role"
+    assert table["n"].eq(3).all()
+    assert table[table["quantity"] != "disk_await_s"]["peak"].notna().all()
+    load = table[(table["quantity"] == "load_1min") & (table["role"] == "client")].iloc[0]
+    assert (load["mean"], load["low"], load["high"]) == pytest.approx((3.0, 3.0, 3.0))
+
+
+def test_the_hosts_of_a_testbed_fill_one_machine(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    rank = telemetry.groupby("sample")["time_s"].rank(method="dense")
+    late = (rank > 7) & (telemetry["metric"] == "idle_fraction")
+    telemetry = telemetry.assign(value=telemetry["value"].where(~late, 0.5))
+    skipped = (telemetry["host"] == "c1") & (rank == 4)
+    table = telemetry_by_sample(telemetry[~skipped], samples, testbed=True)
+    assert set(table["quantity"]) == set(METRICS)
+    machine = table[table["role"] == "machine"]
+    assert machine["quantity"].unique().tolist() == ["machine_cpu_busy_fraction"]
+    # 10 records in the window of 20 s: 6 of three hosts at 0.2 and 4 at 0.3; a skipped record changes neither
+    assert machine["value"].tolist() == pytest.approx([(6 * 0.6 + 4 * 0.9) / 10] * 3)
+    assert machine["peak"].tolist() == pytest.approx([(0.6 + 4 * 0.9) / 5] * 3)
+    summary = telemetry_by_cell(telemetry, samples, testbed=True)
+    assert summary[summary["role"] == "machine"]["mean"].tolist() == pytest.approx([0.72])
+
+
+def test_hosts_that_write_their_records_at_other_moments_add_up_all_the_same(
+    telemetry: pd.DataFrame, samples: pd.DataFrame
+) -> None:
+    # both servers at even seconds, 5 % each; the client at odd ones, 80 %
+    client, idle = telemetry["host"] == "c1", telemetry["metric"] == "idle_fraction"
+    telemetry = telemetry.assign(
+        time_s=telemetry["time_s"].where(~client, telemetry["time_s"] + 1.0),
+        value=telemetry["value"].where(~idle, 0.75).where(~(idle & client), 0.0),
+    )
+    machine = telemetry_by_sample(telemetry, samples, testbed=True)
+    machine = machine[machine["role"] == "machine"]
+    assert machine["value"].tolist() == pytest.approx([0.9] * 3)
+    assert machine["peak"].tolist() == pytest.approx([0.9] * 3)
+
+
+def test_a_phase_shows_in_the_peak(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    late = telemetry.groupby("sample")["time_s"].rank(method="dense") > 6
+    full = late & (telemetry["metric"] == "write_bytes_per_s")
+    table = telemetry_by_cell(telemetry.assign(value=telemetry["value"].where(~full, 1000.0)), samples)
+    disks = table[table["quantity"] == "disk_bytes_per_s"].iloc[0]
+    assert disks["peak"] == pytest.approx(2000.0)
+    assert disks["mean"] < 1400
+
+
+def test_operations_of_all_disks_of_a_server_are_added_up(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    table = telemetry_by_cell(telemetry, samples)
+    disks = table[table["quantity"] == "disk_operations_per_s"]
+    assert disks["role"].tolist() == ["server"]
+    # 30 and 10 per second on either server
+    assert disks["mean"].tolist() == pytest.approx([40.0])
+
+
+def test_a_client_without_a_worker_is_not_averaged(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    client = telemetry[telemetry["host"] == "c1"]
+    idle = client.assign(host="c2", value=client["value"].where(client["activity"] != "network", 0.5))
+    table = telemetry_by_sample(pd.concat([telemetry, idle], ignore_index=True), samples)
+    clients = table[table["role"] == "client"]
+    assert clients["hosts"].eq(1).all()
+    sent = clients[clients["quantity"] == "network_transmit_bytes_per_s"]
+    assert sent["value"].tolist() == pytest.approx([10.0] * 3)
+
+
+def test_a_bond_is_not_counted_with_its_members(telemetry: pd.DataFrame, samples: pd.DataFrame) -> None:
+    links = telemetry[telemetry["activity"] == "network"]
+    more = [links.assign(device=name, value=factor * links["value"]) for name, factor in (("bond0", 2.0), ("lo", 9.0))]
+    table = telemetry_by_sample(pd.concat([telemetry, *more], ignore_index=True), samples)
+    received = table[(table["role"] == "server") & (table["quantity"] == "network_receive_bytes_per_s")]
+    assert received["value"].tolist() == pytest.approx([300.0] * 3)
+
+
+def test_what_a_section_reads_for_verdicts_is_enough_for_means() -> None:
+    assert USED_METRICS <= JUDGED_METRICS

@@ -1,0 +1,506 @@
+"""Verdicts: what a synthetic pool was full of is what is named, and nothing else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import select
+from glusterlab.analysis.saturation.resources import Capacity, Operations
+from glusterlab.analysis.saturation.summary import (
+    NO_MAJORITY,
+    binding_by_cell,
+    subsystems_over_time,
+    use_by_resource,
+    use_over_time,
+)
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.usage import signs_above
+from glusterlab.analysis.saturation.verdict import NONE, VERDICT_COLUMNS, Judgement, judge
+from tests.busy_pool import CLIENTS, DISK, DISKS, KNOWN, LINK, SERVERS, START, Pool, during
+
+Make = Callable[..., pd.DataFrame]
+
+
+@pytest.fixture
+def sample(make_samples: Make) -> pd.DataFrame:
+    """One write of 48 workers: its command takes 60 s, the tool measured all of it."""
+    times = {"start_s": START, "end_s": START + 60, "elapsed_s": 60.0}
+    return select(make_samples({("disperse", "write", 48): [1.0]}, **times), tool="iozone")
+
+
+def verdict(
+    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds | None = None, **moments: float
+) -> pd.Series:
+    return judged(pool, sample, capacity, thresholds, **moments).verdicts.iloc[0]
+
+
+def judged(
+    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds | None = None, **moments: float
+) -> Judgement:
+    row = sample.iloc[0]
+    return judge(pool.table(row, moments), sample, {str(row["cell_id"]): capacity}, thresholds)
+
+
+def by(pool: Pool, sample: pd.DataFrame, capacity: Capacity) -> set[str]:
+    """What the disks are fullest by."""
+    use = judged(pool, sample, capacity).use
+    return set(use.loc[use["subsystem"] == "server disks", "by"])
+
+
+def test_full_disks_bind_on_all_servers(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", DISK).links("receive", 0.5 * LINK, *SERVERS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "disks", "all 72 disks")
+    assert found["share"] == pytest.approx(1.0)
+    assert (found["reason"], found["not_judged"]) == ("", "operations of disk arrays")
+    disks = judged(pool, sample).subsystems.set_index("subsystem").loc["server disks"]
+    assert disks[["share", "mean", "peak", "threshold", "stretch_s"]].tolist() == pytest.approx([1, 1, 1, 0.9, 10])
+
+
+def test_a_link_and_then_disks_are_named_in_their_order(sample: pd.DataFrame) -> None:
+    pool = (
+        Pool()
+        .links("receive", during(0, 24, 0.97 * LINK), *SERVERS)
+        .links("transmit", during(0, 24, 0.97 * LINK), *CLIENTS)
+        .disk("write_bytes_per_s", during(24, 60, DISK))
+    )
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"]) == ("binds", "network, then disks")
+    assert found["share"] == pytest.approx(1.0)
+    assert found["where"] == "server network, received; client network, sent; server disks"
+    assert found["hosts"] == "all 6 servers; all 12 clients; all 72 disks"
+
+
+def test_two_that_are_full_at_the_same_time_do_not_take_turns(sample: pd.DataFrame) -> None:
+    pool = Pool().links("receive", during(0, 50, LINK), *SERVERS).disk("write_bytes_per_s", during(0, 44, DISK))
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"]) == ("binds", "network")
+
+
+def test_what_binds_in_part_names_its_hosts(sample: pd.DataFrame) -> None:
+    pool = Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03")
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"]) == ("partly", "network")
+    assert found["hosts"] == "1 of 6 servers with 39 % of the load: server03"
+    # its own share; the subsystem's is that of the load
+    assert found["share"] == pytest.approx(1.0)
+    sent = judged(pool, sample).subsystems.set_index("subsystem").loc["server network, sent"]
+    assert sent["share"] == pytest.approx(0.39, abs=0.005)
+
+
+def test_what_is_full_for_less_than_most_of_the_time_is_not_none(sample: pd.DataFrame) -> None:
+    pool = Pool().links("transmit", during(0, 28, LINK), *CLIENTS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["hosts"]) == ("at times", "network", "all 12 clients")
+    assert found["share"] == pytest.approx(28 / 60)
+    # a record more at one of them does not make it the one that held the others
+    one = verdict(pool.links("transmit", during(0, 32, LINK), "client01"), sample)
+    assert (one["state"], one["hosts"]) == ("at times", "all 12 clients")
+    brief = verdict(Pool().links("transmit", during(0, 6, LINK), *CLIENTS), sample)
+    assert (brief["state"], brief["binding"]) == ("none", NONE)
+
+
+def test_one_full_disk_of_many_is_named_but_is_not_what_binds(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 0.4 * DISK).disk("write_bytes_per_s", DISK, ["server05"], ["sdc"])
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"]) == ("none", NONE)
+    assert found["hosts"] == "1 of 72 disks: server05 sdc"
+
+
+def test_nothing_full_says_to_look_at_the_software(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 0.4 * DISK).links("receive", 0.6 * LINK, *SERVERS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["hosts"]) == ("none", NONE, "")
+    received = judged(pool, sample).subsystems.set_index("subsystem").loc["server network, received"]
+    assert received[["share", "mean"]].tolist() == pytest.approx([0.0, 0.6])
+
+
+def test_hosts_without_a_worker_do_not_dilute_one_that_is_full(sample: pd.DataFrame) -> None:
+    pool = Pool().links("transmit", 0.97 * LINK, "client07").links("receive", 0.16 * LINK, *SERVERS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "network", "client07 alone")
+
+
+def test_warm_up_and_ramp_down_do_not_count(sample: pd.DataFrame) -> None:
+    # full while files are laid out and after the tool's clock stopped; the measured 20 s move more over links
+    pool = (
+        Pool()
+        .disk("write_bytes_per_s", lambda since: np.where((since <= 20) | (since > 40), DISK, 0.5 * DISK))
+        .links("receive", during(20, 40, 0.8 * LINK), *SERVERS)
+        .links("transmit", during(20, 40, 0.8 * LINK), *CLIENTS)
+    )
+    assert verdict(pool, sample.assign(elapsed_s=20.0))["state"] == "none"
+    assert verdict(pool, sample)["state"] == "binds"
+
+
+def test_few_records_say_nothing(sample: pd.DataFrame) -> None:
+    short = sample.assign(end_s=START + 6, elapsed_s=6.0)
+    for share in (0.4, 1.0):
+        found = verdict(Pool(6).disk("write_bytes_per_s", share * DISK), short)
+        assert (found["state"], found["binding"]) == ("unknown", "unknown")
+        assert found["reason"] == "3 records in the measured part, fewer than 5"
+    few = Thresholds(records=3)
+    assert verdict(Pool(6).disk("write_bytes_per_s", DISK), short, KNOWN, few)["state"] == "binds"
+    assert verdict(Pool(6).disk("write_bytes_per_s", 0.4 * DISK), short, KNOWN, few)["state"] == "none"
+    none = verdict(Pool(2), sample.assign(end_s=START + 2, elapsed_s=2.0))
+    assert none["state"] == "unknown"
+    assert math.isnan(none["share"])
+
+
+def told_of(sample: pd.DataFrame, pool: Pool, kept: Callable[[pd.DataFrame, pd.Series], pd.Series]) -> pd.Series:
+    """The verdict where telemetry has only what is kept, by its rows and the seconds since the start."""
+    row = sample.iloc[0]
+    table = pool.table(row)
+    table = table[kept(table, table["time_s"] - START)]
+    return judge(table, sample, {str(row["cell_id"]): KNOWN}).verdicts.iloc[0]
+
+
+def test_hosts_that_fall_silent_are_not_idle(sample: pd.DataFrame) -> None:
+    full = Pool().disk("write_bytes_per_s", DISK)
+    early = told_of(sample, full, lambda rows, since: (rows["role"] == "client") | (since <= 24))
+    assert (early["state"], early["binding"]) == ("unknown", "unknown")
+    assert early["reason"].startswith("telemetry covers too little of the measured part")
+    assert early["not_judged"].endswith("all 6 servers")
+    disks = told_of(sample, full, lambda rows, since: (rows["activity"] != "disk") | (since <= 24))
+    assert disks["state"] == "unknown"
+    assert disks["not_judged"].endswith("server disks")
+    # what was full for most of the part whatever the rest was is told
+    late = told_of(sample, full, lambda rows, since: (rows["role"] == "client") | (since <= 40))
+    assert (late["state"], late["binding"], round(late["share"], 2)) == ("binds", "disks", 0.67)
+    nobody = told_of(sample, full, lambda rows, _: rows["role"] == "client")
+    assert nobody["state"] == "unknown"
+    for words in ("server network", "disks", "server CPU", "server memory", "any server"):
+        assert words in nobody["not_judged"]
+
+
+def test_a_record_after_a_long_silence_does_not_tell_of_it(sample: pd.DataFrame) -> None:
+    values = lambda since: np.where(since > 56, DISK, 0.2 * DISK)  # noqa: E731
+    away = lambda rows, since: (rows["role"] == "client") | (since <= 10) | (since > 56)  # noqa: E731
+    found = told_of(sample, Pool().disk("write_bytes_per_s", values), away)
+    assert (found["state"], found["binding"]) == ("unknown", "unknown")
+
+
+def test_hosts_without_any_telemetry_are_counted(sample: pd.DataFrame) -> None:
+    known = sample.assign(servers=6, clients=12)
+    one = told_of(known, Pool(), lambda rows, _: rows["host"] != "client03")
+    assert one["state"] == "none"
+    assert one["not_judged"].endswith("1 of 12 clients")
+    gone = told_of(known, Pool(), lambda rows, _: ~rows["host"].isin(SERVERS[:3]))
+    assert gone["state"] == "unknown"
+
+
+def test_without_telemetry_or_limits_the_verdict_is_unknown(sample: pd.DataFrame) -> None:
+    empty = Pool().table(sample.iloc[0]).iloc[:0]
+    found = judge(empty, sample, {})
+    assert found.verdicts[["state", "binding"]].values.tolist() == [["unknown", "unknown"]]
+    assert list(found.verdicts) == VERDICT_COLUMNS
+    # CPUs need no limit, links and disks do
+    unknown = verdict(Pool().links("receive", LINK, *SERVERS), sample, Capacity())
+    assert unknown["state"] == "none"
+    assert unknown["not_judged"] == "network; disks; memory"
+    nothing = Pool()
+    nothing.series = {key: value for key, value in nothing.series.items() if key[2] == "network"}
+    assert verdict(nothing, sample, Capacity())["reason"] == "no limit is known of what telemetry shows"
+
+
+@pytest.mark.parametrize(("read", "written", "state"), [(1.0, 0.0, "binds"), (0.5, 0.5, "none")])
+def test_operations_bind_where_it_is_sure_that_they_were_used(
+    sample: pd.DataFrame, read: float, written: float, state: str
+) -> None:
+    # 60 operations a second of small files: a hundredth of what the disk moves in large ones
+    pool = (
+        Pool()
+        .disk("read_bytes_per_s", read * 0.01 * DISK)
+        .disk("write_bytes_per_s", written * 0.01 * DISK)
+        .disk("transfers_per_s", 59.0)
+    )
+    capacity = replace(KNOWN, operations=Operations(60.0, 60.0), one_machine=True)
+    found = verdict(pool, sample, capacity)
+    assert found["state"] == state
+    assert by(pool, sample, capacity) == {"operations"}
+    # without the limit nothing is known of them
+    assert verdict(pool, sample, replace(KNOWN, one_machine=True))["state"] == "none"
+
+
+def test_busy_time_counts_where_a_brick_is_one_disk(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 0.1 * DISK).disk("utilisation_fraction", 0.99)
+    found = verdict(pool, sample, replace(KNOWN, serial=True))
+    assert (found["state"], found["binding"], found["not_judged"]) == ("binds", "disks", "")
+    assert by(pool, sample, replace(KNOWN, serial=True)) == {"busy time"}
+    array = verdict(pool, sample, replace(KNOWN, serial=False))
+    assert array["state"] == "none"
+    assert "operations of disk arrays" in array["not_judged"]
+    lax = verdict(pool, sample, replace(KNOWN, serial=True), Thresholds(disk_busy=1.0))
+    assert lax["state"] == "none"
+
+
+def test_reads_and_writes_of_a_disk_add_up_but_not_on_a_testbed(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 0.5 * DISK).disk("read_bytes_per_s", 0.5 * DISK)
+    assert verdict(pool, sample)["state"] == "binds"
+    assert verdict(pool, sample, replace(KNOWN, one_machine=True))["state"] == "none"
+
+
+def test_all_disks_of_a_server_may_do_less_than_each_alone(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 0.6 * DISK)
+    found = verdict(pool, sample, replace(KNOWN, server_write=12 * 0.62 * DISK))
+    assert (found["state"], found["binding"]) == ("binds", "disks")
+    assert by(pool, sample, replace(KNOWN, server_write=12 * 0.62 * DISK)) == {"all disks of the server"}
+
+
+def test_a_throttled_disk_that_works_in_bursts_is_full(sample: pd.DataFrame) -> None:
+    # 3.6 MB in one second of four, as a disk of 1 MB/s was seen to do
+    bursts = lambda since: np.where(since % 4 == 0, 4 * 0.95 * DISK, 0.0)  # noqa: E731
+    assert verdict(Pool(step=1.0).disk("write_bytes_per_s", bursts), sample)["state"] == "binds"
+    # on real disks a record evens that out: there idle records are idle
+    fast = replace(KNOWN, disk_write=200e6, disk_read=200e6, server_read=2.4e9, server_write=2.4e9)
+    half = lambda since: np.where(since % 4 < 2, 200e6, 0.0)  # noqa: E731
+    found = judged(Pool(step=1.0).disk("write_bytes_per_s", half), sample, fast)
+    disks = found.subsystems.set_index("subsystem").loc["server disks"]
+    assert disks["share"] == pytest.approx(0.5)
+
+
+def test_the_hosts_of_a_testbed_fill_one_machine_and_real_ones_do_not(sample: pd.DataFrame) -> None:
+    pool = Pool().cpu(0.054)
+    found = verdict(pool, sample, replace(KNOWN, one_machine=True))
+    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "CPU", "the machine of the testbed")
+    assert found["where"] == "machine CPU (at least)"
+    assert verdict(pool, sample)["state"] == "none"
+
+
+def test_one_full_core_is_found_where_telemetry_has_each(sample: pd.DataFrame) -> None:
+    pool = Pool().cpu(0.2).cpu(0.99, CLIENTS, device="3").cpu(0.1, CLIENTS, device="0")
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["where"]) == ("binds", "CPU", "client CPU, busiest core")
+
+
+def test_a_bond_is_not_counted_with_its_members(sample: pd.DataFrame) -> None:
+    pool = Pool().links("receive", 0.45 * LINK, *SERVERS).links("receive", 0.9 * LINK, *SERVERS, device="bond0")
+    loop = pool.links("receive", 5 * LINK, *SERVERS, device="lo")
+    use = judged(loop, sample).use.set_index(["subsystem", "host"])["mean"]
+    assert use["server network, received", "server01"] == pytest.approx(0.9)
+
+
+def test_memory_that_is_gone_binds(sample: pd.DataFrame) -> None:
+    pool = Pool().other("memory", "available_bytes", 64e9 * 0.02, CLIENTS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"], found["where"]) == ("binds", "memory", "client memory")
+
+
+def test_signs_of_waiting_and_errors_stand_beside_the_verdict(sample: pd.DataFrame) -> None:
+    pool = (
+        Pool()
+        .disk("write_bytes_per_s", DISK)
+        .disk("queue_length", 0.5)
+        .disk("queue_length", 3.0, ["server02"], ["sdd"])
+        .disk("await_s", 0.02)
+        .disk("transfers_per_s", 10.0)
+        .other("load", "load_1min", 12.0, ["server04"])
+        .other("load", "blocked_processes", 5.0)
+        .other("network-errors", "receive_drops_per_s", 2.5, ["client01"])
+        .other("swapping", "swapped_out_pages_per_s", 4.0, ["server06"])
+    )
+    found = judged(pool, sample)
+    above = signs_above(found.signs, Thresholds()).set_index("sign")
+    assert above["host"].to_dict() == {
+        "disk_queue_length": "server02",
+        "load_per_cpu": "server04",
+        "network_errors_per_s": "client01",
+        "swapped_pages_per_s": "server06",
+    }
+    assert above["value"].tolist() == pytest.approx([3.0, 1.5, 2.5, 4.0])
+    signs = found.signs.set_index(["sign", "host"])["value"]
+    assert signs["blocked_processes", "server01"] == pytest.approx(5.0)
+    assert signs["disk_await_s", "server01"] == pytest.approx(0.02)
+    assert signs["cpu_busy_fraction", "client01"] == pytest.approx(0.0)
+    shared = replace(KNOWN, shared=frozenset({"blocked processes"}), one_machine=True)
+    table = judged(pool, sample, shared).signs
+    assert table[table["sign"] == "blocked_processes"][["role", "value"]].values.tolist() == [["machine", 5.0]]
+    assert "load_per_cpu" not in set(table["sign"])
+
+
+def test_hosts_that_write_records_at_other_moments_or_leave_some_out_are_judged_alike(sample: pd.DataFrame) -> None:
+    pool = (
+        Pool()
+        .links("receive", during(0, 30, 0.97 * LINK), *SERVERS)
+        .links("transmit", during(0, 30, 0.97 * LINK), *CLIENTS)
+        .disk("write_bytes_per_s", during(30, 60, DISK))
+    )
+    late = dict.fromkeys((*SERVERS[:3], *CLIENTS[:6]), 0.9)
+    found = verdict(pool, sample, **late)
+    assert (found["state"], found["binding"]) == ("binds", "network, then disks")
+    row = sample.iloc[0]
+    table = pool.table(row)
+    missing = (table["host"] == "server02") & ((table["time_s"] - START) % 10 == 4)
+    gaps = judge(table[~missing], sample, {str(row["cell_id"]): KNOWN}).verdicts.iloc[0]
+    assert gaps["share"] == pytest.approx(verdict(pool, sample)["share"])
+
+
+@pytest.mark.parametrize("factor", [1e-3, 200.0])
+def test_a_scale_model_gets_the_verdict_of_what_it_stands_for(sample: pd.DataFrame, factor: float) -> None:
+    pool = Pool().disk("write_bytes_per_s", 0.95 * DISK * factor).links("receive", 0.4 * LINK * factor, *SERVERS)
+    rates = ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write")
+    scaled = replace(KNOWN, **{name: float(getattr(KNOWN, name)) * factor for name in rates})
+    assert verdict(pool, sample, scaled)["binding"] == "disks"
+
+
+def test_a_threshold_decides(sample: pd.DataFrame) -> None:
+    pool = Pool().links("receive", 0.75 * LINK, *SERVERS)
+    assert verdict(pool, sample)["state"] == "none"
+    assert verdict(pool, sample, KNOWN, Thresholds(network=0.7))["binding"] == "network"
+    part = Pool().links("receive", during(0, 24, LINK), *SERVERS)
+    assert verdict(part, sample)["state"] == "at times"
+    assert verdict(part, sample, KNOWN, Thresholds(window=0.4))["state"] == "binds"
+
+
+def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", 2.3 * DISK).links("receive", 0.95 * LINK, *SERVERS)
+    found = verdict(pool, sample)
+    assert (found["state"], found["binding"]) == ("binds", "network")
+    assert found["not_judged"].endswith("server disks, bytes")
+    gap = judged(pool, sample).gaps.set_index("what").loc["server disks, bytes"]
+    assert gap["share"] == pytest.approx(2.3)
+    # a burst of a tenth of the time is none
+    burst = Pool().disk("write_bytes_per_s", lambda since: np.where(since <= 6, 2.3 * DISK, DISK))
+    assert verdict(burst, sample)["binding"] == "disks"
+    assert "server disks" not in verdict(pool, sample, KNOWN, Thresholds(passed=3))["not_judged"]
+
+
+def several(make_samples: Make, pools: list[Pool], workers: int = 48) -> tuple[pd.DataFrame, Judgement]:
+    rows = make_samples({("disperse", "write", workers): [1.0] * len(pools)}, elapsed_s=60.0)
+    rows = select(rows.assign(end_s=rows["start_s"] + 60), tool="iozone")
+    tables = [pool.table(row) for pool, (_, row) in zip(pools, rows.iterrows(), strict=True)]
+    cell = str(rows["cell_id"].iloc[0])
+    return rows, judge(pd.concat(tables, ignore_index=True), rows, {cell: KNOWN})
+
+
+def test_a_cell_has_the_verdict_of_most_of_its_repeats(make_samples: Make) -> None:
+    full, idle = Pool().disk("write_bytes_per_s", DISK), Pool().disk("write_bytes_per_s", 0.3 * DISK)
+    rows, found = several(make_samples, [full, idle, full])
+    table = binding_by_cell(found.verdicts, rows)
+    first = table.iloc[0]
+    assert (first["state"], first["binding"], first["agree"], first["n"]) == ("binds", "disks", 2, 3)
+    assert (first["mean"], first["workers"], first["scale"]) == (pytest.approx(1.0), 48, 200)
+    assert math.isnan(first["low"])
+    assert (first["hosts"], first["typical"]) == ("all 72 disks", 1)
+    # of as many on either side none
+    rows, found = several(make_samples, [full, idle])
+    table = binding_by_cell(found.verdicts, rows)
+    assert (table["state"].iloc[0], table["binding"].iloc[0], table["agree"].iloc[0]) == (NO_MAJORITY, NO_MAJORITY, 1)
+    assert table["reason"].iloc[0] == "1 of 2: disks; 1 of 2: none"
+    assert math.isnan(table["mean"].iloc[0])
+    assert binding_by_cell(found.verdicts.iloc[:0], rows).empty
+
+
+def test_turns_in_another_order_are_the_same_verdict(make_samples: Make) -> None:
+    def turns(links: tuple[float, float], disks: tuple[float, float]) -> Pool:
+        pool = Pool().links("receive", during(*links, LINK), *SERVERS)
+        return pool.disk("write_bytes_per_s", during(*disks, DISK))
+
+    first, last = (0.0, 30.0), (30.0, 60.0)
+    network = Pool().links("receive", LINK, *SERVERS)
+    rows, found = several(make_samples, [turns(first, last), network, turns(last, first), turns(first, last)])
+    cell = binding_by_cell(found.verdicts, rows).iloc[0]
+    assert (cell["state"], cell["binding"], cell["agree"], cell["n"]) == ("binds", "network, then disks", 3, 4)
+
+
+def test_use_is_shown_by_resource_and_over_time(make_samples: Make) -> None:
+    pool = Pool().disk("write_bytes_per_s", during(0, 30, DISK), SERVERS[:1]).links("receive", LINK, *SERVERS)
+    rows, found = several(make_samples, [pool, pool])
+    table = use_by_resource(found.use, rows)
+    disks = table[table["subsystem"] == "server disks"]
+    assert set(disks["host"]) == {"server01"}
+    assert len(disks) == len(DISKS)
+    assert disks["mean"].to_numpy() == pytest.approx(0.5)
+    assert disks["n"].eq(2).all()
+    first = rows.iloc[[0]]
+    over = use_over_time(pool.table(first.iloc[0]), first, {str(first["cell_id"].iloc[0]): KNOWN})
+    one = over[(over["subsystem"] == "server disks") & (over["host"] == "server01") & (over["device"] == "sdb")]
+    assert one["seconds"].tolist() == pytest.approx(np.arange(2, 62, 2))
+    assert one["used"].to_numpy() == pytest.approx([1.0] * 15 + [0.0] * 15)
+    # a stretch of 10 s that is full for nine tenths of it counts
+    assert one["full"].tolist() == [True] * 15 + [False] * 15
+    assert one["inside"].all()
+    assert use_over_time(pool.table(first.iloc[0]).iloc[:0], first, {}).empty
+    # a server that fell silent is not drawn as idle
+    table = pool.table(first.iloc[0])
+    early = table[(table["role"] == "client") | (table["time_s"] - float(first["start_s"].iloc[0]) <= 20)]
+    gone = subsystems_over_time(use_over_time(early, first, {str(first["cell_id"].iloc[0]): KNOWN}))
+    links = gone[gone["subsystem"] == "server network, received"].set_index("seconds")["mean"]
+    assert (links[20.0], math.isnan(links[22.0])) == (pytest.approx(1.0), True)
+
+
+@pytest.mark.parametrize(
+    ("pools", "state", "binding"),
+    [
+        ("full turn part", NO_MAJORITY, NO_MAJORITY),
+        ("full full turn", "binds", "disks"),
+        ("part part part", "partly", "network"),
+        ("times times times", "at times", "network"),
+        ("idle idle idle", "none", NONE),
+        ("short short short", "unknown", "unknown"),
+    ],
+)
+def test_a_cell_has_one_state_of_its_repeats(make_samples: Make, pools: str, state: str, binding: str) -> None:
+    kinds = {
+        "full": Pool().disk("write_bytes_per_s", DISK),
+        "turn": Pool().links("receive", during(0, 30, LINK), *SERVERS).disk("write_bytes_per_s", during(30, 60, DISK)),
+        "part": Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03"),
+        "times": Pool().links("receive", during(0, 24, LINK), *SERVERS),
+        "idle": Pool().disk("write_bytes_per_s", 0.2 * DISK),
+        "short": Pool(seconds=6.0).disk("write_bytes_per_s", 0.2 * DISK),
+    }
+    rows, found = several(make_samples, [kinds[name] for name in pools.split()])
+    cell = binding_by_cell(found.verdicts, rows).iloc[0]
+    assert (cell["state"], cell["binding"]) == (state, binding)
+    assert bool(cell["reason"]) == (state in (NO_MAJORITY, "unknown"))
+
+
+def test_subsystems_over_time_are_the_mean_and_the_fullest_of_what_carried_anything(make_samples: Make) -> None:
+    pool = (
+        Pool().links("receive", during(0, 30, LINK), "server01").links("receive", during(0, 30, 0.5 * LINK), "server02")
+    )
+    rows, _ = several(make_samples, [pool])
+    each = use_over_time(pool.table(rows.iloc[0]), rows, {str(rows["cell_id"].iloc[0]): KNOWN})
+    table = subsystems_over_time(each)
+    network = table[table["subsystem"] == "server network, received"]
+    assert network["resources"].tolist() == [2] * 30
+    assert network["mean"].tolist() == pytest.approx([0.75] * 15 + [0.0] * 15)
+    assert network["fullest"].tolist() == pytest.approx([1.0] * 15 + [0.0] * 15)
+    # what never did anything is there with all its members
+    assert table[table["subsystem"] == "server disks"]["resources"].unique().tolist() == [72]
+    assert subsystems_over_time(each.iloc[:0]).empty
+
+
+def test_a_record_that_a_stalled_host_read_late_is_no_full_link(sample: pd.DataFrame) -> None:
+    late = lambda since: np.where(since == 32, 2.8, np.where((since > 32) & (since <= 38), 0.1, 0.6)) * LINK  # noqa: E731
+    pool = Pool().links("transmit", 0.6 * LINK, *CLIENTS).links("transmit", late, "client04")
+    found = judged(pool, sample)
+    use = found.use.set_index(["subsystem", "host"]).loc["client network, sent", "client04"]
+    assert (use["over"], use["peak"] < 0.9) == (0.0, True)
+    assert use["mean"] == pytest.approx((26 * 0.6 + 2.8 + 0.3) / 30)
+    assert not found.gaps["why"].str.contains("can carry").any()
+    # what is far over all along is not late
+    beyond = judged(pool.links("transmit", 1.2 * LINK, "client04"), sample).gaps.iloc[-1]
+    assert (beyond["what"], beyond["share"]) == ("client network, sent, client04", pytest.approx(1.2))
+
+
+def test_the_memory_of_a_testbed_is_one(sample: pd.DataFrame) -> None:
+    # each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
+    pool = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
+    found = verdict(pool, sample, replace(KNOWN, one_machine=True))
+    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "memory", "the machine of the testbed")
+    assert found["where"] == "machine memory (at least)"
+    assert verdict(pool, sample)["state"] == "none"
+
+
+def test_a_limit_of_nothing_is_not_known(sample: pd.DataFrame) -> None:
+    zero = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
+    found = verdict(Pool().disk("write_bytes_per_s", DISK), sample, zero)
+    assert found["state"] == "none"
+    assert found["not_judged"].startswith("network; disks")

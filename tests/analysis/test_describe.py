@@ -1,0 +1,211 @@
+"""Tables of a cluster's hosts and servers, and of file sizes: what their specifications say, and nothing else."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.describe import (
+    HOST_COLUMNS,
+    MODEL_COLUMNS,
+    file_sizes_table,
+    hosts_table,
+    server_models_table,
+    written_sizes,
+)
+from glusterlab.errors import DataError
+from glusterlab.spec import Cluster, load_campaign, load_cluster
+from glusterlab.spec.campaign import Campaign
+from glusterlab.spec.published import FILE_SIZES, load_file_sizes
+
+PROJECT = Path(__file__).parents[2]
+GUIDE = PROJECT / "raw" / "published" / "supermicro-2017"
+GIB = 2**30
+
+SCALES = {"large-file": {"scale": 200}, "small-file": {"scale": 34, "operations": True}}
+CAMPAIGN = {
+    "schema_version": 1,
+    "name": "night",
+    "study": "supermicro-2017",
+    "seed": 1,
+    "repeats": 3,
+    "layouts": [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "raid6"}],
+    "workers": [1, 96, 6],
+    "workloads": [
+        {
+            "tool": "iozone",
+            "operations": ["write", "read"],
+            "file_size": "10 MiB",
+            "stands_for": "4 GiB",
+            "length": 0.5,
+            "record_size": "256 KiB",
+            "model": "large-file",
+        },
+        {"tool": "smallfile", "operations": "create", "file_size": "32 KiB", "model": "small-file"}
+        | {"workers": 1, "files_per_worker": 40},
+        {"tool": "smallfile", "operations": "read", "file_size": "32 KiB", "model": "small-file"}
+        | {"workers": 48, "files_per_worker": 5},
+        {"tool": "iozone", "operations": "read", "file_size": "1 GiB"},
+    ],
+}
+
+
+def cluster(**changed: Any) -> Cluster:
+    return Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "pool",
+            "servers": [{"name": "s1"}, {"name": "s2"}, {"name": "s3"}],
+            "clients": [{"name": "c1"}],
+            "hardware": {
+                "disks_per_server": 24,
+                "disk_write": "205 MB/s",
+                "disk_read": "212 MB/s",
+                "server_link": "20 Gbit/s",
+                "client_link": "10 Gbit/s",
+            },
+            "server_models": {
+                "small": {"model": "Two bays", "disks": 2, "disk_capacity": "6 TB", "memory": "8 GB"},
+                "large": {"model": "A shelf", "disks": 24},
+            },
+            "backings": {
+                "jbod": {"bricks": ["/b/1", "/b/2"], "kind": "jbod", "server_model": "small"},
+                "raid6": {"bricks": ["/b/a"], "kind": "raid6", "disks_per_brick": 24, "server_model": "large"},
+            },
+            **changed,
+        }
+    )
+
+
+def test_hosts_are_servers_then_clients_with_what_hardware_says() -> None:
+    table = hosts_table(cluster())
+    assert list(table.columns) == HOST_COLUMNS
+    assert list(zip(table["role"], table["host"], table["disks"], strict=True)) == [
+        ("server", "s1", 24),
+        ("server", "s2", 24),
+        ("server", "s3", 24),
+        ("client", "c1", 0),
+    ]
+    assert list(table["link_bytes_per_s"]) == [2.5e9] * 3 + [1.25e9]
+    assert table["bricks"].iloc[0] == "jbod: 2 bricks of 1 disk; raid6: 1 brick of 24 disks"
+    assert list(table["model"]) == [""] * 4
+
+
+def test_servers_as_one_kind_have_its_disks_and_its_bricks_only() -> None:
+    small = hosts_table(cluster(), "small")
+    assert list(small["disks"]) == [2, 2, 2, 0]
+    assert small["bricks"].iloc[0] == "jbod: 2 bricks of 1 disk"
+    assert (small["model"].iloc[0], small["parts"].iloc[0]) == ("Two bays", "8 GB")
+    assert hosts_table(cluster(), "large")["bricks"].iloc[0] == "raid6: 1 brick of 24 disks"
+
+
+def test_a_kind_that_the_cluster_lacks_and_an_unknown_cluster_have_no_rows() -> None:
+    assert hosts_table(cluster(), "dense").empty
+    assert list(hosts_table(cluster(), "dense").columns) == HOST_COLUMNS
+    assert hosts_table(None).empty
+    assert server_models_table(None).empty
+
+
+def test_kinds_of_server_have_what_is_known() -> None:
+    table = server_models_table(cluster())
+    assert list(table.columns) == MODEL_COLUMNS
+    small, large = table.to_dict("records")
+    assert (small["name"], small["disks"], small["memory"]) == ("small", 2, "8 GB")
+    assert (small["disk_capacity_bytes"], small["raw_capacity_bytes"]) == (6e12, 12e12)
+    assert math.isnan(large["raw_capacity_bytes"])
+    assert large["cpu_model"] == ""
+
+
+def test_without_kinds_the_hardware_is_the_kind() -> None:
+    plain = cluster(server_models={}, backings={"jbod": {"bricks": ["/b/1"], "kind": "jbod"}})
+    [row] = server_models_table(plain).to_dict("records")
+    assert (row["name"], row["disks"], row["network"]) == ("server", 24, "20 Gbit/s")
+    assert not hosts_table(plain).empty
+
+
+@pytest.mark.parametrize(("file", "name", "tb"), [("cluster", "standard", 72), ("cluster-dense", "dense", 144)])
+def test_the_guide_s_servers_have_the_capacity_that_it_states(file: str, name: str, tb: int) -> None:
+    [row] = server_models_table(load_cluster(PROJECT / "runbooks" / "supermicro-2017" / f"{file}.yaml")).to_dict(
+        "records"
+    )
+    assert (row["name"], row["raw_capacity_bytes"]) == (name, tb * 1e12)
+
+
+@pytest.fixture
+def written() -> pd.DataFrame:
+    return written_sizes(
+        Campaign.model_validate(CAMPAIGN),
+        cluster(scale_models=SCALES, testbed={"name": "default", "state": "/var/lib/testbed"}),
+    )
+
+
+def test_what_is_written_is_what_the_campaign_asks_for(written: pd.DataFrame) -> None:
+    assert len(written) == 3
+    large = written[written["nominal_file_size_bytes"] == 4 * GIB].iloc[0]
+    assert (large["file_size_bytes"], large["record_size_bytes"]) == (10 << 20, 256 << 10)
+    assert (large["scale"], large["length"], large["workers"]) == (200, 0.5, "1 to 96")
+    small = written[written["tool"] == "smallfile"].iloc[0]
+    assert (small["file_size_bytes"], small["scale"], small["length"]) == (32 << 10, 34, 1)
+    assert (small["workers"], small["files_per_worker"]) == ("1 to 48", "5 to 40")
+    assert math.isnan(small["record_size_bytes"])
+    real = written[written["nominal_file_size_bytes"] == GIB].iloc[0]
+    assert (real["scale"], real["length"]) == (1, 1)
+
+
+def test_every_size_of_the_guide_has_a_row_and_its_use(written: pd.DataFrame) -> None:
+    table = file_sizes_table(load_file_sizes(GUIDE), written)
+    assert table["label"].tolist() == ["32 KB", "4 MB", "128 MB", "4 GB", "128 GB", "1 GiB"]
+    assert table["on_line"].tolist() == [False, True, True, True, True, False]
+    assert table[table["label"] == "4 GB"]["use_case"].tolist() == ["DVD video file"]
+    missing = table[table["label"] == "128 GB"].iloc[0]
+    assert missing["tool"] == ""
+    assert math.isnan(missing["file_size_bytes"])
+    assert table[table["label"] == "1 GiB"]["use_case"].tolist() == [""]
+
+
+def test_sizes_on_the_guides_line_are_32_times_apart() -> None:
+    sizes = load_file_sizes(GUIDE)
+    line = sizes[sizes["on_line"]]["nominal_file_size_bytes"].tolist()
+    assert [larger / smaller for smaller, larger in itertools.pairwise(line)] == [32, 32, 32]
+    off = sizes[~sizes["on_line"]]["nominal_file_size_bytes"].item()
+    assert line[0] / off == 128
+
+
+def test_the_template_for_real_hardware_writes_the_guides_sizes() -> None:
+    campaign = load_campaign(PROJECT / "runbooks" / "supermicro-2017" / "campaign.yaml")
+    table = file_sizes_table(load_file_sizes(GUIDE), written_sizes(campaign, None))
+    assert table["file_size_bytes"].tolist() == table["nominal_file_size_bytes"].tolist()
+    assert set(table["scale"]) == {1.0}
+
+
+def test_a_study_without_sizes_leaves_those_of_the_campaign(tmp_path: Path, written: pd.DataFrame) -> None:
+    empty = load_file_sizes(tmp_path)
+    assert list(empty.columns) == FILE_SIZES
+    assert sorted(file_sizes_table(empty, written)["label"]) == ["1 GiB", "32 KiB", "4 GiB"]
+    assert file_sizes_table(empty, written.iloc[:0]).empty
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nominal_file_size_bytes,label\n1,x\n", "use_case"),
+        ("nominal_file_size_bytes,label,use_case,tool,metric,on_line,source\n4 MB,x,x,x,x,yes,x\n", ":2: .*'4 MB'"),
+        ("nominal_file_size_bytes,label,use_case,tool,metric,on_line,source\n4,x,x,x,x,maybe,x\n", ":2: .*'maybe'"),
+    ],
+    ids=["column", "size", "on_line"],
+)
+def test_a_damaged_file_is_refused_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "file-sizes.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        load_file_sizes(tmp_path)
+
+
+def test_each_size_is_quoted_in_its_source() -> None:
+    for row in load_file_sizes(GUIDE).to_dict("records"):
+        assert row["label"].replace(" ", "") in row["source"]
+        assert row["use_case"].lower() in row["source"].lower()

@@ -1,0 +1,173 @@
+"""Series: only valid samples, and never two cells in one point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import guide_layouts, nearest_size, select, select_nearest, size_note, summarise
+from glusterlab.analysis.select import SUMMARY, operation_rank, split_values
+from glusterlab.errors import DataError
+from tests.guide_pools import pools
+
+Make = Callable[..., pd.DataFrame]
+GIB = 2**30
+
+
+def test_only_valid_samples_are_selected(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]})
+    samples.loc[1, "status"] = "invalid"
+    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    assert summary["n"].tolist() == [2]
+    assert summary["samples"].tolist() == ["01;03"]
+    assert split_values(summary["values"].iloc[0]) == [1.0, 3.0]
+    assert summary["interval"].tolist() == ["insufficient n"]
+
+
+def test_a_summary_holds_mean_interval_and_the_way_back(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 12): [9.0, 10.0, 11.0]})
+    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    assert list(summary.columns) == SUMMARY
+    row = summary.iloc[0]
+    assert (row["mean"], row["median"], row["n"]) == (10.0, 10.0, 3)
+    assert (row["low"], row["high"]) == pytest.approx((7.516, 12.484), abs=1e-3)
+    assert row["cell_id"] == samples["cell_id"].iloc[0]
+    assert row["series"] == "disperse 12x(4+2), JBOD"
+
+
+@pytest.mark.parametrize(
+    ("column", "other", "words"),
+    [
+        ("access", "nfs", ("native", "nfs")),
+        ("record_size_bytes", 1048576.0, ("512 KiB records", "1 MiB records")),
+        ("layout", "disperse-tuned", ("disperse-12x4+2-jbod", "disperse-tuned")),
+        ("cell_id", "other", ("w12", "other")),
+    ],
+)
+def test_cells_that_differ_are_apart(make_samples: Make, column: str, other: object, words: tuple[str, str]) -> None:
+    first = make_samples({("disperse", "write", 12): [1.0, 2.0, 3.0]})
+    second = first.assign(**({"cell_id": "other"} | {column: other}))
+    both = pd.concat([first, second], ignore_index=True)
+    summary = summarise(select(both, tool="iozone"), "throughput_bytes_per_s")
+    assert summary["n"].tolist() == [3, 3]
+    assert summary["series"].nunique() == 2
+    assert all(any(word in series for series in summary["series"]) for word in words)
+
+
+def test_two_scales_of_one_size_are_named_by_their_scale(make_samples: Make) -> None:
+    # the record follows from the scale: 256 KiB at 1:200, 128 KiB at 1:400
+    samples = pd.concat(
+        [
+            make_samples(
+                {("disperse", "write", 48): [1.0]}, scale=scale, record_size_bytes=record, cell_id=f"1-{scale}"
+            )
+            for scale, record in ((200, 262144.0), (400, 131072.0))
+        ]
+    )
+    assert set(select(samples, tool="iozone")["series"]) == {
+        "disperse 12x(4+2), JBOD, 1:200",
+        "disperse 12x(4+2), JBOD, 1:400",
+    }
+
+
+def test_a_label_has_no_words_that_it_does_not_need(make_samples: Make) -> None:
+    samples = pd.concat(
+        [
+            make_samples({("disperse", "write", 12): [1.0]}),
+            make_samples({("replicate", "write", 12): [1.0]}, access="nfs"),
+        ]
+    )
+    assert set(select(samples, tool="iozone")["series"]) == {"disperse 12x(4+2), JBOD", "replicate 3x2, RAID 6"}
+
+
+def test_sizes_within_a_tenth_are_one_size(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 12): [1.0]})
+    assert len(select(samples, tool="iozone", nominal_file_size_bytes=4e9)) == 1
+    assert select(samples, tool="iozone", nominal_file_size_bytes=128 * GIB).empty
+    assert select(samples, tool="smallfile").empty
+
+
+def test_the_nearest_size_is_taken_by_ratio() -> None:
+    sizes = pd.Series([128 * 2**20, 4 * GIB])
+    assert nearest_size(sizes, 128 * GIB) == 4 * GIB
+    assert nearest_size(sizes, 600 * 2**20) == 128 * 2**20
+    assert nearest_size(pd.Series(dtype=float), 1) is None
+
+
+def test_nearest_of_chosen_layouts(make_samples: Make) -> None:
+    samples = make_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
+    wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
+    assert len(select_nearest(samples, **wanted)) == 2
+    assert select_nearest(samples, **wanted, layouts=["replicate-3x2-raid6"])["type"].tolist() == ["replicate"]
+    with pytest.raises(DataError, match=r"expected layouts among disperse.*found other"):
+        select_nearest(samples, **wanted, layouts=["other"])
+
+
+def curve(make: Make, size: int, workers: tuple[int, ...]) -> pd.DataFrame:
+    return make({("replicate", "write", count): [1.0] for count in workers}, nominal=size)
+
+
+def test_the_nearest_size_has_a_curve(make_samples: Make) -> None:
+    wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
+    # the guide's 128 GB at one worker count, 4 GB at six, 128 MB at three
+    samples = pd.concat(
+        [
+            curve(make_samples, 128 * GIB, (48,)),
+            curve(make_samples, 4 * GIB, (1, 6, 12, 24, 48, 96)),
+            curve(make_samples, 128 << 20, (1, 12, 24)),
+        ]
+    )
+    drawn = select_nearest(samples, **wanted)
+    assert set(drawn["nominal_file_size_bytes"]) == {4 * GIB}
+    assert size_note(samples, drawn, 128 * GIB) == (
+        "Drawn here: files of 4 GiB, the nearest to 128 GiB that has a curve: 128 GiB was measured at 48 workers only."
+    )
+    more = pd.concat([samples, curve(make_samples, 128 * GIB, (1, 12))])
+    drawn = select_nearest(more, **wanted)
+    assert set(drawn["nominal_file_size_bytes"]) == {128 * GIB}
+    assert size_note(more, drawn, 128 * GIB) == "Drawn here: files of 128 GiB."
+
+
+def test_three_worker_counts_of_several_curves_are_no_curve(make_samples: Make) -> None:
+    apart = make_samples(
+        {("replicate", "write", 1): [1.0], ("replicate", "read", 12): [1.0], ("disperse", "write", 48): [1.0]},
+        nominal=128 * GIB,
+    )
+    samples = pd.concat([apart, curve(make_samples, 4 * GIB, (1, 6, 12))])
+    drawn = select_nearest(samples, tool="iozone", nominal_file_size_bytes=128 * GIB)
+    assert set(drawn["nominal_file_size_bytes"]) == {4 * GIB}
+    assert "was measured at 1 and 12 workers only." in size_note(samples, drawn, 128 * GIB)
+
+
+def test_without_any_curve_the_nearest_size_is_drawn_and_told(make_samples: Make) -> None:
+    samples = pd.concat([curve(make_samples, 4 * GIB, (1, 12)), curve(make_samples, 128 << 20, (12,))])
+    drawn = select_nearest(samples, tool="iozone", nominal_file_size_bytes=128 * GIB)
+    assert set(drawn["nominal_file_size_bytes"]) == {4 * GIB}
+    assert size_note(samples, drawn, 128 * GIB) == (
+        "Drawn here: files of 4 GiB, the nearest to 128 GiB that was measured."
+    )
+
+
+def test_the_guides_layouts_are_drawn_where_they_are_there() -> None:
+    shapes = [("replicate", "6x2", "raid6"), ("disperse", "24x(4+2)", "jbod")]
+    samples = pools()
+    assert guide_layouts(samples, shapes) == ["replicate-6x2-raid6-dense", "disperse-24x6-jbod-dense"]
+    standard = samples[samples["server_model"] == "standard"]
+    # three are there: one of each type
+    assert guide_layouts(standard, shapes) == ["disperse-12x6-jbod", "replicate-3x2-raid6"]
+    dispersed = standard[standard["type"] == "disperse"]
+    assert guide_layouts(dispersed, shapes) == ["disperse-12x6-jbod", "disperse-1x6-raid6"]
+    assert guide_layouts(samples.iloc[:0], shapes) == []
+
+
+def test_nothing_selected_gives_an_empty_summary(make_samples: Make) -> None:
+    rows = select(make_samples({("disperse", "write", 12): [1.0]}), tool="smallfile")
+    summary = summarise(rows, "files_per_s")
+    assert summary.empty
+    assert list(summary.columns) == SUMMARY
+
+
+def test_writes_come_before_reads() -> None:
+    assert sorted(["rename", "read", "write", "create"], key=operation_rank) == ["create", "write", "read", "rename"]

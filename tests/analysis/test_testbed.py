@@ -1,0 +1,110 @@
+"""Cells at two scales, and how busy the machine was: with numbers that are known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis.testbed import machine_cpu, scale_pairs
+from tests.conftest import GIB, build_samples
+
+Make = Callable[..., pd.DataFrame]
+CELL = ("replicate", "write", 48)
+
+
+def at(scale: int, values: tuple[float, ...], **changed: object) -> pd.DataFrame:
+    """One cell on one scale model."""
+    return build_samples({CELL: values}, scale=scale, cell_id=f"w-{scale}", **changed)
+
+
+@pytest.fixture
+def two() -> pd.DataFrame:
+    """At 1:200 and at 1:400: 4 GB/s both, once multiplied."""
+    return pd.concat([at(200, (19e6, 20e6, 21e6)), at(400, (9.6e6, 10e6, 10.4e6))], ignore_index=True)
+
+
+def test_what_agrees_at_both_scales_is_told(two: pd.DataFrame, make_telemetry: Make) -> None:
+    busy = machine_cpu(make_telemetry(two), two)
+    (row,) = scale_pairs(two, busy).to_dict("records")
+    assert (row["fast_scale"], row["slow_scale"]) == (200, 400)
+    assert (row["fast_mean"], row["slow_mean"]) == (pytest.approx(20e6), pytest.approx(10e6))
+    assert row["ratio"] == pytest.approx(1.0, abs=0.002)
+    assert row["low"] < 1 < row["high"]
+    assert row["agree"]
+    # each of the three hosts says 20 % of all CPUs
+    assert row["fast_cpu"] == pytest.approx(0.6)
+    assert row["slow_cpu"] == pytest.approx(0.6)
+    assert (row["fast_cell"], row["slow_cell"], row["fast_samples"]) == ("w-200", "w-400", "01;02;03")
+    assert row["label"] == "write 4 GiB, replicate 3x2, RAID 6, 48 workers"
+
+
+def test_a_faster_model_that_does_less_than_its_share_is_named() -> None:
+    samples = pd.concat([at(200, (10e6, 10.1e6, 10.2e6)), at(400, (9.9e6, 10e6, 10.1e6))], ignore_index=True)
+    pairs = scale_pairs(samples, _nothing())
+    (row,) = pairs.to_dict("records")
+    assert row["ratio"] == pytest.approx(1.98, abs=0.01)
+    assert not row["agree"]
+    assert math.isnan(row["fast_cpu"])
+
+
+def _nothing() -> pd.DataFrame:
+    return pd.DataFrame({"cell_id": pd.Series(dtype=str), "mean": pd.Series(dtype=float)})
+
+
+def test_three_scales_are_held_against_the_next() -> None:
+    samples = pd.concat([at(scale, (4e9 / scale,) * 3) for scale in (400, 100, 200)], ignore_index=True)
+    pairs = scale_pairs(samples, _nothing())
+    assert [(row["fast_scale"], row["slow_scale"]) for row in pairs.to_dict("records")] == [(100, 200), (200, 400)]
+    assert pairs["agree"].tolist() == [True, True]
+
+
+def test_cells_that_differ_in_more_than_the_scale_are_no_pair(two: pd.DataFrame) -> None:
+    for changed in ({"workers": 24}, {"access": "nfs"}, {"nominal_file_size_bytes": GIB}, {"geometry": "6x2"}):
+        other = two.copy()
+        for name, value in changed.items():
+            other.loc[other["scale"] == 400, name] = value
+        assert scale_pairs(other, _nothing()).empty
+    assert scale_pairs(two[two["scale"] == 200], _nothing()).empty
+
+
+def test_small_files_are_held_together_by_files_per_second() -> None:
+    cells = [
+        build_samples({CELL: (60.0 / scale,) * 3}, tool="smallfile", nominal=32768, scale=scale, cell_id=f"s-{scale}")
+        for scale in (17, 34)
+    ]
+    pairs = scale_pairs(pd.concat(cells, ignore_index=True), _nothing())
+    assert pairs["quantity"].tolist() == ["files_per_s"]
+    assert pairs["ratio"].tolist() == [pytest.approx(1.0)]
+
+
+def test_too_few_repeats_have_no_interval_and_agree_with_nothing(two: pd.DataFrame) -> None:
+    pairs = scale_pairs(two[two["sample"] < 2], _nothing())
+    assert pairs["agree"].tolist() == [False]
+
+
+def test_invalid_samples_count_for_nothing(two: pd.DataFrame) -> None:
+    two.loc[two["sample"] == 1, "status"] = "invalid"
+    assert scale_pairs(two, _nothing())["n"].tolist() == [2]
+
+
+def test_the_busiest_cell_comes_first_and_the_busy_are_named(two: pd.DataFrame, make_telemetry: Make) -> None:
+    telemetry = make_telemetry(two)
+    idle = (telemetry["cell_id"] == "w-400") & (telemetry["metric"] == "idle_fraction")
+    telemetry.loc[idle, "value"] = 0.52
+    busy = machine_cpu(telemetry, two)
+    assert busy["cell_id"].tolist() == ["w-400", "w-200"]
+    assert busy["mean"].tolist() == [pytest.approx(0.84), pytest.approx(0.6)]
+
+
+def test_a_cell_of_which_only_some_samples_are_busy_is_named_too(two: pd.DataFrame, make_telemetry: Make) -> None:
+    telemetry = make_telemetry(two)
+    one = (telemetry["cell_id"] == "w-400") & (telemetry["sample"] == 2) & (telemetry["metric"] == "idle_fraction")
+    telemetry.loc[one, "value"] = 0.52
+    busy = machine_cpu(telemetry, two)
+    assert dict(zip(busy["cell_id"], busy["busiest"], strict=True)) == {
+        "w-400": pytest.approx(0.84),
+        "w-200": pytest.approx(0.6),
+    }

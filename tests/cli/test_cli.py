@@ -1,0 +1,386 @@
+"""Commands: exit codes, one clear message each, data on stdout and talk on stderr."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+import jsonschema
+import pytest
+from typer.testing import CliRunner, Result
+
+from glusterlab import __version__, cli, spec
+from glusterlab.cli import console
+from glusterlab.cli import run as measure
+from glusterlab.errors import HostError, RawStoreError, SpecError, UsageError
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = [
+    *("testbed", "prepare", "check", "plan", "run", "status", "log", "verify", "publish"),
+    *("import", "parse", "tables", "reproduce", "claims", "compare", "size", "schema"),
+]
+
+CLUSTER = """\
+schema_version: 1
+name: pool
+servers: [{name: s1}, {name: s2}]
+clients: [{name: c1}]
+hardware:
+  {disks_per_server: 1, disk_write: 205 MB/s, disk_read: 212 MB/s, server_link: 20 Gbit/s, client_link: 10 Gbit/s}
+backings: {jbod: {bricks: [/bricks/d01], kind: jbod}}
+"""
+CAMPAIGN = """\
+schema_version: 1
+name: small
+study: supermicro-2017
+seed: 1
+repeats: 2
+layouts: [{name: mirror, type: replicate, geometry: [1x2, 2x2], backing: jbod}]
+workloads: [{tool: iozone, operations: [write, read], file_size: 1 MiB, record_size: 64 KiB}]
+workers: [1, 2]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a campaign and a cluster, no testbed up, and no variable of the person's own."""
+    (tmp_path / "campaign.yaml").write_text(CAMPAIGN)
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "testbeds"))
+    monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
+    monkeypatch.delenv(cli.DEBUG, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(cli.app, list(arguments), env={"COLUMNS": "80", "TERM": "dumb"})
+
+
+def run_process(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "glusterlab.cli", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+def test_help_fits_80_columns_and_has_examples(command: tuple[str, ...]) -> None:
+    result = call(*command, "--help")
+    assert result.exit_code == 0
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    assert "Examples" in result.stdout
+    assert "glusterlab " in result.stdout.split("Examples")[1]
+
+
+def test_version() -> None:
+    assert call("--version").stdout == f"glusterlab {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("plann",), "No such command"),
+        (("plan",), "Missing argument"),
+        (("plan", "campaign.yaml", "--clusters", "x"), "No such option"),
+        (("schema", "campain"), "campain"),
+        (("reproduce", "--jobs", "0"), "--jobs"),
+    ],
+)
+def test_wrong_usage_is_exit_2(folder: Path, arguments: tuple[str, ...], said: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", ["cluster", "campaign"])
+def test_schema_is_a_schema_that_the_examples_fit(folder: Path, kind: str) -> None:
+    result = call("schema", kind)
+    assert result.exit_code == 0
+    schema = json.loads(result.stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(spec.load_yaml(folder / f"{kind}.yaml")[0], schema)
+
+
+def test_schema_knows_price_lists() -> None:
+    result = call("schema", "prices")
+    assert result.exit_code == 0
+    assert "data_disks" in result.stdout
+
+
+def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == 0
+    assert "mirror-1x2  iozone write 1 MiB  1 2            4" in result.stdout
+    assert "mirror-1x2: replicate 1x2 on jbod" in result.stdout
+    assert "4 cells, 8 samples, roughly" in result.stdout
+    assert "not runnable: 4 cells: 2x2 needs 4 bricks, backing 'jbod' has 2 servers x 1" in result.stdout
+
+
+def test_plan_names_every_cell_on_request(folder: Path) -> None:
+    result = call("plan", "campaign.yaml", "--cells")
+    assert result.stdout.count("iozone-read-1mib-replicate-1x2-jbod-native-w2-") == 1
+
+
+def test_plan_as_json(folder: Path) -> None:
+    found = json.loads(call("plan", "campaign.yaml", "--json").stdout)
+    assert found["total"]["samples"] == len(found["samples"]) == 8
+    assert {cell["id"] for cell in found["cells"]} == {sample["cell"] for sample in found["samples"]}
+    assert len(found["not_runnable"]) == 4
+    assert found["cluster"] == "cluster.yaml"
+
+
+def test_plan_without_a_cluster_says_what_is_left_open(folder: Path) -> None:
+    (folder / "cluster.yaml").unlink()
+    result = call("plan", "campaign.yaml", "--json")
+    assert result.exit_code == 0
+    assert "left open" in result.stderr
+    assert json.loads(result.stdout)["total"] == {"cells": 8, "samples": 16, "fewest_samples": 16, "warmup": 0}
+
+
+def test_a_plan_that_runs_nothing_falls_short(folder: Path) -> None:
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("[1x2, 2x2]", "2x2"))
+    assert call("plan", "campaign.yaml").exit_code == 1
+
+
+def test_the_cluster_is_given_or_beside_or_the_only_testbed(folder: Path) -> None:
+    campaign = folder / "campaign.yaml"
+    assert measure._require_cluster(campaign, Path("other.yaml")) == Path("other.yaml")
+    assert measure._require_cluster(campaign, None) == folder / "cluster.yaml"
+    (folder / "cluster.yaml").unlink()
+    first = folder / "testbeds" / "one" / "cluster.yaml"
+    first.parent.mkdir(parents=True)
+    first.touch()
+    assert measure._require_cluster(campaign, None) == first
+
+
+def test_no_cluster_and_several_are_usage_errors(folder: Path) -> None:
+    (folder / "cluster.yaml").unlink()
+    result = call("run", "campaign.yaml")
+    assert result.exit_code == 2
+    assert "no testbed is up: name one by --cluster" in result.stderr
+    for name in ("one", "two"):
+        (folder / "testbeds" / name).mkdir(parents=True)
+        (folder / "testbeds" / name / "cluster.yaml").touch()
+    assert "2 testbeds are up (one, two)" in call("run", "campaign.yaml").stderr
+
+
+def test_a_campaign_runs_under_another_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = call("run", "campaign.yaml", "--name", "../x")
+    assert refused.exit_code == 2
+    form = "expected text of the form ^[a-z0-9][a-z0-9-]*$, found '../x'"
+    assert refused.stderr == f"error: --name: {form}\n"
+    long = call("run", "campaign.yaml", "--name", "x" * 300)
+    assert long.stderr == "error: --name: expected at most 60 characters, found 300\n"
+    names = []
+
+    def stop(campaign: object, *_: object, **__: object) -> None:
+        names.append(campaign.name)  # type: ignore[attr-defined]
+        raise UsageError("enough")
+
+    monkeypatch.setattr("glusterlab.run.runner.run", stop)
+    assert call("run", "campaign.yaml", "--name", "mine").exit_code == 2
+    assert names == ["mine"]
+
+
+def test_a_typo_is_one_message_with_file_line_and_key(folder: Path) -> None:
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("repeats", "repeat"))
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == 2
+    assert result.stderr == "error: campaign.yaml:5: repeat: unknown key: did you mean 'repeats'?\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "said"),
+    [
+        (SpecError("expected x", file=Path("a.yaml"), line=3, key="k"), 2, "a.yaml:3: k: expected x"),
+        (HostError("does not answer", host="s1"), 1, "s1: does not answer"),
+        (RawStoreError("raw/x: is damaged"), 1, "raw/x: is damaged"),
+        (OSError(errno.ENOSPC, "No space left on device", "raw/x"), 1, "raw/x: No space left on device; make room"),
+        (PermissionError(errno.EACCES, "Permission denied", "raw/x"), 1, "raw/x: Permission denied; run it as a user"),
+        (OSError("odd"), 1, "odd"),
+        (KeyboardInterrupt(), 130, "stopped by Ctrl-C"),
+    ],
+)
+def test_errors_become_a_sentence_and_an_exit_code(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str
+) -> None:
+    def broken(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(spec, "load_campaign", broken)
+    result = call("plan", "campaign.yaml")
+    assert result.exit_code == code
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_debug_shows_the_traceback(folder: Path) -> None:
+    quiet = run_process("plan", "nowhere.yaml")
+    assert quiet.returncode == 2
+    assert quiet.stderr == "error: nowhere.yaml: expected a YAML file, found no such file\n"
+    loud = run_process("plan", "nowhere.yaml", GLUSTERLAB_DEBUG="1")
+    assert "Traceback" in loud.stderr
+
+
+def test_ascii_is_enough(folder: Path) -> None:
+    (folder / "campaign.yaml").write_text(CAMPAIGN.replace("name: mirror", "name: spiegelgröße"))
+    done = run_process("plan", str(folder / "campaign.yaml"), PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 2
+    assert "spiegelgr" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def schema_into(output: IO[str]) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "glusterlab.cli", "schema", "cluster"]
+    return subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60, check=False)
+
+
+def test_a_reader_that_goes_away_is_no_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as output:
+        done = schema_into(output)
+    assert (done.returncode, done.stderr) == (cli.EXIT_BROKEN_PIPE, "")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("command", "code"), [("schema cluster", 0), ("--help", 0), ("plan nowhere.yaml", 2)])
+def test_a_closed_stream_is_no_error(closed: str, command: str, code: int) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec '{sys.executable}' -m glusterlab.cli {command} {closed}"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stdout + done.stderr
+    if code and "2>" not in closed:
+        assert done.stderr.startswith("error: nowhere.yaml")
+    if closed == "<&-" and not code:
+        assert done.stdout
+
+
+def test_output_that_cannot_be_written_is_one_sentence() -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full here")
+    with Path("/dev/full").open("w") as output:
+        done = schema_into(output)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: No space left on device; make room")
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_reproduce_do_not_wait_for_pandas() -> None:
+    heavy = "{'pandas', 'scipy', 'seaborn', 'matplotlib', 'papermill', 'fabric', 'pydantic', 'ruamel.yaml'}"
+    code = f"import sys, glusterlab.cli; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None:
+    for name in ("first-light", "second"):
+        (folder / "raw" / name).mkdir(parents=True)
+        (folder / "raw" / name / "campaign.yaml").touch()
+    (folder / "raw" / "published").mkdir()
+    assert list(console.complete_raw("")) == ["raw/first-light", "raw/second"]
+    assert list(console.complete_raw("raw/s")) == ["raw/second"]
+    assert list(console.complete_raw("nowhere/")) == []
+    assert list(console.complete_yaml("")) == ["campaign.yaml", "cluster.yaml", "raw/"]
+    assert list(console.complete_yaml("ca")) == ["campaign.yaml"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status", "s3://lab/raw/night"),
+        ("log", "s3://lab/raw/night"),
+        ("verify", "sftp://root@host/raw/night"),
+        ("parse", "sftp://root@host/raw/iozone.log"),
+        ("check", "s3://lab/cluster.yaml"),
+        ("plan", "s3://lab/campaign.yaml"),
+        ("plan", "campaign.yaml", "--cluster", "s3://lab/cluster.yaml"),
+        ("prepare", "s3://lab/cluster.yaml"),
+        ("run", "https://lab/campaign.yaml"),
+        ("run", "campaign.yaml", "--raw", "s3://lab/raw"),
+        ("import", "results", "--as", "mine", "--pattern", "*", "--raw", "s3://lab/raw"),
+        ("import", "s3://lab/results", "--as", "mine", "--pattern", "*"),
+    ],
+)
+def test_a_url_where_only_folders_can_be_is_refused_as_it_was_typed(folder: Path, command: tuple[str, ...]) -> None:
+    before = sorted(folder.rglob("*"))
+    (url,) = [word for word in command if "://" in word]
+    result = call(*command)
+    assert result.exit_code == 2
+    expected = f"{url}: expected a path of this machine; URLs are for the commands tables and reproduce"
+    assert result.stderr == f"error: {expected}\n"
+    assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--name", "../x"), "--name: expected text of the form ^[a-z0-9][a-z0-9-]*$, found '../x'"),
+        (("--name", "x" * 300), "--name: expected at most 60 characters, found 300"),
+        (("--seconds", "nan"), "--seconds: expected something like '10 min', found the number nan"),
+        (("--repeats", "0"), "--repeats: expected at least 1, found the number 0"),
+    ],
+)
+def test_options_of_a_baseline_are_refused_in_the_words_of_specifications(
+    folder: Path, options: tuple[str, ...], said: str
+) -> None:
+    result = call("check", "cluster.yaml", "--baseline", *options)
+    assert (result.exit_code, result.stderr) == (2, f"error: {said}\n")
+
+
+def test_a_file_url_is_a_folder_of_this_machine(folder: Path) -> None:
+    for command in ("status", "verify"):
+        result = call(command, f"file://{folder}/none")
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"error: {folder}/none: expected a campaign's folder")
+
+
+def test_the_shell_gets_completions(folder: Path) -> None:
+    (folder / "raw" / "first-light").mkdir(parents=True)
+    (folder / "raw" / "first-light" / "campaign.yaml").touch()
+    done = subprocess.run(
+        [sys.executable, "-m", "glusterlab.cli"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "_GLUSTERLAB_COMPLETE": "complete_bash",
+            "COMP_WORDS": "glusterlab status raw/f",
+            "COMP_CWORD": "2",
+        },
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.strip() == "raw/first-light"
+
+
+def test_a_folder_that_is_no_campaign(folder: Path) -> None:
+    for command in ("status", "verify", "tables"):
+        result = call(command, str(folder / "none"))
+        assert result.exit_code in (1, 2), command
+        assert result.stderr.startswith("error: "), (command, result.output, result.exception)
+        assert len(result.stderr.splitlines()) == 1

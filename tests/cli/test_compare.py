@@ -1,0 +1,464 @@
+"""``glusterlab compare``: verdicts on stdout, the gate's exit code, Markdown, JSON, and clear errors."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from glusterlab import cli
+from glusterlab.errors import UsageError
+from glusterlab.sections.comparison import Comparison, labelled, open_comparison, open_release
+from glusterlab.sections.section import open_section
+from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.store.reads import split_names
+from glusterlab.tables import build as tables
+from tests.answers import strict_json
+from tests.release_samples import KIB, MIB, newer, older
+
+ROOT = Path(__file__).resolve().parents[2]
+FIRST_LIGHT = ROOT / "raw" / "first-light"
+EFFECTS = {("create", 32 * KIB): 1.34, ("read", 4 * MIB): 0.8}
+CAMPAIGN = """\
+schema_version: 1
+name: night
+study: supermicro-2017
+seed: 1
+repeats: {repeats}
+layouts: [{{name: mirror, type: replicate, geometry: 1x2, backing: raid6}}]
+workloads: [{{tool: smallfile, operations: create, file_size: 32 KiB}}]
+workers: 2
+"""
+HOST = {"role": "server", "kernel": "6.1", "os": "Debian 12", "tools": {}}
+
+Make = Callable[..., Path]
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Make:
+    """Makes campaigns whose tables are synthetic."""
+    known: dict[str, pd.DataFrame] = {}
+
+    def make(name: str, samples: pd.DataFrame, *, kernel: str = "6.1", repeats: str = "10") -> Path:
+        folder = tmp_path / "raw" / name
+        folder.mkdir(parents=True)
+        (folder / "campaign.yaml").write_text(CAMPAIGN.format(repeats=repeats))
+        versions = sorted(set(samples["gluster_version"]))
+        hosts = {"s1": {**HOST, "kernel": kernel, "tools": {"gluster": ", ".join(versions)}}}
+        (folder / "environment.json").write_text(json.dumps({"schema_version": 1, "hosts": hosts}))
+        (folder / MANIFEST).write_text(f"{'0' * 63}{len(known)}  campaign.yaml\n")
+        known[str(folder.resolve())] = samples
+        return folder
+
+    class Loaded:
+        def __init__(self, raw: Path) -> None:
+            self.samples = known[str(Path(raw).resolve())]
+
+    monkeypatch.setattr(tables, "write", lambda *_, **__: None)
+    monkeypatch.setattr(tables, "load", lambda raw, *_, **__: Loaded(raw))
+    monkeypatch.delenv(cli.DEBUG, raising=False)
+    monkeypatch.chdir(tmp_path)
+    return make
+
+
+@pytest.fixture
+def pair(make: Make) -> tuple[str, str]:
+    make("older", older())
+    make("newer", newer(EFFECTS))
+    return "raw/older", "raw/newer"
+
+
+def call(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(cli.app, ["compare", *map(str, arguments)], env={"COLUMNS": "80", "TERM": "dumb"})
+
+
+def as_json(*arguments: str | Path) -> dict[str, Any]:
+    result = call(*arguments, "--json")
+    assert result.exit_code in (0, 1), result.stderr
+    return strict_json(result.stdout)
+
+
+def test_help_fits_80_columns_and_tells_the_exit_codes() -> None:
+    result = call("--help")
+    assert result.exit_code == 0
+    assert max(len(line) for line in result.stdout.splitlines()) <= 80
+    assert "Examples" in result.stdout
+    assert "on evidence" in " ".join(result.stdout.split())
+
+
+def test_a_row_per_cell_and_the_verdicts(pair: tuple[str, str]) -> None:
+    result = call(*pair)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["cell", "n", "change", "95", "%", "interval", "corrected", "p", "verdict"]
+    assert [line.split()[0] for line in lines[1:5]] == [
+        f"smallfile-{operation}-{size}kib-w12" for operation in ("create", "read") for size in (32, 4096)
+    ]
+    assert lines[1].endswith("faster")
+    assert lines[4].endswith("slower")
+    assert "11.1 against 10.3: 4 cells, 1 slower, 1 faster, 2 equivalent within the margin" in lines
+    assert "margin ± 5 %, p corrected over 4 cells (Holm)" in lines
+    assert any(line.startswith("all writes: +1") for line in lines)
+    assert any("signed-rank test" in line for line in lines)
+    assert result.stderr.startswith("warning: 11.1: in all cells the same campaign went first")
+
+
+def test_slower_is_a_finding_and_no_fault_without_a_gate(pair: tuple[str, str]) -> None:
+    assert call(*pair).exit_code == 0
+
+
+@pytest.mark.parametrize(("loss", "code"), [("5%", 1), ("15 %", 1), ("25%", 0), ("0%", 1)])
+def test_the_gate_fails_on_evidence_only(pair: tuple[str, str], loss: str, code: int) -> None:
+    result = call(*pair, "--fail-on", f"slower:{loss}")
+    assert result.exit_code == code
+    assert ("gate: failed, smallfile-read-4096kib-w12" if code else "gate: passed") in result.stdout
+
+
+def test_the_gate_passes_without_evidence(make: Make) -> None:
+    make("older", older(4))
+    make("newer", newer(EFFECTS, 4))
+    result = call("raw/older", "raw/newer", "--fail-on", "slower:5%")
+    assert result.exit_code == 0
+    assert "insufficient n, 4 cells have n = 4; with 4 cells at least 8 rounds are needed" in result.stdout
+    assert "gate: not closed, but it has tested nothing: none of 4 cells could be tested" in result.stdout
+    closed = call("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "untested")
+    assert closed.exit_code == 1
+    assert "gate: failed, 4 of 4 cells could not be tested (smallfile-create-32kib-w12" in closed.stdout
+
+
+def test_a_release_that_breaks_cells_does_not_simply_pass(make: Make) -> None:
+    make("older", older())
+    other = newer({})
+    other.loc[other["operation"] == "read", "status"] = "failed"
+    make("newer", other)
+    result = call("raw/older", "raw/newer", "--fail-on", "slower:5%")
+    assert result.exit_code == 0
+    assert "gate: passed, but only 2 of 4 cells could be tested; none of them is shown" in result.stdout
+    assert "warning: 11.1: 20 of 40 repeats never came out valid" in result.stderr
+    assert call("raw/older", "raw/newer", "--fail-on", "untested").exit_code == 1
+
+
+def test_the_gate_names_the_campaign_where_there_are_several(pair: tuple[str, str], make: Make) -> None:
+    make("again", newer({}, version="10.3", offset_s=300.0))
+    line = call(*pair, "raw/again", "--fail-on", "slower:5%").stdout.splitlines()[-1]
+    assert line.startswith("gate: failed, newer (11.1), smallfile-read-4096kib-w12 slower by more than 5 %: -")
+
+
+def test_a_release_that_is_slower_elsewhere_passes_a_gate_of_its_operation(pair: tuple[str, str]) -> None:
+    result = call(*pair, "--fail-on", "slower:5%", "--operation", "create")
+    assert result.exit_code == 0
+    assert "2 cells" in result.stdout
+    assert "read" not in result.stdout.split("gate:")[0].split("against")[0]
+
+
+def test_markdown_is_short_and_has_verdict_change_and_warnings(pair: tuple[str, str], make: Make) -> None:
+    make("other-kernel", newer(EFFECTS, offset_s=400.0), kernel="6.12")
+    text = call("raw/older", "raw/other-kernel", "--fail-on", "slower:5%", "--markdown", "-").stdout
+    lines = text.splitlines()
+    assert lines[0].startswith("### Failed, smallfile-read-4096kib-w12 slower by more than 5 %: -2")
+    assert "- 11.1 against 10.3: 4 cells, 1 slower, 1 faster, 2 equivalent within the margin" in lines
+    rows = [line for line in lines if line.startswith("| smallfile")]
+    assert [row.split(" | ")[0] for row in rows] == ["| smallfile-read-4096kib-w12", "| smallfile-create-32kib-w12"]
+    assert rows[0].endswith("slower |")
+    assert "- not only the release differs: servers: kernel 6.1, then 6.12" in lines
+    assert len(lines) < 35
+    assert "Measured in interleaved rounds; margin ± 5 %" in text
+    assert any(line.startswith("- 11.1: signed-rank test") for line in lines)
+
+
+def test_markdown_to_a_file_leaves_the_terminal_as_it_is(pair: tuple[str, str], tmp_path: Path) -> None:
+    plain = call(*pair).stdout
+    result = call(*pair, "--markdown", tmp_path / "summary.md")
+    assert result.stdout == plain
+    assert (
+        (tmp_path / "summary.md")
+        .read_text()
+        .startswith("### 1 slower, 1 faster, 2 equivalent within the margin of 4 cells\n")
+    )
+
+
+def test_markdown_of_nothing_found_says_the_least_n(make: Make) -> None:
+    make("older", older(3))
+    make("newer", newer(EFFECTS, 3))
+    text = call("raw/older", "raw/newer", "--markdown", "-").stdout
+    assert text.startswith("### No difference is shown: 4 insufficient n of 4 cells\n")
+    assert "at least 8 rounds are needed" in text
+    assert "|" not in text
+
+
+def test_names_cannot_break_out_of_markdown(make: Make) -> None:
+    make("a|b<script>", older())
+    make("c`*d*`", newer(EFFECTS, version="10.3"))
+    text = call("raw/a|b<script>", "raw/c`*d*`", "--markdown", "-").stdout
+    assert "<script>" not in text
+    assert r"a\|b\<script\>" in text
+    assert r"c\`\*d\*\`" in text
+
+
+def test_json_has_everything_and_no_nan(make: Make) -> None:
+    make("older", older(4))
+    make("newer", newer(EFFECTS, 4))
+    found = as_json("raw/older", "raw/newer", "--fail-on", "slower:5%")
+    assert found["schema_version"] == 1
+    assert [(each["label"], each["campaign"], each["release"]) for each in found["campaigns"]] == [
+        ("10.3", "older", "10.3"),
+        ("11.1", "newer", "11.1"),
+    ]
+    assert found["rule"] == {"margin": 0.05, "correction": "holm", "level": 0.95}
+    assert found["totals"] == {"11.1": {"insufficient n": 4}}
+    gate = found["gate"]
+    assert [each["cell_id"] for each in gate.pop("not_tested")] == [cell["cell_id"] for cell in found["cells"]]
+    assert gate == {"slower": 0.05, "untested": False, "failed": False, "tested": 0, "total": 4, "cells": []}
+    cell = found["cells"][0]
+    assert (cell["verdict"], cell["low"], cell["p_corrected"], cell["least_n"]) == ("insufficient n", None, None, 8)
+    assert cell["samples_other"] == [1, 2, 3, 4]
+    assert cell["values_reference"] == pytest.approx([396.0, 408.0, 400.0, 394.0])
+    assert [each["what"] for each in found["differences"]] == ["GlusterFS", "tool gluster"]
+
+
+def test_json_names_the_cells_at_which_the_gate_fails(pair: tuple[str, str]) -> None:
+    found = as_json(*pair, "--fail-on", "slower:5%")
+    assert found["gate"]["failed"]
+    assert [each["other"] for each in found["gate"]["cells"]] == ["11.1"]
+    assert [cell["least_n"] for cell in found["cells"]] == [None] * 4
+
+
+def test_tools_of_cells_that_are_not_compared_do_not_differ(make: Make) -> None:
+    alone = older().assign(tool="iozone", tool_version="3.489", backing="jbod")
+    alone["cell_id"] += "-iozone"
+    make("older", pd.concat([older(), alone], ignore_index=True))
+    make("newer", newer({}))
+    result = call("raw/older", "raw/newer")
+    assert "version of iozone" not in result.stderr
+    assert "not only the release differs" not in result.stderr
+
+
+def test_cells_of_one_side_are_listed(make: Make) -> None:
+    make("older", older())
+    other = newer(EFFECTS)
+    make("newer", other[other["operation"] == "create"])
+    result = call("raw/older", "raw/newer")
+    assert "not compared: 2 cells, because 11.1 does not have it" in result.stdout
+    assert len(as_json("raw/older", "raw/newer")["not_compared"]) == 2
+
+
+def test_campaigns_without_a_common_cell_are_no_error(make: Make) -> None:
+    make("older", older())
+    make("newer", newer({}).assign(cell_id="another", slug="another"))
+    result = call("raw/older", "raw/newer", "--fail-on", "slower:5%")
+    assert result.exit_code == 0
+    assert "no cell in common" in result.stdout
+    assert call("raw/older", "raw/newer", "--markdown", "-").stdout.startswith("### Nothing to compare")
+
+
+def test_other_times_are_warned_of_on_stderr(make: Make) -> None:
+    make("older", older())
+    make("newer", newer(EFFECTS, offset_s=10**6))
+    result = call("raw/older", "raw/newer")
+    assert "warning: 11.1: all cells not in interleaved rounds" in result.stderr
+    assert "rank-sum test" in result.stdout
+
+
+def test_a_target_of_repeats_is_warned_of(make: Make) -> None:
+    make("older", older(), repeats="{max: 10, half_width: 5%}")
+    make("newer", newer(EFFECTS))
+    assert "10.3: its cells were repeated until ± 5 %" in call("raw/older", "raw/newer").stderr
+
+
+def test_one_release_twice_is_told_apart_by_the_campaigns_names(make: Make) -> None:
+    make("night-a", older())
+    make("night-b-10.3", newer({}, version="10.3"))
+    result = call("raw/night-a", "raw/night-b-10.3")
+    assert "night-b-10.3 against night-a (10.3): 4 cells, 4 equivalent within the margin" in result.stdout
+    assert "this is a release against itself" in result.stdout
+
+
+def test_more_than_two_campaigns_are_each_held_against_the_first(pair: tuple[str, str], make: Make) -> None:
+    make("again", newer({}, version="10.3", offset_s=300.0))
+    result = call(*pair, "raw/again")
+    assert result.stdout.splitlines()[0].split()[0] == "campaign"
+    assert "newer (11.1) against older (10.3): 4 cells, 1 slower, 1 faster" in result.stdout
+    assert "again (10.3) against older (10.3): 4 cells, 4 equivalent" in result.stdout
+
+
+def test_a_campaign_twice_is_an_error_unless_it_is_meant(pair: tuple[str, str]) -> None:
+    result = call("raw/older", "raw/older")
+    assert result.exit_code == 2
+    assert "named twice" in result.stderr
+    assert "--same" in result.stderr
+    meant = call("raw/older", "raw/older", "--same")
+    assert meant.exit_code == 0
+    assert "4 equivalent within the margin" in meant.stdout
+
+
+def test_a_copy_is_the_same_campaign(pair: tuple[str, str], make: Make) -> None:
+    copy = make("copy", older())
+    (copy / MANIFEST).write_bytes(Path("raw/older", MANIFEST).read_bytes())
+    result = call("raw/older", "raw/copy")
+    assert result.exit_code == 2
+    assert "raw/copy is a copy of raw/older" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("raw/older",), "two campaigns or more"),
+        (("raw/older", "raw/nothing"), "raw/nothing"),
+        (("raw/older", "raw/newer", "--margin", "5"), "--margin: expected a margin such as 5%"),
+        (("raw/older", "raw/newer", "--margin", "100%"), "below 100 %"),
+        (("raw/older", "raw/newer", "--correction", "none"), "--correction"),
+        (("raw/older", "raw/newer", "--fail-on", "5%"), "such as slower:5%"),
+        (("raw/older", "raw/newer", "--fail-on", "faster:5%"), "such as slower:5%"),
+        (("raw/older", "raw/newer", "--fail-on", "slower:x"), "such as slower:5%"),
+        (("raw/older", "raw/newer", "--fail-on", "slower:5%", "--fail-on", "slower:9%"), "found a second one"),
+        (("raw/older", "raw/newer", "--operation", "creat"), "expected operations among create, read, found creat"),
+        (("raw/older", "raw/newer", "--json", "--markdown", "-"), "give one of them"),
+    ],
+)
+def test_wrong_usage(pair: tuple[str, str], arguments: tuple[str, ...], said: str) -> None:
+    result = call(*arguments)
+    assert result.exit_code == (3 if "raw/nothing" in arguments else 2)
+    assert said in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+def test_damaged_files_are_sentences(pair: tuple[str, str]) -> None:
+    Path("raw/newer/campaign.yaml").write_text("schema_version: 1\nname: [\n")
+    result = call(*pair)
+    assert result.exit_code == 2
+    assert "raw/newer/campaign.yaml" in result.stderr
+    Path("raw/older/environment.json").write_bytes(b"\xff\xfe{")
+    Path("raw/newer/campaign.yaml").write_text(CAMPAIGN.format(repeats=10))
+    result = call(*pair)
+    assert result.exit_code == 3
+    assert "raw/older/environment.json: expected JSON, found damage" in result.stderr
+
+
+def test_conditions_that_were_not_recorded_are_warned_of(pair: tuple[str, str]) -> None:
+    Path("raw/older/environment.json").write_text('{"schema_version": 1, "hosts": {}}')
+    result = call(*pair)
+    assert result.exit_code == 0
+    assert "10.3: its conditions were not recorded" in result.stderr
+
+
+def test_a_summary_that_cannot_be_written_is_a_sentence(pair: tuple[str, str]) -> None:
+    result = call(*pair, "--markdown", "nowhere/summary.md")
+    assert result.exit_code == 3
+    assert "nowhere" in result.stderr
+
+
+def test_labels_tell_campaigns_apart(pair: tuple[str, str], make: Make) -> None:
+    older_release, newer_release = (open_release(Path(path)) for path in pair)
+    assert [each.label for each in labelled([older_release, newer_release])] == ["10.3", "11.1"]
+    with pytest.raises(UsageError, match="found one of them twice"):
+        labelled([older_release, older_release])
+
+
+def split_first_light(target: Path, sample: str) -> Path:
+    """A campaign of one repeat of three cells of first-light, without its telemetry."""
+    raw = target / "raw" / f"half-{sample}"
+    cells = sorted((FIRST_LIGHT / "cells").glob("*-w12-*"))[:3]
+    for cell in cells:
+        (raw / "cells" / cell.name).mkdir(parents=True)
+        shutil.copy(cell / "cell.json", raw / "cells" / cell.name)
+        shutil.copytree(
+            cell / f"sample-{sample}",
+            raw / "cells" / cell.name / f"sample-{sample}",
+            ignore=shutil.ignore_patterns("telemetry"),
+        )
+    for name in ("campaign.yaml", "cluster.yaml", "environment.json"):
+        shutil.copy(FIRST_LIGHT / name, raw)
+    there = {path.relative_to(raw).as_posix() for path in raw.rglob("*") if path.is_file()}
+    kept = {name: word for name, word in Manifest.read(FIRST_LIGHT).digests.items() if name in there}
+    (raw / MANIFEST).write_text(Manifest(kept).text)
+    return raw
+
+
+@pytest.mark.skipif(not FIRST_LIGHT.is_dir(), reason="raw/first-light is not here")
+def test_a_measured_campaign_split_in_two_has_too_few_repeats(tmp_path: Path) -> None:
+    """The way from raw files to verdicts, with nothing replaced."""
+    halves = [split_first_light(tmp_path, sample) for sample in ("01", "02")]
+    found = as_json(*halves)
+    assert [each["label"] for each in found["campaigns"]] == ["half-01 (10.3)", "half-02 (10.3)"]
+    assert found["totals"] == {"half-02 (10.3)": {"insufficient n": 3}}
+    assert all(0.5 < cell["ratio"] < 2 for cell in found["cells"])
+    assert found["differences"] == []
+    assert any("against itself" in note for note in found["notes"])
+    assert any((tmp_path / "figures" / "half-01" / "tables").iterdir())
+
+
+@pytest.mark.skipif(not FIRST_LIGHT.is_dir(), reason="raw/first-light is not here")
+def test_a_notebook_finds_the_others_beside_its_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it is only linked, as `reproduce` does it."""
+    for sample in ("01", "02"):
+        split_first_light(tmp_path / "real", sample)
+    view = tmp_path / "view"
+    (view / "raw").mkdir(parents=True)
+    (view / "notebooks").mkdir()
+    (view / "raw" / "half-01").symlink_to(tmp_path / "real" / "raw" / "half-01")
+    monkeypatch.chdir(view)
+    section = open_section("raw/half-01", "figures/half-01", "csv", reads="smallfile, iozone")
+
+    def opened(campaigns: str) -> Comparison:
+        return open_comparison(section, "raw/half-01", campaigns)
+
+    found = opened("raw/half-01, raw/half-02")
+    assert found.reason == ""
+    assert len(found.table) == 3
+    assert opened("raw/half-01").reason.startswith("There is one campaign, raw/half-01: ")
+    assert opened("").reason.startswith("There is no campaign: ")
+    assert "No campaign is in raw/half-07" in opened("raw/half-01, raw/half-07").reason
+    elsewhere = opened("raw/half-02, raw/half-01")
+    assert elsewhere.reason.endswith("among the figures of its reference, raw/half-02.")
+    assert elsewhere.table.empty
+    assert (elsewhere.others, elsewhere.samples) == ((), {})
+
+
+def run_cells(campaigns: str) -> tuple[str, list[object]]:
+    """What the notebook prints and shows, cell by cell, of the campaign half-01."""
+    shown: list[object] = []
+    printed = io.StringIO()
+    names: dict[str, object] = {}
+    for cell in json.loads((ROOT / "notebooks" / "80-releases.ipynb").read_text())["cells"]:
+        if cell["cell_type"] != "code":
+            continue
+        body = ast.parse("".join(cell["source"]))
+        last = body.body.pop() if isinstance(body.body[-1], ast.Expr) else None
+        with contextlib.redirect_stdout(printed):
+            exec(compile(body, cell["id"], "exec"), names)
+            if isinstance(last, ast.Expr):
+                shown.append(eval(compile(ast.Expression(last.value), cell["id"], "eval"), names))  # noqa: S307
+        if "parameters" in cell["metadata"].get("tags", []):
+            names |= {"campaign": "raw/half-01", "figures": "figures", "format": "svg,csv", "campaigns": campaigns}
+    return printed.getvalue(), [each for each in shown if each is not None]
+
+
+@pytest.mark.skipif(not FIRST_LIGHT.is_dir(), reason="raw/first-light is not here")
+def test_the_notebook_runs_on_one_campaign_and_on_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for sample in ("01", "02"):
+        split_first_light(tmp_path, sample)
+    (tmp_path / "notebooks").mkdir()
+    monkeypatch.chdir(tmp_path)
+    printed, shown = run_cells("raw/half-01")
+    assert printed.startswith("There is one campaign, raw/half-01")
+    assert [type(each).__name__ for each in shown] == ["DataFrame"] + ["NotMeasured"] * 2
+    assert not list(Path("figures").glob("*.csv"))
+    printed, shown = run_cells("raw/half-01, raw/half-02")
+    assert "half-02 (10.3) against half-01 (10.3): 3 cells, 3 insufficient n" in printed
+    assert "this is a release against itself" in printed
+    assert Path("figures", "extra-all-cells-by-release.svg").is_file()
+    assert Path("figures", "extra-large-files-by-release.csv").is_file()
+
+
+def test_names_of_campaigns_are_split_at_commas() -> None:
+    assert split_names(" raw/a ,raw/b,, ") == ["raw/a", "raw/b"]
+    assert split_names("") == []

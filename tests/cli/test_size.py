@@ -1,0 +1,311 @@
+"""``glusterlab size``: what a person asks is read or refused in one sentence, and the answer says what it rests on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from glusterlab.analysis import sizing_request as sizerequest
+from glusterlab.analysis.sizing_request import WORKLOADS, Wishes, build_request, parse_wishes
+from glusterlab.cli import app
+from glusterlab.errors import DataError, UsageError
+from glusterlab.tables import build as tables
+from tests.guide_pools import LARGE, SERIES, pools
+from tests.spec.conftest import CAMPAIGN, CLUSTER
+
+PRICES = Path(__file__).parents[2] / "runbooks" / "supermicro-2017" / "prices.yaml"
+LARGE_WRITE = ["--workload", "large-write"]
+
+
+@pytest.fixture(scope="module")
+def samples() -> pd.DataFrame:
+    small = {"create": {"replicate": 90.0, "disperse": 40.0}, "read": {"replicate": 200.0, "disperse": 60.0}}
+    return pd.concat(
+        [pools(LARGE), pools(small, tool="smallfile", nominal=32 << 10, scale=20)],
+        ignore_index=True,
+    )
+
+
+@pytest.fixture
+def raw(tmp_path: Path, samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign whose samples are `samples`."""
+    folder = tmp_path / "raw" / "night"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")
+    (folder / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
+    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=samples))
+    return folder
+
+
+def run(raw: Path, *words: str) -> Result:
+    return CliRunner().invoke(app, ["size", "--raw", str(raw), *words], prog_name="glusterlab")
+
+
+def answer(raw: Path, *words: str, code: int = 0) -> dict[str, Any]:
+    result = run(raw, *words, "--json")
+    assert result.exit_code == code, result.output
+    return dict(json.loads(result.stdout))
+
+
+def test_the_answer_names_layouts_servers_cost_and_what_decides(raw: Path) -> None:
+    found = answer(
+        raw, *LARGE_WRITE, "--throughput", "5GB/s", "--capacity", "500TB", "--growth", "20%/y", "--years", "3"
+    )
+    assert found["request"]["rate"] == 5e9
+    assert round(found["request"]["final_capacity_bytes"] / 1e12) == 864
+    assert found["prices"] == {"currency": "USD", "date": "2017-03-31", "example": True, "name": "example-2017"}
+    layouts = {one["layout"]: one for one in found["layouts"]}
+    assert set(layouts) == set(SERIES.values())
+    disperse = layouts[SERIES["disperse"]]
+    assert disperse["servers"] == 17
+    assert disperse["decided_by"] == ["capacity"]
+    assert disperse["cost"] == 17 * 16_670
+    assert disperse["rate_low"] < disperse["rate_mean"] < disperse["rate_high"]
+    assert disperse["fillable_bytes"] >= 864e12
+    assert disperse["rule_of_thumb_servers"] == 17
+    assert disperse["measured"]["full_size_mean"] == pytest.approx(83.68e6 * 72)
+    costs = [one["cost"] for one in found["layouts"]]
+    assert costs == sorted(costs)
+    assert any("in proportion to the servers" in note for note in found["notes"])
+    assert any("multiplied by its scale (200)" in note for note in found["notes"])
+    assert any("not quotes" in note for note in found["notes"])
+
+
+def test_the_table_says_it_in_words(raw: Path) -> None:
+    result = run(raw, *LARGE_WRITE, "--throughput", "40 Gbit/s", "--capacity", "1PB")
+    assert result.exit_code == 0
+    first, _, header, *rows = result.stdout.splitlines()
+    assert first == "write of files of 4 GiB, native client: 5.00 GB/s, 1,000 TB"
+    assert header.split("  ")[0] == "layout"
+    assert any(row.startswith(SERIES["disperse-dense"]) and "dense" in row and "USD" in row for row in rows)
+    assert "per disk (95 %)" in header
+    assert "fillable" in header
+    disperse = next(row for row in rows if row.startswith(SERIES["disperse"]))
+    # 83.68 MB/s per disk, with the same interval at any number of servers
+    assert re.search(r"83\.7 MB/s \(7[0-9]\.[0-9] to 8[0-9]\.[0-9]\)", disperse)
+    assert "lower end of the 95 % interval" in result.stdout
+    assert "Example prices, not quotes" in result.stdout or "example prices, not quotes" in result.stdout
+
+
+def test_small_files_are_sized_in_files_or_bytes(raw: Path) -> None:
+    files = answer(raw, "--workload", "32kb-write", "--throughput", "6400 files/s")
+    same = answer(raw, "--workload", "32kb-write", "--throughput", "200 MiB/s")
+    assert files["request"]["rate"] == same["request"]["rate"] == 6400
+    assert files["request"]["operation"] == "create"
+    assert files["layouts"] == same["layouts"]
+    assert {one["rule_of_thumb_servers"] for one in files["layouts"]} == {None}
+
+
+def test_a_file_size_near_a_measured_one_is_that_one(raw: Path) -> None:
+    found = answer(raw, "--file-size", "4GB", "--operation", "read", "--throughput", "1GB/s")
+    assert found["request"]["nominal_file_size_bytes"] == 4 << 30
+
+
+def test_what_no_layout_can_do_ends_with_1_and_the_reason(raw: Path) -> None:
+    result = run(raw, *LARGE_WRITE, "--throughput", "900GB/s")
+    assert result.exit_code == 1
+    assert "No measured layout can be sized for this." in result.stdout
+    assert "throughput: " in result.stdout
+    assert "at most 128" in result.stdout
+    found = answer(raw, *LARGE_WRITE, "--throughput", "900GB/s", code=1)
+    assert not any(one["possible"] for one in found["layouts"])
+    assert {one["servers"] for one in found["layouts"]} == {None}
+
+
+def test_a_named_price_list_and_disk_go_first(raw: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    text = PRICES.read_text(encoding="utf-8").replace("currency: USD", "currency: EUR")
+    mine.write_text(text.replace("example: true", "example: false"), encoding="utf-8")
+    found = answer(raw, *LARGE_WRITE, "--capacity", "500TB", "--prices", str(mine), "--disk-size", "16TB")
+    assert found["prices"]["currency"] == "EUR"
+    layouts = {one["layout"]: one for one in found["layouts"]}
+    assert layouts[SERIES["disperse"]]["usable_bytes"] == pytest.approx(6 * 128e12)
+    assert not any("not quotes" in note for note in found["notes"])
+    assert any("16 TB (as named)" in note for note in found["notes"])
+
+
+def test_disks_that_the_price_list_does_not_have_have_no_cost(raw: Path) -> None:
+    """More capacity at the price of smaller disks would be a cost per TB that nobody pays."""
+    request = [*LARGE_WRITE, "--capacity", "500TB"]
+    for words, known in ((["--disk-size", "16TB"], False), (["--disk-size", "8TB"], True), ([], True)):
+        found = answer(raw, *request, *words)
+        assert [one["cost"] is not None for one in found["layouts"]] == [known] * 6
+        assert [one["cost_problem"] == "" for one in found["layouts"]] == [known] * 6
+        assert any("cost unknown, the list has" in note for note in found["notes"]) != known
+    table = run(raw, *request, "--disk-size", "16TB").stdout
+    assert "unknown" in table
+    assert "not of 16 TB; put such a server into a list of your own" in table
+
+
+def test_an_interval_has_one_unit_and_a_negative_end_is_no_rate(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def of(spread: tuple[float, ...], mean: float) -> str:
+        found = pools({"write": {"disperse": mean / 72}}, spread=spread)
+        monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=found))
+        return run(raw, *LARGE_WRITE, "--capacity", "1TB", "--by", "mean").stdout
+
+    # 1.05 GB/s +- 2.48 x 0.03
+    assert re.search(r"1\.05 GB/s \(0\.97[0-9] to 1\.1[0-9]\)", of((0.97, 1.0, 1.03), 1.05e9))
+    assert "(below 0 to " in of((0.5, 1.0, 1.5), 3.2e9)
+    assert "too scattered to tell" in of((0.5, 1.0, 1.5), 3.2e9)
+
+
+def test_results_of_other_clients_do_not_count(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nfs = pools({"write": {"disperse": 300e6}}).assign(access="nfs")
+    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=nfs))
+    result = run(raw, *LARGE_WRITE, "--capacity", "1TB")
+    assert result.exit_code == 1
+    assert "by the native client" in result.stderr
+    both = pd.concat([nfs, pools({"write": {"disperse": 80e6}})], ignore_index=True)
+    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=both))
+    found = answer(raw, *LARGE_WRITE, "--capacity", "1TB")
+    assert [one["rate_per_disk_mean"] for one in found["layouts"]] == [pytest.approx(80e6)]
+    assert found["request"]["access"] == "native"
+
+
+def test_layouts_that_an_import_knows_too_little_of_are_named(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unknown = pools({"write": {"disperse": 80e6}}).assign(disks=0, servers=0)
+    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=unknown))
+    found = answer(raw, *LARGE_WRITE, "--capacity", "1TB", code=1)
+    assert (found["layouts"], found["left_out"]) == ([], [SERIES["disperse"]])
+    assert not any("measured were" in note for note in found["notes"])
+    result = run(raw, *LARGE_WRITE, "--capacity", "1TB")
+    assert f"not sized: {SERIES['disperse']}: its servers or disks are not known" in result.stdout
+
+
+def test_an_unknown_backing_has_no_capacity(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    strange = pools({"write": {"disperse": 80e6}}).assign(kind="raid5")
+    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=strange))
+    result = run(raw, *LARGE_WRITE, "--capacity", "1TB")
+    assert result.exit_code == 1
+    assert "its capacity is not known: expected a backing of the kind jbod" in result.stdout
+    (one,) = answer(raw, *LARGE_WRITE, "--throughput", "1GB/s")["layouts"]
+    assert (one["possible"], one["usable_bytes"]) == (True, None)
+
+
+def test_notes_say_what_the_numbers_cannot(raw: Path) -> None:
+    found = answer(raw, *LARGE_WRITE, "--throughput", "1GB/s")
+    notes = " ".join(found["notes"])
+    assert "by the native client, at one number of workers only, 48." in notes
+    assert "it cannot say how fast your pool will be" in notes
+    assert "operations per second are assumed" not in notes
+    # the conflict of the guide with itself, and the way out of it
+    assert "A pool of 4 replicated servers, 25 % each, needs --max-fault-domain 26%." in notes
+    assert "says not of what" in notes
+    small = answer(raw, "--workload", "32kb-write", "--throughput", "100 files/s", "--max-fault-domain", "26%")
+    notes = " ".join(small["notes"])
+    assert "operations per second are assumed" in notes
+    assert "needs --max-fault-domain" not in notes
+    assert {one["servers"] for one in small["layouts"] if one["type"] == "replicate"} == {4}
+
+
+def test_a_server_that_was_guessed_is_named(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    guessed = pools({"write": {"disperse": 80e6}}).assign(server_model="")
+    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=guessed))
+    found = answer(raw, *LARGE_WRITE, "--capacity", "1TB")
+    assert found["layouts"][0]["server_guessed"]
+    assert any("matched by number of disks" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("33.3TB", 33.3e12), ("1.37 PiB", 1.37 * 2**50), ("0.1TB", 1e11), ("2PB", 2e15)]
+)
+def test_a_capacity_need_not_be_a_whole_number_of_bytes(raw: Path, text: str, size: float) -> None:
+    found = answer(raw, *LARGE_WRITE, "--capacity", text)
+    assert found["request"]["capacity_bytes"] == pytest.approx(size, rel=1e-12)
+
+
+def test_without_a_price_list_of_its_study_there_are_no_costs(raw: Path) -> None:
+    (raw / "campaign.yaml").write_text(CAMPAIGN.replace("study: supermicro-2017\n", ""), encoding="utf-8")
+    found = answer(raw, *LARGE_WRITE, "--throughput", "1GB/s")
+    assert found["prices"] is None
+    assert {one["cost"] for one in found["layouts"]} == {None}
+    result = run(raw, *LARGE_WRITE, "--capacity", "1TB")
+    assert result.exit_code == 1
+    assert "--disk-size" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "expected --workload (large-write"),
+        (LARGE_WRITE, "nothing to size"),
+        (["--workload", "large-wirte", "--capacity", "1TB"], "did you mean 'large-write'?"),
+        ([*LARGE_WRITE, "--file-size", "4GB", "--capacity", "1TB"], "found both"),
+        (["--file-size", "4GB", "--capacity", "1TB"], "or --file-size with --operation"),
+        (["--file-size", "4Gb", "--operation", "read", "--capacity", "1TB"], "--file-size: expected a size in B"),
+        (["--file-size", "4GB", "--operation", "append", "--capacity", "1TB"], "expected one of write, read"),
+        ([*LARGE_WRITE, "--throughput", "5GB"], "--throughput: expected a rate such as '5 GB/s'"),
+        ([*LARGE_WRITE, "--throughput", "5"], "--throughput: expected a rate such as"),
+        ([*LARGE_WRITE, "--throughput", ""], "--throughput: expected a rate such as"),
+        ([*LARGE_WRITE, "--throughput", "5,5 GB/s"], "a decimal point, and nothing between thousands"),
+        ([*LARGE_WRITE, "--throughput", "0 GB/s"], "--throughput: expected a rate"),
+        ([*LARGE_WRITE, "--throughput", "inf GB/s"], "--throughput: expected a rate"),
+        ([*LARGE_WRITE, "--throughput", "5 Gb/s"], "--throughput: expected a rate"),
+        ([*LARGE_WRITE, "--throughput", "9" * 400 + " GB/s"], "--throughput: expected"),
+        ([*LARGE_WRITE, "--throughput", "200 files/s"], "expected bytes per second for files of 4 GiB"),
+        ([*LARGE_WRITE, "--capacity", "500"], "--capacity: expected a capacity such as '500 TB'"),
+        ([*LARGE_WRITE, "--capacity", "500 Tb"], "--capacity: expected a capacity such as '500 TB'"),
+        ([*LARGE_WRITE, "--capacity", "-500TB"], "--capacity: expected a capacity"),
+        ([*LARGE_WRITE, "--capacity", "9" * 400 + "TB"], "--capacity: expected"),
+        ([*LARGE_WRITE, "--capacity", "9" * 306 + "PB"], "--capacity: expected"),
+        ([*LARGE_WRITE, "--capacity", "0TB"], "--capacity: expected a capacity above 0, found '0TB'"),
+        ([*LARGE_WRITE, "--capacity", "9999999999PB"], "at most a million PB"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20%/y"], "found no --years"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--years", "3"], "found no --growth"),
+        ([*LARGE_WRITE, "--throughput", "1GB/s", "--growth", "20%/y", "--years", "3"], "expected --capacity with it"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20", "--years", "3"], "such as '20%/y'"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "-5%/y", "--years", "3"], "--growth: expected a yearly"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "-5", "--years", "3"], "of at least 0, such as '20%/y'"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "2e9%/y", "--years", "3"], "such as '20%/y'"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "99999%/y", "--years", "3"], "at most 1000%"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20%/y", "--years", "-1"], "--years: expected 0 to 50"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20%/y", "--years", "nan"], "--years: expected 0 to 50"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--max-fault-domain", "17"], "--max-fault-domain: expected a share"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--max-fault-domain", "0%"], "--max-fault-domain: expected a share"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--fill-limit", "120%"], "--fill-limit: expected a share"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--disk-size", "8"], "--disk-size: expected a capacity"),
+        ([*LARGE_WRITE, "--capacity", "1TB", "--prices", "none.yaml"], "expected a YAML file, found no such file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(raw: Path, words: list[str], message: str) -> None:
+    result = run(raw, *words)
+    assert result.exit_code == 2, result.output
+    assert message in " ".join(result.stderr.split())
+    assert result.stdout == ""
+
+
+def test_what_was_not_measured_is_said_with_what_was(raw: Path) -> None:
+    result = run(raw, "--workload", "4mb-read", "--throughput", "1GB/s")
+    assert result.exit_code == 1
+    assert "has these sizes: 32 KiB, 4 GiB. Sizes between are not guessed" in result.stderr
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_named_workload_can_be_asked_for(name: str, samples: pd.DataFrame) -> None:
+    demand = parse_wishes(Wishes(workload=name, capacity="1TB"))
+    if name.startswith(("large", "32kb")):
+        assert build_request(demand, samples).capacity == 1e12
+    else:
+        with pytest.raises(DataError, match="Sizes between are not guessed"):
+            build_request(demand, samples)
+
+
+def test_a_campaign_without_valid_samples_has_none_at_all(samples: pd.DataFrame) -> None:
+    demand = parse_wishes(Wishes(workload="large-write", capacity="1TB"))
+    with pytest.raises(DataError, match="none at all"):
+        build_request(demand, samples.assign(status="invalid"))
+    with pytest.raises(DataError, match="none at all"):
+        build_request(demand, samples.iloc[:0])
+
+
+def test_messages_name_the_option() -> None:
+    with pytest.raises(UsageError, match=r"^--growth: "):
+        parse_wishes(Wishes(workload="large-write", capacity="1TB", growth="much", years=1))
+    assert sizerequest.parse_growth("0%") == 0

@@ -1,0 +1,238 @@
+"""The page of a figures folder."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from glusterlab.figures.gallery import chapters, collect, write_index
+from glusterlab.figures.tables import MAX_ROWS, Table
+
+SVG = "<svg xmlns='http://www.w3.org/2000/svg'/>"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A figure with all its files, one without a caption, one that was not measured."""
+    path = tmp_path / "figures" / "demo"
+    path.mkdir(parents=True)
+    caption = {"title": "4 GB <files>", "caption": "By workers.", "alt": "Two rising lines."}
+    (path / "fig05-large-files.json").write_text(json.dumps({"number": 5, "slug": "large-files", **caption}))
+    (path / "fig05-large-files.svg").write_text(SVG)
+    (path / "fig05-large-files.png").write_bytes(b"png")
+    rows = "".join(f"{workers},83684210.5,3,,{'1;' * 40}\n" for workers in range(MAX_ROWS + 2))
+    (path / "fig05-large-files.csv").write_text("workers,throughput_bytes_per_s,n,low,values\n" + rows)
+    (path / "fig14-by-file-size.png").write_bytes(b"png")
+    missing = {"number": 11, "title": "128 GB", "reason": "no such cell in this campaign"}
+    (path / "fig11-not-measured.json").write_text(json.dumps(missing))
+    return path
+
+
+def test_figures_are_collected_by_number(folder: Path) -> None:
+    figures, missing = collect(folder, {"fig05-large-files.svg": "10-large-files"})
+    assert [(figure.label, figure.title, figure.notebook) for figure in figures] == [
+        ("Figure 5", "4 GB <files>", "10-large-files"),
+        ("Figure 14", "By file size", ""),
+    ]
+    assert figures[0].files == ("fig05-large-files.svg", "fig05-large-files.png", "fig05-large-files.csv")
+    assert figures[1].table == Table()
+    assert [(entry.label, entry.reason) for entry in missing] == [("Figure 11", "no such cell in this campaign")]
+
+
+def test_tables_and_the_projects_own_figures_are_listed(folder: Path, tmp_path: Path) -> None:
+    (folder / "tab03-bill-of-materials.csv").write_text("part,note\nchassis,<b>\n")
+    (folder / "tab03-bill-of-materials.json").write_text(json.dumps({"title": "Parts", "caption": "From the guide."}))
+    (folder / "tab04-empty.json").write_text(json.dumps({"title": "More parts", "reason": "No such list."}))
+    (folder / "extra-links.svg").write_text(SVG)
+    (folder / "extra-claims.csv").write_text("claim\nreads are even\n")
+    (folder / "extra-claims.json").write_text(json.dumps({"title": "Claims", "kind": "table"}))
+    (folder / "extra-orphan.csv").write_text("claim\n")
+    figures, missing = collect(folder, {"tab03-bill-of-materials.csv": "30-price"}, ["extra-claims.csv"])
+    assert [(figure.label, figure.title, bool(figure.picture), figure.earlier) for figure in figures[2:]] == [
+        ("Table 3", "Parts", False, False),
+        ("", "Links", True, False),
+        ("", "Claims", False, True),
+    ]
+    assert figures[2].notebook == "30-price"
+    assert [entry.label for entry in missing] == ["Figure 11", "Table 4"]
+    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
+    page = Page(text)
+    assert {"tab03-bill-of-materials.csv", "extra-claims.csv", "#extra-claims"} <= set(page.links)
+    assert "chassis<td>&lt;b&gt;" in text
+    assert "Table 4: More parts" in text
+    assert "extra-orphan" not in text
+
+
+def test_a_figure_leads_to_the_page_that_shows_more_of_it(folder: Path, tmp_path: Path) -> None:
+    (folder / "extra-drill-down.svg").write_text(SVG)
+    (folder / "extra-drill-down.html").write_text("<script>run()</script>")
+    # a page without a figure is nobody's
+    (folder / "extra-lost.html").write_text("")
+    figures, _ = collect(folder, {})
+    assert {figure.name: figure.page for figure in figures if figure.page} == {
+        "extra-drill-down": "extra-drill-down.html"
+    }
+    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
+    assert '<a href="extra-drill-down.html">Open the interactive page</a>' in text
+    assert text.count("Open the interactive page") == 1
+    assert "extra-lost" not in text
+    assert "script" not in Page(text).tags
+
+
+def notebook(folder: Path, name: str, text: str) -> None:
+    (folder / "notebooks").mkdir(exist_ok=True)
+    cells = [{"cell_type": "markdown", "source": text.splitlines(keepends=True)}]
+    (folder / "notebooks" / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
+
+
+def test_chapters_are_notebooks_in_their_order_and_open_with_their_question(folder: Path, tmp_path: Path) -> None:
+    (folder / "extra-scorecard.svg").write_text(SVG)
+    made_by = {
+        "extra-scorecard.svg": "00-scorecard",
+        "fig05-large-files.svg": "10-large-files",
+        "fig11-not-measured.json": "10-large-files",
+    }
+    notebook(folder, "00-scorecard", "# What holds?\n\nWhich claims\nare reproduced?\n\nMore.\n")
+    notebook(folder, "10-large-files", "# Big files\n\nThis says something.\n")
+    figures, missing = collect(folder, made_by)
+    found = chapters(folder, figures, missing)
+    assert [(chapter.title, chapter.question) for chapter in found] == [
+        ("What holds?", "Which claims are reproduced?"),
+        ("Big files", ""),
+        ("Other figures", ""),
+    ]
+    assert [[figure.name for figure in chapter.figures] for chapter in found] == [
+        ["extra-scorecard"],
+        ["fig05-large-files"],
+        ["fig14-by-file-size"],
+    ]
+    assert [len(chapter.missing) for chapter in found] == [0, 1, 0]
+    text = write_index(tmp_path, folder, digest="", made_by=made_by).read_text()
+    places = [text.index(f'id="{name}"') for name in ("00-scorecard", "extra-scorecard", "10-large-files", "other")]
+    assert places == sorted(places)
+    assert "2 figures of the study, 1 figure of the project&#39;s own" in text
+    page = Page(text)
+    assert {"#00-scorecard", "#extra-scorecard", "#10-large-files-not-measured"} <= set(page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+
+
+@pytest.mark.parametrize("text", ["", "no heading", "## Two\n\nA question?", "{"])
+def test_a_notebook_without_a_heading_speaks_by_its_name(folder: Path, text: str) -> None:
+    notebook(folder, "10-large-files", text)
+    if text == "{":
+        (folder / "notebooks" / "10-large-files.ipynb").write_text(text)
+    figures, missing = collect(folder, {"fig05-large-files.svg": "10-large-files"})
+    assert [chapter.title for chapter in chapters(folder, figures, missing)] == ["Large files", "Other figures"]
+
+
+def test_a_page_of_many_figures_stays_small(folder: Path, tmp_path: Path) -> None:
+    columns = 10
+    header = ",".join(f"column_{n}" for n in range(columns))
+    rows = "".join(",".join(f"{1000.5 * (row + n):.3f}" for n in range(columns)) + "\n" for row in range(500))
+    for number in range(1, 51):
+        (folder / f"fig{number:02d}-many.svg").write_text(SVG)
+        (folder / f"fig{number:02d}-many.csv").write_text(f"{header}\n{rows}")
+    page = write_index(tmp_path, folder, digest="", made_by={})
+    assert page.stat().st_size < 400_000
+    assert page.read_text().count("476 more rows") == 50
+
+
+def test_table_leaves_out_what_does_not_differ_or_fit(folder: Path) -> None:
+    table = collect(folder, {})[0][0].table
+    assert table.header == ("workers",)
+    assert table.rows[:2] == (("0",), ("1",))
+    assert table.numeric == (True,)
+    assert table.same == (("throughput_bytes_per_s", "83,684,210"), ("n", "3"))
+    assert table.more == 2
+
+
+class Page(HTMLParser):
+    """Links, pictures and text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.alts: list[str | None] = []
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [identity for identity in (values.get("id"),) if identity]
+        self.links += [value for name in ("href", "src") if (value := values.get(name))]
+        if tag == "img":
+            self.alts.append(values.get("alt"))
+
+
+def test_page_is_complete_self_contained_and_repeatable(folder: Path, tmp_path: Path) -> None:
+    raw = tmp_path / "raw" / "demo"
+    raw.mkdir(parents=True)
+    (raw / "campaign.yaml").write_text("schema_version: 1\ntitle: First light & more\nstudy: supermicro-2017\n")
+    (raw / "cluster.yaml").write_text("testbed: {name: default}\n")
+    made_by = {"fig05-large-files.svg": "10-large-files"}
+    path = write_index(raw, folder, digest="0123456789abcdef", made_by=made_by)
+    text = path.read_text()
+    page = Page(text)
+    assert {"fig05-large-files.svg", "fig05-large-files.csv", "notebooks/10-large-files.html"} <= set(page.links)
+    assert not [link for link in page.links if ":" in link]
+    assert page.alts == ["Two rising lines.", "Figure 14: By file size"]
+    assert "script" not in page.tags
+    assert "First light &amp; more" in text
+    assert "4 GB &lt;files&gt;" in text
+    assert "scale model" in text
+    assert "no such cell in this campaign" in text
+    assert "2 more rows" in text
+    assert "Failed in the last run" not in text
+    write_index(raw, folder, digest="0123456789abcdef", made_by=made_by)
+    assert path.read_text() == text
+
+
+def test_page_says_which_notebooks_failed(folder: Path, tmp_path: Path) -> None:
+    path = write_index(tmp_path / "raw" / "demo", folder, digest="", made_by={}, failed=["20-small-files"])
+    assert "Failed in the last run: 20-small-files" in path.read_text()
+
+
+def test_page_says_which_figures_are_of_an_earlier_run(folder: Path, tmp_path: Path) -> None:
+    assert [figure.earlier for figure in collect(folder, {}, ["fig14-by-file-size.png"])[0]] == [False, True]
+    raw = tmp_path / "raw" / "demo"
+    for earlier, count in (([], 0), (["fig14-by-file-size.png"], 1)):
+        page = write_index(raw, folder, digest="", made_by={}, earlier=earlier).read_text()
+        assert page.count("Of an earlier run") == count
+
+
+def test_damaged_files_do_not_stop_the_page(folder: Path, tmp_path: Path) -> None:
+    (folder / "fig05-large-files.json").write_text("[1, 2")
+    (folder / "fig05-large-files.csv").write_bytes(b"\xff\xfe\x00")
+    (folder / "fig-notes.svg").write_text(SVG)
+    text = write_index(tmp_path, folder, digest="", made_by={}).read_text()
+    assert "Large files" in text
+    assert "fig-notes" not in text
+
+
+STUDY = """\
+schema_version: 1
+study: demo-study
+title: A study
+outputs: {F: fig, T: tab}
+missing: {F5: measured after all, F16: no NFS client yet, T2: no such benchmark}
+"""
+
+
+def test_what_no_notebook_makes_is_listed_with_the_reason_of_the_study(folder: Path, tmp_path: Path) -> None:
+    study = tmp_path / "raw" / "published" / "demo-study"
+    study.mkdir(parents=True)
+    (study / "study.yaml").write_text(STUDY)
+    raw = tmp_path / "raw" / "demo"
+    raw.mkdir()
+    (raw / "campaign.yaml").write_text("title: First light\nstudy: demo-study\n")
+    text = write_index(raw, folder, digest="", made_by={}).read_text()
+    assert "<dt>Figure 16</dt>\n<dd>no NFS client yet</dd>" in text
+    assert "<dt>Table 2</dt>" in text
+    assert "measured after all" not in text
+    (study / "study.yaml").write_text("study: [")
+    assert "no NFS client yet" not in write_index(raw, folder, digest="", made_by={}).read_text()

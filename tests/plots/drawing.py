@@ -1,0 +1,76 @@
+"""What the tests of figures share: a figure drawn and finished, and what stands on it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from glusterlab.plots.style import Frame, Provenance, house_style
+from glusterlab.spec import published
+
+TESTBED = Provenance("synthetic", "10.3", "0123456789abcdef", testbed=True)
+REAL = Provenance("night", "11.1", "f" * 64, testbed=False)
+MB = {"unit": "MB/s", "factor": 1e-6}
+NUMBERS = published.load(Path(__file__).parents[2] / "raw" / "published", "supermicro-2017")
+
+
+def drawn(
+    draw: Callable[..., None],
+    table: pd.DataFrame,
+    *arguments: Any,
+    provenance: Provenance = TESTBED,
+    footer: str = "",
+    **settings: Any,
+) -> Figure:
+    """What a function draws on a frame, with all that is around it, as a section of a notebook has it."""
+    with house_style():
+        frame = Frame("F1  A title")
+        draw(frame, table, *arguments, **settings)
+        return frame.finish(footer or provenance.footer(table if frame.rows is None else frame.rows))
+
+
+def texts(figure: Figure) -> list[Text]:
+    return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+
+
+def words(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in texts(figure))
+
+
+def assert_inside_page(figure: Figure) -> None:
+    """No text of the figure is cut off by its edge."""
+    figure.canvas.draw()
+    page = figure.bbox
+    shown = [text for axes in figure.axes for text in (axes.xaxis.label, axes.yaxis.label, axes.title, *axes.texts)]
+    for text in (text for text in (*shown, *figure.texts) if text.get_text()):
+        box = text.get_window_extent()
+        assert box.x0 >= page.x0 - 1, text.get_text()
+        assert box.x1 <= page.x1 + 1, text.get_text()
+        assert box.y0 >= page.y0 - 1, text.get_text()
+        assert box.y1 <= page.y1 + 1, text.get_text()
+
+
+def assert_apart(figure: Figure, shown: Iterable[Text], *, repeated: bool = False) -> None:
+    """No text leaves the page at its sides, and none lies over another, but over a `repeated` one."""
+    figure.canvas.draw()
+    page = figure.bbox
+    boxes = [(text.get_text(), text.get_window_extent()) for text in shown if text.get_text() and text.get_visible()]
+    for text, box in boxes:
+        assert page.x0 - 1 <= box.x0, text
+        assert box.x1 <= page.x1 + 1, text
+    for (text, box), (other, other_box) in itertools.combinations([each for each in boxes if each[1].width > 0], 2):
+        assert (repeated and text == other) or not box.overlaps(other_box), f"{text!r} lies over {other!r}"
+
+
+def lines_of(axes: Axes, label: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for line in axes.get_lines():
+        if line.get_label() == label:
+            yield np.asarray(line.get_xdata()), np.asarray(line.get_ydata())

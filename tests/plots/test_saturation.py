@@ -1,0 +1,197 @@
+"""Figures of verdicts and of disks: what is drawn is what the table says, in words as well as in colour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from glusterlab.analysis import select
+from glusterlab.analysis.saturation.outliers import disk_times, disks_by_name
+from glusterlab.analysis.saturation.summary import (
+    NO_MAJORITY,
+    binding_by_cell,
+    subsystems_over_time,
+    use_by_resource,
+    use_over_time,
+)
+from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.verdict import judge
+from glusterlab.plots.saturation import COLOURS, draw_disks, draw_over_time, draw_use, draw_verdicts
+from tests.busy_pool import CLIENTS, DISK, KNOWN, LINK, SERVERS, Pool, during
+from tests.plots.drawing import REAL, assert_inside_page, drawn, words
+
+Make = Callable[..., pd.DataFrame]
+
+POOLS = {
+    1: Pool().links("transmit", 0.97 * LINK, "client01"),
+    6: Pool().disk("write_bytes_per_s", 0.3 * DISK),
+    12: Pool().links("transmit", 0.3 * LINK, *SERVERS).links("transmit", 0.96 * LINK, "server03"),
+    24: Pool().links("receive", during(0, 30, LINK), *SERVERS).disk("write_bytes_per_s", during(30, 60, DISK)),
+    48: Pool().disk("write_bytes_per_s", DISK),
+}
+
+
+@pytest.fixture
+def rows(make_samples: Make) -> pd.DataFrame:
+    values = {("disperse", "write", workers): [1.0, 2.0, 3.0] for workers in POOLS}
+    values[("replicate", "read", 48)] = [1.0]
+    table = make_samples(values, elapsed_s=60.0)
+    return select(table.assign(end_s=table["start_s"] + 60), tool="iozone")
+
+
+@pytest.fixture
+def telemetry(rows: pd.DataFrame) -> pd.DataFrame:
+    # the single read has no telemetry
+    written = rows[rows["operation"] == "write"]
+    return pd.concat([POOLS[int(row["workers"])].table(row) for _, row in written.iterrows()], ignore_index=True)
+
+
+def tiles(figure: Figure, panel: int) -> list[tuple[str, float]]:
+    """Colours of a panel's tiles by column, with their opacity."""
+    found = [patch for patch in figure.axes[panel].patches if isinstance(patch, Rectangle)]
+    return [(to_hex(patch.get_facecolor()), float(patch.get_alpha() or 1.0)) for patch in found]
+
+
+def test_a_tile_has_the_colour_and_the_words_of_what_binds(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
+    capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
+    table = binding_by_cell(judge(telemetry, rows, capacity).verdicts, rows)
+    figure = drawn(draw_verdicts, table)
+    write, read = figure.axes[:2]
+    assert [axes.get_title(loc="left") for axes in (write, read)] == ["write", "read"]
+    assert [text.get_text() for text in write.texts] == [
+        "network\n100 %, 3 of 3",
+        "none\n3 of 3",
+        "part of network\n100 %, 3 of 3",
+        "network, disks\n100 %, 3 of 3",
+        "disks\n100 %, 3 of 3",
+    ]
+    colours = [colour for colour, _ in tiles(figure, 0)]
+    network, disks = COLOURS["network"], COLOURS["disks"]
+    assert [colour for colour in colours if colour in (network, disks)] == [network, network, network, disks, disks]
+    assert min(opacity for _, opacity in tiles(figure, 0)) < 0.6
+    assert [text.get_text() for text in read.texts] == ["unknown"]
+    shown = words(figure)
+    for part in ("network", "disks", "n = 1 to 3", "scale model 1:200"):
+        assert part in shown
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["network", "disks"]
+    assert_inside_page(figure)
+
+
+def test_the_thresholds_in_force_are_told_and_no_majority_has_no_colour(
+    rows: pd.DataFrame, telemetry: pd.DataFrame
+) -> None:
+    capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
+    levels = Thresholds(network=0.8)
+    table = binding_by_cell(judge(telemetry, rows, capacity, levels).verdicts, rows)
+    table = table[table["operation"] == "write"]
+    table = table.assign(state=NO_MAJORITY, binding=NO_MAJORITY, binds=NO_MAJORITY, mean=float("nan"), agree=1)
+    figure = drawn(draw_verdicts, table, thresholds=levels)
+    assert "Full: over 80 %, disks over 90 %, CPU over 90 %, memory over 95 % of what it can do." in words(figure)
+    assert {colour for colour, _ in tiles(figure, 0)} == {"#ffffff"}
+    assert {text.get_text() for text in figure.axes[0].texts} == {"no majority"}
+    assert_inside_page(figure)
+
+
+def test_several_sizes_have_rows_of_their_own(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
+    capacity = {str(cell): KNOWN for cell in rows["cell_id"]}
+    table = binding_by_cell(judge(telemetry, rows, capacity).verdicts, rows)
+    other = table.assign(nominal_file_size_bytes=2**27)
+    figure = drawn(draw_verdicts, pd.concat([table, other]))
+    names = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert names == ["disperse 12x(4+2), JBOD, 128 MiB", "disperse 12x(4+2), JBOD, 4 GiB"]
+    assert_inside_page(figure)
+
+
+def test_every_host_and_disk_is_a_dot(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
+    found = judge(telemetry, rows, {str(cell): KNOWN for cell in rows["cell_id"]})
+    table = use_by_resource(found.use, rows[rows["workers"] == 12])
+    figure = drawn(draw_use, table)
+    axes = figure.axes[0]
+    assert axes.get_title(loc="left") == "write, disperse 12x(4+2), JBOD, 12 workers"
+    names = [tick.get_text() for tick in axes.get_yticklabels()]
+    height = names.index("server network, sent")
+    dots = [
+        np.asarray(line.get_xdata(), dtype=float)
+        for line in axes.get_lines()
+        if line.get_marker() == "o" and np.asarray(line.get_ydata())[0] == height
+    ]
+    assert sorted(dots[0]) == pytest.approx([0.3] * 5 + [0.96])
+    assert f"{100 * 0.96 / (0.96 + 5 * 0.3):.0f} %" in [text.get_text() for text in axes.texts]
+    assert_inside_page(figure)
+
+
+def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemetry: pd.DataFrame) -> None:
+    one = rows[(rows["workers"] == 24)].iloc[[0]]
+    table = use_over_time(telemetry, one, {str(one["cell_id"].iloc[0]): replace(KNOWN, one_machine=True, memory={})})
+    figure = drawn(draw_over_time, subsystems_over_time(table), footer="here")
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["server network, received (6 hosts)", "server disks (72 disks)"]
+    mean = max(figure.axes[0].get_lines(), key=lambda line: line.get_linewidth())
+    assert np.asarray(mean.get_ydata(), dtype=float) == pytest.approx([1.0] * 15 + [0.0] * 15)
+    never = "client network, received; client network, sent; machine CPU (at least); server network, sent"
+    assert f"Never over 5 %: {never}." in words(figure)
+    # the first step of the measured part ends 2 s after its start
+    (shade,) = (patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle))
+    assert (shade.get_x(), shade.get_x() + shade.get_width()) == pytest.approx((0.0, 60.0))
+    assert_inside_page(figure)
+    idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
+    assert len(drawn(draw_over_time, subsystems_over_time(idle), footer="here").axes) == 1
+
+
+def test_clients_that_send_are_drawn_with_servers_that_receive(make_samples: Make) -> None:
+    rows = make_samples({("disperse", "write", 48): [1.0]}, elapsed_s=60.0)
+    rows = select(rows.assign(end_s=rows["start_s"] + 60), tool="iozone")
+    pool = Pool().links("transmit", LINK, *CLIENTS).links("receive", 0.8 * LINK, *SERVERS)
+    found = judge(pool.table(rows.iloc[0]), rows, {str(rows["cell_id"].iloc[0]): KNOWN})
+    figure = drawn(draw_use, use_by_resource(found.use, rows), provenance=REAL)
+    assert "scale model" not in words(figure)
+    assert_inside_page(figure)
+
+
+@pytest.fixture
+def one(make_samples: Make) -> pd.DataFrame:
+    rows = make_samples({("disperse", "write", 48): [1.0]})
+    return rows.assign(end_s=rows["start_s"] + 60)
+
+
+def squares(figure: Figure) -> dict[tuple[int, int], Rectangle]:
+    """Of each disk, by its place."""
+    found = [patch for patch in figure.axes[0].patches if isinstance(patch, Rectangle)]
+    return {(int(patch.get_x()), int(patch.get_y())): patch for patch in found}
+
+
+def test_a_slow_disk_is_framed_and_named(one: pd.DataFrame) -> None:
+    pool = Pool().disk("write_bytes_per_s", lambda since: DISK * (since <= 20)).disk("utilisation_fraction", 0.1)
+    pool.disk("write_bytes_per_s", lambda since: 0.4 * DISK * (since <= 50), ["server02"], ["sde"])
+    figure = drawn(draw_disks, disks_by_name(disk_times(pool.table(one.iloc[0]), one)), footer="here")
+    axes = figure.axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == list(SERVERS)
+    squares_of = squares(figure)
+    assert len(squares_of) == 72
+    assert [place for place, patch in squares_of.items() if patch.get_linewidth() > 1] == [(3, 1)]
+    assert [text.get_text() for text in axes.texts if text.get_fontweight() == "bold"] == ["sde"]
+    # all were judged
+    assert not any(patch.get_hatch() for patch in squares_of.values())
+    assert_inside_page(figure)
+
+
+def test_disks_that_were_not_judged_are_hatched(one: pd.DataFrame) -> None:
+    # those of one server moved next to nothing
+    pool = Pool().disk("write_bytes_per_s", lambda since: DISK * (since <= 20))
+    pool.disk("write_bytes_per_s", lambda since: 0.05 * DISK * (since <= 20), ["server03"])
+    figure = drawn(draw_disks, disks_by_name(disk_times(pool.table(one.iloc[0]), one)), footer="here")
+    squares_of = squares(figure)
+    hatched = {place: patch for place, patch in squares_of.items() if patch.get_hatch()}
+    assert {line for _, line in hatched} == {2}
+    assert len(hatched) == 12
+    judged = {to_hex(patch.get_facecolor()) for place, patch in squares_of.items() if place not in hatched}
+    assert judged.isdisjoint(to_hex(patch.get_facecolor()) for patch in hatched.values())
+    assert "not judged (hatched)" in words(figure)
+    assert_inside_page(figure)

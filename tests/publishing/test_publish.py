@@ -1,0 +1,316 @@
+"""Copies that can be given away: nothing is left of the names, and nothing else is changed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import lzma
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from glusterlab.cli import app
+from glusterlab.errors import RawStoreError, UsageError
+from glusterlab.publishing import Left, publish, read_names
+from glusterlab.run.verify import verify
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.manifest import MANIFEST, Manifest, list_files
+
+REFERENCE = Path(__file__).parents[2] / "raw" / "first-light"
+CELLS = (
+    "iozone-read-4gib-disperse-12x4+2-jbod-native-w12-7c2f7169/sample-01",
+    "smallfile-create-32kib-disperse-12x4+2-jbod-native-w12-e717fcac/sample-01",
+)
+SAMPLE = f"cells/{CELLS[1]}"
+
+pytestmark = pytest.mark.skipif(not REFERENCE.is_dir(), reason="the reference campaign is not here")
+
+Campaign = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two samples of the reference campaign, with the manifest that they need."""
+    root = tmp_path_factory.mktemp("raw") / "first-light"
+    (root / "cells").mkdir(parents=True)
+    for name in ("campaign.yaml", "cluster.yaml", "environment.json"):
+        shutil.copy(REFERENCE / name, root)
+    for cell in CELLS:
+        target = root / "cells" / cell
+        shutil.copytree(REFERENCE / "cells" / cell, target)
+        shutil.copy(REFERENCE / "cells" / Path(cell).parent / "cell.json", target.parent)
+    (root / "log.txt").write_text('{"host": "server01", "message": "server01: not reachable at 10.77.0.11 port 22"}\n')
+    list_files(root, [root])
+    assert verify(root) == []
+    return root
+
+
+@pytest.fixture
+def renamed(small: Path, tmp_path: Path) -> Campaign:
+    """Makes the small campaign one of hosts with other names."""
+
+    def make(**names: str) -> Path:
+        target = tmp_path / "theirs" / "first-light"
+        target.parent.mkdir()
+        made = publish(small, target, given=names)
+        made.names_file.unlink()
+        return target
+
+    return make
+
+
+def listed(root: Path) -> list[Path]:
+    files = sorted(path.relative_to(root) for path in root.rglob("*") if path.is_file())
+    return [path for path in files if path.name != MANIFEST]
+
+
+def everything(root: Path) -> str:
+    text = []
+    for path in listed(root):
+        data = (root / path).read_bytes()
+        text.append(f"{path}\n" + (lzma.decompress(data) if path.suffix == ".xz" else data).decode())
+    return "\n".join(text)
+
+
+def test_the_copy_is_whole_and_says_the_same(small: Path, tmp_path: Path) -> None:
+    before = {path: (small / path).read_bytes() for path in listed(small)}
+    made = publish(small, tmp_path / "copy")
+    assert made.left == ()
+    assert made.samples == 2
+    assert verify(made.path) == []
+    assert listed(made.path) == listed(small)
+    assert set(Manifest.read(made.path).digests) == set(Manifest.read(small).digests)
+    assert {path: (small / path).read_bytes() for path in listed(small)} == before
+    text = everything(made.path)
+    assert "10.77.0." not in text
+    assert "/root/.local" not in text
+    assert "192.0.2.1" in text
+    changed = [path for path in listed(small) if (made.path / path).read_bytes() != before[path]]
+    assert not [path for path in changed if "telemetry" in path.parts or path.name in ("sample.json", "stdout.txt")]
+
+
+def test_the_file_that_leads_back_lies_beside_and_is_its_owners(small: Path, tmp_path: Path) -> None:
+    made = publish(small, tmp_path / "copy")
+    assert made.names_file == tmp_path / "names-of-copy.yaml"
+    assert made.names_file.stat().st_mode & 0o777 == 0o600
+    assert "10.77.0.11: 192.0.2.1\n" in made.names_file.read_text()
+    assert not list(made.path.rglob("names-of-*"))
+
+
+HOSTILE = {
+    "prefixes": {"server01": "node1", "server02": "node10", "server03": "node1-ib", "client01": "node100"},
+    "domains": {"server01": "gl1.lab.corp", "server02": "gl10.lab.corp", "client01": "GL1-C.Lab.Corp"},
+    "exchanged": {"server01": "server02", "server02": "server01", "client01": "client12", "client12": "client01"},
+    "upper case": {"server01": "ATLAS", "client01": "Atlas-C1"},
+}
+
+
+@pytest.mark.parametrize("names", HOSTILE.values(), ids=HOSTILE)
+def test_hosts_of_any_name_are_renamed_and_nothing_else(
+    renamed: Campaign, small: Path, tmp_path: Path, names: dict[str, str]
+) -> None:
+    theirs = renamed(**names)
+    made = publish(theirs, tmp_path / "copy")
+    assert made.left == ()
+    first = publish(small, tmp_path / "first")
+    back = {new: old for old, new in names.items()}
+    assert listed(made.path) == listed(first.path)
+    for path in listed(first.path):
+        if path.name != "cluster.yaml":
+            same = (made.path / path).read_bytes() == (first.path / path).read_bytes()
+            assert same, (path, back)
+    text = everything(made.path).lower()
+    for name in set(names.values()) - {f"{role}{n:02d}" for role in ("server", "client") for n in range(1, 13)}:
+        assert name.lower() not in text
+
+
+@pytest.mark.parametrize("name", ["r", "server"])
+def test_a_host_called_by_a_word_that_tools_print_is_named_and_can_be_left_as_it_is(
+    renamed: Campaign, tmp_path: Path, name: str
+) -> None:
+    theirs = renamed(server01=name)
+    with pytest.raises(UsageError, match=f"host '{name}': .* '{name}: {name}'"):
+        publish(theirs, tmp_path / "copy")
+    made = publish(theirs, tmp_path / "copy", given={name: name})
+    assert made.left == ()
+    assert RawStore(made.path).samples()[0].servers[0] == name
+
+
+def add(root: Path, name: str, data: bytes | str) -> None:
+    """One more file in a sample, known to the manifest."""
+    path = root / SAMPLE / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    list_files(root, [path])
+
+
+@pytest.fixture
+def own(small: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(small, tmp_path / "own" / "first-light"))
+
+
+PRIVATE = """\
+ssh: connect from 172.16.4.9 to fd00:17::4a:1 (00:1b:21:3c:9d:f8) by /home/alice/bin, /Users/bob/x
+serial number: S3Z8NB0K123 wwn-0x5000c500a1b2c3d4 /dev/disk/by-id/ata-ST4000_Z1F0XXYZ
+volume 7d444840-9dc0-11d1-b245-5ffdce74fad2 token=0123456789abcdef0123 Authorization: Bearer abcdefgh123
+took 10.5 of 12:34:56, std::string, rate 1234567890123456 kB, version 3.489, mask 255.255.255.0, lo 127.0.0.1
+"""
+
+
+def test_what_has_the_form_of_something_private_goes(own: Path, tmp_path: Path) -> None:
+    add(own, "workload/extra.txt", PRIVATE)
+    add(own, "workload/packed.txt.gz", gzip.compress(PRIVATE.encode()))
+    made = publish(own, tmp_path / "copy")
+    assert made.left == ()
+    assert made.redacted == 2
+    text = (made.path / SAMPLE / "workload/extra.txt").read_text()
+    assert gzip.decompress((made.path / SAMPLE / "workload/packed.txt.gz").read_bytes()).decode() == text
+    for private in ("172.16", "fd00", "1b:21", "alice", "bob", "S3Z8", "c500a1", "Z1F0", "7d44", "abcdefgh", "cdef01"):
+        assert private not in text
+    assert text.splitlines()[-1] == PRIVATE.splitlines()[-1]
+
+
+def test_the_same_thing_is_called_the_same_everywhere_and_again(own: Path, tmp_path: Path) -> None:
+    add(own, "workload/extra.txt", "from 172.16.4.9 by /home/alice\n")
+    add(own, "workload/more.json", '{"address": "172.16.4.9", "172.16.4.9": 1.10, "by": "/home/alice"}')
+    made = publish(own, tmp_path / "copy")
+    text = (made.path / SAMPLE / "workload/extra.txt").read_text()
+    address = text.split()[1]
+    more = (made.path / SAMPLE / "workload/more.json").read_text()
+    assert more == f'{{"address": "{address}", "{address}": 1.10, "by": "/home/user"}}'
+    again = publish(own, tmp_path / "again", given=read_names(made.names_file))
+    assert everything(again.path) == everything(made.path)
+
+
+def test_what_the_user_names_goes_and_what_is_left_is_told(own: Path, tmp_path: Path) -> None:
+    add(own, "workload/binary.dat", b"\0\1\2")
+    add(own, "workload/extra.txt", "measured for ACME at gl77.acme.example")
+    made = publish(own, tmp_path / "copy", given={"acme": "customer", "server01": "storage-a"})
+    assert made.left == (
+        Left(
+            "unreadable",
+            f"{SAMPLE}/workload/binary.dat",
+            "no text, or packed and damaged: what is in it cannot be seen",
+        ),
+    )
+    assert (made.path / SAMPLE / "workload/extra.txt").read_text() == "measured for customer at gl77.customer.example"
+    assert RawStore(made.path).samples()[0].servers[0] == "storage-a"
+    assert (made.path / SAMPLE / "telemetry/storage-a.csv.xz").exists()
+    assert verify(made.path) == []
+
+
+def test_host_names_can_be_kept(own: Path, tmp_path: Path) -> None:
+    add(own, "workload/extra.txt", "by /home/alice, password=hunter2 at 10.77.0.11\n")
+    made = publish(own, tmp_path / "copy", keep_host_names=True)
+    assert made.left == ()
+    assert (
+        made.path / SAMPLE / "workload/extra.txt"
+    ).read_text() == "by /home/user, password=[redacted] at 10.77.0.11\n"
+    assert "10.77.0.11" in (made.path / "cluster.yaml").read_text()
+
+
+def test_a_name_in_what_a_cell_is_called_is_found(own: Path, tmp_path: Path) -> None:
+    made = publish(own, tmp_path / "copy", given={"disperse-12x4-2-jbod": "secret-layout"})
+    assert {left.kind for left in made.left} == {"name"}
+    assert f"cells/{CELLS[0].partition('/')[0]}/cell.json" in {left.path for left in made.left}
+    assert verify(made.path) == []
+
+
+def test_a_damaged_campaign_is_not_laundered(own: Path, tmp_path: Path) -> None:
+    (own / SAMPLE / "workload/stdout.txt").write_text("better numbers")
+    with pytest.raises(RawStoreError, match="is not intact"):
+        publish(own, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_copy_that_would_say_something_else_is_not_made(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(RawStoreError, match="would not say the same as the original"):
+        publish(own, tmp_path / "copy", given={"kB": "pounds", "elapsed": "gone", "filesPerSec": "x"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "names-of-copy.yaml").touch()
+    for output in (tmp_path / "there", tmp_path / "copy", Path(), Path("..")):
+        with pytest.raises(UsageError, match="nothing is overwritten"):
+            publish(own, output)
+    with pytest.raises(UsageError, match="lies in the campaign"):
+        publish(own, own / "copy")
+    with pytest.raises(UsageError, match="expected a folder"):
+        publish(own, tmp_path / "no" / "copy")
+    with pytest.raises(UsageError, match="found 'same' for two"):
+        publish(own, tmp_path / "twice", given={"server01": "same", "server02": "same"})
+
+
+def test_every_file_of_a_sample_is_copied_under_the_name_of_the_copy(own: Path, tmp_path: Path) -> None:
+    theirs = tmp_path / ".copy.partial"
+    theirs.mkdir()
+    (theirs / "precious.txt").touch()
+    for name in ("now.json", ".lock"):
+        add(own, f"workload/{name}", '{"by": "first-light"}')
+    damaged = lzma.compress(b"nothing")[:-5]
+    add(own, "workload/damaged.txt.xz", damaged)
+    phases = []
+
+    def phase(what: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        phases.append(what)
+        return nullcontext(lambda _done, _total: None)
+
+    made = publish(own, tmp_path / "copy", name="night", phases=phase)
+    assert [(left.kind, left.path) for left in made.left] == [("unreadable", f"{SAMPLE}/workload/damaged.txt.xz")]
+    assert (made.path / SAMPLE / "workload/damaged.txt.xz").read_bytes() == damaged
+    assert listed(made.path) == listed(own)
+    assert (made.path / SAMPLE / "workload/now.json").read_text() == '{"by": "night"}'
+    assert json.loads((made.path / SAMPLE / "sample.json").read_text())["campaign"] == "night"
+    assert "\nname: night\n" in (made.path / "campaign.yaml").read_text()
+    assert (theirs / "precious.txt").exists()
+    assert len(phases) == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".copy.partial", "copy", "names-of-copy.yaml", "own"]
+    assert made.path.stat().st_mode & 0o777 == tmp_path.joinpath("own").stat().st_mode & 0o777
+
+
+def test_a_name_leads_nowhere_but_into_the_copy(own: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"'server01': '\.\./\.\./esc': expected the name of a host"):
+        publish(own, tmp_path / "copy", given={"server01": "../../esc"})
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+def test_a_names_file_that_cannot_be_written_is_not_left(
+    own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_self: object, _data: object, _file: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("glusterlab.publishing.copy.YAML.dump", full)
+    with pytest.raises(RawStoreError, match="No space left"):
+        publish(own, tmp_path / "copy")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
+
+
+def test_a_campaign_in_a_folder_of_any_name(own: Path, tmp_path: Path) -> None:
+    made = publish(own.rename(own.with_name(os.fsdecode(b"caf\xe9"))), tmp_path / "copy")
+    assert made.names_file.read_text().startswith("# What the copy of caf\\udce9 calls what.")
+
+
+def test_the_command(own: Path, tmp_path: Path) -> None:
+    names = tmp_path / "names.yaml"
+    names.write_text("server01: storage-a\n")
+    copy = tmp_path / "copy"
+    done = CliRunner().invoke(app, ["publish", str(own), "--output", str(copy), "--names", str(names), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["fit"] is True
+    add(own, "workload/binary.dat", b"\0\1\2")
+    done = CliRunner().invoke(app, ["publish", str(own), "--output", str(tmp_path / "second")])
+    assert done.exit_code == 1
+    assert "unreadable" in done.stdout
+    assert "not fit to be given away" in done.stderr
+    names.write_text("server01: 17\n")
+    done = CliRunner().invoke(app, ["publish", str(own), "--output", str(tmp_path / "third"), "--names", str(names)])
+    assert done.exit_code == 2
+    assert "expected lines" in done.stderr

@@ -1,0 +1,818 @@
+"""What runs again and what does not; with a real kernel where the kernel matters."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import nbformat
+import pytest
+
+from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.reproduce import reproduce as reproducing
+from glusterlab.reproduce import scratch
+from glusterlab.reproduce.execute import Job, Result, retell
+from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
+from glusterlab.reproduce.state import LOCK, held, put
+from glusterlab.store import digests as fingerprint
+from glusterlab.store.digests import NotebookSource
+from glusterlab.store.manifest import Manifest, list_files
+from glusterlab.tables import build as tables
+
+PARAMETERS = 'campaign: str = "raw/x"  # folder\nfigures: str = "figures/x"'
+DRAW = """
+from pathlib import Path
+value = Path(campaign, "value.txt").read_text()
+folder = Path(figures)
+(folder / "fig{number}-tiny.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>")
+(folder / "fig{number}-tiny.csv").write_text("workers,value\\n1," + value)
+"""
+
+CAMPAIGN = """\
+schema_version: 1
+name: demo
+study: supermicro-2017
+seed: 1
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
+workloads: [{tool: iozone, operations: write, file_size: 1 MiB, model: large-file}]
+workers: 2
+"""
+
+
+def cell(source: str, *tags: str, kind: str = "code") -> dict[str, Any]:
+    """One cell of a notebook file."""
+    common = {"cell_type": kind, "id": hashlib.sha256(source.encode()).hexdigest()[:8], "metadata": {"tags": [*tags]}}
+    return {**common, "source": source} | ({"outputs": [], "execution_count": None} if kind == "code" else {})
+
+
+class Project:
+    """A project in a temporary folder, with one campaign and notebooks of a few cells."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.raw = root / "raw" / "demo"
+        self.figures = root / "figures" / "demo"
+        (root / "notebooks").mkdir()
+        self.raw.mkdir(parents=True)
+        self.write_raw("5\n")
+        (root / "requirements.lock").write_text("numpy==2.0\n")
+        self.write("10-first")
+        self.write("20-second")
+        self.events: list[Progress] = []
+
+    def write(
+        self, name: str, code: str | None = None, text: str = "# A question", parameters: str = PARAMETERS
+    ) -> None:
+        source = DRAW.format(number=name[:2]) if code is None else code
+        cells = [cell(text, kind="markdown"), cell(parameters, "parameters"), cell(source, "draw")]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+        notebook = {"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+        (self.root / "notebooks" / f"{name}.ipynb").write_text(json.dumps(notebook))
+
+    def write_raw(self, text: str, manifest: bool = True) -> None:
+        (self.raw / "value.txt").write_text(text)
+        if manifest:
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            (self.raw / "MANIFEST.sha256").write_text(f"value.txt {digest}\n")
+
+    def run(self, *raw: Path, **options: Any) -> ReproduceSummary:
+        self.events.clear()
+        return reproduce(raw, project=self.root, progress=self.events.append, **options)
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait for a condition; fail when it does not come."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
+
+
+def processes_with(variable: str) -> list[str]:
+    """Processes that have a variable in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if variable.encode() in path.read_bytes().split(b"\0"):
+                found.append(path.parent.name)
+    return found
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+@pytest.fixture
+def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notebooks run by `exec` in this process: enough where the question is what runs."""
+
+    def process(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
+        target = Path(job.folder, f"{job.name}.ipynb")
+        if job.executed is None:
+            cells = nbformat.read(job.source, as_version=4).cells
+            given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
+            names: dict[str, object] = {}
+            for each in cells:
+                if each.cell_type == "code":
+                    exec(each.source, names)
+                    names |= given if "parameters" in each.metadata.tags else {}
+        target.write_text(Path(job.source).read_text())
+        target.with_suffix(".html").write_text("executed")
+        return Result()
+
+    monkeypatch.setattr(scratch, "process", process)
+
+
+BOTH = ("demo/10-first", "demo/20-second")
+
+
+@pytest.mark.usefixtures("no_kernel")
+class TestWhatRuns:
+    def test_a_check_says_what_is_stale_and_runs_nothing(self, project: Project) -> None:
+        found = project.run(check=True)
+        assert (sorted(found.stale), found.ran, found.exit_code) == (list(BOTH), (), 1)
+        assert not project.figures.exists()
+        project.run()
+        assert project.run(check=True).exit_code == 0
+        project.write("20-second", code="value = 1")
+        before = {path: path.read_bytes() for path in project.figures.rglob("*") if path.is_file()}
+        assert project.run(check=True).stale == ("demo/20-second",)
+        assert {path: path.read_bytes() for path in project.figures.rglob("*") if path.is_file()} == before
+
+    def test_one_notebook_leaves_figures_of_others_alone_also_without_a_state(self, project: Project) -> None:
+        project.run()
+        (project.figures / ".reproduce.json").unlink()
+        others = {path: path.read_bytes() for path in project.figures.glob("fig20*")}
+        assert others
+        assert project.run(notebooks=["10"]).ran == ("demo/10-first",)
+        assert {path: path.read_bytes() for path in project.figures.glob("fig20*")} == others
+        page = (project.figures / "index.html").read_text()
+        assert "fig20-tiny.svg" in page
+
+    def test_first_run_writes_every_output_and_a_page(self, project: Project) -> None:
+        summary = project.run()
+        assert sorted(summary.ran) == list(BOTH)
+        assert summary.exit_code == 0
+        assert summary.figures_dirs == (project.figures,)
+        found = {path.relative_to(project.figures).as_posix() for path in project.figures.rglob("*.*")}
+        assert {"fig10-tiny.svg", "fig20-tiny.csv", "index.html", "notebooks/10-first.html"} <= found
+        assert (project.figures / "fig10-tiny.csv").read_text() == "workers,value\n1,5\n"
+
+    def test_another_output_folder_is_ours_only_when_we_began_it(self, project: Project) -> None:
+        mine = project.root / "mine" / "demo"
+        mine.mkdir(parents=True)
+        (mine / "fig99-holiday.png").write_text("mine")
+        with pytest.raises(UsageError, match=r"expected a folder that reproduce made, or an empty one, found fig99"):
+            project.run(output=project.root / "mine")
+        assert [path.name for path in mine.iterdir()] == ["fig99-holiday.png"]
+        assert project.run(output=project.root / "new").figures_dirs == (project.root / "new" / "demo",)
+        (project.root / "new" / "demo" / "figure1.png").write_text("mine")
+        assert project.run(output=project.root / "new", force=True).exit_code == 0
+        assert (project.root / "new" / "demo" / "figure1.png").read_text() == "mine"
+
+    def test_nothing_runs_when_nothing_changed(self, project: Project) -> None:
+        project.run()
+        before = {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}
+        summary = project.run()
+        assert (summary.ran, summary.unchanged) == ((), BOTH)
+        assert before == {path: path.stat().st_mtime_ns for path in project.figures.rglob("*") if path.is_file()}
+        assert [event.outcome for event in project.events] == ["unchanged", "unchanged"]
+
+    def test_changed_code_runs_that_notebook_only(self, project: Project) -> None:
+        project.run()
+        project.write("10-first", code=DRAW.format(number=10) + "# changed")
+        assert project.run().ran == BOTH[:1]
+
+    def test_changed_text_runs_nothing_and_tells_anew(self, project: Project) -> None:
+        project.run()
+        project.write("10-first", text="# Another question")
+        summary = project.run()
+        assert (summary.ran, summary.retold, summary.unchanged) == ((), BOTH[:1], BOTH[1:])
+        assert (project.figures / "fig10-tiny.csv").exists()
+        assert project.run().unchanged == BOTH
+
+    def test_what_a_notebook_says_and_does_not_hand_on_binds_it_not(self, project: Project) -> None:
+        for name in ("a", "b"):
+            path = project.raw / "cells" / name / "cell.json"
+            path.parent.mkdir(parents=True)
+            path.write_text(json.dumps({"cell": {"tool": "iozone" if name == "a" else "smallfile"}}))
+        (project.raw / "cells/b/x.txt").write_text("1")
+        list_files(project.raw, [project.raw / "cells"])
+        says = f'{PARAMETERS}\nreads: str = "iozone"'
+        project.write("10-first", parameters=says, code=DRAW.format(number=10) + "print(reads)")
+        project.write("20-second", parameters=says, code=DRAW.format(number=20) + 'x = "it reads all"  # reads\n')
+        assert len(project.run().ran) == 2
+        digests = Manifest.read(project.raw).digests
+        (project.raw / "cells/b/x.txt").write_text("2")
+        digests["cells/b/x.txt"] = hashlib.sha256(b"2").hexdigest()
+        (project.raw / "MANIFEST.sha256").write_text(Manifest(digests).text)
+        summary = project.run()
+        assert (summary.ran, summary.unchanged) == (BOTH[1:], BOTH[:1])
+        assert "Of an earlier run" not in (project.figures / "index.html").read_text()
+
+    def test_a_cell_that_is_no_plain_python_hands_nothing_on(self, project: Project) -> None:
+        notebook = project.root / "notebooks" / "10-first.ipynb"
+        for code, reads in (("print(reads)", ("iozone",)), ("%time reads", None), ("reads = 1", None), ("\0", None)):
+            project.write("10-first", parameters=f'{PARAMETERS}\nreads: str = "iozone"', code=code)
+            assert NotebookSource.read(notebook).reads == reads
+
+    def test_what_is_linked_to_from_the_project_is_there(
+        self, project: Project, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere")
+        (project.root / "raw").rename(elsewhere / "raw")
+        (project.root / "raw").symlink_to(elsewhere / "raw")
+        for name in ("raw/published/table.csv", "lists/prices.yaml", "one.txt"):
+            (elsewhere / name).parent.mkdir(exist_ok=True)
+            (elsewhere / name).write_text("1")
+        runbooks = project.root / "runbooks"
+        runbooks.mkdir()
+        (runbooks / "lists").symlink_to(elsewhere / "lists")
+        (runbooks / "one.txt").symlink_to(elsewhere / "one.txt")
+        # one that leads back, and one that leads nowhere
+        (runbooks / "again").symlink_to(runbooks)
+        (runbooks / "gone").symlink_to(elsewhere / "gone")
+        names = ("raw/published/table.csv", "runbooks/lists/prices.yaml", "runbooks/one.txt")
+        code = f"from pathlib import Path\ntexts = [Path(figures, '../..', name).read_text() for name in {names}]\n"
+        project.write("20-second", code=code + "Path(figures, 'fig20-x.csv').write_text(''.join(texts))")
+        assert not project.run().failed
+        assert (project.figures / "fig20-x.csv").read_text() == "111"
+        (elsewhere / "raw" / "published" / "table.csv").write_text("2")
+        assert len(project.run().ran) == 2
+        assert (project.figures / "fig20-x.csv").read_text() == "211"
+
+    def test_another_installed_version_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        from importlib import metadata
+
+        project.run()
+        installed = metadata.version
+        monkeypatch.setattr(metadata, "version", lambda name: "0" if name == "seaborn" else installed(name))
+        assert len(project.run().ran) == 2
+        assert project.run().ran == ()
+
+    def test_changed_raw_file_runs_all(self, project: Project) -> None:
+        project.run()
+        project.write_raw("6\n")
+        assert sorted(project.run().ran) == list(BOTH)
+        assert (project.figures / "fig20-tiny.csv").read_text() == "workers,value\n1,6\n"
+
+    @pytest.mark.parametrize("name", ["requirements.lock", "raw/published/table.csv"])
+    def test_changed_lock_or_published_number_runs_all(self, project: Project, name: str) -> None:
+        project.run()
+        path = project.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("other")
+        assert len(project.run().ran) == 2
+
+    def test_a_file_that_a_parameter_names_counts_by_its_content(self, project: Project) -> None:
+        prices = project.root / "runbooks" / "prices.yaml"
+        prices.parent.mkdir()
+        prices.write_text("server: 1")
+        code = DRAW.format(number=20) + '(folder / "fig20-prices.csv").write_text(Path(prices).read_text())'
+        parameters = f'{PARAMETERS}\nprices: str = "{prices}"  # list of prices'
+        project.write("20-second", code=code, parameters=parameters)
+        assert len(project.run().ran) == 2
+        prices.write_text("server: 2")
+        assert project.run().ran == BOTH[1:]
+        assert (project.figures / "fig20-prices.csv").read_text() == "server: 2"
+        prices.touch()
+        assert project.run().ran == ()
+
+    def test_a_file_of_the_project_that_a_parameter_names_is_there(self, project: Project) -> None:
+        (project.root / "mine").mkdir()
+        (project.root / "mine" / "prices.yaml").write_text("server: 3")
+        # relative to the project, as the campaign is
+        code = 'from pathlib import Path\ntext = Path(figures, "../..", prices).read_text()\n'
+        code += 'Path(figures, "fig20-x.csv").write_text(text)'
+        project.write("20-second", code=code, parameters=f'{PARAMETERS}\nprices: str = "mine/prices.yaml"')
+        assert not project.run().failed
+        assert (project.figures / "fig20-x.csv").read_text() == "server: 3"
+
+    @pytest.mark.parametrize("text", ["x" * 5000, "a\\0b", "*"])
+    def test_a_parameter_that_can_be_no_path_is_none(self, project: Project, text: str) -> None:
+        project.write("20-second", parameters=f'{PARAMETERS}\nwords: str = "{text}"')
+        assert not project.run().failed
+        assert project.run().unchanged == BOTH
+
+    def test_the_notebook_that_takes_longest_begins_first(self, project: Project) -> None:
+        project.write("20-second", code=DRAW.format(number=20) + "# show( show(")
+        project.write("30-third", code=DRAW.format(number=30) + "# telemetry")
+        project.run(jobs=1)
+        started = [event.notebook for event in project.events if event.outcome == "started"]
+        assert started == ["30-third", "20-second", "10-first"]
+
+    def test_changed_library_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        library = project.root / "library"
+        library.mkdir()
+        (library / "tables.py").write_text("A = 1")
+        monkeypatch.setattr(fingerprint, "LIBRARY", library)
+        project.run()
+        assert project.run().ran == ()
+        (library / "tables.py").write_text("A = 2")
+        assert len(project.run().ran) == 2
+
+    @pytest.mark.parametrize("name", ["fig10-tiny.svg", "fig10-tiny.csv", "notebooks/10-first.html"])
+    @pytest.mark.parametrize("damage", ["deleted", "edited"])
+    def test_damaged_output_is_made_again(self, project: Project, name: str, damage: str) -> None:
+        project.run()
+        path = project.figures / name
+        good = path.read_bytes()
+        path.unlink() if damage == "deleted" else path.write_text("edited by hand")
+        assert project.run().ran == BOTH[:1]
+        assert path.read_bytes() == good
+
+    def test_damaged_page_is_written_again_and_nothing_runs(self, project: Project) -> None:
+        project.run()
+        page = (project.figures / "index.html").read_bytes()
+        (project.figures / "index.html").write_text("edited by hand")
+        assert project.run().ran == ()
+        assert (project.figures / "index.html").read_bytes() == page
+
+    def test_force_runs_all(self, project: Project) -> None:
+        project.run()
+        assert len(project.run(force=True).ran) == 2
+
+    def test_lost_state_gives_the_same_bytes(self, project: Project) -> None:
+        project.run()
+        page, csv = (project.figures / "index.html").read_bytes(), (project.figures / "fig10-tiny.csv").read_bytes()
+        (project.figures / ".reproduce.json").write_text("{truncated")
+        assert len(project.run().ran) == 2
+        assert page == (project.figures / "index.html").read_bytes()
+        assert csv == (project.figures / "fig10-tiny.csv").read_bytes()
+
+    def test_figure_that_is_no_longer_made_goes(self, project: Project) -> None:
+        project.run()
+        project.write("10-first", code=DRAW.format(number=11))
+        project.run()
+        assert not (project.figures / "fig10-tiny.svg").exists()
+        assert (project.figures / "fig11-tiny.svg").exists()
+        assert "fig10-tiny" not in (project.figures / "index.html").read_text()
+
+    def test_figure_that_is_no_longer_measured_goes_although_the_state_is_lost(self, project: Project) -> None:
+        project.run()
+        (project.figures / ".reproduce.json").unlink()
+        note = 'from pathlib import Path\nPath(figures, "fig10-tiny.json").write_text(\'{"reason": "x"}\')'
+        project.write("10-first", code=note)
+        project.run()
+        assert sorted(path.name for path in project.figures.glob("fig10*")) == ["fig10-tiny.json"]
+        assert (project.figures / "fig20-tiny.svg").exists()
+
+    def test_what_no_notebook_makes_goes_when_all_run(self, project: Project) -> None:
+        project.run()
+        other = project.figures / "fig99-by-hand.svg"
+        other.write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+        assert project.run(notebooks=["10"]).unchanged == BOTH[:1]
+        assert other.exists()
+        (project.root / "notebooks" / "20-second.ipynb").unlink()
+        assert project.run().unchanged == BOTH[:1]
+        assert sorted(path.name for path in project.figures.glob("fig*")) == ["fig10-tiny.csv", "fig10-tiny.svg"]
+        assert sorted(path.stem for path in (project.figures / "notebooks").iterdir()) == ["10-first"] * 2
+        assert "20-second" not in (project.figures / ".reproduce.json").read_text()
+        assert "tiny" in (project.figures / "index.html").read_text().lower()
+        assert "Figure 20" not in (project.figures / "index.html").read_text()
+
+    def test_figures_stay_when_anything_failed(self, project: Project) -> None:
+        project.run()
+        (project.root / "notebooks" / "20-second.ipynb").unlink()
+        project.write("10-first", parameters="campaign = 1")
+        assert project.run().exit_code == 1
+        assert (project.figures / "fig10-tiny.svg").exists()
+        assert (project.figures / "fig20-tiny.svg").exists()
+        assert not (project.figures / "notebooks" / "20-second.html").exists()
+
+    def test_page_tells_figures_of_an_earlier_run(self, project: Project) -> None:
+        project.run()
+        page = project.figures / "index.html"
+        assert "Of an earlier run" not in page.read_text()
+        project.write_raw("6\n")
+        project.run(notebooks=["20"])
+        first, second = (page.read_text().split(f'id="fig{number}-tiny"')[1] for number in (10, 20))
+        assert "Of an earlier run" in first.split("<article")[0]
+        assert "Of an earlier run" not in second
+        project.run()
+        assert "Of an earlier run" not in page.read_text()
+
+    def test_notebook_put_back_has_not_failed(self, project: Project) -> None:
+        project.run()
+        page = project.figures / "index.html"
+        good = page.read_bytes()
+        notebook = project.root / "notebooks" / "10-first.ipynb"
+        source = notebook.read_bytes()
+        project.write("10-first", parameters="campaign = 1")
+        project.run()
+        assert "Failed in the last run: 10-first" in page.read_text()
+        assert "Of an earlier run" in page.read_text()
+        notebook.write_bytes(source)
+        assert project.run().unchanged == BOTH
+        assert page.read_bytes() == good
+
+    def test_selected_notebook(self, project: Project) -> None:
+        assert project.run(notebooks=["20"]).ran == BOTH[1:]
+        assert project.run(notebooks=["20-second.ipynb"]).unchanged == BOTH[1:]
+
+    def test_campaign_outside_the_project(self, project: Project, tmp_path_factory: pytest.TempPathFactory) -> None:
+        elsewhere = tmp_path_factory.mktemp("elsewhere") / "other"
+        project.raw.rename(elsewhere)
+        assert project.run(elsewhere).figures_dirs == (project.root / "figures" / "other",)
+        assert (project.root / "figures" / "other" / "fig10-tiny.csv").exists()
+
+    def test_every_campaign_is_reproduced_and_fails_alone(self, project: Project) -> None:
+        other = project.root / "raw" / "other"
+        shutil.copytree(project.raw, other)
+        summary = project.run()
+        assert sorted(summary.ran) == sorted([*BOTH, "other/10-first", "other/20-second"])
+        assert summary.figures_dirs == (project.figures, project.root / "figures" / "other")
+        (other / "value.txt").write_text("8\n")
+        project.write("10-first", code=DRAW.format(number=10) + "# changed")
+        summary = project.run()
+        assert (summary.ran, summary.unchanged) == (BOTH[:1], BOTH[1:])
+        assert [failure.campaign for failure in summary.failed] == ["other"]
+
+    def test_a_campaign_whose_cluster_file_is_none_fails_alone(self, project: Project) -> None:
+        other = project.root / "raw" / "other"
+        shutil.copytree(project.raw, other)
+        (other / "cluster.yaml").write_text("servers: 3\n")
+        list_files(other, [other / "cluster.yaml"])
+        summary = project.run()
+        assert sorted(summary.ran) == list(BOTH)
+        (failure,) = summary.failed
+        assert (failure.campaign, failure.notebook) == ("other", "")
+        assert "other/cluster.yaml" in failure.error
+
+    def test_a_notebook_whose_file_cannot_be_read_fails_alone(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        project.run()
+        files = NotebookSource.files
+
+        def unreadable(self: NotebookSource, *given: Any) -> dict[str, str]:
+            if self.path.stem == "10-first":
+                raise RawStoreError("prices.yaml: cannot be read: Permission denied")
+            return files(self, *given)
+
+        monkeypatch.setattr(NotebookSource, "files", unreadable)
+        summary = project.run()
+        assert [str(failure) for failure in summary.failed] == [
+            "demo/10-first: prices.yaml: cannot be read: Permission denied"
+        ]
+        assert summary.unchanged == BOTH[1:]
+        assert "Of an earlier run" in (project.figures / "index.html").read_text()
+
+    def test_a_baseline_is_no_campaign_of_its_own(self, project: Project) -> None:
+        baseline = project.root / "raw" / "pool-baseline"
+        baseline.mkdir()
+        (baseline / "MANIFEST.sha256").write_text("")
+        (baseline / "campaign.yaml").write_text("schema_version: 1\nname: pool-baseline\norigin: baseline\n")
+        summary = project.run()
+        assert summary.figures_dirs == (project.figures,)
+        assert not summary.failed
+        assert not (project.root / "figures" / "pool-baseline").exists()
+        with pytest.raises(UsageError, match=r"pool-baseline is a baseline, .*: name a campaign that lies beside it"):
+            project.run(baseline)
+        shutil.rmtree(project.raw)
+        with pytest.raises(UsageError, match="no campaign in"):
+            project.run()
+
+    def test_a_campaign_that_is_compared_counts_for_its_reference_alone(self, project: Project) -> None:
+        newer = project.root / "raw" / "newer"
+        newer.mkdir()
+
+        def measure(text: str) -> None:
+            (newer / "value.txt").write_text(text)
+            (newer / "MANIFEST.sha256").unlink(missing_ok=True)
+            list_files(newer, [newer / "value.txt"])
+
+        measure("6\n")
+        parameters = PARAMETERS + '\ncampaigns: str = "raw/demo, raw/newer, raw/never"'
+        project.write("20-second", parameters=parameters)
+        assert len(project.run().ran) == 4
+        assert not project.run().ran
+        measure("7\n")
+        # the reference's notebook that compares, and both of the campaign that changed
+        assert sorted(project.run().ran) == ["demo/20-second", "newer/10-first", "newer/20-second"]
+        (project.root / "raw" / "never").mkdir()
+        list_files(project.root / "raw" / "never", [])
+        assert project.run(project.raw).ran == ("demo/20-second",)
+
+    def test_a_campaign_that_only_speaks_of_a_baseline_is_one(self, project: Project) -> None:
+        (project.raw / "campaign.yaml").write_text(CAMPAIGN + "description: |\n  not origin: baseline\n")
+        assert len(project.run().ran) == 2
+
+    def test_a_campaign_has_the_notebooks_that_it_names(self, project: Project) -> None:
+        def name(*notebooks: str) -> None:
+            text = CAMPAIGN + f"notebooks: {json.dumps(notebooks)}\n"
+            (project.raw / "campaign.yaml").write_text(text)
+
+        project.run()
+        name("20-second")
+        assert project.run().unchanged == BOTH[1:]
+        # as if the other notebook were gone
+        assert not (project.figures / "fig10-tiny.svg").exists()
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+        # whom the user asks for runs
+        assert project.run(notebooks=["10"]).ran == BOTH[:1]
+        name("20-second", "30-third")
+        (failure,) = project.run().failed
+        assert failure.error == "no notebook 30-third: there are 10-first, 20-second"
+
+    def test_published_is_no_campaign(self, project: Project) -> None:
+        published = project.root / "raw" / "published"
+        published.mkdir()
+        (published / "MANIFEST.sha256").write_text("")
+        assert project.run().figures_dirs == (project.figures,)
+
+
+@pytest.mark.usefixtures("no_kernel")
+class TestWhatIsRefused:
+    def test_raw_file_that_is_not_the_manifest_s(self, project: Project) -> None:
+        project.run()
+        project.write_raw("7\n", manifest=False)
+        summary = project.run()
+        assert (summary.ran, summary.exit_code) == ((), 1)
+        assert "value.txt" in str(summary.failed[0])
+        assert "glusterlab verify" in str(summary.failed[0])
+
+    def test_missing_raw_file(self, project: Project) -> None:
+        (project.raw / "value.txt").unlink()
+        assert "value.txt" in project.run().failed[0].error
+
+    def test_touched_raw_file_is_the_same(self, project: Project) -> None:
+        project.run()
+        (project.raw / "value.txt").touch()
+        assert project.run().unchanged == BOTH
+
+    def test_unknown_parameter_is_refused_before_anything_runs(self, project: Project) -> None:
+        project.write("10-first", parameters='campaign: str = "raw/x"\nfolder = 3')
+        summary = project.run()
+        assert summary.ran == BOTH[1:]
+        assert "no parameter figures (it has campaign, folder)" in str(summary.failed[0])
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+
+    @pytest.mark.parametrize(
+        ("reads", "message"),
+        [
+            ('reads: str = ""', "reads: expected tools separated by commas, '*' for all or 'none', found ''"),
+            ('reads: str = "iozone, *"', "reads: expected tools separated by commas, '*' for all or 'none', found 'io"),
+            ("reads = None", "reads: expected a text such as 'iozone, smallfile', found something else"),
+            ('reads = "io" + "zone"', "reads: expected a text such as 'iozone, smallfile', found something else"),
+        ],
+    )
+    def test_notebook_that_does_not_say_plainly_what_it_reads(self, project: Project, reads: str, message: str) -> None:
+        code = DRAW.format(number=10) + "print(reads)"
+        project.write("10-first", parameters=f"{PARAMETERS}\n{reads}", code=code)
+        summary = project.run()
+        assert summary.ran == BOTH[1:]
+        assert f"demo/10-first: 10-first.ipynb: {message}" in str(summary.failed[0])
+
+    def test_file_that_is_no_notebook(self, project: Project) -> None:
+        (project.root / "notebooks" / "10-first.ipynb").write_text("no JSON")
+        summary = project.run()
+        assert summary.ran == BOTH[1:]
+        assert "10-first.ipynb cannot be read as a notebook" in str(summary.failed[0])
+
+    def test_no_campaign(self, project: Project) -> None:
+        with pytest.raises(UsageError, match="no campaign: expected a folder with MANIFEST"):
+            project.run(project.root / "notebooks")
+        (project.raw / "MANIFEST.sha256").unlink()
+        with pytest.raises(UsageError, match=r"no campaign in .*glusterlab run"):
+            project.run()
+
+    def test_no_such_notebook(self, project: Project) -> None:
+        with pytest.raises(UsageError, match="no notebook 30: there are 10-first, 20-second"):
+            project.run(notebooks=["30"])
+
+    def test_a_second_run_on_the_same_figures(self, project: Project) -> None:
+        with held(project.figures):
+            assert (project.figures / LOCK).is_file()
+            with pytest.raises(UsageError, match=f"made there by process {os.getpid()} on .*; wait for it"):
+                project.run()
+        assert not project.figures.exists()
+        assert len(project.run().ran) == 2
+
+    def test_what_a_killed_run_left_holds_nothing(self, project: Project) -> None:
+        project.figures.mkdir(parents=True)
+        (project.figures / LOCK).write_text("process 1 on another")
+        assert len(project.run().ran) == 2
+        assert not (project.figures / LOCK).exists()
+
+
+@pytest.mark.usefixtures("no_kernel")
+class TestWhatGoesWrong:
+    def test_figures_that_cannot_be_written_are_told_before_anything_runs(self, project: Project) -> None:
+        (project.root / "figures").write_text("no folder")
+        summary = project.run()
+        assert (summary.ran, summary.exit_code) == ((), 1)
+        assert [(event.notebook, event.outcome) for event in project.events] == [("", "failed")]
+        assert "figures/demo: cannot be written" in str(summary.failed[0])
+
+    def test_a_disk_that_fills_up_fails_what_was_to_be_put_there(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(made: Mapping[str, bytes], figures: Path) -> dict[str, str]:
+            if "notebooks/10-first.html" in made:
+                raise RawStoreError("fig10: cannot be written: No space left on device")
+            return put(made, figures)
+
+        monkeypatch.setattr(reproducing, "put", full)
+        summary = project.run()
+        assert [str(failure) for failure in summary.failed] == [
+            "demo/10-first: fig10: cannot be written: No space left on device"
+        ]
+        assert summary.ran == BOTH[1:]
+
+    def test_a_page_that_cannot_be_written_fails_once(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", "index.html")
+
+        monkeypatch.setattr(reproducing._Run, "_write_index", full)
+        summary = project.run()
+        assert sorted(summary.ran) == list(BOTH)
+        assert [failure.notebook for failure in summary.failed] == [""]
+        assert "No space left on device" in summary.failed[0].error
+
+    def test_no_room_for_what_is_temporary_is_a_result(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device", "/elsewhere/view")
+
+        monkeypatch.setattr(scratch, "_view", full)
+        summary = project.run()
+        assert sorted(failure.notebook for failure in summary.failed) == ["10-first", "20-second"]
+        hint = "TMPDIR names another place for what is temporary"
+        assert {failure.error for failure in summary.failed} == {f"/elsewhere/view: No space left on device; {hint}"}
+
+    @pytest.fixture
+    def damaged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Tables of which one can be made, and the second cannot."""
+
+        def write(*_: object, progress: Callable[[int, int], None], **__: object) -> None:
+            progress(1, 2)
+            raise GlusterlabError("stdout.txt: damaged")
+
+        monkeypatch.setattr(tables, "write", write)
+
+    @pytest.mark.usefixtures("damaged")
+    def test_tables_that_cannot_be_made_have_failed(self, project: Project) -> None:
+        summary = project.run(notebooks=["10"])
+        assert [(event.notebook, event.outcome, event.message) for event in project.events] == [
+            ("tables", "started", ""),
+            ("tables", "failed", "demo/tables: stdout.txt: damaged"),
+            ("10-first", "started", ""),
+            ("10-first", "ran", ""),
+        ]
+        # this notebook reads none
+        assert summary.exit_code == 0
+
+
+class TestKernel:
+    """Real runs by papermill: a few seconds each."""
+
+    def test_failing_cell_is_named_and_the_other_notebook_finishes(self, project: Project) -> None:
+        project.write("10-first", code="raise ValueError('seven is odd')")
+        summary = project.run()
+        (failure,) = summary.failed
+        assert summary.exit_code == 1
+        assert (failure.notebook, failure.cell, failure.tag) == ("10-first", 3, "draw")
+        assert str(failure) == "demo/10-first, cell 3 (draw): ValueError: seven is odd"
+        assert "seven is odd" in failure.traceback
+        assert "\x1b" not in failure.traceback
+        assert summary.ran == BOTH[1:]
+        assert not (project.figures / "notebooks" / "10-first.ipynb").exists()
+        assert "10-first" in (project.figures / "index.html").read_text()
+
+    def test_dead_kernel_leaves_no_output(self, project: Project) -> None:
+        code = DRAW.format(number=10) + "import os; os._exit(3)"
+        project.write("10-first", code=code)
+        (failure,) = project.run(notebooks=["10"]).failed
+        assert (failure.cell, failure.tag) == (3, "draw")
+        assert "DeadKernelError" in failure.error
+        assert sorted(path.name for path in project.figures.rglob("*") if path.is_file()) == [
+            ".reproduce.json",
+            "index.html",
+        ]
+
+    def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        # it is that of the other cells, too, which a busy machine may keep waiting
+        monkeypatch.setattr(scratch, "CELL_TIMEOUT", 10)
+        project.write("10-first", code="import time; time.sleep(600)")
+        (failure,) = project.run(notebooks=["10"]).failed
+        assert failure.cell == 3
+        assert "Timeout" in failure.error
+
+    def test_notebook_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(scratch, "NOTEBOOK_TIMEOUT", 0.05)
+        (failure,) = project.run(notebooks=["10"]).failed
+        assert "not done within" in failure.error
+
+    def test_interrupt_ends_the_kernels_and_leaves_no_output(self, project: Project) -> None:
+        project.write("10-first", code="import os, time\nos.mkdir(os.environ['SEEN'])\ntime.sleep(600)")
+        seen = project.root / "seen"
+        script = "import sys; from pathlib import Path; from glusterlab.reproduce.reproduce import reproduce\n"
+        script += "reproduce(project=Path(sys.argv[1]), notebooks=['10'])"
+        run = subprocess.Popen(
+            [sys.executable, "-c", script, str(project.root)],
+            env={**os.environ, "SEEN": str(seen)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            wait_until(seen.exists)
+            run.send_signal(signal.SIGINT)
+            assert "KeyboardInterrupt" in run.communicate(timeout=60)[1]
+        finally:
+            run.kill()
+            run.communicate()
+        wait_until(lambda: not processes_with(f"SEEN={seen}"))
+        assert [path for path in project.figures.rglob("*") if path.is_file()] == []
+
+    def test_kernel_of_the_user_is_not_taken(
+        self, project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        spec = tmp_path / "jupyter" / "kernels" / "python3"
+        spec.mkdir(parents=True)
+        (spec / "kernel.json").write_text(json.dumps({"argv": ["false"], "display_name": "mine", "language": "python"}))
+        monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
+        monkeypatch.setenv("MPLBACKEND", "TkAgg")
+        assert project.run(notebooks=["10"]).ran == BOTH[:1]
+
+    def test_executed_notebook_its_page_and_retelling(self, project: Project) -> None:
+        code = DRAW.format(number=10) + "import sys; print(sys.executable, campaign, figures, Path(campaign).exists())"
+        project.write("10-first", code=code)
+        project.run(notebooks=["10"])
+        executed = project.figures / "notebooks" / "10-first.ipynb"
+        output = nbformat.read(executed, as_version=4).cells[-1].outputs[0]["text"]
+        assert output.split()[0] == sys.executable
+        assert output.split()[1:] == ["raw/demo", "figures/demo", "True"]
+        project.write("10-first", code=code, text="# Another question")
+        assert project.run(notebooks=["10"]).retold == BOTH[:1]
+        told = nbformat.read(executed, as_version=4)
+        assert told.cells[0].source == "# Another question"
+        assert told.cells[-1].outputs[0]["text"] == output
+        page = executed.with_suffix(".html").read_text()
+        assert "Another question" in page
+        assert "<script" not in page
+
+
+CLUSTER = """\
+schema_version: 1
+name: pool
+servers: [{name: s1}]
+clients: [{name: c1}]
+hardware: {disks_per_server: 1, disk_write: 1 MB/s, disk_read: 1 MB/s, server_link: 1 Gbit/s, client_link: 1 Gbit/s}
+backings: {jbod: {bricks: [/b/d1], kind: jbod}}
+"""
+
+
+@pytest.mark.usefixtures("no_kernel")
+def test_a_baseline_that_is_measured_later_changes_the_limits_and_runs_notebooks_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project.raw / "cluster.yaml").write_text(CLUSTER)
+    list_files(project.raw, [project.raw / "cluster.yaml"])
+    baseline = project.root / "raw" / "pool-baseline"
+    baseline.mkdir()
+    (baseline / "campaign.yaml").write_text("origin: baseline\n")
+    list_files(baseline, [baseline / "campaign.yaml"])
+    found: list[SimpleNamespace | None] = [None]
+    monkeypatch.setattr("glusterlab.sections.baseline.find_baseline", lambda *_: found[0])
+    assert len(project.run().ran) == 2
+    assert not project.run().ran
+    for digest in ("1", "2"):
+        found[0] = SimpleNamespace(name="pool-baseline", digest=digest, path=baseline)
+        assert len(project.run().ran) == 2
+        assert not project.run().ran
+    # its numbers are in figures: they are to be those of its manifest
+    (baseline / "campaign.yaml").write_text("origin: baseline # edited\n")
+    (failure,) = project.run().failed
+    assert "pool-baseline: not as MANIFEST.sha256 has it: campaign.yaml" in failure.error
+
+
+def test_retelling_keeps_injected_parameters_after_the_parameters_cell() -> None:
+    new = nbformat.v4
+    tagged = new.new_code_cell("a = 1", metadata={"tags": ["parameters"]})
+    injected = new.new_code_cell("a = 2", metadata={"tags": ["injected-parameters"]})
+    source = new.new_notebook(cells=[new.new_markdown_cell("new"), tagged, new.new_code_cell("a")])
+    ran = new.new_code_cell("a", execution_count=3)
+    told = retell(source, new.new_notebook(cells=[new.new_markdown_cell("old"), tagged, injected, ran]))
+    assert [c.source for c in told.cells] == ["new", "a = 1", "a = 2", "a"]
+    assert told.cells[-1].execution_count == 3
+
+
+def test_progress_tells_start_and_end(project: Project, no_kernel: Callable[[], None]) -> None:
+    project.run(notebooks=["10"])
+    assert [(event.notebook, event.outcome) for event in project.events] == [
+        ("10-first", "started"),
+        ("10-first", "ran"),
+    ]

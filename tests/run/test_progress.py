@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from glusterlab.errors import HostError
+from glusterlab.reasons import MEANINGS, Reason, Status
+from glusterlab.run.plan import PlannedSample
+from glusterlab.run.progress import Durations, Ending, Lines, Output, Progress, RunLog, RunSummary
+from glusterlab.run.state import Counts
+from glusterlab.run.view import Live, output_for
+from glusterlab.spec import Cell
+from glusterlab.store.campaign import Sample
+from glusterlab.store.journal import Journal, Level
+from glusterlab.tools.base import Measurement
+from glusterlab.tools.records import Source, WorkloadRecord
+from tests.run.test_status import sample as stored
+
+
+def cell(workers: int, operation: str = "write", kind: str = "replicate") -> Cell:
+    shape = {"subvolumes": 3, "replica": 2} if kind == "replicate" else {"subvolumes": 1, "data": 4, "redundancy": 2}
+    return Cell.model_validate(
+        {
+            "layout": {"name": "x", "type": kind, "backing": "jbod", **shape},
+            "access": "native",
+            "tool": "iozone",
+            "operation": operation,
+            "file_size_bytes": 1 << 20,
+            "nominal_file_size_bytes": 1 << 20,
+            "workers": workers,
+            "model": {"name": "real"},
+        }
+    )
+
+
+def test_durations_come_from_the_same_cell_then_from_like_ones_then_from_all() -> None:
+    one, two, read = cell(1), cell(2), cell(1, "read")
+    other = cell(1, kind="disperse")
+    durations = Durations({c.id: seconds for c, seconds in ((one, 10.0), (two, 30.0), (read, 20.0), (other, 8.0))})
+    assert durations.total([one, two]) == 40.0
+    durations.add(one, 20.0)
+    durations.add(one, 24.0)
+    assert durations.expect(one) == 22.0
+    assert durations.expect(two) == 30.0 * 2.2
+    assert durations.expect(other) == 8.0 * 2.2
+    durations.add(other, 8.0)
+    assert durations.expect(other) == 8.0
+    assert Durations({}).total([one]) is None
+
+
+def finished(
+    status: Status, *reasons: Reason, folder: Path = Path("x"), warmup: bool = False
+) -> tuple[Sample, PlannedSample]:
+    planned = PlannedSample(cell(4), repeat=2, round=2, order=7, warmup=warmup)
+    facts = {"path": folder / "sample-02", "campaign": "night", "sample": 2, "order": 7, "warmup": warmup}
+    facts |= {"reasons": reasons, "phases": {"workload": 60.0, "after": 15.0}}
+    sample = stored(2, 2, status, planned.cell.id).model_copy(update=facts)
+    return sample, planned
+
+
+def result(throughput: float) -> Measurement:
+    return Measurement(
+        WorkloadRecord(
+            tool="iozone",
+            tool_version="3.489",
+            source=Source("stdout.txt", 1),
+            operation="write",
+            label="initial writers",
+            throughput_bytes_per_s=throughput,
+        )
+    )
+
+
+def summary(**changed: Any) -> RunSummary:
+    facts: dict[str, Any] = {"total": 10, "valid": 9, "invalid": 1, "failed": 0, "left": 0, "executed": 6}
+    return RunSummary("night", Path("raw/night"), seconds=250.0, **{**facts, **changed})
+
+
+def drive(*outputs: Output) -> Progress:
+    """A short night: a sample that is not valid, one that is, and the end."""
+    progress = Progress("night", *outputs)
+    counts = Counts(total=10, valid=4, left=6, rounds=3)
+    progress.phase("connecting to all hosts")
+    progress.begin(counts, 7200.0)
+    sample, planned = finished("invalid", Reason(code="heal-pending", message="[3] entries"))
+    progress.sample_begins(planned, 2)
+    progress.phase("before")
+    counts.left, counts.invalid = 5, 1
+    progress.sample_ends(sample, planned, None, None)
+    progress.note("waiting for [bold] s2 to come back", "warning")
+    counts.left, counts.valid = 4, 5
+    progress.sample_ends(*finished("valid"), 3600.0, result(78.04e6))
+    progress.end(Ending.of(summary()))
+    return progress
+
+
+def test_plain_lines_say_what_a_morning_wants_to_know() -> None:
+    out = io.StringIO()
+    drive(Lines(Console(file=out, width=60)))
+    lines = [line[26:] for line in out.getvalue().splitlines()]
+    assert lines[0].startswith("INFO    the run begins: 10 samples, 4 done, 6 to run, about 2 h 00 min (")
+    slug = "iozone-write-1mib-replicate-3x2-jbod-native-w4 repeat 2, attempt 2"
+    assert lines[1] == f"WARNING {slug}: invalid in 75 s: heal-pending: [3] entries; 5 left"
+    assert lines[2].startswith("WARNING heal-pending: ")
+    assert lines[3] == "WARNING waiting for [bold] s2 to come back"
+    assert lines[4].startswith(f"INFO    {slug}: valid in 75 s: 78.0 MB/s (n = 1); 4 left, about 1 h 00 min (")
+    assert len(lines) == 5
+
+
+def test_a_terminal_has_a_live_view_and_others_plain_lines() -> None:
+    assert isinstance(output_for(Console(file=io.StringIO(), force_terminal=True)), Live)
+    assert isinstance(output_for(Console(file=io.StringIO())), Lines)
+    dumb = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": "dumb"})
+    assert isinstance(output_for(dumb), Lines)
+
+
+def test_the_log_has_values_reasons_advice_and_a_summary(tmp_path: Path) -> None:
+    progress = drive(Output(), RunLog(Journal(tmp_path)))
+    progress.sample_ends(*finished("failed", Reason(code="heal-pending", message="4")), None, None)
+    progress.end(Ending.of_error("night", tmp_path, HostError("does not answer", host="s1"), 61.0))
+    lines = [line[26:] for line in (tmp_path / "log.txt").read_text().splitlines()]
+    assert any(line.startswith("INFO    the run begins: 10 samples, 4 done, 6 to run") for line in lines)
+    meaning = MEANINGS["heal-pending"]
+    assert f"WARNING heal-pending: {meaning.sentence} {meaning.advice}" in lines
+    assert f"ERROR   heal-pending: {meaning.advice}" in lines
+    assert any(": valid in 75 s: 78.0 MB/s (n = 1); 4 left" in line for line in lines)
+    ended = "campaign night has ended, incomplete: 9 of 10 samples valid, 0 left; 6 executed in 4 min"
+    assert f"WARNING {ended}" in lines
+    assert "WARNING samples of this run that were not valid, by reason: heal-pending 1" in lines
+    assert lines[-2].startswith("ERROR ")
+    assert lines[-2].endswith("s1: does not answer")
+    assert lines[-1].endswith("by reason: heal-pending 2")
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    (valid,) = [event for event in events if event.get("status") == "valid"]
+    assert (valid["quantity"], valid["value"], valid["sample"]) == ("throughput_bytes_per_s", 78.04e6, 2)
+
+
+def test_a_log_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
+    drive(RunLog(Journal(tmp_path / "none")))
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome", "code"),
+    [
+        ({"valid": 10, "invalid": 0}, "complete", 0),
+        ({}, "incomplete", 1),
+        ({"interrupted": True}, "stopped", 130),
+    ],
+)
+def test_how_a_run_came_out(changed: dict[str, Any], outcome: str, code: int) -> None:
+    found = summary(**changed)
+    assert (found.outcome, found.exit_code) == (outcome, code)
+    assert Ending.of(found).outcome == outcome
+
+
+def test_an_error_of_the_suite_is_called_so_and_a_second_signal_is_a_stop() -> None:
+    bug = Ending.of_error("night", Path("raw/night"), ZeroDivisionError("a bug"), 1.0)
+    assert (bug.outcome, bug.exit_code) == ("failed", 1)
+    assert bug.message.endswith("an error of the suite: ZeroDivisionError: a bug")
+    stopped = Ending.of_error("night", Path("raw/night"), KeyboardInterrupt(), 1.0)
+    assert (stopped.outcome, stopped.exit_code) == ("stopped", 130)
+    assert "run the same command again" in stopped.message
+
+
+def test_an_output_that_fails_ends_no_run() -> None:
+    class Failing(Output):
+        calls = 0
+
+        def say(self, message: str, level: Level = "info", **details: object) -> None:
+            self.calls += 1
+            raise BrokenPipeError
+
+    out = io.StringIO()
+    failing = Failing()
+    progress = Progress("night", failing, Lines(Console(file=out, width=60)))
+    progress.note("one")
+    progress.note("two")
+    assert failing.calls == 1
+    assert [line[34:] for line in out.getvalue().splitlines()] == ["one", "two"]
+
+
+def test_the_data_of_a_run_comes_also_when_nobody_reads_its_lines() -> None:
+    code = """
+import os, sys
+ends = os.pipe()
+os.close(ends[0])
+os.dup2(ends[1], 2)
+from glusterlab.run.progress import Lines, Progress
+from glusterlab.cli.console import person
+progress = Progress("night", Lines(person()))
+progress.note("one")
+progress.note("two")
+print("data", flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"data\n")

@@ -1,0 +1,172 @@
+"""What is still to be run: a pure function of the plan and of what is stored."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from glusterlab.reasons import Status
+from glusterlab.run.measured import Measured
+from glusterlab.run.plan import Plan, order_samples
+from glusterlab.run.queue import Queue
+from glusterlab.spec import Repeats
+from glusterlab.store.campaign import Sample
+from tests.run.test_status import CELL, sample
+
+OTHER = CELL.model_copy(update={"operation": "read"})
+
+
+def plan(repeats: int = 3, warmup: int = 0, rule: Repeats | None = None) -> Plan:
+    cells = (CELL, OTHER)
+    samples = order_samples(cells, seed=1, repeats=rule.max if rule else repeats, warmup=warmup)
+    return Plan(cells=cells, samples=tuple(samples), repeats=rule)
+
+
+def stored(
+    repeat: int, status: Status = "valid", attempt: int = 1, *, warmup: bool = False, of: str = CELL.id
+) -> Sample:
+    return sample(repeat, attempt, status, of).model_copy(update={"warmup": warmup})
+
+
+def value(number: float) -> Measured:
+    return Measured("throughput_bytes_per_s", number)
+
+
+def pending(queue: Queue, number: int | None = None) -> list[tuple[str, int, bool]]:
+    return [(planned.cell.operation, planned.repeat, planned.warmup) for planned in queue.pending(number)]
+
+
+def test_a_repeat_is_pending_until_it_is_valid_or_has_had_its_attempts() -> None:
+    queue = Queue(plan(repeats=1), attempts=2)
+    assert pending(queue) == [("write", 1, False), ("read", 1, False)]
+    queue.add(stored(1, "failed"))
+    assert queue.attempt(queue.pending()[0]) == 2
+    queue.add(stored(1, "invalid", 2))
+    assert pending(queue) == [("read", 1, False)]
+    assert [found.status for _, found in queue.problems()] == ["invalid"]
+    queue.add(stored(1, of=OTHER.id))
+    assert pending(queue) == []
+    assert (queue.counts.total, queue.counts.valid, queue.counts.invalid, queue.counts.left) == (2, 1, 1, 0)
+
+
+def test_retry_gives_as_many_attempts_again_to_what_is_not_valid() -> None:
+    samples = [stored(1), stored(2, "failed"), stored(2, "failed", 2), stored(3, "failed")]
+    assert [key[1] for key in pending(Queue(plan(), 2, samples)) if key[0] == "write"] == [3]
+    queue = Queue(plan(), 2, samples, retry=True)
+    assert [key[1] for key in pending(queue) if key[0] == "write"] == [2, 3]
+    for attempt in (3, 4):
+        assert queue.attempt(queue.pending(2)[0]) == attempt
+        queue.add(stored(2, "failed", attempt))
+    assert ("write", 2, False) not in pending(queue)
+
+
+def test_the_warmup_is_counted_apart_and_decides_nothing() -> None:
+    queue = Queue(plan(warmup=2), attempts=1)
+    assert queue.rounds == (-1, 0, 1, 2, 3)
+    assert pending(queue, -1) == [("write", 1, True), ("read", 1, True)]
+    assert (queue.counts.total, queue.counts.left, queue.counts.warmup_left) == (6, 6, 4)
+    queue.add(stored(1, warmup=True), value(1.0))
+    queue.add(stored(2, "failed", warmup=True))
+    assert (queue.counts.valid, queue.counts.failed, queue.counts.left, queue.counts.warmup_left) == (0, 0, 6, 2)
+    assert queue.values(CELL.id) == []
+    assert queue.problems() == []
+    assert pending(queue, 1) == [("write", 1, False), ("read", 1, False)]
+
+
+def test_a_cell_whose_repeats_are_done_needs_no_warmup() -> None:
+    queue = Queue(plan(warmup=1), 1, [stored(repeat) for repeat in (1, 2, 3)])
+    assert pending(queue, 0) == [("read", 1, True)]
+
+
+RULE = Repeats(min=3, max=6, half_width=0.05)
+
+
+def test_a_cell_that_has_reached_its_target_ends() -> None:
+    queue = Queue(plan(rule=RULE), attempts=2)
+    assert queue.counts.total == 12
+    for repeat in (1, 2, 3):
+        assert queue.decision(CELL.id) == "going-on"
+        ended = queue.add(stored(repeat), value(100.0 + repeat))
+        assert ended == ("reached" if repeat == 3 else None)
+    assert (queue.decision(CELL.id), queue.ended_after(CELL.id)) == ("reached", 3)
+    assert [key for key in pending(queue) if key[0] == "write"] == []
+    assert (queue.counts.total, queue.counts.valid, queue.counts.left) == (9, 3, 6)
+    assert queue.decision(OTHER.id) == "going-on"
+
+
+def test_a_repeat_that_did_not_come_out_is_not_missed_by_a_cell_that_has_ended() -> None:
+    samples = [stored(1), stored(2, "failed"), stored(2, "failed", 2), stored(3), stored(4)]
+    numbered = [each.model_copy(update={"sample": n}) for n, each in enumerate(samples, start=1)]
+    values = {(CELL.id, n): value(100.0) for n in (1, 4, 5)}
+    for retry in (False, True):
+        queue = Queue(plan(rule=RULE), 2, numbered, retry=retry, values=values)
+        assert queue.decision(CELL.id) == "reached"
+        assert [key for key in pending(queue) if key[0] == "write"] == []
+        assert queue.problems() == []
+        assert queue.counts.failed == 0
+
+
+def test_a_cell_that_does_not_reach_its_target_ends_at_the_maximum() -> None:
+    queue = Queue(plan(rule=RULE), attempts=1)
+    for repeat, number in enumerate((50.0, 150.0, 60.0, 140.0, 55.0), start=1):
+        assert queue.add(stored(repeat), value(number)) is None
+        assert queue.decision(CELL.id) == "going-on"
+    assert queue.add(stored(6), value(145.0)) == "at-maximum"
+    assert (queue.decision(CELL.id), queue.ended_after(CELL.id)) == ("at-maximum", None)
+    assert queue.problems() == []
+
+
+@pytest.mark.parametrize("numbers", list(itertools.product((100.0, 104.0, None), repeat=4)))
+def test_a_run_that_was_killed_decides_as_one_that_was_not(numbers: tuple[float | None, ...]) -> None:
+    """Whenever it is killed: what is pending follows from what is stored alone."""
+    whole = Queue(plan(rule=RULE), attempts=1)
+    samples: list[Sample] = []
+    values: dict[tuple[str, int], Measured] = {}
+    for number, found in enumerate(numbers, start=1):
+        if not any(planned.repeat == number and planned.cell == CELL for planned in whole.pending()):
+            break
+        made = stored(number, "valid" if found else "failed").model_copy(update={"sample": number})
+        samples.append(made)
+        if found is not None:
+            values[CELL.id, number] = value(found)
+        whole.add(made, values.get((CELL.id, number)))
+        resumed = Queue(plan(rule=RULE), 1, samples, values=values)
+        assert resumed.pending() == whole.pending()
+        assert resumed.decision(CELL.id) == whole.decision(CELL.id)
+        assert resumed.counts == whole.counts
+
+
+def test_samples_of_cells_that_are_not_planned_are_passed_over() -> None:
+    queue = Queue(plan(rule=RULE), 1, [stored(1, of="gone")])
+    queue.add(stored(2, of="gone"), value(1.0))
+    assert queue.counts.valid == 0
+    assert queue.counts.left == 12
+
+
+def test_what_is_left_to_later_runs_is_told_apart() -> None:
+    queue = Queue(plan(), attempts=1)
+    assert queue.counts.later == 0
+    queue.choose_rounds(1)
+    assert queue.now == (1,)
+    assert (queue.counts.left, queue.counts.later) == (6, 4)
+    assert [planned.repeat for planned in queue.likely()] == [1, 1]
+    queue.add(stored(1))
+    assert (queue.counts.left, queue.counts.later) == (5, 4)
+    queue.add(stored(1, of=OTHER.id))
+    assert queue.counts.left == queue.counts.later == 4
+
+
+def test_what_will_likely_run_follows_from_the_scatter_so_far() -> None:
+    queue = Queue(plan(warmup=1, rule=RULE), attempts=1)
+    # the warm-up, and three repeats of either cell while nothing is known
+    assert len(queue.likely()) == 2 + 6
+    for repeat, number in enumerate((80.0, 120.0), start=1):
+        queue.add(stored(repeat), value(number))
+    # as far apart as these are, both cells need them all: four more of one, six of the other
+    assert len(queue.likely()) == len(queue.pending()) == 2 + 4 + 6
+    queue.add(stored(1, of=OTHER.id), value(100.0))
+    queue.add(stored(2, of=OTHER.id), value(101.0))
+    # one more of the steady cell
+    assert sum(planned.cell == OTHER and not planned.warmup for planned in queue.likely()) == 1
+    assert Queue(plan(), 1).likely() == Queue(plan(), 1).pending()

@@ -1,0 +1,122 @@
+"""What a run waits for after trouble, what it mends itself, and when it gives up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import CommandError, HostError, VolumeError
+from glusterlab.hosts.pool import Pool
+from glusterlab.hosts.transport import Outcome
+from glusterlab.reasons import Reason
+from glusterlab.run import recovery
+from glusterlab.spec import Cell
+from tests.packed import read_raw
+from tests.run.test_runner import CAMPAIGN, Bench, changed, invalid
+
+ONE = changed(layouts=CAMPAIGN["layouts"][:1])
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    bench = Bench(tmp_path, monkeypatch)
+    monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 60.0)
+    monkeypatch.setattr(recovery, "_PAUSE_S", 0.0)
+    return bench
+
+
+def first_is_invalid(folder: Path, cell: Cell) -> list[Reason]:
+    return invalid() if folder.name == ".sample-01.partial" and cell.operation == "write" else []
+
+
+def log(bench: Bench) -> str:
+    return (bench.store.path / "log.txt").read_text()
+
+
+def test_a_host_that_only_seems_to_be_connected_is_waited_for(bench: Bench) -> None:
+    asked: list[str] = []
+
+    def silent(host: str, text: str) -> Outcome | None:
+        if text == "true" and host == "s2":
+            asked.append(text)
+            return Outcome(b"", b"", None) if len(asked) < 3 else None
+        return None
+
+    bench.transport.hooks.append(silent)
+    notes: list[str] = []
+    recovery.wait_for_hosts(Pool(bench.cluster.hosts, bench.transport), notes.append)
+    assert len(asked) == 3
+    assert notes[0] == "waiting for s2 to come back"
+    assert notes[1].startswith("all hosts answer again, after ")
+
+
+def test_no_sample_is_begun_until_the_clocks_are_right_again(bench: Bench) -> None:
+    looks: list[str] = []
+
+    def mend(host: str, text: str) -> Outcome | None:
+        if host == "s1" and "gl_part clock" in text and "gl_drop_caches" not in text and bench.ran:
+            looks.append(text)
+            bench.transport.clock_offset_s = {"c2": 7.0} if 1 < len(looks) < 4 else {}
+        return None
+
+    bench.transport.hooks.append(mend)
+    bench.verdict = first_is_invalid
+    summary = bench.run(ONE)
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
+    assert "waiting until the pool is in order: clock-skew on c2" in log(bench)
+    assert "the pool is in order again, after " in log(bench)
+
+
+def test_room_that_gluster_has_not_seen_yet_is_waited_for(bench: Bench) -> None:
+    """Its bricks say that there is room, and yet it refuses files for some seconds."""
+    tries: list[str] = []
+
+    def refuse(host: str, text: str) -> Outcome | None:
+        if "gl_takes_files" in text and bench.ran:
+            tries.append(text)
+            return Outcome(b"", b"try: No space left on device", 1) if len(tries) < 4 else None
+        return None
+
+    bench.transport.hooks.append(refuse)
+    bench.verdict = first_is_invalid
+    summary = bench.run(ONE)
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
+    assert len(tries) == 4
+    assert "waiting until the pool is in order: disk-full on c1: mirror" in log(bench)
+    assert "made anew" not in log(bench)
+
+
+def test_what_stays_wrong_is_a_reason_and_ends_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 0.0)
+
+    def hang(folder: Path, cell: Cell) -> list[Reason]:
+        bench.transport.answers["c1", "gl_mount_state"] = "mount hung\n"
+        return first_is_invalid(folder, cell)
+
+    bench.verdict = hang
+    with pytest.raises(HostError, match=r"3 samples in a row .* last pool-unhealthy: not in order after .*mount-hung"):
+        bench.run(changed(layouts=CAMPAIGN["layouts"][:1], attempts=3))
+    failed = [sample for sample in bench.samples if sample.status == "failed"]
+    assert {tuple(reason.code for reason in sample.reasons) for sample in failed} == {("pool-unhealthy", "mount-hung")}
+    assert all(sample.window is None for sample in failed)
+    stored = json.loads(read_raw(failed[0].path / "failure.json"))
+    assert [reason["code"] for reason in stored["reasons"]] == ["pool-unhealthy", "mount-hung"]
+
+
+@pytest.mark.parametrize(
+    ("error", "codes"),
+    [
+        (HostError("not reachable", host="s1"), ["host-unreachable"]),
+        (CommandError("'gluster volume start' ended with code 1: no", host="s1"), ["pool-unhealthy"]),
+        (CommandError("'mkdir' ended with code 1: No space left on device"), ["disk-full"]),
+        (VolumeError("2 bricks are offline", host="s1"), ["pool-unhealthy"]),
+        (
+            VolumeError("not in order", reasons=(Reason(code="clock-skew", message="7 s", host="c2"),)),
+            ["pool-unhealthy", "clock-skew"],
+        ),
+    ],
+)
+def test_why_a_layout_could_not_be_set_up(error: HostError, codes: list[str]) -> None:
+    assert [reason.code for reason in recovery.reasons_of(error)] == codes

@@ -1,0 +1,245 @@
+"""Whole campaigns with a target and with a warm-up, on a pool in memory: what is run, kept, drawn and shown."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.analysis import select, summarise
+from glusterlab.errors import ParseError, SpecError
+from glusterlab.hosts.transport import Outcome
+from glusterlab.reasons import Reason, status_of
+from glusterlab.run.progress import Output
+from glusterlab.run.state import Result, RunState
+from glusterlab.run.status import CampaignStatus, campaign_status
+from glusterlab.run.validity import Judgement
+from glusterlab.spec import Cell
+from glusterlab.tables import build as tables
+from glusterlab.tools import volume_tools
+from glusterlab.tools.base import Measurement
+from tests.packed import make_plain
+from tests.run.test_runner import Bench, Kill, changed
+
+REPORT = """\
+ Iozone: Performance Test of File I/O
+    Version $Revision: 3.489 $
+ File size set to 1024 kB
+ Record Size 64 kB
+ Command line used: iozone -+m t/cl -t 2 -s 1m -r 64k -c -e -w -+n -C -i {option}
+ Output is in kBytes/sec
+ Throughput test with 2 processes
+ Each process writes a 1024 kByte file in 64 kByte records
+
+ Children see throughput for  2 {who}  =  {total:.2f} kB/sec
+ Min throughput per process    =   {each:.2f} kB/sec
+ Max throughput per process    =   {each:.2f} kB/sec
+ Avg throughput per process    =   {each:.2f} kB/sec
+ Min xfer      =    1024.00 kB
+ Child[0] xfer count =    1024.00 kB, Throughput =  {each:.2f} kB/sec
+ Child[1] xfer count =    1024.00 kB, Throughput =  {each:.2f} kB/sec
+
+iozone test complete.
+"""
+TARGET = {"min": 3, "max": 6, "half_width": "5%"}
+ONE_LAYOUT = [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "jbod"}]
+
+
+Rate = Callable[[str, int], float]
+"""What a worker transfers, in kB per second, by operation and by how often that ran."""
+
+
+class Measuring(Bench):
+    """A pool whose tool reports what a test wants, and a judge that reads it."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root, monkeypatch)
+        self.rate: Rate = lambda *_: 1000.0
+        self.times: dict[str, int] = {}
+
+    def workload(self, host: str, text: str) -> Outcome | None:
+        answer = super().workload(host, text)
+        if answer is None:
+            return None
+        operation = self.ran[-1].rpartition(" ")[2]
+        self.times[operation] = self.times.get(operation, 0) + 1
+        rate = self.rate(operation, self.times[operation])
+        who, option = ("initial writers", 0) if operation == "write" else ("readers", 1)
+        report = REPORT.format(option=option, who=who, total=2 * rate, each=rate)
+        return Outcome(report.encode(), b"", 0)
+
+    def judge(self, folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:
+        reasons = [Reason.model_validate(reason) for reason in self._failure(folder)] + self.verdict(folder, cell)
+        result: Measurement | None = None
+        try:
+            result = volume_tools()[cell.tool].parse(folder / "workload", cell)
+            reasons += result.problems
+        except ParseError as error:
+            reasons.append(Reason(code="tool-failed", message=str(error)))
+        return Judgement(status_of(reasons), tuple(reasons), result)
+
+    @property
+    def status(self) -> CampaignStatus:
+        return campaign_status(self.root / "night")
+
+    def executions(self) -> dict[str, list[int]]:
+        """Repeats that were executed, by operation, in the order of their samples."""
+        found: dict[str, list[int]] = {}
+        for sample in sorted(self.store.samples(), key=lambda each: each.sample):
+            found.setdefault(self.store.cell(sample.cell_id).operation, []).append(sample.repeat)
+        return found
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measuring:
+    return Measuring(tmp_path, monkeypatch)
+
+
+def campaign(**keys: Any) -> dict[str, Any]:
+    return changed(layouts=ONE_LAYOUT, repeats=TARGET, **keys)
+
+
+def steady_writes(operation: str, time: int) -> float:
+    """Writes agree within 1 %; reads scatter by a third."""
+    if operation == "write":
+        return 1000.0 + 5 * time
+    return 1000.0 * (0.7 if time % 2 else 1.3)
+
+
+def test_a_cell_ends_at_its_target_and_another_goes_on_to_the_maximum(bench: Measuring) -> None:
+    bench.rate = steady_writes
+    summary = bench.run(campaign())
+    assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
+    assert (summary.valid, summary.total, summary.left, summary.exit_code) == (9, 9, 0, 0)
+    decisions = {cell.cell.operation: cell.decision for cell in bench.status.cells}
+    assert decisions == {"write": "reached", "read": "at-maximum"}
+    assert bench.status.complete
+    log = (bench.root / "night" / "log.txt").read_text()
+    assert log.count(" has reached its target, with 3 valid repeats") == 1
+    assert log.count(" ends at the maximum without reaching its target, with 6 valid repeats") == 1
+    again = bench.run(campaign())
+    assert (again.executed, again.exit_code) == (0, 0)
+
+
+@pytest.mark.parametrize("kill_at", range(1, 9))
+def test_a_run_that_is_killed_and_goes_on_ends_the_same_cells(bench: Measuring, kill_at: int) -> None:
+    bench.rate = steady_writes
+
+    def kill(folder: Path, cell: Cell) -> list[Reason]:
+        if len(bench.ran) == kill_at:
+            raise Kill
+        return []
+
+    bench.verdict = kill
+    with pytest.raises(Kill):
+        bench.run(campaign())
+    bench.ran += [""]
+    # what the killed sample measured is measured again
+    bench.times = {operation: len(repeats) for operation, repeats in bench.executions().items()}
+    bench.run(campaign())
+    assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
+    assert all(sample.status == "valid" and sample.attempt == 1 for sample in bench.samples)
+
+
+def test_a_narrower_target_goes_on_where_a_wider_one_ended(bench: Measuring) -> None:
+    bench.rate = lambda _, time: 1000.0 + 5 * (time % 3)
+    bench.run(campaign())
+    assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3]}
+    bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "half_width": "0.3%"}))
+    assert {len(repeats) for repeats in bench.executions().values()} == {6}
+    with pytest.raises(SpecError, match="repeats: 6 before, 5 now"):
+        bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "max": 5}))
+
+
+def test_a_campaign_with_a_fixed_number_may_get_a_target(bench: Measuring) -> None:
+    bench.rate = steady_writes
+    bench.run(changed(layouts=ONE_LAYOUT, repeats=2))
+    bench.run(campaign())
+    assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
+
+
+def test_warmup_samples_come_first_are_marked_and_never_drawn(bench: Measuring) -> None:
+    bench.rate = lambda _, time: 10.0 if time == 1 else 1000.0 + time
+    summary = bench.run(campaign(warmup=1))
+    assert [words.rpartition(" ")[2] for words in bench.ran] == ["write", "read"] * 4
+    assert (summary.valid, summary.total, summary.executed) == (6, 6, 8)
+    warm = [sample for sample in bench.store.samples() if sample.warmup]
+    assert sorted((sample.sample, sample.repeat, sample.round) for sample in warm) == [(1, 1, 0), (1, 1, 0)]
+    # the slow warm-up is in no interval
+    assert {cell.decision for cell in bench.status.cells} == {"reached"}
+    assert [(cell.valid, cell.wanted, cell.warmup) for cell in bench.status.cells] == [(3, 3, 1), (3, 3, 1)]
+    for cell in bench.status.cells:
+        assert cell.interval is not None
+        assert cell.interval.estimate.low > 1000 * 2 * 1024
+    # the pool in memory has no sar
+    make_plain(bench.root / "night")
+    for file in bench.root.glob("night/cells/*/sample-*/telemetry/*"):
+        file.unlink()
+    samples = tables.load(bench.root / "night", cache=False).samples
+    assert samples["warmup"].sum() == 2
+    drawn = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
+    assert list(drawn["samples"]) == ["02;03;04"] * 2
+    assert bench.run(campaign(warmup=1)).executed == 0
+
+
+def test_a_warmup_that_fails_is_tried_again_and_spoils_nothing(bench: Measuring) -> None:
+    def spoil(folder: Path, cell: Cell) -> list[Reason]:
+        first = len(bench.ran) <= 4
+        return [Reason(code="heal-pending", message="3 entries")] if first else []
+
+    bench.verdict = spoil
+    summary = bench.run(campaign(warmup=1))
+    states = sorted((sample.attempt, sample.status) for sample in bench.store.samples() if sample.warmup)
+    assert states == [(1, "invalid"), (1, "invalid"), (2, "invalid"), (2, "invalid")]
+    assert (summary.exit_code, summary.invalid, summary.problems) == (0, 0, ())
+    assert bench.status.complete
+    (count,) = bench.status.reasons
+    assert (count.code, count.samples, count.open) == ("heal-pending", 4, 4)
+
+
+def test_a_warmup_that_is_asked_for_later_runs_only_for_what_is_left(bench: Measuring) -> None:
+    bench.rate = steady_writes
+    bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "max": 4}))
+    bench.run(campaign(warmup=1))
+    warm = [bench.store.cell(sample.cell_id).operation for sample in bench.store.samples() if sample.warmup]
+    assert warm == ["read"]
+    assert bench.executions()["read"] == [1, 2, 3, 4, 1, 5, 6]
+
+
+class Listening(Output):
+    """Keeps results and counts as they come."""
+
+    def __init__(self) -> None:
+        self.results: list[Result] = []
+        self.counts: list[tuple[int, int, int]] = []
+
+    def changed(self, state: RunState) -> None:
+        if state.phase == "between samples":
+            self.results.append(state.recent[-1])
+            self.counts.append((state.total, state.left, state.warmup_left))
+
+
+def test_a_run_shows_results_and_counts_as_they_come(bench: Measuring) -> None:
+    bench.rate = steady_writes
+    listening = Listening()
+    bench.run(campaign(warmup=1), output=listening)
+    places = dict.fromkeys((each.execution.slug, each.execution.place) for each in listening.results)
+    assert [place.startswith("warm-up") for _, place in places] == [True] * 2 + [False] * 9
+    assert all(each.value for each in listening.results)
+    assert listening.counts[0] == (12, 12, 1)
+    assert (12, 12, 0) in listening.counts
+    assert listening.counts[-1] == (9, 0, 0)
+
+
+def test_a_stored_sample_without_a_readable_result_decides_nothing(bench: Measuring) -> None:
+    bench.rate = steady_writes
+    bench.run(changed(layouts=ONE_LAYOUT, repeats=3))
+    for folder in bench.root.glob("night/cells/iozone-write-*/sample-01/workload"):
+        shutil.rmtree(folder)
+    (write,) = [cell for cell in bench.status.cells if cell.cell.operation == "write"]
+    assert write.valid == 3
+    assert write.interval is not None
+    assert write.interval.estimate.n == 2

@@ -1,0 +1,982 @@
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import CommandError, HostError, LockLostError, RawStoreError, SpecError, UsageError
+from glusterlab.hosts.fake import OWNER, FakeTransport
+from glusterlab.hosts.gluster import Volume
+from glusterlab.hosts.lock import Owner
+from glusterlab.hosts.pool import Pool
+from glusterlab.hosts.transport import Outcome, Stop
+from glusterlab.reasons import Reason, status_of
+from glusterlab.run import recovery, runner
+from glusterlab.run.plan import build_plan
+from glusterlab.run.progress import Output, Progress, RunSummary
+from glusterlab.run.sample import SampleRun, Site
+from glusterlab.run.state import RunState, life, read_now
+from glusterlab.run.status import campaign_status
+from glusterlab.run.validity import Judgement
+from glusterlab.run.verify import verify
+from glusterlab.shell import HostCommand
+from glusterlab.spec import Campaign, Cell, Cluster
+from glusterlab.spec.cluster import Host
+from glusterlab.store.campaign import RawStore, Sample, SampleWriter
+from glusterlab.store.files import file_digest
+from glusterlab.store.journal import EventReader, Level
+from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest
+from glusterlab.tools import volume_tools
+from tests.packed import digests_of, read_raw
+from tests.pools import pool_data
+
+CLUSTER = pool_data(
+    n_clients=2, scale_models={"large-file": {"scale": 200}}, testbed={"name": "default", "state": "/nowhere"}
+)
+CAMPAIGN: dict[str, Any] = {
+    "schema_version": 1,
+    "name": "night",
+    "study": "supermicro-2017",
+    "seed": 7,
+    "repeats": 1,
+    "attempts": 2,
+    "layouts": [
+        {"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "jbod", "options": {"a.b": "on"}},
+        {"name": "plain", "type": "distribute", "geometry": "2", "backing": "jbod"},
+    ],
+    "workloads": [
+        {
+            "tool": "iozone",
+            "operations": ["write", "read"],
+            "file_size": "1 MiB",
+            "record_size": "64 KiB",
+            "model": "large-file",
+        }
+    ],
+    "workers": [2],
+    "deadline": "1 min",
+}
+
+Verdict = Callable[[Path, Cell], list[Reason]]
+
+
+class Kill(BaseException):
+    """What kill -9 is to the code that it strikes: nothing is cleaned up after it."""
+
+
+class Bench:
+    """A campaign, a pool in memory, and a judge that says what the test wants."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.root = root
+        self.cluster = Cluster.model_validate(CLUSTER)
+        self.transport = FakeTransport(self.cluster)
+        self.transport.hooks.append(self.workload)
+        self.throttled: list[str | None] = []
+        self.verdict: Verdict = good
+        self.ran: list[str] = []
+        monkeypatch.setattr("glusterlab.run.sample.judge", self.judge)
+        for limit in ("HEALTHY_WITHIN_S", "HEAL_WITHIN_S", "SET_UP_WITHIN_S"):
+            monkeypatch.setattr(recovery, limit, 0.0)
+
+    def workload(self, host: str, text: str) -> Outcome | None:
+        if not starts(text, "-i "):
+            return None
+        operation = "write" if "-i 0" in text else "read"
+        volume = next(name for name, volume in self.transport.volumes.items() if volume.started)
+        self.ran.append(f"{volume.rpartition('-')[0]} {operation}")
+        return Outcome(b"iozone test complete.", b"", 0)
+
+    def judge(self, folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:
+        reasons = [Reason.model_validate(reason) for reason in self._failure(folder)] + self.verdict(folder, cell)
+        return Judgement(status_of(reasons), tuple(reasons), None)
+
+    @staticmethod
+    def _failure(folder: Path) -> list[Any]:
+        file = folder / "failure.json"
+        return list(json.loads(file.read_text())["reasons"]) if file.exists() else []
+
+    def throttle(self, model: str | None) -> dict[str, object]:
+        self.throttled.append(model)
+        return {"model": model}
+
+    def run(self, campaign: dict[str, Any] | None = None, **options: Any) -> RunSummary:
+        settings = {"throttle": self.throttle, "pool": Pool(self.cluster.hosts, self.transport), **options}
+        return runner.run(Campaign.model_validate(campaign or CAMPAIGN), self.cluster, self.root, **settings)
+
+    @property
+    def store(self) -> RawStore:
+        return RawStore.open(self.root / "night")
+
+    @property
+    def samples(self) -> list[Sample]:
+        return sorted(self.store.samples(), key=lambda sample: (sample.order, sample.attempt))
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return Bench(tmp_path, monkeypatch)
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    return {**CAMPAIGN, **keys}
+
+
+def invalid(message: str = "3 entries") -> list[Reason]:
+    return [Reason(code="heal-pending", message=message)]
+
+
+def starts(text: str, option: str) -> bool:
+    """Whether a script starts IOzone with an option to measure, not to prepare."""
+    return option in text and "exec" in text and "gl_" not in text
+
+
+def files_of(path: Path) -> dict[str, bytes]:
+    return {file.relative_to(path).as_posix(): file.read_bytes() for file in path.rglob("*") if file.is_file()}
+
+
+def digests_are_right(path: Path) -> bool:
+    return Manifest.read(path).digests == digests_of(path)
+
+
+def good(folder: Path, cell: Cell) -> list[Reason]:
+    return []
+
+
+def bad_reads(folder: Path, cell: Cell) -> list[Reason]:
+    return invalid() if cell.operation == "read" else []
+
+
+def in_trouble(folder: Path, cell: Cell) -> list[Reason]:
+    return [Reason(code="controller-error", message="glusterd does not answer")]
+
+
+def test_every_sample_is_run_stored_and_listed(bench: Bench) -> None:
+    summary = bench.run()
+    assert (summary.valid, summary.total, summary.executed, summary.exit_code) == (4, 4, 4, 0)
+    assert summary.problems == ()
+    assert len(bench.samples) == 4
+    sample = bench.samples[0]
+    assert set(sample.phases) == {"prepare", "before", "throttle", "workload", "lift", "after", "judge"}
+    assert sample.disks == 2
+    assert sample.window is not None
+    folder = sample.path.relative_to(bench.store.path).as_posix()
+    files = ["command.json", "stdout.txt", "throttle.json"]
+    names = {"log.txt", *(f"workload/{name}" for name in files), "telemetry/s1.csv.xz", "telemetry/c2.csv.xz"}
+    names |= {f"gluster/{name}" for name in ("before/health.json", "before/peers.xml", "after/status.xml")}
+    assert {f"{folder}/{name}" for name in names} <= digests_of(bench.store.path).keys()
+    health = json.loads(read_raw(sample.path / "gluster/after/health.json"))
+    stored = {file.name for file in sample.path.rglob("*.*")}
+    assert stored == {"sample.json", "evidence.tar.xz", "stdout.txt", "stderr.txt"}
+    assert [brick["pid"] for brick in health["bricks"]] == [1000, 1001]
+    assert digests_are_right(bench.store.path)
+    before = files_of(bench.store.path / "cells")
+    again = bench.run()
+    assert (again.executed, again.exit_code) == (0, 0)
+    assert files_of(bench.store.path / "cells") == before
+
+
+def test_a_layout_is_made_once_and_the_files_before_they_are_read(bench: Bench) -> None:
+    bench.run()
+    blocks = [words.split() for words in bench.ran]
+    assert [operation for _, operation in blocks] == ["write", "read", "write", "read"]
+    assert blocks[0][0] == blocks[1][0] != blocks[2][0] == blocks[3][0]
+    creations = bench.transport.scripts("s1", "volume create")
+    assert len(creations) == 2
+    assert not any(" force" in text for text in creations)
+    mirror = next(name for name in bench.transport.volumes if name.startswith("mirror"))
+    assert bench.transport.volumes[mirror].options == {"a.b": "on"}
+    assert not any(volume.started for volume in bench.transport.volumes.values())
+    assert bench.transport.mounted == {}
+
+
+def test_each_block_of_samples_begins_with_an_empty_volume(bench: Bench) -> None:
+    bench.run(changed(repeats=2))
+    order = [words.partition(" ")[0] for words in bench.ran]
+    blocks = [name for n, name in enumerate(order) if n == 0 or order[n - 1] != name]
+    assert len(bench.transport.scripts("s1", "volume create")) == len(blocks)
+    assert len(bench.transport.scripts("s1", "volume delete")) == len(blocks) - 2
+
+
+def test_files_that_a_read_still_needs_are_kept(bench: Bench) -> None:
+    def kill(folder: Path, cell: Cell) -> list[Reason]:
+        if cell.operation == "read":
+            raise Kill
+        return []
+
+    bench.verdict = kill
+    with pytest.raises(Kill):
+        bench.run()
+    bench.verdict = good
+    bench.run()
+    assert len(bench.transport.scripts("s1", "volume create")) == 2
+    assert bench.transport.scripts("s1", "volume delete") == []
+
+
+def test_the_scale_model_is_in_effect_around_the_measured_command_only(bench: Bench) -> None:
+    seen: list[tuple[str, str | None]] = []
+
+    def watch(host: str, text: str) -> Outcome | None:
+        words = [word for word in ("gl_drop_caches", "exec", "gl_collect") if word in text]
+        if host == "c1" and words and (words[0] != "exec" or "gl_" not in text):
+            seen.append((words[0], bench.throttled[-1]))
+        return None
+
+    bench.transport.hooks.append(watch)
+    bench.run()
+    assert seen == [("gl_drop_caches", None), ("exec", "large-file"), ("gl_collect", None)] * 4
+    assert bench.throttled[-1] is None
+
+
+def test_rounds_are_run_in_parts_each_with_one_repeat_of_every_cell(bench: Bench) -> None:
+    campaign = changed(repeats=3, warmup=1)
+    first = bench.run(campaign, rounds=1)
+    assert (first.executed, first.valid, first.left, first.outcome, first.exit_code) == (8, 4, 8, "incomplete", 0)
+    assert first.paused
+    assert "next rounds" in first.advice
+    assert Counter((sample.repeat, sample.warmup) for sample in bench.samples) == {(1, False): 4, (1, True): 4}
+    second = bench.run(campaign, rounds=2)
+    # the cells' warm-up is done
+    assert (second.executed, second.valid, second.left, second.outcome, second.exit_code) == (8, 12, 0, "complete", 0)
+    assert not second.paused
+    assert bench.run(campaign, rounds=2).executed == 0
+
+
+def test_a_run_of_some_rounds_is_held_to_these(bench: Bench) -> None:
+    bench.verdict = bad_reads
+    summary = bench.run(changed(repeats=2), rounds=1)
+    assert (summary.executed, summary.valid, summary.invalid, summary.left, summary.exit_code) == (6, 2, 2, 4, 1)
+    assert "--retry" in summary.advice
+    bench.verdict = lambda folder, cell: in_trouble(folder, cell) if cell.layout.name == "mirror" else []
+    summary = bench.run(changed(repeats=3), rounds=1)
+    # a layout in trouble sat the round out before all its attempts were used up
+    assert summary.left > 4
+    assert (summary.paused, summary.exit_code) == (False, 1)
+
+
+def test_a_failing_sample_is_tried_again_at_the_end_of_its_round(bench: Bench) -> None:
+    failed: list[str] = []
+
+    def once(folder: Path, cell: Cell) -> list[Reason]:
+        if cell.operation == "read" and not failed:
+            failed.append(cell.id)
+            return invalid()
+        return []
+
+    bench.verdict = once
+    summary = bench.run()
+    assert (summary.valid, summary.executed, summary.exit_code) == (4, 5, 0)
+    assert bench.ran[-1].endswith("read")
+    again = [sample for sample in bench.samples if sample.cell_id == failed[0]]
+    assert [(sample.attempt, sample.status) for sample in again] == [(1, "invalid"), (2, "valid")]
+
+
+def test_attempts_end_and_retry_gives_as_many_again(bench: Bench) -> None:
+    bench.verdict = bad_reads
+    summary = bench.run()
+    assert (summary.valid, summary.invalid, summary.executed, summary.exit_code) == (2, 2, 6, 1)
+    assert len(summary.problems) == 2
+    assert "heal-pending: 3 entries" in summary.problems[0]
+    assert "--retry" in summary.advice
+    assert bench.run().executed == 0
+    bench.verdict = good
+    summary = bench.run(retry=True)
+    assert (summary.valid, summary.executed, summary.exit_code) == (4, 2, 0)
+
+
+def test_after_a_kill_the_same_command_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def kill(folder: Path, cell: Cell) -> list[Reason]:
+        if len(bench.ran) == 3:
+            monkeypatch.setattr(SampleWriter, "abandon", lambda _: None)
+            raise Kill
+        return []
+
+    bench.verdict = kill
+    with pytest.raises(Kill):
+        bench.run()
+    monkeypatch.undo()
+    monkeypatch.setattr("glusterlab.run.sample.judge", bench.judge)
+    assert len(list(bench.store.path.glob("cells/*/.sample-*.partial"))) == 1
+    bench.verdict = good
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 2)
+    assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_stops_the_run_cleanly(bench: Bench, number: signal.Signals, request: pytest.FixtureRequest) -> None:
+    release = threading.Event()
+    # under nohup SIGHUP is ignored, and the run leaves it so
+    before = signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    request.addfinalizer(lambda: signal.signal(number, before))
+
+    def slow(host: str, text: str) -> Outcome | None:
+        if starts(text, "-i 1"):
+            os.kill(os.getpid(), number)
+            release.wait(1.0)
+            return Outcome(b"", b"", None)
+        return None
+
+    bench.transport.hooks.append(slow)
+    began = time.monotonic()
+    summary = bench.run()
+    assert time.monotonic() - began < 10
+    assert summary.interrupted
+    assert summary.exit_code == 130
+    assert "goes on where it stopped" in summary.advice
+    assert bench.throttled[-1] is None
+    assert list(bench.store.path.glob("cells/*/.sample-*.partial")) == []
+    for host in bench.cluster.hosts:
+        assert "\ngl_leave " in bench.transport.scripts(host.name, "gl_")[-1]
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    bench.transport.hooks.remove(slow)
+    assert bench.run().exit_code == 0
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_host_that_is_lost_is_waited_for(bench: Bench, monkeypatch: pytest.MonkeyPatch, comes_back: bool) -> None:
+    lost: list[str] = []
+
+    def lose(host: str, text: str) -> Outcome | None:
+        if host == "s2" and "gl_drop_caches" in text and bench.ran and not lost:
+            lost.append(host)
+            bench.transport.down = {"s2"}
+            raise HostError("the connection was lost", host="s2")
+        return None
+
+    bench.transport.hooks.append(lose)
+    if comes_back:
+        monkeypatch.setattr(Pool, "sleep", lambda *_: bench.transport.down.clear())
+        summary = bench.run()
+        assert (summary.valid, summary.executed, summary.exit_code) == (4, 5, 0)
+        assert [sample.status for sample in bench.samples if sample.attempt == 1].count("failed") == 1
+        return
+    monkeypatch.setattr(recovery, "RECONNECT_WITHIN_S", 0.0)
+    with pytest.raises(HostError, match=r"s2: not reachable.*goes on where it stopped"):
+        bench.run()
+    # what this process could not take back there is known to be gone once the process has ended
+    bench.transport.files.clear()
+    bench.transport.down = set()
+    assert bench.run().exit_code == 0
+
+
+def test_a_layout_in_trouble_leaves_the_others_their_turn(bench: Bench) -> None:
+    def refuse(host: str, text: str) -> Outcome | None:
+        return Outcome(b"", b"volume create: mirror: failed", 1) if "volume create mirror" in text else None
+
+    bench.transport.hooks.append(refuse)
+    summary = bench.run(changed(repeats=3, attempts=3))
+    assert (summary.valid, summary.exit_code) == (6, 1)
+    failed = [sample for sample in bench.samples if sample.status != "valid"]
+    assert {sample.reasons[0].code for sample in failed} == {"pool-unhealthy"}
+    assert [len([sample for sample in failed if sample.round == number]) for number in (1, 2, 3)] == [3, 1, 1]
+    assert "layout mirror is left out for the rest of this round" in (bench.store.path / "log.txt").read_text()
+    bench.transport.hooks.remove(refuse)
+    assert bench.run(changed(repeats=3, attempts=3)).exit_code == 0
+
+
+def test_a_volume_that_is_not_what_it_should_be_is_no_lost_host(bench: Bench) -> None:
+    def lose(host: str, text: str) -> Outcome | None:
+        return Outcome(b"", b"", 0) if "volume create mirror" in text else None
+
+    bench.transport.hooks.append(lose)
+    bench.run(changed(attempts=1, layouts=[{**CAMPAIGN["layouts"][0], "options": {}}, CAMPAIGN["layouts"][1]]))
+    reasons = [sample.reasons[0] for sample in bench.samples if sample.status != "valid"]
+    assert {reason.code for reason in reasons} == {"pool-unhealthy"}
+    assert "does not list it" in reasons[0].message
+
+
+@pytest.mark.parametrize("always", [False, True])
+def test_a_bug_in_one_sample_does_not_stop_the_others(bench: Bench, always: bool) -> None:
+    """Also when it strikes again as the sample is judged anew, now as one that failed."""
+    judged: Counter[Path] = Counter()
+
+    def broken(folder: Path, cell: Cell) -> list[Reason]:
+        judged[folder] += 1
+        if len(judged) == 1 and (always or judged[folder] == 1):
+            raise ZeroDivisionError("a bug")
+        return []
+
+    bench.verdict = broken
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    assert max(judged.values()) > 1
+    (failed,) = [sample for sample in bench.samples if sample.status == "failed"]
+    assert [reason.code for reason in failed.reasons] == ["controller-error"]
+    assert "ZeroDivisionError" in failed.reasons[0].message
+    assert "Traceback" in (bench.store.path / "events.jsonl").read_text()
+
+
+def test_a_full_disk_ends_the_run_and_leaves_the_hosts_clean(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(writer: SampleWriter, name: str, data: bytes | str) -> Path:
+        raise RawStoreError("no space left on device; make room, then run the same command again")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SampleWriter, "write", full)
+        with pytest.raises(RawStoreError, match="make room"):
+            bench.run()
+    assert bench.throttled[-1] is None
+    assert bench.samples == []
+    assert bench.transport.files == {}
+    assert bench.run().exit_code == 0
+
+
+def test_bad_health_before_makes_the_sample_invalid_without_a_number(bench: Bench) -> None:
+    bench.transport.disconnected = {"s2"}
+    summary = bench.run(changed(attempts=1))
+    assert summary.exit_code == 1
+    assert bench.ran == []
+    assert all("peer-disconnected" in {reason.code for reason in sample.reasons} for sample in bench.samples)
+    # seen by its own probe, the first sample is invalid; no other is begun on a pool that is not in order
+    assert [sample.status for sample in bench.samples] == ["invalid", "failed", "failed", "failed"]
+    assert all(sample.window is None for sample in bench.samples)
+
+
+def test_a_brick_that_died_is_started_again_for_the_next_attempt(bench: Bench) -> None:
+    def die(host: str, text: str) -> Outcome | None:
+        if starts(text, "-i 0") and len(bench.ran) == 0:
+            bench.transport.offline = {next(iter(bench.transport.volumes.values())).bricks[0]}
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        health = json.loads((folder / "gluster/after/health.json").read_text())
+        dead = [brick["path"] for brick in health["bricks"] if not brick["online"]]
+        return [Reason(code="brick-offline", message=path) for path in dead]
+
+    bench.verdict = verdict
+    bench.transport.hooks.append(die)
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    assert len([text for text in bench.transport.scripts("s1", "volume start") if "force" in text]) == 1
+
+
+def test_a_volume_that_does_not_heal_is_made_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def heal(host: str, text: str) -> Outcome | None:
+        if "volume delete" in text:
+            bench.transport.heal_pending = 0
+        return None
+
+    one = changed(layouts=CAMPAIGN["layouts"][:1])
+    bench.verdict = bad_reads
+    bench.run(one)
+    bench.verdict = good
+    bench.transport.hooks.append(heal)
+    bench.transport.heal_pending = 3
+    monkeypatch.setattr(recovery, "HEAL_WITHIN_S", 0.05)
+    # a read: it would rather have the files that are there
+    summary = bench.run(one, retry=True)
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 1, 0)
+    assert bench.transport.scripts("s1", "volume heal")
+    assert re.search(
+        "6 entries of volume mirror-.* do not heal: it is made anew", (bench.store.path / "log.txt").read_text()
+    )
+
+
+def test_a_volume_whose_own_files_fill_the_disk_is_made_anew(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = ("s2", "gl_space")
+
+    def fill(host: str, text: str) -> Outcome | None:
+        if starts(text, "-i 0") and not bench.ran:
+            bench.transport.answers[full] = "space 0 1000 1048576 /var/tmp/glusterlab\n"
+        elif "volume delete" in text:
+            bench.transport.answers.pop(full, None)
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        space = json.loads((folder / "gluster/after/health.json").read_text())["space"]["s2"]
+        return [Reason(code="disk-full", message=path) for path, found in space.items() if not found["free_bytes"]]
+
+    monkeypatch.setattr(recovery, "HEALTHY_WITHIN_S", 60.0)
+    monkeypatch.setattr(recovery, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(recovery, "EMPTIED_AFTER_S", 0.0)
+    bench.verdict = verdict
+    bench.transport.hooks.append(fill)
+    summary = bench.run(changed(layouts=CAMPAIGN["layouts"][:1]))
+    assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
+    log = (bench.store.path / "log.txt").read_text()
+    assert "its own files may be what fills the disk" in log
+    assert "the pool is in order again" in log
+
+
+def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
+    missing = [True]
+
+    def check(host: str, text: str) -> Outcome | None:
+        if "gl_make_room" in text and "stat -c %s" in text and missing:
+            missing.clear()
+            return Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1)
+        return None
+
+    bench.transport.hooks.append(check)
+    summary = bench.run()
+    assert summary.exit_code == 0
+    made = [text for text in bench.transport.scripts("c1", "exec") if "-i 0" in text and "gl_make_room" in text]
+    assert len(made) == 1
+    assert len(bench.ran) == 4
+
+
+def test_a_tool_past_its_deadline_is_ended_on_all_hosts(bench: Bench) -> None:
+    def late(host: str, text: str) -> Outcome | None:
+        return Outcome(b"half", b"", None) if starts(text, "-i 0") else None
+
+    bench.transport.hooks.append(late)
+    bench.run(changed(attempts=1))
+    writes = [sample for sample in bench.samples if sample.cell_id.startswith("iozone-write")]
+    assert {sample.exit_code for sample in writes} == {None}
+    assert (writes[0].path / "workload/stdout.txt").read_bytes() == b"half"
+    for host in bench.cluster.hosts:
+        assert any("gl_kill sadc" in text for text in bench.transport.scripts(host.name, "gl_kill"))
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_a_workload_leaves_behind_is_ended_before_the_next_sample(bench: Bench, lost: bool) -> None:
+    def leave(host: str, text: str) -> Outcome | None:
+        if starts(text, "-i 0") and not left:
+            left.append(host)
+            bench.transport.strays = {"c2": ["iozone -i 0"], "s1": ["sadc 2 90"]}
+            return Outcome(b"", b"the connection broke", None, lost=True) if lost else Outcome(b"done", b"", 0)
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        file = folder / "gluster/after/health.json"
+        strays = json.loads(file.read_text())["stray"] if file.exists() else {}
+        return [Reason(code="stray-process", message="leftover", host=host) for host in strays]
+
+    left: list[str] = []
+    bench.verdict = verdict
+    bench.transport.hooks.append(leave)
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 5)
+    first = next(sample for sample in bench.samples if sample.status != "valid")
+    assert first.reasons[0].code == ("host-unreachable" if lost else "stray-process")
+    for host in bench.cluster.hosts:
+        assert "gl_kill '' /mnt/glusterlab /var/tmp/glusterlab" in bench.transport.scripts(host.name, "gl_kill")[-1]
+
+
+def test_a_step_of_the_preparation_fails_as_a_whole_under_a_real_bash(bench: Bench) -> None:
+    def bash(host: str, text: str) -> Outcome | None:
+        done = subprocess.run(
+            ["bash", "-c", 'eval "$(cat)" </dev/null'], input=text.encode(), capture_output=True, check=False
+        )
+        said.append(done.stdout.decode())
+        return Outcome(done.stdout, done.stderr, done.returncode)
+
+    def steps(*scripts: str) -> CommandError | None:
+        said.clear()
+        return run._run_steps([HostCommand("c1", script=script) for script in scripts])
+
+    said: list[str] = []
+    bench.transport.hooks.append(bash)
+    campaign = Campaign.model_validate(CAMPAIGN)
+    cell = build_plan(campaign, bench.cluster).cells[0]
+    site = Site(campaign, bench.cluster, Pool(bench.cluster.hosts, bench.transport), Progress("night"))
+    with RawStore.create(bench.root / "steps", campaign_yaml="", cluster_yaml="", environment={}).begin_sample(
+        cell, repeat=1, round=1, order=1, attempt=1
+    ) as writer:
+        run = SampleRun(site, cell, Volume.of(cell.layout, bench.cluster), writer)
+        assert steps("set -e\necho one", "(echo two)") is None
+        assert said == ["one\ntwo\n"]
+        failed = steps("set -e\n(exit 5)\necho late", "echo later")
+    assert failed is not None
+    assert failed.returncode == 5
+    assert said == [""]
+
+
+def test_each_round_has_files_of_its_own_and_a_read_those_of_its_write(bench: Bench) -> None:
+    bench.run(changed(repeats=2))
+    assert {sample.round for sample in bench.samples} == {1, 2}
+    for sample in bench.samples:
+        log = bench.store.path / "cells" / sample.cell_id / f"sample-{sample.sample:02d}" / "log.txt"
+        dataset = volume_tools()["iozone"].dataset(bench.store.cells()[sample.cell_id])
+        assert f"/{dataset}-r{sample.round}" in read_raw(log)
+        assert f"/{dataset}-r{3 - sample.round}" not in read_raw(log)
+
+
+@pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
+def test_clients_check_each_others_host_keys_as_the_cluster_file_says(bench: Bench, check: bool, expected: str) -> None:
+    cluster = Cluster.model_validate({**CLUSTER, "ssh": {"check_host_keys": check}})
+    campaign = Campaign.model_validate(CAMPAIGN)
+    cell = build_plan(campaign, cluster).cells[0]
+    job = Site(campaign, cluster, Pool(cluster.hosts, bench.transport), Progress("night")).job(
+        cell, Volume.of(cell.layout, cluster), "files"
+    )
+    checks = [option for option in job.ssh_options if option.startswith("StrictHostKeyChecking=")]
+    assert checks == [f"StrictHostKeyChecking={expected}"]
+
+
+def test_a_changed_seed_is_refused_by_name_and_an_extended_campaign_goes_on(bench: Bench) -> None:
+    bench.run()
+    with pytest.raises(SpecError, match="seed: 7 before, 8 now"):
+        bench.run(changed(seed=8))
+    summary = bench.run(changed(workers=[1, 2], repeats=2, title="more of it"))
+    assert (summary.total, summary.executed, summary.exit_code) == (16, 12, 0)
+    assert Manifest.read(bench.store.path).digests["campaign.yaml"] == file_digest(bench.store.path / "campaign.yaml")
+    assert "more of it" in bench.store.campaign_yaml
+    with pytest.raises(SpecError, match="repeats: 2 before, 1 now"):
+        bench.run(changed(workers=[1, 2], repeats=1))
+
+
+def test_cells_that_the_campaign_lost_are_set_aside_and_come_back(bench: Bench) -> None:
+    bench.run()
+    path = bench.store.path
+    whole = files_of(path / "cells")
+    one_layout = changed(layouts=CAMPAIGN["layouts"][1:])
+    summary = bench.run(one_layout)
+    assert (summary.total, summary.valid, summary.executed) == (2, 2, 0)
+    assert {sample.cell_id for sample in bench.samples} == {name.partition("/")[0] for name in files_of(path / "cells")}
+    assert files_of(path / "cells") | files_of(path / "aside") == whole
+    assert len(list((path / "aside").iterdir())) == 2
+    assert digests_are_right(path)
+    log = (path / "log.txt").read_text()
+    assert "the campaign was changed: layouts: " in log
+    assert re.search(
+        r"2 cells are no longer in the campaign, such as iozone-.*: what was measured is set aside in", log
+    )
+    summary = bench.run()
+    assert (summary.total, summary.valid, summary.executed) == (4, 4, 0)
+    assert files_of(path / "cells") == whole
+    assert digests_are_right(path)
+    assert "2 cells are in the campaign again" in (path / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("moves", [1, 2])
+def test_a_kill_while_cells_are_set_aside_loses_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, moves: int
+) -> None:
+    bench.run()
+    path = bench.store.path
+    whole = files_of(path / "cells")
+    rename = Path.rename
+    moved: list[Path] = []
+
+    def strike(source: Path, target: Path) -> Path:
+        done = rename(source, target)
+        if target.parent.name == "aside":
+            moved.append(target)
+            if len(moved) == moves:
+                raise Kill
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", strike)
+        with pytest.raises(Kill):
+            bench.run(changed(layouts=CAMPAIGN["layouts"][1:]))
+    codes = Counter(finding.code for finding in verify(path))
+    assert codes["moved-cell"] == moves
+    assert not {"missing-file", "unlisted-file", "changed-file"} & set(codes)
+    assert bench.run().executed == 0
+    assert files_of(path / "cells") == whole
+    assert digests_are_right(path)
+
+
+def test_a_cell_that_lies_in_both_places_is_not_overwritten(bench: Bench) -> None:
+    bench.run()
+    path = bench.store.path
+    cell = bench.samples[0].cell_id
+    (path / "aside" / cell).mkdir(parents=True)
+    with pytest.raises(RawStoreError, match=f"{cell}: is there already"):
+        bench.run()
+
+
+def test_a_changed_cluster_is_refused(bench: Bench) -> None:
+    bench.run()
+    bench.cluster = Cluster.model_validate({**CLUSTER, "work_dir": "/srv/elsewhere"})
+    with pytest.raises(SpecError, match="work_dir: /var/tmp/glusterlab before, /srv/elsewhere now"):
+        bench.run()
+
+
+def test_scale_models_that_were_changed_are_stored_with_the_cells_that_they_make(bench: Bench) -> None:
+    bench.run()
+    path = bench.store.path
+    stored = bench.store.cluster_yaml
+    bench.cluster = Cluster.model_validate(
+        {**CLUSTER, "description": "another", "scale_models": {"large-file": {"scale": 100}}}
+    )
+    summary = bench.run()
+    assert (summary.valid, summary.executed) == (4, 4)
+    status = campaign_status(path)
+    assert (status.total("valid"), status.total("wanted"), status.complete) == (4, 4, True)
+    assert bench.store.cluster_yaml == stored.replace("scale: 200", "scale: 100")
+    assert digests_are_right(path)
+    assert (
+        "the cluster's scale models were changed: scale_models.large-file.scale: 200 before, 100 now"
+        in (path / "log.txt").read_text()
+    )
+    # killed before the digest was stored
+    (path / MANIFEST).write_text(Manifest({**Manifest.read(path).digests, "cluster.yaml": "0" * 64}).text)
+    bench.run()
+    assert digests_are_right(path)
+    bench.cluster = Cluster.model_validate(CLUSTER)
+    assert bench.run().executed == 0
+    assert bench.store.cluster_yaml == stored
+    assert campaign_status(path).complete
+
+
+def test_a_testbed_that_was_started_again_goes_on_with_its_new_loop_devices(bench: Bench) -> None:
+    bench.run()
+    servers = [{**server, "devices": ["loop42"]} for server in CLUSTER["servers"]]
+    bench.cluster = Cluster.model_validate({**CLUSTER, "servers": servers})
+    assert bench.run().executed == 0
+    bench.cluster = Cluster.model_validate({**CLUSTER, "servers": [{**servers[0], "interface": "eth9"}, servers[1]]})
+    with pytest.raises(SpecError, match="interface"):
+        bench.run()
+
+
+@pytest.mark.parametrize(
+    ("begun", "now", "message"),
+    [
+        ({}, {"tool gluster": "glusterfs 11.1"}, "gluster 10.3 before, 11.1 now"),
+        ({}, {"kernel": "6.12"}, "kernel 6.1.0 before, 6.12 now"),
+        ({"memory_bytes": "64000000000"}, {"memory_bytes": "48000000000"}, "memory_bytes 64000000000 before, 48"),
+        ({"sysctl vm.swappiness": "60"}, {"sysctl vm.swappiness": "1"}, "vm.swappiness 60 before, 1 now"),
+        ({}, {"sysctl vm.swappiness": "1"}, "vm.swappiness nothing before, 1 now"),
+        ({"tuned_profile": "balanced"}, {"tuned_profile": "virtual-host"}, "tuned_profile balanced before"),
+        ({"interface_mtu": "9000"}, {"interface_mtu": "1500"}, "interface_mtu 9000 before, 1500 now"),
+        ({"interface_speed": "10000"}, {"interface_speed": "1000"}, "interface_speed_bytes_per_s 1250000000.0 before"),
+    ],
+)
+def test_a_host_that_was_changed_is_refused(
+    bench: Bench, begun: dict[str, str], now: dict[str, str], message: str
+) -> None:
+    bench.transport.facts = {"c1": begun}
+    bench.run()
+    bench.transport.facts = {"c1": now}
+    with pytest.raises(SpecError, match=f"c1: {re.escape(message)}"):
+        bench.run()
+
+
+def test_memory_and_free_space_may_differ_a_little(bench: Bench) -> None:
+    bench.run()
+    bench.transport.facts = {"s1": {"memory_bytes": "63990000000", "work_dir_free_bytes": "5000000000"}}
+    assert bench.run().executed == 0
+
+
+def test_cells_that_cannot_be_run_here_are_counted_and_named(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GLUSTERLAB_SMALLFILE", raising=False)
+    notes: list[str] = []
+
+    class Notes(Output):
+        def say(self, message: str, level: Level = "info", **details: object) -> None:
+            notes.append(message)
+
+    small = {"tool": "smallfile", "operations": ["create", "read"], "file_size": "32 KiB", "files_per_worker": 10}
+    workloads = [*CAMPAIGN["workloads"], {**small, "model": "large-file"}]
+    summary = bench.run(changed(workloads=workloads), output=Notes())
+    assert (summary.exit_code, summary.total, summary.not_runnable) == (0, 4, 4)
+    assert len(summary.not_runnable_reasons) == 1
+    assert summary.not_runnable_reasons[0].startswith("4 cells: ")
+    assert "smallfile" in summary.not_runnable_reasons[0]
+    assert f"not runnable here, and left out: {summary.not_runnable_reasons[0]}" in notes
+
+
+def test_a_second_run_is_refused(bench: Bench) -> None:
+    (bench.root / "night").mkdir()
+    with RawStore(bench.root / "night").lock(), pytest.raises(RawStoreError, match=rf"process {os.getpid()}"):
+        bench.run()
+
+
+def test_a_campaign_that_cannot_run_here_says_why(bench: Bench) -> None:
+    with pytest.raises(UsageError, match=r"no cell that can be run here: .*3 distinct servers"):
+        bench.run(changed(layouts=[{"name": "big", "type": "replicate", "geometry": "1x3", "backing": "jbod"}]))
+
+
+def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
+    bench.verdict = bad_reads
+    bench.run(changed(attempts=1))
+    lines = (bench.store.path / "log.txt").read_text().splitlines()
+    assert "INFO    the run begins: 4 samples, 0 done, 4 to run" in lines[0]
+    assert any(" INFO    created volume " in line for line in lines)
+    assert any(" WARNING iozone-read-" in line and "invalid in" in line and "3 entries" in line for line in lines)
+    assert any("no attempt is left; 'glusterlab run --retry' gives it new ones" in line for line in lines)
+    assert any(" WARNING campaign night has ended, incomplete: 2 of 4 samples valid" in line for line in lines)
+    assert "run the same command with --retry" in lines[-1]
+    events = list(EventReader.open(bench.store.path).new())
+    assert [event.line for event in events if event.is_for_people] == lines
+    told = [event.details for event in events if not event.is_for_people]
+    assert any("glusterlab_revision" in details for details in told)
+    assert any("volume create" in details.get("command", "") and details["exit_code"] == 0 for details in told)
+
+
+def test_what_a_run_does_now_is_told_from_its_first_step_to_its_end(bench: Bench) -> None:
+    seen: list[RunState] = []
+
+    def look(host: str, text: str) -> Outcome | None:
+        found = read_now(bench.root / "night")
+        assert found is not None
+        seen.append(found)
+        return None
+
+    bench.transport.hooks.append(look)
+    bench.verdict = bad_reads
+    bench.run(changed(attempts=1))
+    assert {life(state) for state in seen} == {"running"}
+    phases = [state.phase for state in seen]
+    assert {"clearing what an earlier run left", "reading the facts of all hosts", "before", "workload"} <= set(phases)
+    measuring = next(state for state in seen if state.phase == "workload")
+    assert measuring.now is not None
+    assert (measuring.now.operation, measuring.now.workers, measuring.now.attempt) == ("write 1 MiB", 2, 1)
+    last = read_now(bench.root / "night")
+    assert last is not None
+    assert (life(last), last.outcome, last.valid, last.invalid) == ("ended", "incomplete", 2, 2)
+    assert last.codes == {"heal-pending": 2}
+    assert last.problems[-1].problem == "heal-pending: 3 entries"
+
+
+def test_an_unreachable_host_ends_the_run_before_anything_is_made(bench: Bench) -> None:
+    bench.transport.down = {"s2"}
+    with pytest.raises(HostError, match=r"s2: not reachable at 10\.0\.0\.2"):
+        bench.run()
+    assert not (bench.root / "night" / "campaign.yaml").exists()
+    last = read_now(bench.root / "night")
+    assert last is not None
+    assert (last.outcome, "s2: not reachable" in last.message) == ("failed", True)
+    bench.transport.down = set()
+    assert bench.run().exit_code == 0
+    # the log of the run that failed is kept
+    assert "s: s2: not reachable" in (bench.root / "night" / "log.txt").read_text()
+
+
+def test_a_stop_does_not_wait_for_a_host_that_is_silent(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    silent = threading.Event()
+    execute = bench.transport.execute
+
+    def lose(host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
+        end = time.monotonic() + deadline_s
+        while host.name == "s2" and silent.is_set() and not stop.is_set() and time.monotonic() < end:
+            time.sleep(0.05)
+        if host.name == "s2" and silent.is_set():
+            return Outcome(b"", b"", None)
+        return execute(host, command, stdin, deadline_s, stop)
+
+    def stop_run(host: str, text: str) -> Outcome | None:
+        if starts(text, "-i 0"):
+            silent.set()
+            bench.transport.strays = {"c2": ["iozone -i 0"]}
+            began.append(time.monotonic())
+            pool.stop()
+        return None
+
+    began: list[float] = []
+    monkeypatch.setattr(bench.transport, "execute", lose)
+    bench.transport.hooks.append(stop_run)
+    pool = Pool(bench.cluster.hosts, bench.transport)
+    assert bench.run(pool=pool).interrupted
+    assert time.monotonic() - began[0] < 10
+    assert bench.transport.strays == {}
+    assert {host for host, _ in bench.transport.files} == {"s2"}
+    assert "WARNING not known to be clear: s2; what still runs there ends" in (bench.store.path / "log.txt").read_text()
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_a_signal_during_the_clean_up_does_not_cut_it_off(bench: Bench, signals: int) -> None:
+    def interrupt(host: str, text: str) -> Outcome | None:
+        if starts(text, "-i 0"):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.5)
+            bench.transport.strays = {"c1": ["iozone -i 0"]}
+        elif host == "c1" and "gl_leave" in text:
+            for _ in range(signals):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.5)
+        return None
+
+    bench.transport.hooks.append(interrupt)
+    log = bench.root / "night" / "log.txt"
+    if signals == 1:
+        assert bench.run().interrupted
+        assert bench.transport.strays == {}
+        assert bench.transport.files == {}
+        assert "not known to be clear" not in log.read_text()
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            bench.run()
+        assert "not known to be clear: c1, c2, s1, s2; what still runs there ends" in log.read_text()
+        last = read_now(bench.root / "night")
+        assert last is not None
+        assert (life(last), last.outcome) == ("ended", "stopped")
+
+
+def test_only_layouts_with_something_left_to_run_keep_a_run_going(bench: Bench) -> None:
+    """A layout that is complete does not: the other's trouble would only use up its attempts, all night."""
+    bench.run(changed(layouts=CAMPAIGN["layouts"][1:], repeats=6))
+    bench.verdict = in_trouble
+    with pytest.raises(HostError, match=r"3 samples in a row .*glusterd does not answer"):
+        bench.run(changed(repeats=6))
+    failed = [sample for sample in bench.samples if sample.status != "valid"]
+    assert Counter((sample.round, sample.attempt) for sample in failed) == {(1, 1): 2, (1, 2): 1}
+
+
+def test_trouble_in_the_last_round_leaves_a_run_incomplete_and_is_no_error(bench: Bench) -> None:
+    bench.run(changed(layouts=CAMPAIGN["layouts"][1:]))
+    bench.verdict = in_trouble
+    assert bench.run(changed(attempts=3)).outcome == "incomplete"
+
+
+@pytest.mark.parametrize("why", ["unreachable", "in use", "changed"])
+def test_a_campaign_that_was_edited_is_stored_only_when_the_run_has_its_hosts(bench: Bench, why: str) -> None:
+    bench.run()
+    before = {name: data for name, data in files_of(bench.store.path).items() if name not in UNLISTED}
+    edited = changed(layouts=CAMPAIGN["layouts"][1:], title="another")
+    theirs = json.dumps({**asdict(Owner.this_process("other", "other.1")), "controller": "elsewhere"})
+    if why == "unreachable":
+        bench.transport.down = {"s2"}
+    elif why == "in use":
+        bench.transport.files["s2", OWNER] = theirs
+    else:
+        bench.transport.facts = {"s2": {"kernel": "6.12"}}
+    with pytest.raises((HostError, UsageError, SpecError)):
+        bench.run(edited)
+    assert {name: data for name, data in files_of(bench.store.path).items() if name not in UNLISTED} == before
+    bench.transport.down, bench.transport.facts = set(), {}
+    bench.transport.files.clear()
+    bench.run(edited)
+    assert "another" in bench.store.campaign_yaml
+
+
+MORE_THAN_A_LOOK = ("gl_kill", "gl_leave", "gl_drop_caches", "gl_gluster", "gl_mount ", "gl_remove", "sadc")
+
+
+@pytest.mark.parametrize("when", ["workload", "between samples"])
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_run_that_is_taken_over_ends_and_leaves_the_hosts_alone(bench: Bench, when: str, ended: bool) -> None:
+    """Also when the other run has ended by then, and nobody has the host."""
+
+    def take_over() -> None:
+        owner = bench.transport.files.pop(("c1", OWNER))
+        if not ended:
+            bench.transport.files["c1", OWNER] = owner.replace('"mark": "', '"mark": "theirs.')
+        bench.transport.calls.clear()
+
+    def strike(host: str, text: str) -> Outcome | None:
+        if when == "workload" and starts(text, "-i 0"):
+            take_over()
+        return None
+
+    def verdict(folder: Path, cell: Cell) -> list[Reason]:
+        # the next sample would look at the pool first, and mend it
+        if when == "between samples":
+            take_over()
+        return invalid()
+
+    bench.verdict = verdict
+    bench.transport.hooks.append(strike)
+    with pytest.raises(LockLostError, match="another run has taken over c1"):
+        bench.run(changed(attempts=1))
+    assert len(bench.samples) == (when != "workload")
+    done = [line for host, text in bench.transport.calls if host == "c1" for line in text.splitlines()]
+    guarded = [n for n, line in enumerate(done) if line.startswith(("gl_guard", "gl_owned"))]
+    assert guarded
+    assert not [line for line in done[: guarded[0]] if any(word in line for word in MORE_THAN_A_LOOK)]
+    assert not [text for _, text in bench.transport.calls if "gl_gluster volume" in text and "gl_guard" not in text]
+    assert not bench.transport.scripts("c1", "gl_leave")

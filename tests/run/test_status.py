@@ -1,0 +1,143 @@
+"""Status counts repeats, not executions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glusterlab.reasons import Reason, ReasonCode, Status
+from glusterlab.run.measured import Measured
+from glusterlab.run.plan import Plan, PlannedSample
+from glusterlab.run.status import CampaignStatus, count_reasons, count_samples, last_failures
+from glusterlab.spec import Cell, Layout, Repeats, ScaleModel
+from glusterlab.store.campaign import Sample
+from glusterlab.store.sample import Window
+
+CELL = Cell(
+    layout=Layout(name="l", type="replicate", subvolumes=3, replica=2, backing="jbod"),
+    access="native",
+    tool="iozone",
+    operation="write",
+    file_size_bytes=1 << 20,
+    nominal_file_size_bytes=1 << 20,
+    workers=2,
+    model=ScaleModel(name="real"),
+)
+PLAN = Plan(cells=(CELL,), samples=tuple(PlannedSample(CELL, repeat=n, round=n, order=n) for n in (1, 2, 3)))
+
+
+def sample(repeat: int, attempt: int, status: Status, cell_id: str = CELL.id) -> Sample:
+    return Sample(
+        path=Path("x"),
+        campaign="small",
+        cell_id=cell_id,
+        sample=1,
+        repeat=repeat,
+        round=repeat,
+        order=repeat,
+        attempt=attempt,
+        status=status,
+        disks=6,
+        servers=("s1",),
+        clients=("c1",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("samples", "valid", "spent", "left"),
+    [
+        ([], 0, 0, 3),
+        ([sample(1, 1, "valid")], 1, 0, 2),
+        ([sample(1, 1, "failed"), sample(1, 2, "valid")], 1, 0, 2),
+        ([sample(1, 1, "failed")], 0, 0, 3),
+        ([sample(1, 1, "failed"), sample(1, 2, "invalid")], 0, 1, 2),
+        ([sample(n, 1, "valid") for n in (1, 2, 3)], 3, 0, 0),
+        ([sample(4, 1, "valid"), sample(1, 1, "valid", "another-cell")], 0, 0, 3),
+    ],
+)
+def test_repeats_are_done_given_up_or_left(samples: list[Sample], valid: int, spent: int, left: int) -> None:
+    (found,) = count_samples(PLAN, samples, attempts=2)
+    assert (found.wanted, found.valid, found.spent, found.left) == (3, valid, spent, left)
+    status = CampaignStatus("small", (found,), not_runnable=0)
+    assert status.complete == (valid == 3)
+    assert status.total("left") == left
+
+
+def test_executions_that_came_to_nothing_are_counted() -> None:
+    executions = [sample(1, 1, "failed"), sample(1, 2, "invalid"), sample(2, 1, "invalid"), sample(2, 2, "valid")]
+    (found,) = count_samples(PLAN, executions, attempts=2)
+    assert (found.invalid, found.failed) == (2, 1)
+
+
+def measured(samples: list[Sample], numbers: list[float]) -> tuple[list[Sample], dict[tuple[str, int], Measured]]:
+    numbered = [each.model_copy(update={"sample": n}) for n, each in enumerate(samples, start=1)]
+    values = {(CELL.id, n): Measured("throughput_bytes_per_s", number) for n, number in enumerate(numbers, start=1)}
+    return numbered, values
+
+
+def test_the_interval_is_that_of_the_valid_repeats() -> None:
+    samples, values = measured([sample(n, 1, "valid") for n in (1, 2, 3)], [99e6, 100e6, 101e6])
+    (found,) = count_samples(PLAN, samples, 2, values)
+    assert found.interval is not None
+    assert (found.interval.estimate.centre, found.interval.estimate.n) == (100e6, 3)
+    assert found.interval.half_width == pytest.approx(4.303 / 3**0.5 / 100, rel=1e-3)
+    assert found.decision is None
+    (two,) = count_samples(PLAN, samples[:2], 2, values)
+    assert two.interval is not None
+    assert two.interval.half_width is None
+    assert count_samples(PLAN, [], 2)[0].interval is None
+
+
+def test_a_cell_that_reached_its_target_wants_no_more_than_it_has() -> None:
+    rule = Repeats(min=3, max=10, half_width=0.05)
+    planned = tuple(PlannedSample(CELL, repeat=n, round=n, order=n) for n in range(1, 11))
+    plan = Plan(cells=(CELL,), samples=planned, repeats=rule)
+    samples, values = measured([sample(n, 1, "valid") for n in (1, 2, 3)], [99.0, 100.0, 101.0])
+    (going_on,) = count_samples(plan, samples[:2], 2, values)
+    assert (going_on.wanted, going_on.left, going_on.decision) == (10, 8, "going-on")
+    (reached,) = count_samples(plan, samples, 2, values)
+    assert (reached.wanted, reached.left, reached.decision) == (3, 0, "reached")
+    assert CampaignStatus("small", (reached,), not_runnable=0, repeats=rule).complete
+    # without what they measured nothing is decided
+    assert count_samples(plan, samples, 2)[0].decision == "going-on"
+
+
+def test_a_warmup_is_in_no_count_but_its_own() -> None:
+    planned = (PlannedSample(CELL, repeat=1, round=0, order=0, warmup=True), *PLAN.samples)
+    plan = Plan(cells=(CELL,), samples=planned)
+    warm = [each.model_copy(update={"warmup": True}) for each in (sample(1, 1, "failed"), sample(1, 2, "valid"))]
+    (found,) = count_samples(plan, [*warm, sample(1, 1, "valid")], attempts=2)
+    assert (found.wanted, found.valid, found.left, found.failed, found.warmup) == (3, 1, 2, 0, 1)
+
+
+def failed(code: ReasonCode, host: str | None, repeat: int, attempt: int, end: float) -> Sample:
+    reason = Reason(code=code, message="x", host=host)
+    window = Window(start=end - 1, end=end)
+    return sample(repeat, attempt, "failed").model_copy(update={"reasons": (reason,), "window": window})
+
+
+def test_reasons_are_counted_with_what_became_of_their_repeats() -> None:
+    samples = [
+        failed("tool-timeout", "c1", 1, 1, 10),
+        sample(1, 2, "valid"),
+        failed("tool-timeout", "c2", 2, 1, 20),
+        failed("host-unreachable", None, 2, 2, 30),
+    ]
+    first, second = count_reasons(samples)
+    assert (first.code, first.samples, first.open, first.cells, first.hosts) == ("tool-timeout", 2, 1, 1, ("c1", "c2"))
+    assert (second.code, second.samples, second.open, second.hosts) == ("host-unreachable", 1, 1, ())
+    assert "deadline" in first.sentence
+    assert first.advice
+
+
+def test_the_last_failures_are_named_newest_first() -> None:
+    samples = [failed("tool-timeout", None, n, 1, end=100.0 - n) for n in range(1, 9)]
+    assert [each.repeat for each in last_failures(samples)] == [1, 2, 3, 4, 5]
+    assert last_failures([sample(1, 1, "valid")]) == ()
+
+
+def test_a_failure_without_a_window_is_as_old_as_its_file(tmp_path: Path) -> None:
+    (tmp_path / "sample.json").touch()
+    never_started = failed("host-unreachable", None, 1, 1, 0).model_copy(update={"window": None, "path": tmp_path})
+    assert last_failures([failed("tool-timeout", None, 2, 1, 1e9), never_started])[0] == never_started

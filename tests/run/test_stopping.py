@@ -1,0 +1,118 @@
+"""The stopping rule: what ends a cell, and what looking after every repeat does to the intervals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from glusterlab.run.stopping import ends_after, is_reached, relative_half_width
+from glusterlab.spec import Repeats
+from glusterlab.stats import mean_interval
+
+RULE = Repeats(min=3, max=10, half_width=0.05)
+VALUES = st.dictionaries(st.integers(1, 12), st.floats(90, 110), max_size=12)
+
+
+def test_half_width_is_that_of_the_figures_interval() -> None:
+    estimate = mean_interval([9.0, 10.0, 11.0, 10.0])
+    assert relative_half_width(estimate) == pytest.approx((estimate.high - estimate.low) / 2 / 10)
+    assert math.isnan(relative_half_width(mean_interval([1.0, 2.0])))
+    assert math.isnan(relative_half_width(mean_interval([0.0, 0.0, 0.0])))
+    assert math.isnan(relative_half_width(mean_interval([-1.0, -1.0, -1.0])))
+
+
+@pytest.mark.parametrize(
+    ("values", "end"),
+    [
+        ({}, None),
+        ({1: 100.0, 2: 100.0}, None),
+        ({1: 100.0, 2: 100.0, 3: 100.0}, 3),
+        ({1: 90.0, 2: 110.0, 3: 100.0}, None),
+        # the first repeat by which the values reach the target, whatever came later
+        ({1: 99.0, 2: 100.0, 3: 101.0, 4: 200.0}, 3),
+        # a repeat that had no valid sample is passed over
+        ({1: 99.0, 3: 100.0, 5: 101.0}, 5),
+        # what lies beyond the maximum decides nothing
+        ({1: 99.0, 2: 100.0, 11: 101.0}, None),
+    ],
+)
+def test_a_cell_ends_after_the_first_repeat_that_reaches_the_target(values: dict[int, float], end: int | None) -> None:
+    assert ends_after(RULE, values) == end
+
+
+def test_the_minimum_is_of_valid_repeats() -> None:
+    rule = Repeats(min=5, max=10, half_width=0.05)
+    same = dict.fromkeys((1, 2, 3, 4, 6, 7), 100.0)
+    assert ends_after(rule, dict(list(same.items())[:4])) is None
+    assert ends_after(rule, same) == 6
+    assert ends_after(Repeats(min=1, max=10, half_width=0.05), {1: 100.0, 2: 100.0}) is None
+
+
+@given(VALUES)
+def test_the_decision_stands_whatever_is_added_later(values: dict[int, float]) -> None:
+    """A run that goes on sees more values, never others: a cell that ended stays so."""
+    order = sorted(values)
+    ends = [ends_after(RULE, {repeat: values[repeat] for repeat in order[:n]}) for n in range(len(order) + 1)]
+    first = next((n for n, end in enumerate(ends) if end is not None), len(ends))
+    assert len(set(ends[first:])) <= 1
+    if first < len(ends):
+        assert ends[first] == order[first - 1]
+        assert is_reached([values[repeat] for repeat in order[:first]], RULE.half_width)
+
+
+def _coverage(fewest: int, scatter: float, cells: int) -> tuple[float, float, float, float]:
+    """Share of intervals that hold the mean, of all cells and of those that reached, mean repeats, share that reached.
+
+    The rule of `ends_after` on arrays, for many cells at once.
+    """
+    values = np.random.default_rng(2017).normal(1.0, scatter, (cells, RULE.max))
+    ended, reached, covers = (np.zeros(cells, dtype=bool) for _ in range(3))
+    repeats = np.full(cells, RULE.max)
+    for n in range(fewest, RULE.max + 1):
+        first = values[:, :n]
+        mean = first.mean(axis=1)
+        half = stats.t.ppf(0.975, n - 1) * first.std(axis=1, ddof=1) / math.sqrt(n)
+        hit = ~ended & (half <= RULE.half_width * mean)
+        stop = ~ended if n == RULE.max else hit
+        covers[stop] = (np.abs(mean - 1.0) <= half)[stop]
+        repeats[stop] = n
+        reached |= hit
+        ended |= stop
+    return float(covers.mean()), float(covers[reached].mean()), float(repeats.mean()), float(reached.mean())
+
+
+@pytest.mark.parametrize(
+    ("scatter", "all_cells", "reached_alone", "repeats", "share"),
+    [
+        (0.02, 0.950, 0.950, 3.4, 1.00),
+        (0.04, 0.934, 0.935, 4.9, 1.00),
+        (0.06, 0.915, 0.898, 7.1, 0.84),
+        (0.08, 0.908, 0.815, 8.6, 0.45),
+        (0.12, 0.923, 0.580, 9.6, 0.10),
+    ],
+)
+def test_coverage_is_as_the_docstring_states(
+    scatter: float, all_cells: float, reached_alone: float, repeats: float, share: float
+) -> None:
+    found = _coverage(3, scatter, 40_000)
+    assert found[0] == pytest.approx(all_cells, abs=0.006)
+    assert found[1] == pytest.approx(reached_alone, abs=0.03)
+    assert found[2] == pytest.approx(repeats, abs=0.1)
+    assert found[3] == pytest.approx(share, abs=0.015)
+
+
+def test_a_higher_minimum_brings_the_coverage_back() -> None:
+    assert _coverage(5, 0.08, 40_000)[0] == pytest.approx(0.930, abs=0.006)
+
+
+def test_the_simulation_ends_cells_as_the_rule_does() -> None:
+    rows = np.random.default_rng(2017).normal(1.0, 0.04, (200, RULE.max))
+    ends = [ends_after(RULE, dict(enumerate(map(float, row), start=1))) for row in rows]
+    _, _, repeats, share = _coverage(3, 0.04, 200)
+    assert np.mean([RULE.max if end is None else end for end in ends]) == pytest.approx(repeats)
+    assert np.mean([end is not None for end in ends]) == pytest.approx(share)

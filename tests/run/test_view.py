@@ -1,0 +1,172 @@
+"""The live view of a run: never wider than the terminal, in colours and characters that it has."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+
+import pytest
+from rich.console import Console
+
+from glusterlab.reasons import Status
+from glusterlab.run.state import Execution, Note, Result, RunState
+from glusterlab.run.view import View, describe_state, moment
+
+NOW = time.time()
+
+
+def execution(repeat: int, began: float = NOW - 94) -> Execution:
+    return Execution(
+        slug="iozone-write-4gib-disperse-12x4+2-jbod-native-w48",
+        operation="write 4 GiB",
+        layout="disperse 12x(4+2) jbod",
+        workers=48,
+        repeat=repeat,
+        round=repeat,
+        attempt=2 if repeat == 3 else 1,
+        began=began,
+    )
+
+
+def outcome(repeat: int, status: Status, problem: str = "", **facts: object) -> Result:
+    codes = (problem.partition(" ")[0], "brick-offline") if problem else ()
+    given = {"execution": execution(repeat), "ended": NOW - 60, "status": status, "codes": codes, "problem": problem}
+    return Result.model_validate({**given, **facts})
+
+
+@pytest.fixture
+def state() -> RunState:
+    found = RunState.begun("night")
+    lost = (
+        "host-unreachable on client07: [no] answer within 15 s, which is a long story that fits no line of any terminal"
+    )
+    good = {"value": "78.0 MB/s", "mean": "77.1 MB/s", "half_width": 0.0213, "n": 3}
+    return found.model_copy(
+        update={
+            "began": NOW - 4350,
+            "total": 120,
+            "valid": 60,
+            "invalid": 1,
+            "failed": 1,
+            "left": 58,
+            "rounds": 3,
+            "ends_about": NOW + 4210,
+            "now": execution(3),
+            "phase": "workload",
+            "phase_began": NOW - 72,
+            "recent": [outcome(1, "valid", **good) for _ in range(20)],
+            "problems": [outcome(2, "failed", lost)],
+            "codes": {"host-unreachable": 1},
+            "notes": [Note(at=NOW - 105, level="warning", message="all hosts answer again, after 35 s")],
+        }
+    )
+
+
+def draw(state: RunState, width: int = 80, height: int = 24, *, encoding: str = "utf-8", **environment: str) -> str:
+    out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    console = Console(file=out, width=width, height=height, force_terminal=True, _environ=environment)
+    lines = console.render_lines(View(state, now=lambda: NOW), console.options.update(height=height), pad=False)
+    return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+def test_it_shows_what_is_done_how_far_it_is_and_the_last_results(state: RunState) -> None:
+    text = draw(state, 120)
+    for expected in (
+        r"glusterlab night +since .*, 1:12:30",
+        r"write 4 GiB, disperse 12x\(4\+2\) jbod, 48 workers",
+        r"repeat 3, attempt 2, round 3 of 3   1:34",
+        r"measuring   1:12",
+        r"━+ +62 of 120",
+        r"60 valid, 1 invalid, 1 failed, 58 left; about 1 h 10 min to go, until \d\d:\d\d",
+        r"\d\d:\d\d +write 4 GiB +disperse 12x\(4\+2\) jbod +48 +78.0 MB/s +77.1 ±2.1% n 3",
+        r"not valid: host-unreachable 1",
+        r"\d\d:\d\d failed write 4 GiB, disperse 12x\(4\+2\) jbod, 48w, repeat 2: host-unreachable on client07: \[no\]",
+        r"\d\d:\d\d all hosts answer again, after 35 s",
+        r"Ctrl-C stops the run; the same command goes on with it",
+    ):
+        assert re.search(expected, text), (expected, text)
+
+
+@pytest.mark.parametrize("width", [200, 80, 40, 10])
+def test_it_fits_every_width(state: RunState, width: int) -> None:
+    lines = draw(state, width).splitlines()
+    assert len(lines) <= 24
+    assert max(len(line) for line in lines) <= width
+
+
+def test_a_result_that_is_not_valid_has_its_first_reason_and_names_are_no_markup(state: RunState) -> None:
+    state.recent = [outcome(1, "failed", "host-unreachable on c1: lost")]
+    state.recent[0].execution.layout = "[bold]mirror[/bold]"
+    assert re.search(r"write 4 GiB +\[bold\]mirror\[/bold\] +48 +failed +host-unreachable", draw(state, 120))
+
+
+def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: RunState) -> None:
+    out = io.StringIO()
+    console = Console(file=out, width=80, height=24, force_terminal=True, color_system=None)
+    state.process, state.host, state.updated = 4711, "controller", NOW - 72
+    console.print(View(state, watched=True, now=lambda: NOW))
+    assert re.search(r"process 4711 on controller, last update 1:12 ago; Ctrl-C leaves this view only", out.getvalue())
+
+
+def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None:
+    assert "77.1 +-2.1% n 3" in draw(state, 120, encoding="ascii").encode("ascii").decode()
+
+
+def test_no_color_has_none(state: RunState) -> None:
+    def shown(**environment: str) -> str:
+        out = io.StringIO()
+        Console(
+            file=out, width=80, height=24, force_terminal=True, color_system="standard", _environ=environment
+        ).print(View(state, now=lambda: NOW))
+        return out.getvalue()
+
+    colour = re.compile(r"\x1b\[[0-9;]*3[0-7]")
+    assert colour.search(shown(TERM="xterm"))
+    assert not colour.search(shown(TERM="xterm", NO_COLOR="1"))
+
+
+def test_what_is_waited_for_is_what_the_run_does(state: RunState) -> None:
+    state.now, state.phase, state.phase_began = None, "waiting for s2 to come back", NOW - 35
+    assert re.search(r"waiting for s2 to come back   0:35", draw(state))
+
+
+def test_a_run_that_begins_says_its_step_and_no_empty_numbers() -> None:
+    begun = RunState.begun("night").model_copy(update={"phase": "connecting to all hosts", "phase_began": NOW - 3})
+    text = draw(begun)
+    assert "connecting to all hosts   0:03" in text
+    assert "valid" not in text
+    assert "of 0" not in text
+
+
+def test_warmup_is_named(state: RunState) -> None:
+    assert state.now is not None
+    state.now.warmup, state.warmup_left = True, 4
+    state.recent = [outcome(1, "valid", value="78.0 MB/s")]
+    state.recent[0].execution.warmup = True
+    text = draw(state, 120)
+    assert "warm-up 3, attempt 2   " in text
+    assert "58 left, 4 to warm up" in text
+    assert re.search("78.0 MB/s +warm-up", text)
+
+
+def test_what_later_runs_have_left_is_told_apart(state: RunState) -> None:
+    state.later = 40
+    assert "18 left, 40 in later runs" in draw(state)
+
+
+def test_moments_far_off_have_their_day() -> None:
+    assert re.fullmatch(r"\d\d:\d\d", moment(NOW, NOW + 3600))
+    assert re.fullmatch(r"\w{3} \d\d:\d\d", moment(NOW, NOW + 50_000))
+
+
+def test_describe_state_in_a_sentence(state: RunState) -> None:
+    sentence = describe_state(state, NOW)
+    assert re.fullmatch(r"running since \d\d:\d\d as process \d+: iozone-write-\S+, measuring", sentence)
+    elsewhere = state.model_copy(update={"host": "another-controller", "updated": NOW - 5})
+    assert "on another-controller since" in describe_state(elsewhere, NOW)
+    assert re.search(r"5\.0 s ago: iozone-write-\S+, measuring$", describe_state(elsewhere, NOW))
+    gone = state.model_copy(update={"process_start": 1, "updated": NOW - 3600})
+    assert "has vanished" in describe_state(gone, NOW)
+    over = state.model_copy(update={"ended": NOW, "updated": NOW - 7200, "message": "the run ends after 8 h"})
+    assert describe_state(over, NOW).endswith("2 h 00 min ago: the run ends after 8 h")

@@ -1,0 +1,259 @@
+"""What a notebook starts with: where the campaign is, where figures go, and what is said when there is nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from glusterlab.analysis import efficiency, select
+from glusterlab.errors import DataError, UsageError
+from glusterlab.figures.save import SavedFigure
+from glusterlab.figures.tables import MAX_TABLE_ROWS, SavedTable, to_csv
+from glusterlab.plots import draw_per_disk
+from glusterlab.sections.baseline import Baseline
+from glusterlab.sections.section import Section, open_section
+from glusterlab.tables import build as tables
+
+CLUSTER = """
+schema_version: 1
+name: testbed
+servers: [{name: s1}, {name: s2}]
+clients: [{name: c1}]
+hardware:
+  {disks_per_server: 12, disk_write: 205 MB/s, disk_read: 212 MB/s, array_write: 1224 MB/s, array_read: 1107 MB/s,
+   server_link: 20 Gbit/s, client_link: 10 Gbit/s}
+backings:
+  jbod: {bricks: [/bricks/d01, /bricks/d02], kind: jbod}
+  raid6: {bricks: [/bricks/a01], disks_per_brick: 12, kind: raid6}
+scale_models: {large-file: {scale: 200}}
+testbed: {name: default, state: /var/lib/testbed}
+"""
+CAMPAIGN = """\
+schema_version: 1
+name: night
+study: supermicro-2017
+seed: 1
+repeats: 3
+layouts: [{name: mirror, type: replicate, geometry: 1x2, backing: raid6}]
+workloads: [{tool: iozone, operations: write, file_size: 1 MiB, model: large-file}]
+workers: 2
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, large_samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project folder with a campaign whose tables are synthetic."""
+    raw = tmp_path / "raw" / "night"
+    raw.mkdir(parents=True)
+    (tmp_path / "notebooks").mkdir()
+    (raw / "cluster.yaml").write_text(CLUSTER)
+    (raw / "campaign.yaml").write_text(CAMPAIGN)
+    (raw / "MANIFEST.sha256").write_text("")
+    loaded = SimpleNamespace(samples=large_samples, telemetry=pd.DataFrame())
+    monkeypatch.setattr(tables, "load", lambda *_: loaded)
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder", [".", "notebooks", "raw/night"])
+def test_a_relative_campaign_is_found_from_anywhere_in_the_project(
+    project: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(project / folder)
+    section = open_section("raw/night")
+    assert section.folder == project / "figures" / "night"
+    assert section.formats == ("svg", "png", "csv")
+    assert (section.provenance.campaign, section.provenance.release) == ("night", "10.3")
+    assert section.provenance.testbed
+
+
+def test_a_campaign_with_a_target_says_so_in_the_footer(
+    project: Path, monkeypatch: pytest.MonkeyPatch, large_samples: pd.DataFrame
+) -> None:
+    monkeypatch.chdir(project)
+    rows = large_samples.head(2).assign(n=[3, 4])
+    assert " · n = 3 to 4 · " in open_section("raw/night").provenance.footer(rows)
+    bounds = CAMPAIGN.replace("repeats: 3", "repeats: {max: 9, half_width: 2.5%}")
+    (project / "raw" / "night" / "campaign.yaml").write_text(bounds)
+    assert " · n = 3 to 4, repeated until ± 2.5 % · " in open_section("raw/night").provenance.footer(rows)
+
+
+def test_figures_go_where_they_are_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    assert open_section("raw/night", "figures/other").folder == project / "figures" / "other"
+    assert open_section("raw/night", "/elsewhere").folder == Path("/elsewhere")
+    assert open_section(str(project / "raw" / "night"), "").folder == project / "figures" / "night"
+
+
+def test_what_is_wrong_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project)
+    with pytest.raises(DataError, match=r"expected a campaign in raw/none.*glusterlab run"):
+        open_section("raw/none")
+    with pytest.raises(UsageError, match="among svg, png, csv"):
+        open_section("raw/night", formats="gif")
+
+
+@pytest.fixture
+def section(project: Path, monkeypatch: pytest.MonkeyPatch) -> Section:
+    monkeypatch.chdir(project)
+    return open_section("raw/night")
+
+
+def best_disks(section: Section) -> pd.DataFrame:
+    return efficiency(select(section.samples, tool="iozone"), "throughput_bytes_per_s", section.published)
+
+
+FRAME = {"title": "4 GB files", "caption": "Per disk.", "missing": "No such cells."}
+
+
+def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section) -> None:
+    table = best_disks(section)
+    with section.figure("fig12-per-disk", table, **FRAME) as figure:
+        axes = figure.panel()
+        axes.barh(table["series"] + table["operation"], table["mean"])
+        figure.title = f"F12  {table['series'].iloc[0]} is first"
+        figure.subtitle = ["Bar: mean."]
+    assert isinstance(figure.saved, SavedFigure)
+    assert [path.suffix for path in figure.saved.files] == [".svg", ".png", ".csv"]
+    assert (section.folder / "fig12-per-disk.csv").read_text() == to_csv(table)
+    title = f"{table['series'].iloc[0]} is first"
+    assert json.loads((section.folder / "fig12-per-disk.json").read_text()) == {
+        "alt": f"F12: {title}. Per disk.",
+        "caption": "Per disk.",
+        "title": title,
+    }
+    svg = (section.folder / "fig12-per-disk.svg").read_text()
+    assert all(text in svg for text in (f"F12  {title}", "Bar: mean.", "night · GlusterFS 10.3 · n = 3"))
+
+
+def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Section) -> None:
+    table = best_disks(section)
+    with section.figure("fig12-per-disk", table, **FRAME) as figure:
+        draw_per_disk(figure, table, unit="MB/s", factor=1e-6)
+    with section.figure("fig12-per-disk", table.iloc[:0], **FRAME) as figure:
+        draw_per_disk(figure, table.iloc[:0], unit="MB/s", factor=1e-6)
+    assert repr(figure.saved) == "F12, 4 GB files: not measured. No such cells."
+    assert [path.name for path in section.folder.iterdir()] == ["fig12-per-disk.json"]
+
+
+def test_an_error_while_drawing_leaves_the_last_figure_and_is_raised(section: Section) -> None:
+    table = best_disks(section)
+    with section.figure("fig12-per-disk", table, **FRAME) as figure:
+        draw_per_disk(figure, table, unit="MB/s", factor=1e-6)
+    before = (section.folder / "fig12-per-disk.svg").read_bytes()
+    with pytest.raises(KeyError, match="meen"), section.figure("fig12-per-disk", table, **FRAME) as figure:
+        figure.panel().barh(table["series"], table["meen"])
+    assert (section.folder / "fig12-per-disk.svg").read_bytes() == before
+
+
+def draw(section: Section, name: str, table: pd.DataFrame, page: str = "") -> object:
+    with section.figure(name, table, page=page, **FRAME) as figure:
+        draw_per_disk(figure, table, unit="MB/s", factor=1e-6)
+    return figure.saved
+
+
+def test_a_figure_of_the_projects_own_has_no_number(section: Section) -> None:
+    table = best_disks(section)
+    draw(section, "extra-per-disk", table)
+    assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"] == "4 GB files. Per disk."
+    shown = draw(section, "extra-per-disk", table.iloc[:0])
+    assert repr(shown) == "4 GB files: not measured. No such cells."
+
+
+@pytest.mark.parametrize("name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x"])
+def test_other_names_of_figures_are_refused(section: Section, name: str) -> None:
+    with pytest.raises(UsageError, match=r"figNN-<slug> or extra-<slug>"):
+        draw(section, name, section.samples)
+    with pytest.raises(UsageError, match=r"tabNN-<slug> or extra-<slug>, in small letters, found 'fig05-x'"):
+        section.table("fig05-x", section.samples, title="", caption="")
+
+
+def test_a_page_lies_beside_its_figure_and_goes_with_it(section: Section) -> None:
+    table = best_disks(section)
+    page = section.folder / "extra-per-disk.html"
+    draw(section, "extra-per-disk", table, "<p>A page</p>")
+    assert page.read_text() == "<p>A page</p>"
+    draw(section, "extra-per-disk", table)
+    assert not page.exists()
+    draw(section, "extra-per-disk", table, "<p>A page</p>")
+    draw(section, "extra-per-disk", table.iloc[:0], "<p>A page</p>")
+    assert [path.name for path in section.folder.iterdir()] == ["extra-per-disk.json"]
+
+
+def test_the_campaigns_folder_is_known(project: Path, section: Section) -> None:
+    assert section.raw == project / "raw" / "night"
+
+
+PARTS = pd.DataFrame({"part": ["chassis <1>", "disk"], "count": [6, 72], "price, USD": [2499.5, float("nan")]}, [7, 9])
+
+
+def test_a_table_is_saved_and_shown(section: Section) -> None:
+    shown = section.table("tab03-parts", PARTS, title="Bill of materials", caption="As the guide has it.")
+    assert isinstance(shown, SavedTable)
+    assert (
+        section.folder / "tab03-parts.csv"
+    ).read_text() == 'part,count,"price, USD"\nchassis <1>,6,2499.5\ndisk,72,\n'
+    caption = json.loads((section.folder / "tab03-parts.json").read_text())
+    assert caption == {"caption": "As the guide has it.", "kind": "table", "title": "Bill of materials"}
+    assert repr(shown).splitlines() == [
+        "T3  Bill of materials",
+        "",
+        "part         count  price, USD",
+        "chassis <1>      6      2499.5",
+        "disk            72",
+    ]
+    html = shown._repr_html_()
+    assert "T3  Bill of materials" in html
+    assert "<td>chassis &lt;1&gt;<td class=n>6" in html
+
+
+def test_a_long_table_is_cut_and_says_so(section: Section) -> None:
+    rows = pd.DataFrame({"worker": range(MAX_TABLE_ROWS + 5)})
+    shown = section.table("extra-workers", rows, title="Workers", caption="")
+    assert repr(shown).endswith("and 5 more rows")
+    assert "5 more rows" in shown._repr_html_()
+    assert len((section.folder / "extra-workers.csv").read_text().splitlines()) == MAX_TABLE_ROWS + 6
+
+
+def test_a_table_without_rows_is_not_measured(section: Section) -> None:
+    section.table("tab03-parts", PARTS, title="Parts", caption="")
+    shown = section.table("tab03-parts", PARTS.iloc[:0], title="Parts", caption="", missing="No list.")
+    assert repr(shown) == "T3, Parts: not measured. No list."
+    assert [path.name for path in section.folder.iterdir()] == ["tab03-parts.json"]
+    assert json.loads((section.folder / "tab03-parts.json").read_text()) == {"title": "Parts", "reason": "No list."}
+
+
+def test_what_the_project_has_is_found(project: Path, section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert section.base == project
+    assert section.published_folder == project / "raw" / "published" / "supermicro-2017"
+    monkeypatch.chdir(project / "notebooks")
+    assert open_section("raw/night", study="azure").published_folder == project / "raw" / "published" / "azure"
+    assert open_section("raw/night").base == project
+
+
+def test_why_there_is_no_baseline_is_said(section: Section, tmp_path: Path) -> None:
+    assert section.missing_baseline() == (
+        "There is no baseline of the cluster testbed beside the campaign. "
+        "`glusterlab check CLUSTER --baseline` measures one."
+    )
+    found = replace(section, baseline=Baseline(tmp_path / "testbed-baseline"))
+    assert found.missing_baseline() == "The baseline testbed-baseline has no valid sample of it."
+    assert "does not know its cluster" in replace(section, cluster=None).missing_baseline()
+
+
+def test_limits_are_the_hardwares_divided_by_the_scale(
+    section: Section, make_samples: Callable[..., pd.DataFrame]
+) -> None:
+    samples = make_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
+    samples = pd.concat([samples, samples.iloc[:1].assign(cell_id="lost", backing="nvme")])
+    limits = section.limits(samples)
+    jbod, raid6 = (limits[cell] for cell in samples["cell_id"][:2])
+    assert jbod.server_disks_write == pytest.approx(2 * 205e6 / 200)
+    assert (raid6.server_disks_write, raid6.server_disks_read) == pytest.approx((1224e6 / 200, 1107e6 / 200))
+    assert (raid6.server_link, raid6.client_link) == pytest.approx((12.5e6, 6.25e6))
+    assert "lost" not in limits

@@ -1,0 +1,288 @@
+"""The raw store: whole samples or none, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import RawStoreError
+from glusterlab.run.verify import verify
+from glusterlab.store import aside
+from glusterlab.store.campaign import RawStore, Reason, Sample, Window, dump_json
+from glusterlab.store.files import read_json, write_atomically
+from glusterlab.store.manifest import MANIFEST, Manifest
+from tests.store.conftest import add_sample, fill, make_cell, make_store
+
+
+def test_a_campaign_appears_whole_and_is_not_overwritten(new_store: RawStore) -> None:
+    assert sorted(entry.name for entry in new_store.path.iterdir()) == [
+        MANIFEST,
+        "campaign.yaml",
+        "cells",
+        "cluster.yaml",
+        "environment.json",
+    ]
+    assert new_store.environment()["schema_version"] == 1
+    with pytest.raises(RawStoreError, match="expected no such folder"):
+        make_store(new_store.path)
+    assert list(new_store.path.parent.iterdir()) == [new_store.path]
+
+
+def test_creating_a_campaign_keeps_its_lock_and_log(tmp_path: Path) -> None:
+    path = tmp_path / "small"
+    path.mkdir()
+    with RawStore(path).lock():
+        RawStore(path).journal.say("before")
+        store = make_store(path)
+        with pytest.raises(RawStoreError, match="in use by process"), store.lock():
+            pass
+    assert "before" in (path / "log.txt").read_text()
+
+
+def test_a_sample_is_stored_with_its_cell_and_listed(new_store: RawStore) -> None:
+    cell = make_cell()
+    sample = add_sample(new_store, cell)
+    assert (sample.status, sample.reasons, sample.sample) == ("valid", (), 1)
+    assert new_store.samples() == [sample]
+    assert new_store.cells() == {cell.id: cell}
+    assert add_sample(new_store, cell).sample == 2
+    assert verify(new_store.path) == []
+    listed = Manifest.read(new_store.path).digests
+    assert f"cells/{cell.id}/sample-01/telemetry/server01.csv.xz" in listed
+    assert list(listed) == sorted(listed)
+
+
+def test_an_unfinished_sample_leaves_nothing(new_store: RawStore) -> None:
+    cell = make_cell()
+    with (
+        contextlib.suppress(KeyError),
+        new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer,
+    ):
+        writer.write("workload/stdout.txt", "x")
+        raise KeyError
+    assert new_store.samples() == []
+    assert [entry.name for entry in (new_store.path / "cells" / cell.id).iterdir()] == ["cell.json"]
+
+
+@pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", ".hidden", "", "workload/.x"])
+def test_files_stay_in_the_samples_folder(new_store: RawStore, name: str) -> None:
+    with (
+        new_store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1) as writer,
+        pytest.raises(RawStoreError, match="expected a path below"),
+    ):
+        writer.write(name, "x")
+
+
+def test_raw_files_are_never_replaced(new_store: RawStore) -> None:
+    with new_store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1) as writer:
+        writer.write("workload/stdout.txt", "x")
+        with pytest.raises(RawStoreError, match="never replaced"):
+            writer.write("workload/stdout.txt", "y")
+
+
+def test_the_status_must_follow_from_the_reasons(new_store: RawStore) -> None:
+    arguments: dict[str, Any] = {"phases": {}, "exit_code": 0, "disks": 1, "servers": (), "clients": ()}
+    with (
+        new_store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1) as writer,
+        pytest.raises(RawStoreError, match="expected status invalid"),
+    ):
+        writer.finish("valid", [Reason(code="heal-pending", message="1")], window=Window(start=0, end=1), **arguments)
+
+
+def test_two_runs_do_not_share_a_campaign(new_store: RawStore) -> None:
+    with new_store.lock(), pytest.raises(RawStoreError, match=f"process {os.getpid()} on "), new_store.lock():
+        pass
+    with new_store.lock():
+        pass
+
+
+def test_recover_lists_what_was_complete_and_removes_the_rest(new_store: RawStore) -> None:
+    cell = make_cell()
+    add_sample(new_store, cell)
+    listed = (new_store.path / MANIFEST).read_bytes()
+    add_sample(new_store, cell)
+    (new_store.path / MANIFEST).write_bytes(listed)
+    partial = new_store.path / "cells" / cell.id / ".sample-03.partial"
+    (partial / "workload").mkdir(parents=True)
+    (new_store.path / ".MANIFEST.sha256.tmp").write_text("half")
+    assert {finding.code for finding in verify(new_store.path)} >= {"unlisted-sample", "leftover-partial"}
+    assert new_store.recover() == [partial]
+    assert verify(new_store.path) == []
+    assert [sample.sample for sample in new_store.samples()] == [1, 2]
+
+
+def test_a_left_partial_sample_is_not_written_over(new_store: RawStore) -> None:
+    cell = make_cell()
+    new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1)
+    with pytest.raises(RawStoreError, match="interrupted run"):
+        new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1)
+    assert sorted(finding.code for finding in verify(new_store.path)) == ["leftover-partial", "unlisted-sample"]
+
+
+def _write_for_ever(path: Path) -> None:
+    store, cell = RawStore.open(path), make_cell()
+    with store.lock():
+        store.recover()
+        while True:
+            add_sample(store, cell)
+
+
+def test_kill_at_any_moment_leaves_whole_samples_only(new_store: RawStore) -> None:
+    chance = random.Random(20)
+    context = multiprocessing.get_context("fork")
+    kept: dict[str, bytes] = {}
+    for _ in range(20):
+        process = context.Process(target=_write_for_ever, args=(new_store.path,))
+        process.start()
+        time.sleep(chance.uniform(0.02, 0.4))
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        for folder in new_store.path.glob("cells/*/sample-*"):
+            assert Sample.read(folder).status == "valid"
+        with new_store.lock():
+            new_store.recover()
+        assert not list(new_store.path.rglob("*.partial"))
+        assert not list(new_store.path.rglob("*.tmp"))
+        now = {str(file): file.read_bytes() for file in new_store.path.rglob("sample.json")}
+        assert kept.items() <= now.items()
+        kept = now
+    assert len(kept) > 5
+    assert verify(new_store.path) == []
+
+
+def test_a_full_disk_is_named_with_what_to_do(
+    new_store: RawStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell = make_cell()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
+        fill(writer, cell)
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(RawStoreError, match=r"No space left on device; make room there") as caught:
+            writer.finish(
+                "valid", (), window=None, phases={}, exit_code=0, disks=1, servers=("server01",), clients=("client01",)
+            )
+    monkeypatch.undo()
+    assert str(new_store.path) in str(caught.value)
+    assert new_store.samples() == []
+    add_sample(new_store, cell)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs root to mount a tmpfs")
+def test_a_really_full_disk(tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", small], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("a tmpfs cannot be mounted here")
+    try:
+        store = make_store(small / "campaign")
+        with pytest.raises(RawStoreError, match="No space left on device"):
+            _until_full(store)
+        # a sample that came to be but found no room in the manifest is taken in when there is some
+        assert {finding.code for finding in verify(store.path)} <= {"unlisted-sample"}
+    finally:
+        subprocess.run(["umount", small], check=True)
+
+
+def _until_full(store: RawStore) -> None:
+    for _ in range(200):
+        add_sample(store, make_cell())
+
+
+def test_other_write_errors_do_not_speak_of_room(tmp_path: Path) -> None:
+    with pytest.raises(RawStoreError, match="see to the folder's owner"):
+        write_atomically(tmp_path / "absent" / "file", "x")
+
+
+def test_json_is_stored_sorted_and_newer_versions_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(dump_json({"z": 1, "schema_version": 2}))
+    with pytest.raises(RawStoreError, match="found 2; install a newer glusterlab"):
+        read_json(path)
+    for text in ("[]", "{}", '{"schema_version": true}', "{", "\xff", "[" * 100_000):
+        path.write_text(text)
+        with pytest.raises(RawStoreError):
+            read_json(path)
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        dump_json({"x": float("nan")})
+
+
+def test_a_damaged_manifest_is_refused(new_store: RawStore) -> None:
+    (new_store.path / MANIFEST).write_text("no digest\n")
+    with pytest.raises(RawStoreError, match="1: expected 'path sha256'"):
+        add_sample(new_store, make_cell())
+    with contextlib.suppress(RawStoreError):
+        new_store.recover()
+
+
+def test_samples_of_one_cell(campaign: Path) -> None:
+    store = RawStore.open(campaign)
+    cell = make_cell("read")
+    assert [sample.sample for sample in store.samples(cell.id)] == [1, 2]
+    assert len(store.samples()) == 6
+    stored = json.loads((campaign / "cells" / cell.id / "cell.json").read_text())
+    assert stored["cell_id"] == cell.id
+    with pytest.raises(RawStoreError, match=r"expected a campaign's folder"):
+        RawStore.open(campaign / "cells")
+
+
+def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) -> None:
+    cell = next(path.name for path in (campaign / "cells").iterdir())
+    wanted = {path.name for path in (campaign / "cells").iterdir()} - {cell}
+    assert aside.agree(campaign, wanted).set_aside == (cell,)
+    changed = campaign / "aside" / cell / "sample-01" / "workload" / "stdout.txt"
+    changed.write_text("changed meanwhile")
+    # killed after the rename, before the manifest knew of it
+    (campaign / "aside" / cell).rename(campaign / "cells" / cell)
+    RawStore.open(campaign).recover()
+    name = f"cells/{cell}/sample-01/workload/stdout.txt"
+    assert name in {finding.path for finding in verify(campaign) if finding.code == "changed-file"}
+
+
+def test_of_two_first_runs_of_one_name_the_second_is_refused_at_any_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "night"
+    path.mkdir()
+    rmdir = Path.rmdir
+    refused: list[str] = []
+
+    def second() -> None:
+        path.mkdir(exist_ok=True)
+        try:
+            with RawStore(path).lock():
+                refused.append("no")
+        except RawStoreError as error:
+            refused.append(str(error))
+
+    other = threading.Thread(target=second, daemon=True)
+
+    def strike(folder: Path) -> None:
+        rmdir(folder)
+        if folder == path:
+            other.start()
+            other.join(0.5)
+
+    monkeypatch.setattr(Path, "rmdir", strike)
+    with RawStore(path).lock():
+        RawStore.create(path, campaign_yaml="", cluster_yaml="", environment={})
+        other.join(60)
+    assert ["is in use by process" in sentence for sentence in refused] == [True]

@@ -1,0 +1,257 @@
+"""Packed samples read as plain ones, and an archive that is not exactly what was packed is refused."""
+
+from __future__ import annotations
+
+import io
+import lzma
+import shutil
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import ParseError, RawStoreError
+from glusterlab.parse import parse, write_lines
+from glusterlab.run.verify import verify
+from glusterlab.store import evidence
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.digests import check_raw
+from glusterlab.store.manifest import MANIFEST, Manifest
+from glusterlab.tables import build
+from tests.packed import digests_of, make_plain
+from tests.store.conftest import add_sample, make_cell, make_store
+
+SAMPLE = f"cells/{make_cell().id}/sample-01"
+ARCHIVE = f"{SAMPLE}/{evidence.ARCHIVE}"
+
+
+def test_a_sample_is_at_most_five_files_and_listed_as_if_nothing_were_packed(packed: Path) -> None:
+    for folder in packed.glob("cells/*/sample-*"):
+        files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
+        assert {"sample.json", "evidence.tar.xz"} <= files
+        assert len(files) <= 5
+        assert all(name.startswith("workload/") for name in files - {"sample.json", "evidence.tar.xz"})
+    listed = Manifest.read(packed).digests
+    assert listed == digests_of(packed)
+    assert f"{SAMPLE}/telemetry/server01.csv.xz" in listed
+    assert ARCHIVE not in listed
+
+
+def test_packed_and_plain_say_the_same(packed: Path, campaign: Path) -> None:
+    assert verify(packed) == verify(campaign) == []
+    assert (packed / MANIFEST).read_bytes() == (campaign / MANIFEST).read_bytes()
+    some, same = (build.load(path, cache=False) for path in (packed, campaign))
+    for name in ("samples", "workers", "telemetry"):
+        assert getattr(some, name).equals(getattr(same, name)), name
+
+
+def test_outputs_that_are_packed_too_are_tabulated(
+    tmp_path: Path, campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evidence, "MAX_OUTPUTS", 0)
+    for folder in campaign.glob("cells/*/sample-*"):
+        evidence.pack(folder)
+        assert not (folder / "workload").exists()
+    assert (build.load(campaign, cache=False).samples["throughput_bytes_per_s"] > 0).all()
+
+
+def test_a_packed_file_is_parsed_by_its_own_path(packed: Path, campaign: Path) -> None:
+    name = f"{SAMPLE}/telemetry/server01.csv.xz"
+    found = [record.to_json() for record in parse(packed / name)]
+    assert found
+    plain = [record.to_json().replace(str(campaign), str(packed)) for record in parse(campaign / name)]
+    assert found == plain
+    lines: list[str] = []
+    assert write_lines([packed / name], lambda text: lines.extend(text.splitlines()), print)
+    assert lines == plain
+    with pytest.raises(ParseError, match=r"cannot be read|No such file"):
+        list(parse(packed / SAMPLE / "telemetry" / "nobody.csv.xz"))
+    with pytest.raises(ParseError, match="name one of its files"):
+        list(parse(packed / ARCHIVE))
+
+
+def test_an_error_in_a_packed_file_names_it_in_the_sample(packed: Path) -> None:
+    folder = packed / SAMPLE
+    with pytest.raises(ParseError) as error, evidence.unpacked(folder) as plain:
+        raise ParseError("damage", file=plain / "telemetry" / "a.csv", line=3)
+    assert str(error.value) == f"{folder}/telemetry/a.csv:3: damage"
+    assert not plain.exists()
+
+
+def test_packing_is_deterministic(packed: Path, tmp_path: Path) -> None:
+    archive = (packed / ARCHIVE).read_bytes()
+    make_plain(packed)
+    shutil.copytree(packed / SAMPLE, tmp_path / "sample", copy_function=shutil.copyfile)
+    evidence.pack(tmp_path / "sample")
+    assert (tmp_path / "sample" / evidence.ARCHIVE).read_bytes() == archive
+    with pytest.raises(RawStoreError, match="is there already"):
+        evidence.pack(tmp_path / "sample")
+
+
+def test_many_outputs_are_packed_too(tmp_path: Path) -> None:
+    names = [f"workload/round-01/{number}.json" for number in range(4)]
+    for name in ["sample.json", *names]:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    evidence.pack(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {"sample.json", "evidence.tar.xz"}
+    with evidence.with_outputs(tmp_path) as folder:
+        assert [(folder / name).read_text() for name in names] == names
+
+
+def test_more_evidence_than_is_read_again_stays_plain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.txt").write_text("x" * 10_000)
+    monkeypatch.setattr(evidence, "MAX_BYTES", 9_000)
+    evidence.pack(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["log.txt"]
+
+
+@pytest.mark.parametrize("step", ["write", "unlink"])
+def test_a_kill_while_packing_loses_that_sample_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    (tmp_path / "raw").mkdir()
+    store = make_store(tmp_path / "raw" / "small")
+    add_sample(store, make_cell())
+
+    class Kill(BaseException):
+        pass
+
+    def kill(*_: object, **__: object) -> None:
+        raise Kill
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((evidence, "_write_member") if step == "write" else (Path, "unlink")), kill)
+        patch.setattr("glusterlab.store.sample.SampleWriter.abandon", lambda _: None)
+        with pytest.raises(Kill):
+            add_sample(store, make_cell())
+    assert len(RawStore(store.path).recover()) == 1
+    assert [sample.sample for sample in store.samples()] == [1]
+    assert verify(store.path) == []
+
+
+def test_a_sample_that_was_not_listed_yet_is_listed_with_its_members(packed: Path) -> None:
+    before = (packed / MANIFEST).read_text()
+    (packed / MANIFEST).write_text("".join(line for line in before.splitlines(True) if SAMPLE not in line))
+    assert {finding.code for finding in verify(packed)} == {"unlisted-sample"}
+    RawStore(packed).recover()
+    assert (packed / MANIFEST).read_text() == before
+
+
+class TestDigest:
+    def test_an_archive_is_read_again_only_when_it_was_touched(
+        self, packed: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        digest, known = check_raw(packed, {})
+        assert set(known) == set(Manifest.read(packed).digests)
+        read: list[Path] = []
+        monkeypatch.setattr("glusterlab.store.digests.member_digests", lambda path: read.append(path) or {})
+        assert check_raw(packed, known) == (digest, known)
+        assert read == []
+        (packed / ARCHIVE).touch()
+        with pytest.raises(RawStoreError, match="not as MANIFEST"):
+            check_raw(packed, known)
+        assert read == [packed / ARCHIVE]
+
+    def test_a_changed_or_missing_archive_is_noticed(self, packed: Path) -> None:
+        _, known = check_raw(packed, {})
+        _rewrite(packed / ARCHIVE, {"log.txt": b"other"})
+        with pytest.raises(RawStoreError, match=r"not as MANIFEST.sha256 has it: .*log.txt"):
+            check_raw(packed, known)
+        (packed / ARCHIVE).unlink()
+        with pytest.raises(RawStoreError, match="not as MANIFEST"):
+            check_raw(packed, known)
+
+
+def _rewrite(archive: Path, changes: dict[str, bytes | None]) -> None:
+    members = {name: b"".join(content) for name, content in evidence.members(archive)}
+    members = {name: data for name, data in (members | changes).items() if data is not None}
+    archive.write_bytes(_archive([(name, data) for name, data in sorted(members.items())]))
+
+
+def _archive(members: list[tuple[str, bytes]], change: Callable[[tarfile.TarInfo], None] = lambda _: None) -> bytes:
+    found = b""
+    for name, data in members:
+        member = tarfile.TarInfo(name)
+        member.size = len(data)
+        change(member)
+        found += member.tobuf(tarfile.USTAR_FORMAT) + data + bytes(-len(data) % 512)
+    return lzma.compress(found + bytes(1024))
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"log.txt": b"other"}, {(f"{SAMPLE}/log.txt", "changed-file")}),
+        ({"log.txt": None}, {(f"{SAMPLE}/log.txt", "missing-file")}),
+        ({"more.txt": b""}, {(f"{SAMPLE}/more.txt", "unlisted-file")}),
+    ],
+)
+def test_verify_tells_members_that_are_not_as_listed(
+    packed: Path, changes: dict[str, bytes | None], found: set[tuple[str, str]]
+) -> None:
+    _rewrite(packed / ARCHIVE, changes)
+    assert {(finding.path, finding.code) for finding in verify(packed)} == found
+
+
+def _link(member: tarfile.TarInfo) -> None:
+    member.type, member.linkname = tarfile.SYMTYPE, "/etc/passwd"
+
+
+def _owned(member: tarfile.TarInfo) -> None:
+    member.uid = 1000
+
+
+def _folder(member: tarfile.TarInfo) -> None:
+    member.type = tarfile.DIRTYPE
+
+
+PLAIN = _archive([("a", b"x"), ("b", b"y" * 600)])
+BLOCKS = lzma.decompress(PLAIN)
+HOSTILE = {
+    "not xz": b"hello",
+    "empty": b"",
+    "cut off": PLAIN[:-20],
+    "bytes behind the stream": PLAIN + b"x",
+    "a second stream": PLAIN + PLAIN,
+    "bytes behind the end": lzma.compress(BLOCKS + b"\0" * 512),
+    "bytes between members": lzma.compress(BLOCKS[:1000] + b"x" + BLOCKS[1001:]),
+    "half an end": lzma.compress(BLOCKS[:-512]),
+    "a wrong checksum": lzma.compress(BLOCKS[:150] + b"7" + BLOCKS[151:]),
+    "a member twice": _archive([("a", b""), ("a", b"")]),
+    "out of order": _archive([("b", b""), ("a", b"")]),
+    "absolute": _archive([("/etc/passwd", b"")]),
+    "upwards": _archive([("../a", b"")]),
+    "upwards inside": _archive([("a/../../b", b"")]),
+    "not normal": _archive([("a//b", b"")]),
+    "hidden": _archive([(".a", b"")]),
+    "sample.json": _archive([("sample.json", b"{}")]),
+    "itself": _archive([("evidence.tar.xz", b"")]),
+    "beside": _archive([("workload/stdout.txt", b"")]),
+    "file and folder": _archive([("a", b""), ("a/b", b"")]),
+    "a link": _archive([("a", b"")], _link),
+    "a folder": _archive([("a", b"")], _folder),
+    "an owner": _archive([("a", b"")], _owned),
+    "many members": _archive([(f"{number:05}", b"") for number in range(10_001)]),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_archives_are_refused(packed: Path, case: str) -> None:
+    (packed / ARCHIVE).write_bytes(HOSTILE[case])
+    assert (f"{ARCHIVE}", "bad-archive") in {(finding.path, finding.code) for finding in verify(packed)}
+    with pytest.raises(RawStoreError), evidence.unpacked(packed / SAMPLE):
+        pass
+
+
+def test_a_bomb_is_refused_before_it_fills_the_disk(packed: Path) -> None:
+    member = tarfile.TarInfo("a")
+    member.size = 1 << 32
+    stream = io.BytesIO()
+    with lzma.open(stream, "wb") as file:
+        file.write(member.tobuf(tarfile.USTAR_FORMAT))
+        file.write(bytes(1 << 20))
+    (packed / ARCHIVE).write_bytes(stream.getvalue())
+    with pytest.raises(RawStoreError, match="holds more than"):
+        evidence.digests(packed / ARCHIVE)

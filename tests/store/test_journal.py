@@ -1,0 +1,161 @@
+"""The campaign's log: lines for people, events for scripts, and the logs of older releases."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from glusterlab.cli import app
+from glusterlab.cli.store import selected, show_events, since_when
+from glusterlab.errors import RawStoreError, UsageError
+from glusterlab.store.journal import Event, EventReader, Journal
+
+NOW = datetime(2026, 11, 21, 7, 30, tzinfo=timezone(timedelta(hours=1)))
+
+
+def read_events(folder: Path) -> list[Event]:
+    return list(EventReader.open(folder).new())
+
+
+def test_people_get_lines_and_scripts_get_events(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.say("started volume x", sample=3)
+    journal.record(host="s1", command="sync", exit_code=0)
+    journal.say("s2 is gone\nfor good", "error")
+    lines = (tmp_path / "log.txt").read_text().splitlines()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{4} INFO    started volume x", lines[0])
+    assert [line[26:] for line in lines[1:]] == ["ERROR   s2 is gone", "        for good"]
+    events = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [event.get("message") for event in events] == ["started volume x", None, "s2 is gone\nfor good"]
+    assert (events[0]["sample"], events[1]["host"], events[2]["level"]) == (3, "s1", "error")
+    read = read_events(tmp_path)
+    assert [event.is_for_people for event in read] == [True, False, True]
+    assert "\n".join(event.line for event in read if event.is_for_people) == "\n".join(lines)
+
+
+def test_a_log_of_an_older_release_is_read_and_goes_on_in_the_new_form(tmp_path: Path) -> None:
+    old = [{"time": 1795172717.9, "message": "run of campaign x begins"}, {"time": 1795172718.0, "command": "sync"}]
+    (tmp_path / "log.txt").write_text("".join(json.dumps(entry) + "\n" for entry in old))
+    assert [event.message for event in read_events(tmp_path)] == ["run of campaign x begins", ""]
+    Journal(tmp_path).say("the run begins")
+    assert [event.message for event in read_events(tmp_path)] == ["run of campaign x begins", "", "the run begins"]
+
+
+def test_lines_alone_are_read_too(tmp_path: Path) -> None:
+    Journal(tmp_path).say("waits for s2", "warning")
+    (tmp_path / "events.jsonl").unlink()
+    (event,) = read_events(tmp_path)
+    assert (event.level, event.message) == ("warning", "waits for s2")
+    assert event.line + "\n" == (tmp_path / "log.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    "damage", ['{"time": 1, "mess', "[1, 2]", '{"time": "x"}', "\x00\xff", '{"time": 1e30}', "{" * 5000, ""]
+)
+def test_what_is_damaged_is_passed_over(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "events.jsonl").write_text(f'{{"time": 1, "message": "one"}}\n{damage}\n')
+    Journal(tmp_path).say("two")
+    reader = EventReader.open(tmp_path)
+    assert [event.message for event in reader.new()] == ["one", "two"]
+    assert reader.damage == (f"{tmp_path}/events.jsonl: 1 line is damaged and passed over" if damage else "")
+
+
+def test_a_line_that_a_full_disk_cut_spoils_no_later_one(tmp_path: Path) -> None:
+    for name in ("log.txt", "events.jsonl"):
+        (tmp_path / name).write_text('{"time": 1, "message": "cut of')
+    Journal(tmp_path).say("there is room again")
+    assert [event.message for event in read_events(tmp_path)] == ["there is room again"]
+
+
+@pytest.mark.parametrize("damage", [b"\x00\xff", b"\x00\xff\n" * 3])
+def test_a_log_without_one_readable_event_is_read_from_the_lines(
+    tmp_path: Path, damage: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Journal(tmp_path).say("s2 is gone\nfor good", "warning")
+    (tmp_path / "events.jsonl").write_bytes(damage)
+    reader = EventReader.open(tmp_path)
+    assert [event.message for event in reader.new()] == ["s2 is gone"]
+    assert reader.damage.startswith(f"{tmp_path}/events.jsonl: {max(1, damage.count(10))} line")
+    assert list(reader.new()) == []
+    Journal(tmp_path).say("s2 is back")
+    assert [event.message for event in reader.new()] == ["s2 is back"]
+
+
+def test_the_command_says_what_it_could_not_read_and_that_there_is_nothing_to_show(tmp_path: Path) -> None:
+    Journal(tmp_path).say("all well")
+    with (tmp_path / "events.jsonl").open("ab") as file:
+        file.write(b"\xff\n")
+    shown = CliRunner().invoke(app, ["log", str(tmp_path)])
+    assert (shown.exit_code, shown.stdout[26:]) == (0, "INFO    all well\n")
+    assert shown.stderr == f"{tmp_path}/events.jsonl: 1 line is damaged and passed over\n"
+    shown = CliRunner().invoke(app, ["log", str(tmp_path), "--problems"])
+    assert (shown.exit_code, shown.stdout) == (0, "")
+    assert shown.stderr.endswith("passed over\nno problems\n")
+
+
+def test_a_folder_without_a_log_says_so(tmp_path: Path) -> None:
+    with pytest.raises(RawStoreError, match="found neither"):
+        read_events(tmp_path)
+    with pytest.raises(RawStoreError, match="cannot be written"):
+        Journal(tmp_path / "none").say("x")
+
+
+def test_a_reader_finds_what_is_added(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.say("one")
+    reader = EventReader.open(tmp_path)
+    assert [event.message for event in reader.new()] == ["one"]
+    assert list(reader.new()) == []
+    journal.say("two")
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write('{"time": 1, "message": "half')
+        file.flush()
+        assert [event.message for event in reader.new()] == ["two"]
+        file.write('"}\n')
+    assert [event.message for event in reader.new()] == ["half"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("90 min", "2026-11-21T06:00+01:00"),
+        ("2 d", "2026-11-19T07:30+01:00"),
+        ("22:00", "2026-11-20T22:00+01:00"),
+        ("7:30", "2026-11-21T07:30+01:00"),
+        ("2026-11-20", "2026-11-20T00:00+01:00"),
+        ("2026-11-20 22:00", "2026-11-20T22:00+01:00"),
+        ("2026-11-20T22:00+00:00", "2026-11-20T22:00+00:00"),
+    ],
+)
+def test_since_takes_what_people_write(text: str, expected: str) -> None:
+    assert since_when(text, NOW) == datetime.fromisoformat(expected).timestamp()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["yesterday", "25:00", "", "5", "-3 h", "99999999 d", "9" * 400 + " h", "\u0668 h"],
+)
+def test_since_refuses_what_is_no_moment(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--since .*: expected a duration"):
+        since_when(text, NOW)
+
+
+def test_problems_and_commands_are_chosen_and_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    journal = Journal(tmp_path)
+    journal.say("all well")
+    journal.record(host="s1", command="sync")
+    journal.say("s2 is gone", "warning")
+    events = read_events(tmp_path)
+    show_events(selected(events, None, problems=False, everything=False), as_json=False)
+    assert [line[34:] for line in capsys.readouterr().out.splitlines()] == ["all well", "s2 is gone"]
+    show_events(selected(events, None, problems=True, everything=True), as_json=True)
+    (shown,) = capsys.readouterr().out.splitlines()
+    assert json.loads(shown)["message"] == "s2 is gone"
+    show_events(selected(events, None, problems=False, everything=True), as_json=True)
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert list(selected(events, events[-1].time + 1, problems=False, everything=True)) == []

@@ -1,0 +1,387 @@
+"""Reading telemetry: real output of several versions and locales, against each other and against obvious references."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import random
+from collections.abc import Iterable
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from glusterlab.errors import ParseError
+from glusterlab.telemetry import records as telemetry_records
+from glusterlab.telemetry import sar as sar_text
+from glusterlab.telemetry.arrow import arrow_batches, write_parquet
+from glusterlab.telemetry.blocks import Block
+from glusterlab.telemetry.metrics import METRICS, metric_of
+from glusterlab.telemetry.reader import chunks, read, read_chunk, recognise
+from glusterlab.telemetry.records import json_lines, records
+
+DATA = Path(__file__).parents[1] / "data" / "sar"
+REPORTS = sorted(DATA.glob("*.txt"))
+Row = tuple[str | None, str, str | None, float, str, float]
+
+
+def _rows(blocks: Iterable[Block]) -> list[Row]:
+    rows = []
+    for block in blocks:
+        devices = [None] * len(block) if block.device is None else list(block.device)
+        for metric, values in block.metrics.items():
+            for device, time, value in zip(devices, block.time.tolist(), values.tolist(), strict=True):
+                rows.append((block.host, block.activity, device, -1.0 if block.average else time, metric, value))
+    return sorted(rows, key=repr)
+
+
+def _write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "sar.txt"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
+def test_all_ways_to_read_a_report_agree(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sar_text, "SMALL_BYTES", 1 << 40)
+    by_lines, averages = _rows(read(path)), _rows(read(path, averages=True))
+    numbered = list(records(path, averages=True))
+    assert by_lines
+    for small in (2048, 1):
+        monkeypatch.setattr(sar_text, "SMALL_BYTES", small)
+        assert _rows(read(path)) == by_lines
+        assert _rows(read(path, averages=True)) == averages
+        assert list(records(path, averages=True)) == numbered
+    (whole,) = chunks(path)
+    assert _rows(block for batch in read_chunk(whole, window_bytes=2000) for block in batch) == by_lines
+    divided = chunks(path, chunk_bytes=3000)
+    assert _rows(block for chunk in divided for batch in read_chunk(chunk) for block in batch) == by_lines
+    assert [row for row in averages if row[3] != -1] == by_lines
+    assert len(averages) > len(by_lines)
+
+
+def test_a_reference_that_is_plain_to_see() -> None:
+    found = set()
+    header: list[str] = []
+    blank = True
+    for line in (DATA / "all.txt").read_text().splitlines()[1:]:
+        words = line.split()
+        if words and blank:
+            header = words[1:]
+        elif words and words[0] not in {"Average:", "Summary:"}:
+            first = header[0].isupper()
+            last = header[-1].isupper()
+            values = words[2:] if first else words[1:-1] if last else words[1:]
+            names = header[1:] if first else header[:-1] if last else header
+            device = words[1] if first else words[-1] if last else None
+            hours, minutes, seconds = map(int, words[0].split(":"))
+            for name, value in zip(names, values, strict=True):
+                found.add((device, hours * 3600 + minutes * 60 + seconds, name, float(value)))
+        blank = not words
+    assert {(row[2], row[3] % 86_400, row[4], row[5]) for row in _rows(read(DATA / "all.txt"))} == found
+
+
+def test_what_sar_and_sadf_say_of_the_same_records() -> None:
+    def values(name: str) -> dict[tuple[str, str | None, float, str], float]:
+        found = {row[1:5]: row[5] for row in _rows(read(DATA / name))}
+        assert {row[0] for row in _rows(read(DATA / name))} == {"host01"}
+        return found
+
+    report, rows, objects = (values(name) for name in ("all.txt", "all.csv", "all.json"))
+    extra = {"rd_sec/s", "wr_sec/s", "dc_sec/s", "avgrq-sz", "avgqu-sz"}
+    assert {place: value for place, value in objects.items() if place[3] not in extra} == {
+        place: value for place, value in rows.items() if place[:2] != ("interrupts", None)
+    } | {place: value for place, value in objects.items() if place not in rows and place[3] not in extra}
+    for place, value in rows.items():
+        assert objects.get(place, value) == value
+        assert report.get(place, value) == value
+    assert len(set(rows) & set(report)) > 0.95 * len(report)
+    assert len(set(rows) & set(objects)) > 0.95 * len(rows)
+
+
+def test_every_locale_says_the_same() -> None:
+    expected = _rows(read(DATA / "locale-C.txt", averages=True))
+    others = sorted(set(DATA.glob("locale-*.txt")) - {DATA / "locale-C.txt"})
+    assert len(others) > 10
+    for path in others:
+        assert _rows(read(path, averages=True)) == expected, path.name
+
+
+@pytest.mark.parametrize("path", [*REPORTS, *DATA.glob("all*.*"), *DATA.glob("sadf-*")], ids=lambda path: path.name)
+def test_every_column_has_a_documented_metric(path: Path) -> None:
+    for block in read(path):
+        assert block.activity != "other"
+        for column in block.metrics:
+            name, _ = metric_of(block.activity, column)
+            assert column in METRICS[block.activity] or name.endswith("_interrupts_per_s")
+
+
+CPU = "CPU     %user     %nice   %system   %iowait    %steal     %idle\n"
+BANNER = "Linux 6.1.0 (h) \t{date} \t_x86_64_\t(2 CPU)\n\n"
+
+
+def _report(times: Iterable[str], date: str = "2026-03-04", head: str | None = None) -> str:
+    times = list(times)
+    rows = "".join(f"{time}        all      1.00      0.00      1.00      0.00      0.00     98.00\n" for time in times)
+    return BANNER.format(date=date) + f"{head or times[0]}        {CPU}{rows}"
+
+
+def _times(path: Path) -> list[str | None]:
+    return [record.time for record in records(path) if record.metric == "%idle"]
+
+
+@pytest.mark.parametrize("small", [1, 2048, 1 << 40])
+def test_midnight_advances_the_date(tmp_path: Path, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sar_text, "SMALL_BYTES", small)
+    text = _report(["23:59:58", "23:59:59", "00:00:00", "12:00:00", "00:00:01"], head="23:59:57")
+    times = [time for block in read(_write(tmp_path, text)) for time in block.time.tolist()]
+    midnight = 1772668800.0
+    assert times == [midnight - 2, midnight - 1, midnight, midnight + 43_200, midnight + 86_401]
+
+
+def test_a_table_after_another_begins_at_the_banners_day(tmp_path: Path) -> None:
+    first = _report(["23:00:00", "01:00:00"])
+    second = "\n22:00:00       proc/s   cswch/s\n23:00:00         1.00      2.00\n01:00:00         1.00      2.00\n"
+    found = [(record.time, record.metric) for record in records(_write(tmp_path, first + second))]
+    assert ("2026-03-04T23:00:00", "proc/s") in found
+    assert ("2026-03-05T01:00:00", "cswch/s") in found
+    assert ("2026-03-05T01:00:00", "%idle") in found
+
+
+def test_summer_time_that_ends_is_no_new_day(tmp_path: Path) -> None:
+    times = _times(_write(tmp_path, _report(["02:50:00", "02:10:00", "03:00:00"], date="2026-10-25")))
+    assert times == ["2026-10-25T02:50:00", "2026-10-25T02:10:00", "2026-10-25T03:00:00"]
+
+
+def test_restarts_and_comments_give_no_values(tmp_path: Path) -> None:
+    text = _report(["10:00:01"]) + (
+        "10:00:02     COM a note\nAverage:        all      1.00      0.00      1.00      0.00      0.00     98.00\n"
+        "\n09:00:00     LINUX RESTART\t(4 CPU)\n\n"
+        f"09:00:05        {CPU}09:00:06        all      2.00      0.00      1.00      0.00      0.00     97.00\n"
+    )
+    blocks = list(read(_write(tmp_path, text), averages=True))
+    assert [block.average for block in blocks] == [False, True, False]
+    assert [record.time for record in records(tmp_path / "sar.txt") if record.metric == "%user"] == [
+        "2026-03-04T10:00:01",
+        "2026-03-05T09:00:06",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("date", "clock", "expected"),
+    [
+        ("04/05/26", "10:00:01", "2026-04-05"),
+        ("04/05/2026", "10:00:01 AM", "2026-04-05"),
+        ("04/05/26", "10:00:01 AM IST", "2026-05-04"),
+        ("25/05/2026", "10:00:01", "2026-05-25"),
+        ("04.05.2026", "10:00:01", "2026-05-04"),
+        ("2017年01月12日", "10时00分01秒", "2017-01-12"),
+        ("Thursday 04 September 2014", "10:00:01  IST", "2014-09-04"),
+        ("04-May-2026", "10:00:01", "2026-05-04"),
+    ],
+)
+def test_dates_of_banners(tmp_path: Path, date: str, clock: str, expected: str) -> None:
+    assert _times(_write(tmp_path, _report([clock], date=date))) == [f"{expected}T10:00:01"]
+
+
+def test_a_decimal_comma_means_day_first(tmp_path: Path) -> None:
+    text = _report(["10:00:01"], date="10/07/2008").replace(".00", ",00")
+    assert _times(_write(tmp_path, text)) == ["2008-07-10T10:00:01"]
+
+
+def test_without_a_banner_there_is_no_date(tmp_path: Path) -> None:
+    text = _report(["10:00:01"]).partition("\n\n")[2]
+    (record, *_) = records(_write(tmp_path, text))
+    assert (record.time, record.host) == ("10:00:01", None)
+
+
+def test_text_that_hands_and_terminals_have_changed(tmp_path: Path) -> None:
+    plain = _report(["10:00:01", "10:00:02"])
+    expected = [record.value for record in records(_write(tmp_path, plain))]
+    changed = {
+        "indented": "".join(f"    {line}\n" for line in plain.splitlines()),
+        "quoted": "".join(f"> {line}\n" for line in plain.splitlines()),
+        "prompts": f"[root@h ~]# sar 1 2\n{plain}[root@h ~]#",
+        "crlf": plain.replace("\n", "\r\n"),
+        "tabs": plain.replace("        ", "\t"),
+        "double": plain.replace("\n", "\n\n"),
+        "dense": plain.replace("\n\n", "\n"),
+        "no end": plain.rstrip("\n"),
+    }
+    for name, text in changed.items():
+        assert [record.value for record in records(_write(tmp_path, text))] == expected, name
+    for data in (plain.encode("utf-16"), gzip.compress(plain.encode()), bz2.compress(plain.encode())):
+        (tmp_path / "packed").write_bytes(data)
+        assert [record.value for record in records(tmp_path / "packed")] == expected
+    (tmp_path / "packed").write_bytes(lzma.compress(plain.encode()))
+    assert [record.value for record in records(tmp_path / "packed")] == expected
+    assert [record.source.file for record in records(BytesIO(plain.encode()))] == ["-"] * len(expected)
+
+
+@pytest.mark.parametrize("name", ["locale-C.txt", "plain.csv", "all.json"])
+def test_every_cut_gives_what_is_whole(tmp_path: Path, name: str) -> None:
+    data = (DATA / name).read_bytes()
+    whole = set(_rows(read(DATA / name)))
+    path = tmp_path / "cut"
+    for end in range(0, len(data), max(1, len(data) // 150)):
+        path.write_bytes(data[:end])
+        found: list[Block] = []
+        with suppress(ParseError):
+            found.extend(read(path))
+        more = set(_rows(found)) - whole
+        # nothing tells that a count at the end of a file without its last line end is cut
+        assert not more or (len(more) == 1 and max(more)[-1].is_integer() and not data[:end].endswith(b"\n")), end
+
+
+def test_a_damaged_row_is_named_and_the_others_are_read(tmp_path: Path) -> None:
+    text = _report([f"10:00:{second:02d}" for second in range(1, 60)])
+    path = _write(tmp_path, text.replace("10:00:30        all      1.00", "10:00:30        all      x"))
+    found: list[Block] = []
+    with pytest.raises(ParseError, match="expected a number in %user, found 'x'") as caught:
+        found.extend(read(path))
+    assert caught.value.line == 33
+    assert sum(map(len, found)) == 58
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"\xd5\x96\x75\x21", "sadf -d -U FILE"),
+        (b"", "found neither"),
+        (b"hello\n", "found neither"),
+        (b"12:00:00 UID PID %usr %system Command\n12:00:01 0 1 1.0 1.0 init\n", "found neither"),
+        (b"Linux 6.1 (h) \t01/01/26\n\n12:00:00 CPU %user %idle\n", "found none"),
+        (b"12:00:00 CPU %user %idle\n12:00:01 all 1.00 9\x009\n", "binary"),
+        (b"12:00:00 CPU %user %idle\n12:00:01 all " + b"1" * 5000 + b" 2\n", "expected a number"),
+    ],
+)
+def test_what_is_no_telemetry_is_refused(tmp_path: Path, data: bytes, message: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    with pytest.raises(ParseError, match=message):
+        list(read(path))
+
+
+def test_recognition() -> None:
+    kinds = {"all.txt": "sar", "all.csv": "sadf", "all.json": "sadf"}
+    assert {name: recognise((DATA / name).read_bytes()) for name in kinds} == kinds
+    assert recognise(b"iozone test complete.\n") is None
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10**9))
+def test_nothing_but_parse_errors(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    chance = random.Random(seed)
+    name = chance.choice(["locale-C.txt", "locale-ko_KR.txt", "plain.csv", "all.csv", "all.json"])
+    data = bytearray((DATA / name).read_bytes()[:8000])
+    for _ in range(chance.randrange(1, 20)):
+        at = chance.randrange(len(data))
+        piece = data[at : at + chance.randrange(1, 60)]
+        choice = chance.randrange(4)
+        if choice == 0:
+            data[at : at + len(piece)] = b""
+        elif choice == 1:
+            data[at:at] = piece * chance.randrange(1, 4)
+        elif choice == 2:
+            data[at] = chance.randrange(256)
+        else:
+            data[at:at] = chance.choice(
+                [b"\n\n", b"nan", b"-", b"9" * 400, b"Linux 1 (x) 99/99/99\n", b"[", b"24:00:00 "]
+            )
+    path = tmp_path_factory.mktemp("fuzz") / "file"
+    path.write_bytes(bytes(data))
+    for small in (1, 1 << 40):
+        with pytest.MonkeyPatch.context() as patch, suppress(ParseError):
+            patch.setattr(sar_text, "SMALL_BYTES", small)
+            for block in read(path, averages=True):
+                assert all(len(values) == len(block) for values in (*block.metrics.values(), block.lines))
+
+
+@pytest.mark.parametrize("row", [0, 30])
+@pytest.mark.parametrize("change", ["1.00 1.00      98.00", "98.00 7", ""])
+def test_rows_with_more_or_fewer_columns_are_never_taken(
+    tmp_path: Path, row: int, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sar_text, "SMALL_BYTES", 1)
+    lines = _report([f"10:00:{second:02d}" for second in range(60)]).split("\n")
+    for at in range(3, 63) if row == 0 else [33]:
+        lines[at] = lines[at].replace("98.00", change)
+    found: list[Block] = []
+    with pytest.raises(ParseError, match="expected 7 columns"):
+        found.extend(read(_write(tmp_path, "\n".join(lines))))
+    assert sum(map(len, found)) == (0 if row == 0 else 59)
+
+
+def test_numbers_are_exact(tmp_path: Path) -> None:
+    chance = random.Random(7)
+    numbers = [f"{chance.uniform(0, 10 ** chance.randrange(1, 12)):.2f}" for _ in range(20_000)]
+    rows = "".join(f"10:00:01 {value} {value}\n" for value in numbers)
+    path = _write(tmp_path, f"10:00:00 proc/s cswch/s\n{rows}")
+    (block,) = read(path)
+    assert block.metrics["proc/s"].tolist() == [float(value) for value in numbers]
+
+
+def test_arrow_tables(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    constants: dict[str, str | int | float] = {"campaign": "c", "cell_id": "x", "sample": 3, "role": "server"}
+    table = next(arrow_batches(DATA / "all.txt", constants, zone="Etc/GMT-1"))
+    frame = table.to_pandas()
+    assert list(frame.columns) == [
+        "campaign", "cell_id", "sample", "host", "role", "time_s", "activity", "device", "metric", "value",
+    ]  # fmt: skip
+    assert {name for name in frame if str(frame[name].dtype) == "category"} == {
+        "campaign", "cell_id", "host", "role", "activity", "device", "metric",
+    }  # fmt: skip
+    expected = sorted(
+        (host or "", {"queue": "load"}.get(activity, activity), device or "", time - 3600, name, value * factor)
+        for host, activity, device, time, column, value in _rows(read(DATA / "all.txt"))
+        for name, factor in [metric_of(activity, column)]
+    )
+    names = ["host", "activity", "device", "time_s", "metric", "value"]
+    assert sorted(frame[names].astype({"host": str}).itertuples(index=False, name=None)) == expected
+    small = [table.slice(start, 1000) for start in range(0, len(table), 1000)]
+    assert write_parquet(small, tmp_path / "t.parquet") == len(expected)
+    kept = pq.read_table(tmp_path / "t.parquet").to_pandas()
+    np.testing.assert_array_equal(np.sort(kept["value"]), np.sort(frame["value"]))
+
+
+def test_local_time_follows_its_zone_over_a_change_of_the_clock(tmp_path: Path) -> None:
+    banner = "Linux 6.1 (h) \t2026-03-29 \t_x86_64_\t(2 CPU)\n\n"
+    text = f"{banner}00:59:00 proc/s cswch/s\n01:00:00 1.00 2.00\n03:00:00 1.00 2.00\n"
+    (table,) = arrow_batches(_write(tmp_path, text), {}, zone="Europe/Rome")
+    hours = sorted(set(table["time_s"].to_pylist()))
+    assert hours[1] - hours[0] == 3600
+    assert hours[0] == 1774742400.0
+
+
+def test_nothing_to_write_is_no_file(tmp_path: Path) -> None:
+    assert write_parquet([], tmp_path / "t.parquet") == 0
+    assert not (tmp_path / "t.parquet").exists()
+
+
+@pytest.mark.parametrize("path", sorted(DATA.iterdir()), ids=lambda path: path.name)
+def test_lines_of_json_are_those_of_the_records(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(telemetry_records, "SLICE_ROWS", 7)
+    expected: list[str] = []
+    found: list[str] = []
+    with suppress(ParseError):
+        expected.extend(record.to_json() for record in records(path, averages=True))
+    with suppress(ParseError):
+        found.extend(line for text in json_lines(path, averages=True) for line in text.split("\n"))
+    assert found == expected
+
+
+def test_lines_of_json_of_what_is_no_number_and_of_odd_names(tmp_path: Path) -> None:
+    text = _report(["10:00:01", "10:00:02"]).replace("(h)", '(h"\\ä)').replace("00:01        all", '00:01        %ä"')
+    path = _write(tmp_path, text.replace("98.00\n", "nan\n", 1))
+    found = [json.loads(line) for text in json_lines(path) for line in text.split("\n")]
+    assert found == [json.loads(record.to_json()) for record in records(path)]
+    assert found[5]["value"] is None
+    assert (found[0]["host"], found[0]["device"], found[0]["source"]["line"]) == ('h"\\ä', '%ä"', 4)

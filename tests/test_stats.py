@@ -1,0 +1,234 @@
+"""Intervals and rank tests: against textbooks, scipy and enumeration, and their coverage where it was promised."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from glusterlab.stats import (
+    ALPHA,
+    INSUFFICIENT,
+    Correction,
+    Estimate,
+    Test,
+    can_be_significant,
+    corrected,
+    least_n,
+    least_p,
+    mean_interval,
+    median_interval,
+    rank_sum_p,
+    rank_test,
+    ratio_interval,
+    signed_rank_p,
+)
+
+POSITIVE = st.floats(min_value=1e-3, max_value=1e9)
+
+
+def test_mean_interval_is_students() -> None:
+    values = [9.1, 10.4, 9.9, 10.8]
+    estimate = mean_interval(values)
+    low, high = stats.t.interval(0.95, 3, loc=np.mean(values), scale=stats.sem(values))
+    assert (estimate.low, estimate.high) == pytest.approx((low, high))
+    assert (estimate.n, estimate.method) == (4, "mean, t")
+
+
+@pytest.mark.parametrize("values", [[], [5.0], [5.0, 6.0], [5.0, math.nan, 6.0]])
+def test_fewer_than_three_samples_have_no_interval(values: list[float]) -> None:
+    for estimate in (mean_interval(values), median_interval(values), ratio_interval(values, values)):
+        assert estimate.method == "insufficient n"
+        assert not estimate.has_interval
+        assert estimate.n == sum(not math.isnan(value) for value in values)
+
+
+def test_no_sample_has_no_centre() -> None:
+    assert math.isnan(mean_interval([]).centre)
+    assert math.isnan(median_interval([]).centre)
+    assert math.isnan(ratio_interval([], [1.0]).centre)
+
+
+@pytest.mark.parametrize(
+    ("n", "expected"), [(3, None), (5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (12, (3, 10))]
+)
+def test_median_interval_takes_the_ranks_of_the_sign_test(n: int, expected: tuple[int, int] | None) -> None:
+    """Ranks from Conover, Practical Nonparametric Statistics, table A3."""
+    estimate = median_interval(range(1, n + 1))
+    assert estimate.centre == (n + 1) / 2
+    assert (estimate.low, estimate.high) == expected if expected else not estimate.has_interval
+
+
+@pytest.mark.parametrize("n", [3, 5, 10])
+def test_mean_interval_covers_what_it_states(n: int) -> None:
+    generator = np.random.default_rng(1)
+    estimates = [mean_interval(row) for row in generator.normal(10, 1, (2000, n))]
+    covered = np.mean([estimate.low <= 10 <= estimate.high for estimate in estimates])
+    assert covered == pytest.approx(0.95, abs=0.015)
+
+
+def test_ratio_interval_covers_what_it_states() -> None:
+    generator = np.random.default_rng(2)
+    top = generator.lognormal(math.log(20), 0.05, (2000, 3))
+    bottom = generator.lognormal(math.log(10), 0.02, (2000, 3))
+    estimates = [ratio_interval(*rows) for rows in zip(top, bottom, strict=True)]
+    assert np.mean([estimate.low <= 2 <= estimate.high for estimate in estimates]) >= 0.94
+
+
+def test_ratio_of_unchanging_groups_is_exact() -> None:
+    estimate = ratio_interval([4.0] * 3, [2.0] * 3)
+    assert (estimate.centre, estimate.low, estimate.high) == pytest.approx((2.0, 2.0, 2.0))
+
+
+def test_ratio_of_a_value_that_is_not_positive_says_nothing() -> None:
+    assert ratio_interval([1.0, 2.0, 0.0], [1.0, 2.0, 3.0]).method == "insufficient n"
+
+
+@given(st.lists(POSITIVE, min_size=3, max_size=10), st.lists(POSITIVE, min_size=3, max_size=10))
+def test_turning_a_ratio_around_turns_its_interval_around(top: list[float], bottom: list[float]) -> None:
+    forth, back = ratio_interval(top, bottom), ratio_interval(bottom, top)
+    assert forth.centre * back.centre == pytest.approx(1)
+    assert math.log(forth.low) == pytest.approx(-math.log(back.high), abs=1e-6, rel=1e-6)
+
+
+VALUES = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=6)
+
+
+@pytest.mark.parametrize(("n", "m"), [(3, 3), (5, 5), (4, 9), (10, 10), (12, 7)])
+def test_rank_sum_is_mann_whitneys_exact_test(n: int, m: int) -> None:
+    generator = np.random.default_rng(n * m)
+    for shift in (0.0, 0.7, 2.0):
+        one, other = generator.normal(size=n), generator.normal(shift, size=m)
+        expected = stats.mannwhitneyu(one, other, method="exact").pvalue
+        assert rank_sum_p(one, other) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 6, 10, 15])
+def test_signed_rank_is_wilcoxons_exact_test(n: int) -> None:
+    generator = np.random.default_rng(n)
+    for shift in (0.0, 0.5, 2.0):
+        differences = generator.normal(shift, size=n)
+        expected = stats.wilcoxon(differences, method="exact").pvalue
+        assert signed_rank_p(differences) == pytest.approx(expected, rel=1e-9)
+
+
+@given(VALUES, VALUES)
+@settings(max_examples=30, deadline=None)
+def test_rank_sum_counts_all_choices_also_with_ties(one: list[float], other: list[float]) -> None:
+    ranks = stats.rankdata([*one, *other])
+    sums = [sum(chosen) for chosen in itertools.combinations(ranks, len(one))]
+    found = sum(ranks[: len(one)])
+    low = sum(each <= found + 1e-9 for each in sums) / len(sums)
+    high = sum(each >= found - 1e-9 for each in sums) / len(sums)
+    assert rank_sum_p(np.array(one), np.array(other)) == pytest.approx(min(1, 2 * min(low, high)))
+
+
+@given(st.lists(st.integers(-4, 4).map(float), min_size=1, max_size=8))
+@settings(max_examples=30, deadline=None)
+def test_signed_rank_counts_all_signs_also_with_ties_and_zeros(differences: list[float]) -> None:
+    """Pratt: a difference of 0 has a rank, and no sign."""
+    ranks = stats.rankdata(np.abs(differences))
+    moved = [rank for rank, value in zip(ranks, differences, strict=True) if value]
+    sums = [math.fsum(np.array(signs) * moved) for signs in itertools.product((0, 1), repeat=len(moved))]
+    found = sum(rank for rank, value in zip(ranks, differences, strict=True) if value > 0)
+    low = sum(each <= found + 1e-9 for each in sums) / len(sums)
+    high = sum(each >= found - 1e-9 for each in sums) / len(sums)
+    assert signed_rank_p(np.array(differences)) == pytest.approx(min(1, 2 * min(low, high)))
+
+
+def test_equal_values_are_p_1() -> None:
+    assert rank_test([2.0] * 70, [2.0] * 70, paired=False) == (Estimate(1, 1, 1, 70, "Hodges-Lehmann"), 1)
+    assert rank_test([2.0] * 30, [2.0] * 30, paired=True)[1] == 1
+    assert rank_test([], [1.0], paired=False)[1] == 1
+    with pytest.raises(ValueError, match="above 0"):
+        rank_test([1.0, 0.0], [1.0, 2.0], paired=False)
+
+
+@pytest.mark.parametrize(("test", "n"), [("rank-sum", 4), ("rank-sum", 7), ("signed-rank", 5), ("signed-rank", 9)])
+def test_the_least_p_is_that_of_complete_separation(test: Test, n: int) -> None:
+    below, above = np.arange(n, dtype=float), np.arange(n, dtype=float) + 100
+    found = rank_sum_p(below, above) if test == "rank-sum" else signed_rank_p(above - below + below / 10)
+    assert found == pytest.approx(least_p(test, n))
+
+
+@pytest.mark.parametrize("correction", ["holm", "fdr"])
+def test_corrections_are_scipys_and_the_textbooks(correction: Correction) -> None:
+    p = [0.001, 0.04, 0.012, 0.2, 0.03, 0.8]
+    expected = {"fdr": list(stats.false_discovery_control(p)), "holm": [0.006, 0.12, 0.06, 0.4, 0.12, 0.8]}
+    assert corrected(p, correction) == pytest.approx(expected[correction])
+    assert corrected([], correction) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_corrected_p_is_never_smaller_and_fdr_never_larger_than_holm(p: list[float]) -> None:
+    holm, fdr = corrected(p, "holm"), corrected(p, "fdr")
+    for one, few, share in zip(p, holm, fdr, strict=True):
+        assert one <= share + 1e-12
+        assert share <= few + 1e-12
+        assert few <= 1
+
+
+def test_cells_that_cannot_be_significant_do_not_cost_the_others() -> None:
+    least = [least_p("rank-sum", 10)] * 4 + [least_p("rank-sum", 3)] * 100
+    assert can_be_significant(least, "holm") == [True] * 4 + [False] * 100
+    # of a group the ones with more repeats are tried alone before all are given up
+    assert can_be_significant([1 / 64] * 3 + [1 / 32] * 10, "holm") == [True] * 3 + [False] * 10
+
+
+@pytest.mark.parametrize(
+    ("test", "cells", "correction", "expected"),
+    [
+        ("signed-rank", 1, "holm", 6),
+        ("signed-rank", 4, "holm", 8),
+        ("signed-rank", 8, "holm", 9),
+        ("signed-rank", 25, "holm", 10),
+        ("signed-rank", 26, "holm", 11),
+        ("signed-rank", 26, "fdr", 6),
+        ("rank-sum", 1, "holm", 4),
+        ("rank-sum", 6, "holm", 5),
+        ("rank-sum", 7, "holm", 6),
+    ],
+)
+def test_least_n(test: Test, cells: int, correction: Correction, expected: int) -> None:
+    assert least_n([test] * cells, [], correction) == expected
+    # with as many all could be significant, with one less none
+    for n, enough in ((expected, True), (expected - 1, False)):
+        found = corrected([least_p(test, n)] * cells, correction)
+        assert (max(found) < ALPHA) == enough
+
+
+def test_least_n_counts_the_cells_that_have_enough() -> None:
+    # Holm's correction is by steps: when the other seven are shown, this one need not pay for them
+    assert least_n(["signed-rank"], [least_p("signed-rank", 10)] * 7, "holm") == 6
+    assert least_n(["signed-rank"] * 2, [least_p("signed-rank", 10)] * 7, "holm") == 7
+    assert least_n([], [0.01], "holm") is None
+    assert least_n(["signed-rank"] * 10**4, [], "holm") == 19
+
+
+@given(st.lists(st.floats(1, 1e6), min_size=6, max_size=9), st.lists(st.floats(1, 1e6), min_size=6, max_size=9))
+@settings(max_examples=50, deadline=None)
+def test_turning_ratio_of_ranks_around_turns_its_interval_around(one: list[float], other: list[float]) -> None:
+    forth, back = rank_test(one, other, paired=False), rank_test(other, one, paired=False)
+    assert forth[0].centre * back[0].centre == pytest.approx(1)
+    assert forth[0].low * back[0].high == pytest.approx(1)
+    assert forth[1] == pytest.approx(back[1])
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_interval_holds_the_ratios_that_the_test_does_not_reject(paired: bool) -> None:
+    generator = np.random.default_rng(6)
+    reference, other = (np.exp(generator.normal(mean, 0.1, 9)) for mean in (0.0, 0.2))
+    estimate, _ = rank_test(reference, other, paired=paired)
+    for end, inside in ((estimate.low, 1.0001), (estimate.high, 0.9999)):
+        assert rank_test(reference * end * inside, other, paired=paired)[1] > 0.05
+        assert rank_test(reference * end / inside, other, paired=paired)[1] <= 0.05
+
+
+def test_too_few_for_a_test_have_no_interval() -> None:
+    assert rank_test([1.0, 2.0, 3.0], [2.0, 3.0, 4.0], paired=False)[0].method == INSUFFICIENT
+    assert rank_test([1.0] * 5, [2.0, 2.1, 2.2, 2.3, 2.4], paired=True)[0].method == INSUFFICIENT

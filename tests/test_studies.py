@@ -1,0 +1,208 @@
+"""Contracts of every study that is found: its words, its numbers, its notebooks, its runbook and all of its figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from glusterlab.errors import SpecError, UsageError
+from glusterlab.figures.names import OutputName
+from glusterlab.reproduce.reproduce import runs_on
+from glusterlab.spec import load_campaign, published
+from glusterlab.spec.claims import FILE as CLAIMS
+from glusterlab.spec.claims import Claims, load_claims
+from glusterlab.spec.studies import Study, load_study, studies
+
+PROJECT = Path(__file__).parents[1]
+PUBLISHED = PROJECT / "raw" / "published"
+SHARED = PROJECT.parent / "shared"
+FOLDERS = studies(PUBLISHED)
+
+each_study = pytest.mark.parametrize("folder", [pytest.param(folder, id=folder.name) for folder in FOLDERS])
+_OUTPUT = re.compile(r"\b(?:[a-z0-9]+-)?([a-z]+)(\d{1,3})-[a-z0-9.+()-]+")
+_ROW = re.compile(r"^\| ([A-Z][^|]*?) \|", re.MULTILINE)
+
+
+def plain(text: str) -> str:
+    """Text without marks, dashes and case, for a search."""
+    return re.sub(r"\s+", " ", text.lower().replace("–", "-").replace("—", "-").replace("*", ""))
+
+
+def claims_of(folder: Path) -> Claims:
+    if not (folder / CLAIMS).is_file():
+        pytest.skip("the study has no claims yet")
+    return load_claims(folder / CLAIMS)
+
+
+def labels(cell: str) -> set[str]:
+    """The figures that a first cell of figures.md names: ``F6, F7``, ``F11-F13``."""
+    found = set()
+    for part in cell.split(","):
+        first, _, last = part.strip().partition("-")
+        if match := re.fullmatch(r"([A-Z])(\d+)", first):
+            end = int(last.lstrip(match[1])) if last else int(match[2])
+            found |= {f"{match[1]}{number}" for number in range(int(match[2]), end + 1)}
+    return found
+
+
+def made_by_notebooks(study: Study) -> set[str]:
+    """Labels of the figures that its notebooks name, and of those of its curves."""
+    letters = {name: letter for letter, name in study.outputs.items()}
+    found = {f"F{curves.first + number}" for curves in study.saturation for number in range(5)}
+    for name in study.notebooks:
+        for cell in json.loads((PROJECT / "notebooks" / f"{name}.ipynb").read_text())["cells"]:
+            for prefix, number in _OUTPUT.findall("".join(cell["source"]) if cell["cell_type"] == "code" else ""):
+                if prefix in letters:
+                    found.add(f"{letters[prefix]}{int(number)}")
+    return found
+
+
+def test_there_is_a_study() -> None:
+    assert "supermicro-2017" in {folder.name for folder in FOLDERS}
+    unknown = load_study(PUBLISHED / "unknown")
+    assert (unknown.study, unknown.notebooks, unknown.layouts, unknown.role(0)) == ("none", (), {}, "")
+
+
+@each_study
+def test_it_has_what_it_names(folder: Path) -> None:
+    study = load_study(folder)
+    assert all(name.islower() for name in study.outputs.values())
+    for name in study.notebooks:
+        assert runs_on(PROJECT / "notebooks" / f"{name}.ipynb", study.study, PROJECT), name
+    assert not set(study.missing) & made_by_notebooks(study)
+
+
+@each_study
+def test_each_of_its_figures_is_made_or_has_its_reason(folder: Path) -> None:
+    page = SHARED / "figures.md"
+    if not page.is_file():
+        pytest.skip("the list of all figures is not beside the project")
+    (section,) = [part for part in page.read_text().split("\n## ") if part.startswith(f"{folder.name}\n")]
+    wanted = {label for cell in _ROW.findall(section) for label in labels(cell)}
+    study = load_study(folder)
+    assert wanted
+    assert sorted(wanted - made_by_notebooks(study) - set(study.missing)) == []
+    assert sorted(set(study.missing) - wanted) == []
+
+
+@each_study
+def test_its_runbook_loads_and_is_of_it(folder: Path) -> None:
+    campaigns = sorted((PROJECT / "runbooks" / folder.name).glob("campaign*.yaml"))
+    assert campaigns
+    assert {load_campaign(path).study for path in campaigns} == {folder.name}
+
+
+@each_study
+def test_words_and_headings_are_in_the_document_and_sentences_are_not_copied(folder: Path) -> None:
+    claims, document = claims_of(folder), load_study(folder).document
+    source = SHARED / "seeds" / str(document)
+    if document is None or not source.is_file():
+        pytest.skip("the study's text is not beside the project")
+    text = source.read_text()
+    whole, headings = plain(text), {plain(line.strip("# ").strip()) for line in text.splitlines()}
+    words = whole.split()
+    runs = {tuple(words[n : n + 8]) for n in range(len(words) - 7)}
+    for claim in claims.claims:
+        assert plain(claim.published.words) in whole, claim.id
+        assert {plain(part) for part in claim.section.split(" / ")} <= headings, claim.id
+        for sentence in (claim.paraphrase, claim.reading, *(other.why for other in claim.contradicts)):
+            own = plain(sentence).split()
+            assert not {tuple(own[n : n + 8]) for n in range(len(own) - 7)} & runs, claim.id
+
+
+@each_study
+def test_claims_and_figures_csv_state_the_same_numbers(folder: Path) -> None:
+    claims, table = claims_of(folder), published.load(PUBLISHED, folder.name)
+    stated = set()
+    for claim in claims.claims:
+        if claim.kind != "value" or claim.cells is None:
+            continue
+        cells, factor = claim.cells, 1e6 if claim.published.unit.startswith("MB") else 1.0
+        assert cells.layout, claim.id
+        assert cells.operation, claim.id
+        assert cells.size, claim.id
+        assert isinstance(claim.published.value, float)
+        layout = claims.layouts[cells.layout[0]]
+        where = (layout.type, layout.geometry or "", layout.kind, cells.operation[0], cells.size[0])
+        stated.add((*where, round(claim.published.value * factor, 6)))
+    columns = ["type", "geometry", "backing", "operation", "nominal_file_size_bytes"]
+    rows = {(*row[:5], round(row[5], 6)) for row in table[[*columns, "value"]].itertuples(index=False, name=None)}
+    # a number may be read for a layout which was not tested, too
+    assert stated >= rows
+    assert set(table["study"]) <= {folder.name}
+    assert table["source"].str.len().gt(0).all()
+
+
+@each_study
+def test_every_claim_of_telemetry_has_a_rule_on_its_curves(folder: Path) -> None:
+    slugs = {curves.slug for curves in load_study(folder).saturation}
+    for claim in claims_of(folder).claims:
+        assert (claim.telemetry is None) == ("telemetry" not in claim.needs), claim.id
+        if claim.telemetry is not None:
+            assert {claim.telemetry.curves, claim.telemetry.than or claim.telemetry.curves} <= slugs, claim.id
+
+
+STUDY = """\
+schema_version: 1
+study: night
+title: A study
+outputs: {F: fig}
+servers: {small: one}
+layouts:
+  mirror: {type: replicate, geometry: 3x2, kind: raid6, server_model: small}
+saturation:
+- {slug: a, first: 40, layout: mirror, tool: iozone, size: 4 GiB, files: 4 GB files}
+missing:
+  F9: nobody knows
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        ("server_model: small", "server_model: smal", 7, "did you mean 'small'"),
+        ("layout: mirror", "layout: miror", 9, "did you mean 'mirror'"),
+        ("  F9:", "  T9:", 11, "begin with one of F"),
+        ("outputs:", "outptus:", 4, "outputs"),
+        ("first: 40", "first: 0", 9, "first"),
+        ("size: 4 GiB", "size: many", 9, "many"),
+    ],
+)
+def test_what_is_wrong_is_named_by_its_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
+    folder = tmp_path / "night"
+    folder.mkdir()
+    (folder / "study.yaml").write_text(STUDY)
+    assert load_study(folder).role(0) == "small"
+    (folder / "study.yaml").write_text(STUDY.replace(old, new))
+    with pytest.raises(SpecError, match=message) as found:
+        load_study(folder)
+    assert f":{line}:" in str(found.value)
+
+
+def test_a_study_is_called_as_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "day").mkdir()
+    (tmp_path / "day" / "study.yaml").write_text(STUDY)
+    with pytest.raises(UsageError, match="found 'night'"):
+        load_study(tmp_path / "day")
+
+
+@pytest.mark.parametrize(
+    ("of", "runs"),
+    [("*", {"supermicro-2017", "none"}), ("any", {"supermicro-2017"}), ("azure", set()), (["azure", "none"], {"none"})],
+)
+def test_a_notebook_says_of_which_studies_it_is(tmp_path: Path, of: object, runs: set[str]) -> None:
+    notebook = tmp_path / "10-x.ipynb"
+    notebook.write_text(json.dumps({"cells": [], "metadata": {"glusterlab": {"study": of}}}))
+    assert {name for name in ("supermicro-2017", "none") if runs_on(notebook, name, PROJECT)} == runs
+
+
+def test_a_name_of_the_list_of_figures_is_read() -> None:
+    assert labels("F11-F13") == {"F11", "F12", "F13"}
+    assert labels("F6, F7") == {"F6", "F7"}
+    assert labels("text") == set()
+    assert OutputName.parse("fig05-x") is not None
+    assert pd.Series(["fig05-large"]).str.fullmatch(_OUTPUT.pattern).all()

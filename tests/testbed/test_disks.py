@@ -1,0 +1,41 @@
+"""The testbed's loop devices on the way out: without root, with a kernel that only looks like one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from glusterlab.testbed import disks
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_device_that_is_given_back_flushes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known: bool
+) -> None:
+    """Before it is detached: then it is nobody's. A kernel without the file keeps no device."""
+    cache = tmp_path / "sys" / "loop7" / "queue" / "write_cache"
+    cache.parent.mkdir(parents=True)
+    if known:
+        cache.write_text("write through")
+    attached = ["/dev/loop7"]
+    seen: list[str] = []
+
+    def run(argv: Sequence[str | Path], **_: object) -> str:
+        if "--list" in argv:
+            found = [{"name": name, "back-file": f"{tmp_path}/disks/s1/d01.img"} for name in attached]
+            return json.dumps({"loopdevices": found})
+        assert argv == ["losetup", "--detach", "/dev/loop7"]
+        seen.append(cache.read_text() if cache.exists() else "")
+        attached.clear()
+        return ""
+
+    monkeypatch.setattr(disks, "_BLOCK", tmp_path / "sys")
+    monkeypatch.setattr(disks, "run", run)
+    if not known:
+        cache.parent.rmdir()
+    disks.remove(tmp_path / "disks")
+    assert seen == ["write back" if known else ""]
+    assert not attached

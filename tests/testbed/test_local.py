@@ -1,0 +1,59 @@
+"""Commands on the machine itself: what they say when they fail, and that nothing of them goes on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import TestbedError
+from glusterlab.testbed import cgroups, local, state
+
+
+def test_output_and_standard_input() -> None:
+    assert local.run(["cat"], stdin="bytes\n") == "bytes\n"
+
+
+def test_failure_names_command_code_and_last_lines() -> None:
+    with pytest.raises(TestbedError, match=r"'sh -c .*' ended with code 3: why"):
+        local.run(["sh", "-c", "echo why >&2; exit 3"])
+    assert local.run(["sh", "-c", "echo all the same; exit 3"], check=False) == "all the same\n"
+
+
+def test_missing_command_is_named() -> None:
+    with pytest.raises(TestbedError, match="'no-such-command' is not installed"):
+        local.run(["no-such-command"])
+
+
+def test_deadline_ends_the_children_too(tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    with pytest.raises(TestbedError, match="did not end within 0 s"):
+        local.run(["sh", "-c", f"(sleep 1; touch {mark}) & wait"], deadline_s=0.2)
+    time.sleep(1.2)
+    assert not mark.exists()
+
+
+def test_kernel_files_that_are_missing_or_refuse(tmp_path: Path) -> None:
+    with pytest.raises(TestbedError, match="does not offer"):
+        local.write_value(tmp_path / "a" / "b", "1")
+    with pytest.raises(TestbedError, match="refused '1'"):
+        local.write_value(Path("/proc/version"), "1\n")
+
+
+def test_mounts_below_are_the_deepest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = "".join(f"1 1 0:1 / {point} rw - tmpfs x rw\n" for point in ("/", "/a", "/a/b", "/ab", "/a/b/c"))
+    monkeypatch.setattr(local.Path, "read_text", lambda *_, **__: lines)
+    assert local.mounts_below(Path("/a")) == ["/a/b/c", "/a/b", "/a"]
+
+
+def test_state_home_is_what_the_kernel_calls_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path / "link"))
+    assert state.state_home() == tmp_path / "real"
+
+
+def test_lxcfs_is_found_by_its_arguments(tmp_path: Path) -> None:
+    assert cgroups._lxcfs_at(tmp_path) == []
+    cgroups.stop_lxcfs(tmp_path)  # nothing there is no error

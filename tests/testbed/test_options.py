@@ -1,0 +1,268 @@
+"""Options, addresses and limits of a testbed, and that its cluster file is one that the suite reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+from typer.testing import CliRunner
+
+from glusterlab.cli import app
+from glusterlab.errors import TestbedError, UsageError
+from glusterlab.spec import load_cluster
+from glusterlab.testbed import disks, network, preflight, state, throttle, tree
+from glusterlab.testbed.lifecycle import HostStatus
+from glusterlab.testbed.options import (
+    ARRAY_DISKS,
+    Device,
+    HardwareModel,
+    Model,
+    TestbedOptions,
+    parse_model,
+    parse_slow_disk,
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"name": "Big One"}, "Big One"),
+        ({"name": "../x"}, "../x"),
+        ({"servers": 0}, "--servers"),
+        ({"clients": 100}, "--clients"),
+        ({"disks": 0, "arrays": 0}, "--disks"),
+        ({"scale": 0.5}, "--scale"),
+        ({"small_file_scale": 1e9}, "--small-file-scale"),
+        ({"medium_file_scale": 0.5}, "--medium-file-scale"),
+        ({"more_models": (("large-file", 400.0, False),)}, "a name of its own"),
+        ({"more_models": (("x y", 400.0, False),)}, "a name of its own"),
+        ({"more_models": (("slow", 4e9, False),)}, "--model slow="),
+        ({"more_models": (("slow", 4.0, False), ("slow", 5.0, True))}, "each name once"),
+        ({"slow_disks": (("server07", "d01", 6.0),)}, "--slow-disk server07:d01"),
+        ({"slow_disks": (("server01", "d13", 6.0),)}, "d01 to a01"),
+        ({"slow_disks": (("server01", "d01", 0.5),)}, "--slow-disk server01:d01=0.5"),
+        ({"release": "sarge"}, "sarge"),
+        ({"subnet": "8.8.8.0/24"}, "8.8.8.0/24"),
+        ({"subnet": "10.0.0.0/30"}, "10.0.0.0/30"),
+        ({"subnet": "ten"}, "ten"),
+        ({"disk_size_bytes": 1 << 20}, "--disk-size"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(changed: dict[str, object], named: str) -> None:
+    with pytest.raises(UsageError, match=r"expected|must be|at least|appear|does not"):
+        TestbedOptions(**changed)  # type: ignore[arg-type]
+    with pytest.raises(UsageError) as caught:
+        TestbedOptions(**changed)  # type: ignore[arg-type]
+    assert named in str(caught.value)
+
+
+def test_addresses_are_distinct_and_inside_the_subnet() -> None:
+    options = TestbedOptions(servers=99, clients=99)
+    hosts = options.server_names + options.client_names
+    addresses = {options.address(host) for host in hosts} | {options.gateway}
+    assert len(addresses) == len(hosts) + 1
+    assert all(address.startswith("10.77.0.") for address in addresses)
+
+
+def test_interface_names_fit_in_what_linux_takes() -> None:
+    name = "a" * 20
+    assert len(network.bridge(name)) <= 15
+    assert len(network.port(name, "server99")) <= 15
+    assert network.port(name, "server01") != network.port(name, "client01")
+    assert network.port("one", "server01") != network.port("two", "server01")
+
+
+def test_limits_are_hardware_over_scale() -> None:
+    device = Device(1107e6, 1224e6, 2040, 1000)
+    assert throttle.disk_limits(device, Model(100, operations=False)) == {"rbps": 11_070_000, "wbps": 12_240_000}
+    assert throttle.disk_limits(device, Model(20, operations=True))["riops"] == 102
+    assert throttle.disk_limits(device, Model(10_000, operations=True))["wiops"] == 1
+
+
+def _state(folder: Path, **changed: object) -> state.State:
+    options = TestbedOptions(**changed)  # type: ignore[arg-type]
+    made = []
+    for host in options.server_names:
+        for kind, points in disks.mount_points(options).items():
+            made += [
+                disks.Disk(host, kind, f"/dev/loop{len(made) + n}", "7:1", point) for n, point in enumerate(points)
+            ]
+    return state.State(folder, options, made)
+
+
+def test_cluster_file_is_one_that_the_suite_reads(tmp_path: Path) -> None:
+    made = _state(tmp_path)
+    path = tmp_path / "cluster.yaml"
+    with path.open("w", encoding="utf-8") as stream:
+        YAML().dump(state.cluster_specification(made), stream)
+    (tmp_path / "ssh_config").touch()
+    cluster = load_cluster(path)
+    assert cluster.is_testbed
+    assert len(cluster.servers) == 6
+    assert len(cluster.clients) == 12
+    assert cluster.disks_total == 72
+    assert len(cluster.servers[0].devices) == 13
+    assert cluster.backing("raid6").disks_per_brick == ARRAY_DISKS
+    assert cluster.scale_model("small-file").operations
+
+
+@pytest.mark.parametrize(
+    "text", ["", "slow", "slow=", "=4", "slow=fast", "slow=4,5", "slow=4,ops", "slow=-4", "slow=1e3"]
+)
+def test_a_model_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected NAME=SCALE"):
+        parse_model(text)
+
+
+def test_further_models_are_offered_and_kept(tmp_path: Path) -> None:
+    made = _state(tmp_path, disks=2, arrays=0, more_models=(("slow", 400.0, False), ("small-fast", 10.0, True)))
+    made.save()
+    assert state.State.load(tmp_path) == made
+    found = state.cluster_specification(made)["scale_models"]
+    assert found["small-fast"] == {"scale": 10.0, "operations": True}
+    assert found["slow"] == {"scale": 400.0, "operations": False}
+
+
+@pytest.mark.parametrize("text", ["", "server01", "server01:d01", "server01=6", "server01:d01=", "server01:d01=x"])
+def test_a_slow_disk_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="expected SERVER:DISK=TIMES"):
+        parse_slow_disk(text)
+
+
+def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _state(tmp_path, servers=2, disks=2, arrays=1, slow_disks=(("server02", "d01", 4.0),))
+    made.save()
+    assert state.State.load(tmp_path) == made
+    limits: dict[str, dict[str, int]] = {}
+    monkeypatch.setattr(throttle, "_limit_disk", lambda _, disk, given: limits.update({disk.device: given}))
+    monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
+    in_effect = throttle.apply(tmp_path, "small-file")
+    whole, slow = in_effect["disk"], in_effect["slow_disks"]
+    assert slow == {"server02:/bricks/jbod/d01": {name: round(whole[name] / 4) for name in whole}}
+    assert whole["riops"] == 8
+    assert [given == whole for given in limits.values()] == [True, True, False, False, True, False]
+    assert limits[made.disks[3].device] == slow["server02:/bricks/jbod/d01"]
+    # without a scale model nothing is limited, nor slower
+    assert "slow_disks" not in throttle.apply(tmp_path, None)
+
+
+def test_dense_servers_stand_for_standard_ones_too(tmp_path: Path) -> None:
+    made = _state(tmp_path, disks=24, arrays=2, small_file_scale=34)
+    found = state.cluster_specification(made)
+    shapes = {name: (len(b["bricks"]), b["server_model"]) for name, b in found["backings"].items()}
+    assert shapes == {
+        "jbod": (12, "standard"),
+        "raid6": (1, "standard"),
+        "jbod-dense": (24, "dense"),
+        "raid6-dense": (2, "dense"),
+    }
+    assert found["backings"]["jbod"]["bricks"] == found["backings"]["jbod-dense"]["bricks"][:12]
+    assert {name: model["disks"] for name, model in found["server_models"].items()} == {"standard": 12, "dense": 24}
+    assert found["mount_options"] == ["attribute-timeout=34", "entry-timeout=34"]
+    assert found["scale_models"]["medium-file"] == {"scale": 240.0, "operations": False}
+
+
+def test_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    made = _state(tmp_path, disks=2, arrays=0, scale=12.5)
+    made.save()
+    assert state.State.load(tmp_path) == made
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema_version": 1, "options": {}, "disks": []}'])
+def test_damaged_state_says_how_to_remove_it(tmp_path: Path, content: str) -> None:
+    (tmp_path / "state.json").write_text(content)
+    with pytest.raises(TestbedError, match=r"state\.json is damaged, or of another glusterlab .*testbed down"):
+        state.State.load(tmp_path)
+
+
+def test_state_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text('{"schema_version": 99}')
+    with pytest.raises(TestbedError, match="newer glusterlab"):
+        state.State.load(tmp_path)
+
+
+def test_no_testbed_says_how_to_start_one(tmp_path: Path) -> None:
+    with pytest.raises(TestbedError, match="glusterlab testbed up"):
+        state.State.load(tmp_path)
+
+
+def test_default_cluster_is_that_of_the_only_testbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
+    assert state.default_cluster_file() is None
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one/cluster.yaml").touch()
+    assert state.default_cluster_file() == tmp_path / "one/cluster.yaml"
+    (tmp_path / "two/cluster.yaml").touch()
+    assert state.default_cluster_file() is None
+    assert state.running() == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("sources.list", "# deb http://old.example/debian x main\ndeb [arch=amd64] http://a.example/debian/ x main\n"),
+        ("sources.list.d/d.sources", "Types: deb\nURIs: http://a.example/debian\nSuites: x\n"),
+    ],
+)
+def test_mirror_is_the_one_that_apt_uses(tmp_path: Path, name: str, text: str) -> None:
+    assert tree.machine_mirror(tmp_path) is None
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text + "deb http://a.example/debian-security x main\n")
+    assert tree.machine_mirror(tmp_path) == "http://a.example/debian"
+
+
+def test_tree_changes_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tree.tree_path("bookworm")
+    monkeypatch.setattr(tree, "PACKAGES", (*tree.PACKAGES, "strace"))
+    assert tree.tree_path("bookworm") != before
+
+
+def test_missing_parts_get_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight.platform, "system", lambda: "Darwin")
+    assert preflight.problems() == [
+        "a testbed needs Linux (network namespaces, loop devices, FUSE); this is Darwin",
+    ]
+    monkeypatch.setattr(preflight.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(preflight.os, "geteuid", lambda: 1000)
+    assert "needs root" in preflight.problems()[0]
+    monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(preflight.shutil, "which", lambda _: None)
+    monkeypatch.setattr(preflight.Path, "exists", lambda _: False)
+    found = " ".join(preflight.problems())
+    for what in ("losetup", "lxcfs", "/dev/fuse", "/dev/loop-control"):
+        assert what in found
+    with pytest.raises(TestbedError, match="lxcfs"):
+        preflight.require()
+
+
+def test_no_debootstrap_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(tree.shutil, "which", lambda _: None)
+    with pytest.raises(TestbedError, match="apt install debootstrap"):
+        tree.ensure_tree("bookworm", None, lambda _: None)
+
+
+def test_hardware_of_the_default_is_the_guides() -> None:
+    hardware = HardwareModel()
+    assert (hardware.disk.write_bytes_per_s, hardware.disk.read_bytes_per_s) == (205e6, 212e6)
+    assert (hardware.array.write_bytes_per_s, hardware.array.read_bytes_per_s) == (1224e6, 1107e6)
+    assert dataclasses.astuple(hardware)[2:] == (2.5e9, 1.25e9)
+
+
+@pytest.mark.parametrize("up", [True, False])
+def test_status_tells_scripts_the_cluster_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up: bool) -> None:
+    monkeypatch.setenv("GLUSTERLAB_TESTBED_HOME", str(tmp_path))
+    monkeypatch.setattr("glusterlab.testbed.lifecycle.status", lambda _: [HostStatus("server01", "10.0.0.1", up, 3)])
+    shown = CliRunner().invoke(app, ["testbed", "status", "--name", "older", "--json"])
+    assert shown.exit_code == (0 if up else 1)
+    found = json.loads(shown.stdout)
+    assert found["cluster"] == str(tmp_path / "older" / "cluster.yaml")
+    assert found["hosts"] == [{"name": "server01", "address": "10.0.0.1", "running": up, "processes": 3}]
+    plain = CliRunner().invoke(app, ["testbed", "status", "--name", "older"])
+    assert str(tmp_path / "older" / "cluster.yaml") in plain.stderr
+    assert plain.stdout.split()[-4:] == ["server01", "10.0.0.1", "up" if up else "down", "3"]

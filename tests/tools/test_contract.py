@@ -1,0 +1,212 @@
+"""What every tool that is found must keep; a new tool needs its entry in ``data/contract`` and nothing here."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import ParseError, SpecError
+from glusterlab.hosts import script
+from glusterlab.hosts.fake import FakeTransport
+from glusterlab.hosts.pool import Pool
+from glusterlab.parse import parse
+from glusterlab.reasons import status_of
+from glusterlab.run.measured import measured
+from glusterlab.run.plan import build_plan, check_campaign, estimate
+from glusterlab.run.validity import judge
+from glusterlab.spec import Campaign, Cell, Cluster, load_campaign
+from glusterlab.spec.cell import Layout
+from glusterlab.spec.cluster import REAL_HARDWARE, Host
+from glusterlab.tables import build
+from glusterlab.tools import Job, Measurement, readers, runnable, tools, volume_tools
+from glusterlab.tools.records import METRICS
+from tests.store import conftest as store
+
+DATA = Path(__file__).parents[1] / "data"
+TOOLS, VOLUME_TOOLS = sorted(runnable()), sorted(volume_tools())
+HOSTILE = "a b;$(touch x)'\"`&|*"
+
+
+def case(tool: str, name: str) -> tuple[Cell, dict[str, Path]]:
+    """Cell and workload files of a tool's ``valid`` or ``failed`` run."""
+    said = json.loads((DATA / "contract" / f"{tool}.json").read_text())[name]
+    size = said["cell"]["file_size_bytes"]
+    cell = Cell(
+        layout=Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6"),
+        access="native",
+        tool=tool,
+        nominal_file_size_bytes=size,
+        model=REAL_HARDWARE,
+        **said["cell"],
+    )
+    return cell, {name: DATA / path for name, path in said["files"].items()}
+
+
+def measure(tmp_path: Path, tool: str, name: str) -> Measurement:
+    cell, files = case(tool, name)
+    for file, path in files.items():
+        (tmp_path / file).write_bytes(path.read_bytes())
+    return runnable()[tool].parse(tmp_path, cell)
+
+
+def job_of(cell: Cell, dataset: str = "data") -> Job:
+    hosts = tuple(Host(name=f"client{n:02d}") for n in (1, 2))
+    return Job(
+        cell=cell,
+        clients=hosts,
+        mount_point="/mnt/v",
+        dataset_dir=f"/mnt/v/{dataset}",
+        work_dir="/var/tmp/gl",
+        driver=hosts[0],
+        deadline_s=60,
+    )
+
+
+def campaign_of(cell: Cell, **changed: Any) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "name": "contract",
+        "study": "supermicro-2017",
+        "seed": 1,
+        "repeats": 1,
+        "layouts": [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "raid6"}],
+        "workers": cell.workers,
+        "workloads": [
+            {
+                "tool": cell.tool,
+                "operations": cell.operation,
+                "file_size": f"{cell.file_size_bytes} B",
+                "files_per_worker": cell.files_per_worker,
+                **({} if cell.record_size_bytes is None else {"record_size": f"{cell.record_size_bytes} B"}),
+                **({} if cell.runtime_s is None else {"runtime": f"{cell.runtime_s:g} s"}),
+                **changed,
+            }
+        ],
+    }
+
+
+@pytest.mark.parametrize("name", readers())
+def test_a_tool_knows_its_own_files_and_no_other_tools(name: str) -> None:
+    read = 0
+    for path in sorted(DATA.glob(f"{name}/**/*")):
+        if path.is_file():
+            try:
+                read += any(record.tool == name for record in parse(path))
+            except ParseError:
+                continue
+    assert read or name == "specsfs", "no file of data/ is read as this tool's"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_says_what_the_rest_derives(tool: str) -> None:
+    found = runnable()[tool]
+    assert found.options
+    assert found.programs
+    assert not found.needs_files(found.maker)
+    assert {operation.metric for operation in found.operations} <= METRICS.keys()
+    assert all(re.compile(part) for pair in found.processes.items() for part in pair)
+    assert all(program.example_version for program in found.programs)
+
+
+@pytest.mark.parametrize("tool", VOLUME_TOOLS)
+def test_a_valid_run_has_the_metric_of_its_operation(tmp_path: Path, tool: str) -> None:
+    result = measure(tmp_path, tool, "valid")
+    cell, _ = case(tool, "valid")
+    assert (result.problems, result.record.valid) == ((), True)
+    assert [worker.worker for worker in result.workers] == list(range(1, cell.workers + 1))
+    found = measured(result)
+    assert found is not None
+    assert found.quantity == volume_tools()[tool].by_operation[cell.operation].metric
+    assert found.value > 0
+
+
+@pytest.mark.parametrize("tool", VOLUME_TOOLS)
+def test_a_failed_run_is_never_valid(tmp_path: Path, tool: str) -> None:
+    try:
+        result = measure(tmp_path, tool, "failed")
+    except ParseError:
+        return
+    assert status_of(result.problems) != "valid"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        *(
+            ["-f/dev/sda"],
+            ["-f", "/dev/sda"],
+            ["-If"],
+            ["/dev/sda"],
+            ["--filename=/dev/sda"],
+            ["--top=/"],
+            ["--to", "x"],
+        ),
+        *(["--output-json", "x"], ["-+m", "x"], ["--logfile=x"], ["--ioengine=external:x.so"], ["--name", "x"], [""]),
+    ],
+)
+def test_an_option_that_is_not_declared_is_refused(tmp_path: Path, tool: str, options: list[str]) -> None:
+    found = runnable()[tool]
+    assert found.refused(options) is not None
+    for option in found.options:
+        # nor does one that is declared take what follows it, or a value that names a file
+        assert found.refused([option.name, *options]) is not None
+        assert found.refused([f"{option.name}=/dev/sda"]) is not None
+    if tool in volume_tools() and "" not in options:
+        path = tmp_path / "campaign.yaml"
+        path.write_text(json.dumps(campaign_of(case(tool, "valid")[0], options=options)))
+        with pytest.raises(SpecError, match="options"):
+            load_campaign(path, check_campaign)
+        # nor when the file was not checked
+        assert build_plan(load_campaign(path), None, ready=tools()).cells == ()
+
+
+@pytest.mark.parametrize("tool", VOLUME_TOOLS)
+def test_hostile_names_stay_words(tool: str) -> None:
+    found, (cell, _) = volume_tools()[tool], case(tool, "valid")
+    job = job_of(cell, HOSTILE)
+    scripts = [command.script for command in (*found.prepare(job), found.command(job)) if command.script]
+    for text in scripts:
+        shlex.split(text)
+        assert "$(touch" not in re.sub(r"'[^']*'", "", text.replace("'\"'\"'", ""))
+
+
+@pytest.mark.parametrize("tool", VOLUME_TOOLS)
+def test_from_the_plan_to_the_table(tmp_path: Path, tool: str) -> None:
+    cell, files = case(tool, "valid")
+    cluster = Cluster.model_validate(
+        {
+            "schema_version": 1,
+            "name": "small",
+            "servers": [{"name": name} for name in store.SERVERS],
+            "clients": [{"name": name} for name in store.CLIENTS[:2]],
+            "hardware": {
+                "disks_per_server": 12,
+                "disk_write": "200 MB/s",
+                "disk_read": "200 MB/s",
+                "server_link": "20 Gbit/s",
+                "client_link": "10 Gbit/s",
+            },
+            "backings": {"raid6": {"kind": "raid6", "disks_per_brick": 12, "bricks": ["/bricks/a01"]}},
+        }
+    )
+    plan = build_plan(Campaign.model_validate(campaign_of(cell)), cluster, ready=tools())
+    assert [planned.id for planned in plan.cells] == [cell.id]
+    assert estimate(plan, cluster).seconds >= (cell.runtime_s or 0)
+    fake = FakeTransport(cluster)
+    pool = Pool(cluster.hosts, fake)
+    for command in volume_tools()[tool].prepare(job_of(cell)):
+        pool.run({command.host: script.command([command.script])}).or_raise()
+    raw = store.make_store(tmp_path / "raw" / "small")
+    with raw.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
+        store.fill_around(writer, cell, {name: path.read_bytes() for name, path in files.items()})
+        assert judge(writer.folder, cell, store.SERVERS, store.CLIENTS).reasons == ()
+        store.finish(writer, cell)
+    table = build.load(tmp_path / "raw" / "small", tmp_path / "tables").samples
+    assert table["status"].tolist() == ["valid"]
+    assert table[volume_tools()[tool].by_operation[cell.operation].metric].iloc[0] > 0

@@ -1,0 +1,354 @@
+"""The reader of dd: every dialect and language, what the command line adds, and what is no result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from glusterlab.errors import ParseError
+from glusterlab.tools import Document, read, recognise
+from glusterlab.tools.dd import commands
+from glusterlab.tools.records import WorkloadRecord
+
+DATA = Path(__file__).parents[1] / "data" / "dd"
+GNU = "1024+0 records in\n1024+0 records out\n1073741824 bytes (1.1 GB, 1.0 GiB) copied, 9.5 s, 113 MB/s\n"
+RATE = 1073741824 / 9.5
+
+# after the formats of the versions and languages named
+COUNTS = "1024+0 records in\n1024+0 records out\n"
+DIALECTS = {
+    "GNU 4": f"{COUNTS}1073741824 bytes transferred in 9.5 seconds (113025455 bytes/sec)\n",
+    "GNU 5": f"{COUNTS}1073741824 bytes (1.1 GB) copied, 9.5 seconds, 113 MB/s\n",
+    "GNU 8": f"{COUNTS}1073741824 bytes (1.1 GB) copied, 9.5 s, 113 MB/s\n",
+    "GNU 9": GNU,
+    "decimal comma": GNU.replace("1.1", "1,1").replace("1.0 G", "1,0 G").replace("9.5", "9,5"),
+    "BSD": f"{COUNTS}1073741824 bytes transferred in 9.500000 secs (113025455 bytes/sec)\n",
+    "busybox": f"{COUNTS}1073741824 bytes (1.0GB) copied, 9.500000 seconds, 107.8MB/s\n",
+    "toybox": f"{COUNTS}1073741824 bytes (1.0 G) copied, 9.500 s, 107 M/s\n",
+    "German": "1024+0 Datensätze ein\n1024+0 Datensätze aus\n"
+    "1073741824 Bytes (1,1 GB, 1,0 GiB) kopiert, 9,5 s, 113 MB/s\n",
+    "French": "1024+0 enregistrements lus\n1024+0 enregistrements écrits\n"
+    "1073741824 octets (1,1 GB, 1,0 GiB) copiés, 9,5 s, 113 MB/s\n",
+    "Spanish": "1024+0 registros leídos\n1024+0 registros escritos\n"
+    "1073741824 bytes (1,1 GB, 1,0 GiB) copiados, 9,5 s, 113 MB/s\n",
+    "Russian": "1024+0 записей получено\n1024+0 записей отправлено\n"
+    "1073741824 байт (1,1 GB, 1,0 GiB) скопирован, 9,5 s, 113 MB/s\n",
+    "Chinese": "记录了1024+0 的读入\n记录了1024+0 的写出\n1073741824字节（1.1 GB，1.0 GiB）已复制，9.5 s，113 MB/s\n",
+    "Japanese": "1024+0 レコード入力\n1024+0 レコード出力\n"
+    "1073741824 バイト (1.1 GB, 1.0 GiB) コピーされました、 9.5 秒、 113 MB/秒\n",
+}
+
+
+def document(text: str | bytes) -> Document:
+    return Document(Path("dd.txt"), text if isinstance(text, bytes) else text.encode()).checked()
+
+
+def runs(text: str | bytes) -> list[WorkloadRecord]:
+    return [record for record in read(document(text)) if isinstance(record, WorkloadRecord)]
+
+
+def messages(record: WorkloadRecord) -> str:
+    return " | ".join(str(reason) for reason in record.reasons)
+
+
+# --- dialects
+
+
+@pytest.mark.parametrize("text", DIALECTS.values(), ids=DIALECTS)
+def test_dialects(text: str) -> None:
+    (run,) = runs(text)
+    assert recognise(document(text)) == "dd"
+    assert (run.valid, run.throughput_bytes_per_s, run.elapsed_s) == (True, RATE, 9.5)
+    assert (run.record_size_bytes, run.workers, run.operation) == (1 << 20, 1, "copy")
+    assert run.details["bytes"] == 1 << 30
+    assert (run.details["records_in_full"], run.details["records_out_partial"]) == (1024, 0)
+    assert run.details["printed_rate"][:3] in ("113", "107")
+
+
+@pytest.mark.parametrize("text", DIALECTS.values(), ids=DIALECTS)
+def test_a_cut_at_any_place_is_no_valid_result(text: str) -> None:
+    data = text.encode()
+    for size in range(1, len(data)):
+        try:
+            found = [record for record in read(document(data[:size]), "dd") if isinstance(record, WorkloadRecord)]
+        except ParseError:
+            continue
+        # without its last line feed it is whole; without its last line it is one of a version that prints no time
+        wanted = True if size == len(data) - 1 else None
+        assert [run.valid for run in found] == [wanted], data[:size]
+        assert [run.throughput_bytes_per_s for run in found] == [RATE if wanted else None]
+
+
+def test_real_outputs() -> None:
+    (write,) = runs((DATA / "gnu-write.txt").read_bytes())
+    (back,) = runs((DATA / "gnu-read.txt").read_bytes())
+    assert (write.valid, write.throughput_bytes_per_s) == (True, 16777216 / 0.00477008)
+    assert (back.valid, back.record_size_bytes) == (True, 65536)
+
+
+def test_without_a_line_of_bytes_there_is_no_rate() -> None:
+    (run,) = runs((DATA / "busybox.txt").read_bytes())
+    assert (run.valid, run.throughput_bytes_per_s, run.elapsed_s) == (None, None, None)
+    assert "dd printed no time" in messages(run)
+
+
+def test_progress_is_not_the_result() -> None:
+    data = (DATA / "gnu-progress.txt").read_bytes()
+    assert b"\r" in data
+    (run,) = runs(data)
+    assert (run.valid, run.elapsed_s) == (True, 1.45143)
+    with pytest.raises(ParseError, match="after its progress"):
+        runs(data[: data.index(b"60000+0")] + b"$ \n")
+
+
+def test_small_copies() -> None:
+    (run,) = runs("5+0 records in\n5+0 records out\n5 bytes copied, 0.000102358 s, 48.8 kB/s\n")
+    assert (run.valid, run.record_size_bytes) == (True, 1)
+    (run,) = runs("1+0 records in\n1+0 records out\n1 byte copied, 9.4e-05 s, 10.6 kB/s\n")
+    assert (run.valid, run.throughput_bytes_per_s) == (True, 1 / 9.4e-05)
+
+
+def test_partial_records_have_no_size() -> None:
+    (run,) = runs("0+2 records in\n0+2 records out\n9 bytes copied, 0.200501 s, 0.0 kB/s\n")
+    assert (run.valid, run.record_size_bytes, run.throughput_bytes_per_s) == (True, None, 9 / 0.200501)
+    assert run.details["records_in_partial"] == 2
+
+
+def test_no_time_passed() -> None:
+    (run,) = runs(GNU.replace("9.5 s, 113 MB/s", "0 s, Infinity B/s"))
+    assert (run.valid, run.throughput_bytes_per_s, run.elapsed_s) == (None, None, None)
+
+
+# --- what the command line says
+
+
+@pytest.mark.parametrize(
+    ("operands", "operation", "file_size"),
+    [
+        ("if=/dev/zero of=/mnt/f bs=1M count=1024", "write", 1 << 30),
+        ("bs=1024K count=1k of=/mnt/f if=/dev/urandom", "write", 1 << 30),
+        ("if=/mnt/f of=/dev/null bs=1M", "read", 1 << 30),
+        ("if=/mnt/f of=/dev/null bs=1M count=1024", "read", None),
+        ("if=/dev/zero of=/dev/null bs=1M count=1024", "copy", None),
+        ("if=/mnt/a of=/mnt/b bs=1M", "copy", None),
+        ("if=/dev/zero of=/mnt/f bs=1M count=1024 seek=7", "write", None),
+        ('if=/dev/zero of="/mnt/a b" bs=1048576 count=$N', "write", None),
+    ],
+)
+def test_operation_and_sizes(operands: str, operation: str, file_size: int | None) -> None:
+    (run,) = runs(f"[root@c1 ~]# time dd {operands}\n{GNU}\nreal\t0m9.813s\nuser\t0m0.1s\n")
+    assert (run.operation, run.valid, run.record_size_bytes) == (operation, True, 1 << 20)
+    if "$" not in operands:
+        assert run.file_size_bytes == file_size
+    assert run.label == f"dd {operands}"
+    assert run.details["real_s"] == 9.813
+
+
+def test_several_commands_and_results() -> None:
+    write, back = "dd if=/dev/zero of=/mnt/f bs=1M count=1024 conv=fsync", "dd if=/mnt/f of=/dev/null bs=1M"
+    found = runs(f"$ {write}\n{GNU}$ echo 3 > /proc/sys/vm/drop_caches\n$ {back}\n{GNU}")
+    assert [(run.run, run.operation, run.source.line) for run in found] == [(1, "write", 2), (2, "read", 7)]
+    assert found[0].details["flags"] == ["conv=fsync"]
+    assert [run.operation for run in runs(f"$ {write} && {back}\n{GNU}{GNU}")] == ["write", "read"]
+    assert [run.operation for run in runs(f"$ cat t.sh\n{write}\n{back}\n$ sh t.sh\n{GNU}{GNU}")] == ["write", "read"]
+    assert [run.operation for run in runs(f"$ for i in 1 2; do {write}; done\n{GNU}{GNU}")] == ["write", "write"]
+
+
+def test_a_pipe_does_not_say_which_is_which() -> None:
+    found = runs(f"$ dd if=/dev/sda bs=1M | dd of=/dev/null bs=1M\n{GNU}{GNU}")
+    assert [(run.operation, run.valid) for run in found] == [("copy", True), ("copy", True)]
+
+
+def test_a_command_of_other_sizes_is_not_its_command() -> None:
+    (run,) = runs(f"$ dd if=/dev/zero of=/mnt/f bs=4k count=1024\n{GNU}")
+    assert (run.operation, run.valid) == ("copy", None)
+    assert "other sizes" in messages(run)
+
+
+def test_statistics_on_a_signal_are_not_the_result() -> None:
+    early = "512+0 records in\n512+0 records out\n536870912 bytes (537 MB, 512 MiB) copied, 4.7 s, 114 MB/s\n"
+    (run,) = runs(f"$ dd if=/dev/zero of=/mnt/f bs=1M count=1024\n{early}{GNU}")
+    assert (run.valid, run.details["bytes"]) == (True, 1 << 30)
+    assert len(runs(early + GNU)) == 2
+
+
+def test_command_lines() -> None:
+    assert commands("dd if=/dev/zero of=x bs=1M 2>/dev/null") == []
+    assert commands("dd if=/dev/zero of=x bs=1M status=none") == []
+    assert commands("dd: failed to open 'x'") == []
+    assert commands("add if=3") == []
+    (found,) = commands("+ /bin/dd ibs=4k obs=2x1M if=a of=b")
+    assert (found.input_size, found.output_size, found.converts) == (4096, 2 << 20, True)
+
+
+# --- what people do to it
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "".join(f">> {line}\n" for line in text.splitlines()),
+        lambda text: text.replace(" ", "  "),
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: f"So slow!\n```\n{text}```\nWhy?\n",
+        lambda text: f"\x1b[01;32m$\x1b[0m ls\n{text}",
+    ],
+)
+def test_wrapped_reports(change: Callable[[str], str]) -> None:
+    (run,) = runs(change(GNU))
+    assert (run.valid, run.throughput_bytes_per_s) == (True, RATE)
+
+
+def test_hosts_in_front_of_mixed_lines() -> None:
+    pairs = zip(GNU.splitlines(), DIALECTS["BSD"].splitlines(), strict=True)
+    found = runs("".join(f"node1: {one}\nnode2: {two}\n" for one, two in pairs))
+    assert [(run.run, run.host, run.valid) for run in found] == [(1, "node1", True), (1, "node2", True)]
+    assert [run.throughput_bytes_per_s for run in found] == [RATE, RATE]
+
+
+def test_what_grep_left_cannot_be_judged() -> None:
+    line = GNU.splitlines()[2]
+    found = runs(f"{line}\n{line.replace('9.5', '9.6')}\n")
+    assert [(run.run, run.valid, run.elapsed_s) for run in found] == [(1, None, 9.5), (2, None, 9.6)]
+    assert "lines of records are not in the file" in messages(found[0])
+    with pytest.raises(ParseError):
+        runs(f"{line}\n{line[:20]}")
+
+
+# --- failures
+
+
+def test_a_full_disk() -> None:
+    (run,) = runs((DATA / "gnu-full.txt").read_bytes())
+    assert (run.valid, run.reasons[0].code) == (False, "tool-failed")
+    assert "No space left on device" in messages(run)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "dd: writing `/mnt/f': No space left on device",
+        "dd: Schreiben von '/mnt/f': Kein Platz",
+        "/bin/dd: reading `a': I/O",
+    ],
+)
+def test_complaints_stand_before_the_records(error: str) -> None:
+    first, second = runs(f"{GNU}{error}\n{GNU}")
+    assert (first.valid, second.valid) == (True, False)
+
+
+def test_complaints_after_the_records() -> None:
+    (run,) = runs(f"{GNU}dd: closing output file '/mnt/f': Input/output error\n")
+    assert run.valid is False
+    (run,) = runs("dd: fsync failed for '/mnt/f': Input/output error\n" + GNU)
+    assert run.valid is False
+
+
+def test_a_file_that_cannot_be_opened_has_no_statistics() -> None:
+    first, second = runs(f"$ dd if=/nope of=/dev/null bs=1M\ndd: failed to open '/nope': No such file\n$ ls\n{GNU}")
+    assert (first.valid, first.operation, first.throughput_bytes_per_s) == (False, "read", None)
+    assert second.valid is True
+
+
+def test_a_warning_is_no_failure() -> None:
+    text = "dd: warning: partial read (4 bytes); suggest iflag=fullblock\n"
+    (run,) = runs(text + GNU)
+    assert run.valid is True
+    assert "partial read" in run.details["warnings"][0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("^C" + GNU, "interrupted"),
+        ("^C\n" + GNU, "interrupted"),
+        ("0+0 records in\n0+0 records out\n0 bytes copied, 3.6e-05 s, 0.0 kB/s\n", "nothing was copied"),
+        (GNU.replace("1073741824", "1073741825"), "are not 1024 records of one size"),
+        (GNU.replace("9.5 s", "95 s"), "are not 113 MB/s"),
+        ("$ dd if=/dev/zero of=/mnt/f bs=1M count=2048\n" + GNU, "expected 2048 records, found 1024"),
+        (
+            "$ dd if=/mnt/a of=/mnt/f bs=1M\n" + GNU.replace("1024+0 records in", "1025+0 records in"),
+            "1025 records were read, 1024 written",
+        ),
+    ],
+)
+def test_results_that_are_none(text: str, message: str) -> None:
+    (run,) = runs(text)
+    assert run.valid is False
+    assert message in messages(run)
+
+
+def test_more_read_than_written_needs_the_command() -> None:
+    text = GNU.replace("1024+0 records in", "4096+0 records in")
+    (run,) = runs(text)
+    assert run.valid is None
+    (run,) = runs("$ dd ibs=256k obs=1M if=/mnt/a of=/mnt/b\n" + text)
+    assert run.valid is True
+
+
+@pytest.mark.parametrize("value", ["nan", "-9.5", "9" * 5000, "１"])
+def test_what_is_no_number_is_no_value(value: str) -> None:
+    for text in (GNU.replace("9.5", value), GNU.replace("1073741824", value)):
+        try:
+            found = runs(text)
+        except ParseError:
+            continue
+        assert [run.valid for run in found] in ([None], [False])
+
+
+@pytest.mark.parametrize("text", ["hello\n", "1+1 is 2\n2+2 is 4\n", "real 0m1.0s\n", "dd if=/dev/zero of=x bs=1M\n"])
+def test_what_is_no_result(text: str) -> None:
+    with pytest.raises(ParseError, match="found none"):
+        runs(text)
+    with pytest.raises(ParseError, match="expected dd's lines"):
+        list(read(document(text), "dd"))
+
+
+def test_time_grows_with_the_size_only() -> None:
+    hostile = "1" * 500_000 + "\n" + "dd if=a" * 100_000 + "\n" + "1+0 x\n" * 50_000 + GNU
+    *_, last = read(document(hostile), "dd")
+    assert isinstance(last, WorkloadRecord)
+    assert last.throughput_bytes_per_s == RATE
+
+
+# --- lines of bytes alone
+
+LONE = {
+    "French": "1048576000 octets (1,0 GB, 1000 MiB) copiés, 0,5 s, 2,1 GB/s\n",
+    "Korean": "1048576000 바이트 (1.0 GB, 1000 MiB) 복사함, 0.5 초, 2.1 GB/초\n",
+    "Chinese": "1048576000字节（1.0 GB，1000 MiB）已复制，0.5 s，2.1 GB/s\n",
+    "Japanese": "1048576000 バイト (1.0 GB, 1000 MiB) コピーされました、 0.5 秒、 2.1 GB/秒\n",
+    "Spanish": "1048576000 bytes (1,0 GB, 1000 MiB) copiados, 0,5 s, 2,1 GB/s\n",
+    "English": "1048576000 bytes (1.0 GB, 1000 MiB) copied, 0.5 s, 2.1 GB/s\n",
+    "wrapped": "1048576000 bytes (1.0 GB, 1000 MiB) copied, 0.5 s,\n2.1 GB/s\n",
+}
+
+
+@pytest.mark.parametrize("line", LONE.values(), ids=LONE)
+def test_a_lone_line_of_bytes_is_a_run_of_its_own(line: str) -> None:
+    for text, place in (
+        (line, 1),
+        (GNU + line, 4),
+        ("$ \n" + line + GNU.replace("1024+0", "10+0").replace("1073741824 ", "10485760 "), 2),
+    ):
+        assert recognise(document(text)) == "dd"
+        (run,) = (found for found in runs(text) if found.source.line == place)
+        assert (run.throughput_bytes_per_s, run.elapsed_s) == (1048576000 / 0.5, 0.5)
+        assert (run.valid, run.details["bytes"]) == (None, 1048576000)
+        assert "the lines of records are not in the file" in messages(run)
+
+
+def test_a_wrapped_line_of_bytes_below_its_records() -> None:
+    assert runs(GNU.replace("9.5 s, ", "9.5 s,\n"))[0].details == runs(GNU)[0].details
+
+
+def test_a_lone_line_without_its_rate_is_no_noise() -> None:
+    with pytest.raises(ParseError, match="expected bytes, seconds and a rate") as caught:
+        runs(GNU + "1048576000 octets (1,0 GB, 1000 MiB) copiés\n\n")
+    assert caught.value.line == 4
+
+
+def test_bytes_of_other_programs_are_none_of_dd() -> None:
+    assert len(runs(GNU + "1048576 bytes received in 0.5 secs (2.1 MB/s)\n")) == 1

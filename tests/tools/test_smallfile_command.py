@@ -1,0 +1,199 @@
+"""smallfile: the command lines, and a JSON that says Success too often."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glusterlab.errors import ParseError, WorkloadError
+from glusterlab.spec.cell import Cell, Layout
+from glusterlab.spec.cluster import Host, ScaleModel
+from glusterlab.tools import Job
+from glusterlab.tools.document import Document
+from glusterlab.tools.smallfile.command import SMALLFILE
+from glusterlab.tools.smallfile.report import reports
+
+DATA = Path(__file__).parents[1] / "data" / "smallfile"
+
+
+def make_cell(operation: str = "create", workers: int = 2, **changed: Any) -> Cell:
+    values: dict[str, Any] = {
+        "layout": Layout(name="m", type="replicate", subvolumes=3, replica=2, backing="raid6"),
+        "access": "native",
+        "tool": "smallfile",
+        "operation": operation,
+        "file_size_bytes": 32 << 10,
+        "nominal_file_size_bytes": 32 << 10,
+        "files_per_worker": 200,
+        "workers": workers,
+        "model": ScaleModel(name="small-file", scale=20, operations=True),
+    }
+    return Cell(**{**values, **changed})
+
+
+def make_job(cell: Cell, clients: int = 12, **changed: Any) -> Job:
+    hosts = tuple(Host(name=f"client{n:02d}") for n in range(1, clients + 1))
+    values: dict[str, Any] = {
+        "mount_point": "/mnt/gl/vol",
+        "dataset_dir": "/mnt/gl/vol/d",
+        "work_dir": "/var/tmp/gl",
+        "shared_dir": "/srv/shared",
+    }
+    return Job(cell=cell, clients=hosts, driver=hosts[0], deadline_s=600, **{**values, **changed})
+
+
+def _parse(tmp_path: Path, name: str, cell: Cell) -> Any:
+    shutil.copytree(DATA / name, tmp_path, dirs_exist_ok=True)
+    return SMALLFILE.parse(tmp_path, cell)
+
+
+# --- command lines
+
+
+@pytest.mark.parametrize(("workers", "hosts", "threads"), [(1, 1, 1), (6, 6, 1), (12, 12, 1), (24, 12, 2), (48, 12, 4)])
+def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> None:
+    script = SMALLFILE.command(make_job(make_cell(workers=workers))).script
+    names = ",".join(f"client{n:02d}" for n in range(1, hosts + 1))
+    assert f"--host-set {names} --threads {threads} --files 200 --file-size 32 " in script
+    assert "--network-sync-dir /srv/shared/smallfile-sync " in script
+    assert "--stonewall Y --response-times N" in script
+    assert "PATH=/var/tmp/gl/run-smallfile/bin:$PATH exec python3 /var/tmp/gl/smallfile/smallfile_cli.py" in script
+
+
+@pytest.mark.parametrize(
+    ("files", "per_dir", "last"), [(1, 2, 0), (5, 6, 0), (99, 100, 0), (100, 100, 1), (5000, 100, 9)]
+)
+def test_a_worker_with_few_files_has_one_directory_which_the_starting_gate_counts(
+    files: int, per_dir: int, last: int
+) -> None:
+    job = make_job(make_cell(files_per_worker=files))
+    assert f" --files-per-dir {per_dir} " in SMALLFILE.command(job).script
+    assert f"$(seq -f %03g 0 {last})" in SMALLFILE.prepare(job)[0].script
+
+
+def test_workers_that_cannot_be_spread() -> None:
+    cell = make_cell(workers=14)
+    assert "14 workers cannot be spread over 12 clients" in (SMALLFILE.not_runnable(cell, 12) or "")
+    with pytest.raises(WorkloadError, match="cannot be spread"):
+        SMALLFILE.command(make_job(cell))
+    assert "whole KiB" in (SMALLFILE.not_runnable(make_cell(file_size_bytes=1000), 12) or "")
+
+
+def test_without_a_shared_directory() -> None:
+    script = SMALLFILE.command(make_job(make_cell(), shared_dir=None)).script
+    assert "--network-sync-dir /mnt/gl/vol/d/smallfile-sync " in script
+
+
+def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
+    job = make_job(
+        make_cell("read", files_per_worker=2),
+        mount_point=str(tmp_path),
+        dataset_dir=str(tmp_path / "it's d"),
+        work_dir=str(tmp_path / "work"),
+        shared_dir=str(tmp_path / "shared"),
+    )
+    wrapper = Path(job.ssh_wrapper)
+    wrapper.parent.mkdir(parents=True)
+    wrapper.write_text("")
+    (command,) = SMALLFILE.prepare(job)
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["sh", "-c", command.script], capture_output=True, text=True, check=False)
+
+    for host in ("client01", "client02"):
+        folder = Path(job.dataset_dir) / "file_srcdir" / host
+        folder.mkdir(parents=True)
+        (folder / "a").write_text("")
+    done = run()
+    assert done.returncode == 1
+    assert done.stderr == f"{job.dataset_dir}/file_srcdir/client01: expected 2 files, found 1\n"
+    for host in ("client01", "client02"):
+        (Path(job.dataset_dir) / "file_srcdir" / host / "b").write_text("")
+    assert run().returncode == 0
+    assert wrapper.stat().st_mode & 0o111
+
+
+def test_prepare_makes_the_dataset_afresh_before_a_create() -> None:
+    (command,) = SMALLFILE.prepare(make_job(make_cell()))
+    assert "rm -rf /mnt/gl/vol/d\nmkdir -p /mnt/gl/vol/d" in command.script
+
+
+# --- its own measured output
+
+
+@pytest.mark.parametrize("operation", ["create", "read"])
+def test_runs_that_count(tmp_path: Path, operation: str) -> None:
+    result = _parse(tmp_path, operation, make_cell(operation))
+    (text,) = reports(Document.open(DATA / operation / "stdout.txt"))
+    assert text.mib_per_s is not None
+    assert result.problems == ()
+    assert (result.record.tool_version, result.record.workers) == ("3.2", 2)
+    assert result.record.files_per_s == pytest.approx(text.files_per_s, abs=1e-5)
+    assert result.record.throughput_bytes_per_s == pytest.approx(text.mib_per_s * 2**20, abs=10)
+    assert result.record.elapsed_s == pytest.approx(text.elapsed_s, abs=1e-3)
+    assert [worker.files for worker in result.workers] == [row.files for row in text.rows]
+    assert [worker.host for worker in result.workers] == ["gl-c01", "gl-c02"]
+
+
+def test_too_few_files_in_spite_of_success(tmp_path: Path) -> None:
+    result = _parse(tmp_path, "few", make_cell(files_per_worker=3000))
+    assert json.loads((tmp_path / "output.json").read_text())["results"]["status"] == "Success"
+    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
+    assert "69.8 % of the files" in result.problems[0].message
+
+
+@pytest.mark.parametrize(("name", "operation"), [("missing", "read"), ("full", "create")])
+def test_failed_threads_are_no_result(tmp_path: Path, name: str, operation: str) -> None:
+    result = _parse(tmp_path, name, make_cell(operation))
+    assert result.problems[0].code == "tool-failed"
+    record = result.record
+    assert (record.throughput_bytes_per_s, record.files_per_s, record.elapsed_s) == (None, None, None)
+    failed = [worker for worker in result.workers if not worker.valid]
+    assert {worker.host for worker in failed} <= {reason.host for reason in result.problems}
+    assert all(worker.files_per_s is None for worker in failed)
+
+
+def test_another_run_than_asked_for(tmp_path: Path) -> None:
+    with pytest.raises(ParseError, match="expected one report of read, found 0"):
+        _parse(tmp_path, "create", make_cell("read"))
+    cell = make_cell("create", workers=4, files_per_worker=100, file_size_bytes=64 << 10)
+    messages = " ".join(reason.message for reason in _parse(tmp_path, "create", cell).problems)
+    assert "expected 4 workers, found 2" in messages
+    assert "expected files per thread 100, found 200" in messages
+    assert "expected a file size of 65536 bytes, found 32768" in messages
+
+
+def test_no_json_says_what_the_text_said(tmp_path: Path) -> None:
+    message = "hosts did not reach starting gate within 17 seconds"
+    (tmp_path / "stderr.txt").write_text(f"Traceback\nsmallfile.SMFRunException: {message}\n")
+    with pytest.raises(ParseError, match=message):
+        SMALLFILE.parse(tmp_path, make_cell())
+
+
+def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
+    data = json.loads((DATA / "read" / "output.json").read_text())
+    data["results"]["thread"] = data["results"].pop("host")["gl-c01"]["thread"]
+    (tmp_path / "output.json").write_text(json.dumps(data))
+    result = SMALLFILE.parse(tmp_path, make_cell("read", workers=1))
+    assert [(worker.worker, worker.host) for worker in result.workers] == [(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "found an empty file"),
+        ("[]", "found none"),
+        ('{"results": 3, "params": {}}', "found none"),
+        ('{"params": {"operation": "read"}, "results": {}}', "without"),
+        ('{"params": ' + "[" * 100_000, "levels|whole JSON"),
+    ],
+)
+def test_damaged_json(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "output.json").write_text(text)
+    with pytest.raises(ParseError, match=message):
+        SMALLFILE.parse(tmp_path, make_cell())
