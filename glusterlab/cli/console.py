@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +16,7 @@ from glusterlab.errors import UsageError
 from glusterlab.units import MEGABYTE, short_number
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from glusterlab.spec import Repeats
@@ -126,26 +125,16 @@ def complain(message: str) -> None:
 
 
 def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) -> None:
-    """Data for scripts, on stdout, with the version of their form.
+    """Data for scripts, on stdout, with the version of their form; NaN and infinity become null."""
+    from pydantic_core import to_jsonable_python
 
-    Dataclasses become objects, NaN and infinity null, values of numpy plain numbers, all else that JSON lacks text.
-    """
     versioned = dict(data) if version is None else {"schema_version": version, **data}
-    typer.echo(json.dumps(_plain(versioned), indent=2, sort_keys=True, ensure_ascii=False))
-
-
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(item) for name, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if value is None or isinstance(value, str | int):
-        return value
-    return _plain(value.item()) if hasattr(value, "item") else str(value)
+    plain = to_jsonable_python(
+        versioned,
+        inf_nan_mode="null",
+        fallback=lambda value: value.item() if hasattr(value, "item") else str(value),
+    )
+    typer.echo(json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False))
 
 
 def bounds(repeats: Repeats | None) -> dict[str, Any] | None:
@@ -158,6 +147,26 @@ def bounds(repeats: Repeats | None) -> dict[str, Any] | None:
 def picked(source: object, *names: str) -> dict[str, Any]:
     """Some attributes of an object, by their names."""
     return {name: getattr(source, name) for name in names}
+
+
+def show(
+    frame: pd.DataFrame | Sequence[Mapping[str, object]],
+    as_json: bool,
+    data: Mapping[str, Any] | None = None,
+    *,
+    right: Iterable[str] = (),
+    fold: str | None = None,
+    lines: Iterable[str] = (),
+) -> None:
+    """A command's result on stdout: `frame` as a table, then `lines`; or for scripts `data`, else the frame's rows."""
+    rows: Sequence[Mapping[Any, object]] = frame if isinstance(frame, Sequence) else frame.to_dict("records")
+    if as_json:
+        emit_json({"rows": rows} if data is None else data)
+        return
+    if rows:
+        show_table(list(rows[0]), [list(row.values()) for row in rows], right=right, fold=fold)
+    for number, line in enumerate(lines):
+        typer.echo(f"\n{line}" if rows and not number else line)
 
 
 def show_table(
