@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 
-from glusterlab.errors import ParseError, UsageError
+from glusterlab.errors import UsageError
 from glusterlab.shell import HostCommand
 from glusterlab.tools.base import (
     HostTool,
@@ -22,7 +22,7 @@ from glusterlab.tools.base import (
     Tool,
     VolumeTool,
 )
-from glusterlab.tools.document import Document
+from glusterlab.tools.document import Document, located
 from glusterlab.tools.records import Record
 
 __all__ = [
@@ -105,7 +105,5 @@ def read(document: Document, tool: str | None = None) -> Iterator[Record]:
         raise UsageError(f"unknown tool {tool!r}: there are {', '.join(readers())}")
     reader = tools()[tool].read
     assert reader is not None
-    try:
+    with located(document.path):
         yield from reader(document)
-    except ParseError as error:
-        raise ParseError(error.message, file=document.path, line=error.line) from error

@@ -17,6 +17,7 @@ from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
 from glusterlab.shell import quote
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import incomplete as incomplete
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -166,11 +167,6 @@ def check_files(paths: Iterable[str], size: int) -> str:
         f'  if [ "$found" != {size} ]; then echo "$file: expected {size} bytes, found $found" >&2; exit 1; fi\n'
         "done"
     )
-
-
-def incomplete(message: str, host: str | None = None) -> Reason:
-    """What is wrong with a result that a tool may well have reported as a success."""
-    return Reason(code="tool-incomplete", message=message, host=host)
 
 
 def of_operation(records: Iterable[Record], operation: str) -> tuple[WorkloadRecord, list[WorkerRecord]]:

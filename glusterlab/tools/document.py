@@ -14,6 +14,7 @@ import math
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from io import BufferedReader, RawIOBase
@@ -369,6 +370,20 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
         except ValueError as error:
             raise ParseError("expected JSON, found a number of too many digits", line=line) from error
         yield line, value
+
+
+@contextmanager
+def located(path: Path, line: int | None = None) -> Iterator[None]:
+    """Name the file, and where it is unknown the line, in a `ParseError` of the block."""
+    try:
+        yield
+    except ParseError as error:
+        raise ParseError(error.message, file=path, line=error.line or line) from error
+
+
+def word(value: object) -> str | None:
+    """A string of JSON, of 200 characters at most; None where there is none."""
+    return value[:200] if isinstance(value, str) and value else None
 
 
 def number(value: object) -> float | None:

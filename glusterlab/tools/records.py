@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
 
@@ -48,6 +48,11 @@ METRICS: Mapping[str, Metric] = {
 
 Details = dict[str, Any]
 """What only one tool says, as JSON: its name ends in its unit where it has one."""
+
+
+def without_none(values: Mapping[str, Any]) -> Details:
+    """What is known among values."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +157,40 @@ class WorkerRecord(Record):
     files: int | None = None
     valid: bool | None = None
     reasons: tuple[Reason, ...] = ()
+
+
+_SHARED = [place.name for place in fields(WorkerRecord) if place.name in {one.name for one in fields(WorkloadRecord)}]
+
+
+def worker_of(record: WorkloadRecord, **changed: Any) -> WorkerRecord:
+    """A worker that did what a result says, but for what is `changed`; the result's details are not its own."""
+    return WorkerRecord(**({name: getattr(record, name) for name in _SHARED} | {"details": {}} | changed))
+
+
+Verdict = tuple[bool | None, tuple[Reason, ...]]
+"""Valid, not valid or unknown (None), and why it is not valid."""
+
+
+def verdict(faults: Iterable[Reason], doubts: Iterable[Reason] = ()) -> Verdict:
+    """Not valid for its faults, else unknown for its doubts, else valid."""
+    if found := tuple(faults):
+        return False, found
+    return (None, found) if (found := tuple(doubts)) else (True, ())
+
+
+def incomplete(message: str, host: str | None = None) -> Reason:
+    """What is wrong with a result that a tool may well have reported as a success."""
+    return Reason(code="tool-incomplete", message=message, host=host)
+
+
+def failed(message: str, host: str | None = None) -> Reason:
+    """A failure that a tool reported, or that its numbers show."""
+    return Reason(code="tool-failed", message=message, host=host)
+
+
+def unjudged(message: str) -> Reason:
+    """A doubt: what a judgement needs and the file does not hold."""
+    return incomplete(f"cannot be judged: {message}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
