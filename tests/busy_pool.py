@@ -24,7 +24,6 @@ KNOWN = Capacity(
     disk_write=DISK,
     server_read=12 * DISK,
     server_write=12 * DISK,
-    cpus=dict.fromkeys((*SERVERS, *CLIENTS), 8),
     memory=dict.fromkeys((*SERVERS, *CLIENTS), 64e9),
 )
 

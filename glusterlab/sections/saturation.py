@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from glusterlab.analysis.claims.telemetry import Evidence
 from glusterlab.analysis.saturation.drilldown import inspect_sample
-from glusterlab.analysis.saturation.resources import Capacity, Operations, PoolFacts, capacities, with_operations
+from glusterlab.analysis.saturation.resources import Capacity, Operations, capacities, with_operations
 from glusterlab.analysis.saturation.studies import Chosen, Measured, choose_studies, measure, studies_of, study_rows
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import Thresholds, parse_thresholds
@@ -79,9 +79,9 @@ def study_saturation(
     )
     rows = study_rows(chosen) if chosen else section.samples.iloc[:0].assign(series="")
     every, inspected = inspect_sample(section.samples, rows, sample)
-    facts = pool_facts(section.raw, every)
-    limits = with_operations(section.limits(every), every, section.cluster, facts)
-    capacity = capacities(every, section.cluster, limits, facts)
+    operations = operations_by_cell(section.raw, every)
+    limits = with_operations(section.limits(every), every, section.cluster, operations)
+    capacity = capacities(every, section.cluster, limits, memory_by_host(section.raw), operations)
     telemetry = section.telemetry_of(every)
     found = judge(telemetry, every, capacity, levels)
     testbed = section.provenance.testbed
@@ -112,29 +112,12 @@ def study_saturation(
     )
 
 
-def pool_facts(raw: Path, samples: pd.DataFrame) -> PoolFacts:
-    """Read the facts of a campaign; what it does not say is absent, a damaged environment.json is an error."""
+def memory_by_host(raw: Path) -> dict[str, float]:
+    """Bytes of memory, of the hosts whose ``environment.json`` has them as a number above 0."""
     path = raw / "environment.json"
-    environment = read_json(path) if path.is_file() else {}
-    shared = environment.get("shared_counters")
-    return PoolFacts(
-        {host: int(count) for host, count in _numbers(environment.get("hosts"), "cpus").items()},
-        _numbers(environment.get("hosts"), "memory_bytes"),
-        frozenset(str(name) for name in shared) if isinstance(shared, list) else frozenset(),
-        _operations(raw, samples),
-    )
-
-
-def _numbers(hosts: object, name: str) -> dict[str, float]:
-    """A fact by host, of the hosts that have it as a number above 0.
-
-    Examples
-    --------
-    >>> _numbers({"s1": {"cpus": 2}, "s2": {"cpus": "two"}, "s3": None, "s4": {"cpus": 0}}, "cpus")
-    {'s1': 2}
-    """
+    hosts = (read_json(path) if path.is_file() else {}).get("hosts")
     facts = hosts if isinstance(hosts, dict) else {}
-    found = {str(host): of.get(name) for host, of in facts.items() if isinstance(of, dict)}
+    found = {str(host): of.get("memory_bytes") for host, of in facts.items() if isinstance(of, dict)}
     return {
         host: value
         for host, value in found.items()
@@ -142,7 +125,8 @@ def _numbers(hosts: object, name: str) -> dict[str, float]:
     }
 
 
-def _operations(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:
+def operations_by_cell(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:
+    """Operations of one brick, of cells whose scale model limits them."""
     found: dict[str, Operations] = {}
     limited = samples[samples["operations_limited"].astype(bool)]
     for row in limited.to_dict("records"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.analysis.saturation.outliers import slow_disks
+from glusterlab.analysis.saturation.outliers import disk_times, named_disks
 from glusterlab.analysis.select import valid_samples
 from glusterlab.store import evidence
 from glusterlab.tables import build as tables
@@ -80,5 +80,5 @@ def test_one_slow_disk_of_seventy_two_is_named(pool: Path, folder: Path) -> None
     found = tables.load(folder / "raw/slow")
     samples = valid_samples(found.samples)
     assert len(samples) == 2
-    named = slow_disks(found.telemetry, samples)
+    named = named_disks(disk_times(found.telemetry, samples))
     assert [(row.host, row.device) for row in named.itertuples()] == [(HOST, Path(slow.device).name)]

@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import Limits
-from glusterlab.analysis.saturation.resources import Capacity, Operations, PoolFacts, capacities, with_operations
+from glusterlab.analysis.saturation.resources import Capacity, Operations, capacities, with_operations
 from glusterlab.errors import RawStoreError
-from glusterlab.sections.saturation import pool_facts
+from glusterlab.sections.saturation import memory_by_host, operations_by_cell
 from glusterlab.spec.yaml import load_cluster
 
 Make = Callable[..., pd.DataFrame]
@@ -34,9 +34,9 @@ def rows(make_samples: Make) -> pd.DataFrame:
 def test_operations_are_those_of_the_kind_of_brick(tmp_path: Path, rows: pd.DataFrame) -> None:
     for _, row in rows.iterrows():
         throttle(tmp_path, row, {"disk": {"riops": 5, "wiops": 6}, "array": {"riops": 60, "wiops": 29}})
-    facts = pool_facts(tmp_path, rows)
-    assert sorted(facts.operations.values(), key=lambda each: each.read) == [Operations(5, 6), Operations(60, 29)]
-    assert pool_facts(tmp_path, rows.assign(operations_limited=False)) == PoolFacts()
+    found = operations_by_cell(tmp_path, rows)
+    assert sorted(found.values(), key=lambda each: each.read) == [Operations(5, 6), Operations(60, 29)]
+    assert operations_by_cell(tmp_path, rows.assign(operations_limited=False)) == {}
 
 
 @pytest.mark.parametrize(
@@ -45,49 +45,43 @@ def test_operations_are_those_of_the_kind_of_brick(tmp_path: Path, rows: pd.Data
 )
 def test_a_throttle_that_does_not_say_leaves_operations_unknown(tmp_path: Path, rows: pd.DataFrame, data: Any) -> None:
     throttle(tmp_path, rows.iloc[0], data)
-    assert pool_facts(tmp_path, rows).operations == {}
+    assert operations_by_cell(tmp_path, rows) == {}
 
 
-def test_hosts_without_facts_are_absent(tmp_path: Path, rows: pd.DataFrame) -> None:
-    hosts = {"s1": {"cpus": 8, "memory_bytes": 64}, "s2": {"cpus": "many"}, "s3": None, "s4": {"cpus": True}}
-    text = json.dumps({"schema_version": 1, "hosts": hosts, "shared_counters": ["blocked processes"]})
-    (tmp_path / "environment.json").write_text(text)
-    facts = pool_facts(tmp_path, rows)
-    assert (facts.cpus, facts.memory) == ({"s1": 8}, {"s1": 64})
-    assert facts.shared == {"blocked processes"}
-    (tmp_path / "environment.json").write_text(json.dumps({"schema_version": 1, "hosts": [], "shared_counters": 3}))
-    assert pool_facts(tmp_path, rows) == PoolFacts()
-    (tmp_path / "environment.json").write_text("{")
+def test_hosts_without_facts_are_absent(tmp_path: Path) -> None:
+    environment = tmp_path / "environment.json"
+    hosts = {"s1": {"memory_bytes": 64}, "s2": {"memory_bytes": "much"}, "s3": None, "s4": {"memory_bytes": True}}
+    for known, found in ((hosts, {"s1": 64}), ([], {})):
+        environment.write_text(json.dumps({"schema_version": 1, "hosts": known}))
+        assert memory_by_host(tmp_path) == found
+    environment.write_text("{")
     with pytest.raises(RawStoreError, match="expected JSON"):
-        pool_facts(tmp_path, rows)
+        memory_by_host(tmp_path)
 
 
 def test_a_campaign_that_was_measured_has_its_facts(rows: pd.DataFrame) -> None:
-    facts = pool_facts(FIRST_LIGHT, rows)
-    assert len(facts.cpus) == 18
-    assert "blocked processes" in facts.shared
+    memory = memory_by_host(FIRST_LIGHT)
+    assert len(memory) == 18
     cluster = load_cluster(FIRST_LIGHT / "cluster.yaml")
     limits = {str(cell): Limits(100.0, 50.0, 24.0, 36.0, "night") for cell in rows["cell_id"]}
-    of = capacities(rows, cluster, limits, facts)
+    of = capacities(rows, cluster, limits, memory, {})
     disperse = of[next(cell for cell in of if "disperse" in cell)]
     assert (disperse.server_link, disperse.client_link, disperse.disk_write, disperse.disk_read) == (100, 50, 2, 3)
-    assert (disperse.serial, disperse.one_machine, disperse.source, disperse.operations) == (True, True, "night", None)
+    assert (disperse.serial, disperse.one_machine, disperse.operations, disperse.memory) == (True, True, None, memory)
     replicate = of[next(cell for cell in of if "replicate" in cell)]
     assert (replicate.disk_write, replicate.server_write, replicate.serial) == (24, 24, False)
-    alone = capacities(rows, cluster, {cell: Limits(1, 1, 1, 1, "", 7.0, 8.0) for cell in limits}, facts)
+    alone = capacities(rows, cluster, {cell: Limits(1, 1, 1, 1, "", 7.0, 8.0) for cell in limits}, memory, {})
     assert {(each.disk_write, each.disk_read) for each in alone.values()} == {(7.0, 8.0)}
-    assert list(capacities(rows, None, limits, PoolFacts()).values()) == [Capacity(), Capacity()]
-    assert list(capacities(rows, cluster, {}, PoolFacts()).values()) == [Capacity(one_machine=True)] * 2
+    assert list(capacities(rows, None, limits, {}, {}).values()) == [Capacity(), Capacity()]
+    assert list(capacities(rows, cluster, {}, {}, {}).values()) == [Capacity(one_machine=True)] * 2
 
 
 def test_operations_of_a_server_are_those_of_all_its_bricks(rows: pd.DataFrame) -> None:
     cluster = load_cluster(FIRST_LIGHT / "cluster.yaml")
     limits = {str(cell): Limits(100.0, 50.0, 24.0, 36.0) for cell in rows["cell_id"]}
     disperse = next(cell for cell in limits if "disperse" in cell)
-    facts = PoolFacts(operations={disperse: Operations(3.0, 2.0), "elsewhere": Operations(1.0, 1.0)})
-    found = with_operations(limits, rows, cluster, facts)
+    operations = {disperse: Operations(3.0, 2.0), "elsewhere": Operations(1.0, 1.0)}
+    found = with_operations(limits, rows, cluster, operations)
     assert (found[disperse].server_operations_read, found[disperse].server_operations_write) == (36.0, 24.0)
-    assert {cell: limit for cell, limit in found.items() if cell != disperse} == {
-        cell: limit for cell, limit in limits.items() if cell != disperse
-    }
-    assert with_operations(limits, rows, None, facts) == limits
+    assert found | {disperse: limits[disperse]} == limits
+    assert with_operations(limits, rows, None, operations) == limits

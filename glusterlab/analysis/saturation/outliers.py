@@ -10,8 +10,7 @@ wait for the slow one and are named with it; it is the busiest of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -239,17 +238,12 @@ def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
-    """Disks that were slower than their peers, by name, the slowest first; it needs no limits and no baseline.
+def named_disks(times: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    """Disks that were slower than their peers, the slowest first; columns as of `disks_by_name`.
 
     One sample can be an accident of placement; the same disk in several, with files placed anew in each, hardly. That
-    the table is empty says nothing of disks that were not judged.
+    the table is empty says nothing of disks that were not judged. ``time_ratio`` is of samples it is slow in.
     """
-    return named_disks(disk_times(telemetry, samples, thresholds), thresholds)
-
-
-def named_disks(times: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
-    """The slow disks of `disk_times`, columns as of `disks_by_name`; ``time_ratio`` is of samples it is slow in."""
     table = disks_by_name(times)
     least = np.minimum(table["judged"], (thresholds or Thresholds()).slow_samples)
     named = table[(table["slow"] > 0) & (table["slow"] >= least)]
@@ -266,17 +260,17 @@ def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresh
     """
     chosen = thresholds or Thresholds()
     moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_QUANTITIES)]
-    records: list[dict[str, Any]] = []
+    found = []
     for cell, sample, timeline in timelines(moved, samples, measured_parts(moved, samples)):
         if not timeline.inside.any():
             continue
         for (_, role), loads in _loads(timeline).groupby(["activity", "role"]):
             by_quantity = loads.groupby("metric")["value"].sum()
             for metric in (name for name in _QUANTITIES if by_quantity.get(name, -1.0) >= MAIN * by_quantity.max()):
-                point = {"cell_id": cell, "sample": sample, "role": role, "quantity": _QUANTITIES[metric]}
-                hosts = loads[loads["metric"] == metric].sort_values("host")
-                records += [point | row for row in _beside_peers(hosts, chosen)]
-    return pd.DataFrame.from_records(records, columns=SKEW_COLUMNS).astype({"outlier": bool})
+                hosts = _beside_peers(loads[loads["metric"] == metric].sort_values("host"), chosen)
+                found.append(hosts.assign(cell_id=cell, sample=sample, role=str(role), quantity=_QUANTITIES[metric]))
+    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=SKEW_COLUMNS)
+    return table[SKEW_COLUMNS].astype({"outlier": bool})
 
 
 def _loads(timeline: Timeline) -> pd.DataFrame:
@@ -289,23 +283,13 @@ def _loads(timeline: Timeline) -> pd.DataFrame:
     return table.assign(value=table["max"].where(table["activity"] == "network", table["sum"]))
 
 
-def _beside_peers(hosts: pd.DataFrame, thresholds: Thresholds) -> Iterator[dict[str, Any]]:
-    carried = hosts[hosts["value"] > IDLE * hosts["value"].max()]
+def _beside_peers(hosts: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
+    carried: pd.DataFrame = hosts[hosts["value"] > IDLE * hosts["value"].max()]
     values = carried["value"].to_numpy(dtype=float)
-    scores = modified_z(values)
-    for number, (host, value) in enumerate(zip(carried["host"], values.tolist(), strict=True)):
-        median = float(np.median(np.delete(values, number))) if len(values) > 1 else math.nan
-        ratio = value / median if median > 0 else math.nan
-        apart = max(ratio, 1 / ratio) if ratio > 0 else 0.0
-        far = abs(float(scores[number])) >= thresholds.outlier and apart >= thresholds.skew
-        yield {
-            "host": host,
-            "value": value,
-            "median": median,
-            "ratio": ratio,
-            "z": float(scores[number]),
-            "outlier": len(values) >= LEAST_PEERS and far,
-        }
+    others = [np.median(np.delete(values, n)) if len(values) > 1 else math.nan for n in range(len(values))]
+    ratio, z = values / np.array(others), modified_z(values)
+    far = (abs(z) >= thresholds.outlier) & (np.maximum(ratio, 1 / ratio) >= thresholds.skew)
+    return carried.assign(median=others, ratio=ratio, z=z, outlier=far & (len(values) >= LEAST_PEERS))
 
 
 def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:

@@ -10,9 +10,9 @@ small on a disk that is full, for its limit acts before the block layer counts a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from glusterlab.analysis.saturation.timeline import Timeline, carried, rolling, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from glusterlab.spec.cluster import Cluster
+    from glusterlab.spec.cluster import Backing, Cluster
 
 Family = Literal["network", "disks", "CPU", "memory"]
 By = Literal["bytes", "operations", "busy time", "all disks of the server", ""]
@@ -102,27 +102,13 @@ class Operations:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolFacts:
-    """Facts of the hosts of a campaign beside its cluster file; what is not recorded is absent.
-
-    CPUs and bytes of memory are by host (on a testbed those of its machine), `shared` names the counters that all hosts
-    of a testbed share, and `operations` are those of one brick by ``cell_id``, where a scale model limits them.
-    """
-
-    cpus: Mapping[str, int] = field(default_factory=dict)
-    memory: Mapping[str, float] = field(default_factory=dict)
-    shared: frozenset[str] = frozenset()
-    operations: Mapping[str, Operations] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Capacity:
     """What the resources under one cell can do, on the scale that was measured; None where it is not known.
 
     Rates are bytes/s: of a link in each direction, of one brick alone (``disk_*``), of all bricks of a server
     (``server_*``); 0 or less counts as not known. `operations` are those of one brick. `serial`: a brick is one disk
-    that serves one request at a time, so that its ``%util`` shows how full it is. `one_machine`: a testbed. `shared`
-    are counters that its hosts share, `source` the baseline that measured disks and links.
+    that serves one request at a time, so that its ``%util`` shows how full it is. `one_machine`: a testbed. `memory` is
+    in bytes by host (on a testbed that of its machine).
     """
 
     server_link: float | None = None
@@ -134,10 +120,7 @@ class Capacity:
     operations: Operations | None = None
     serial: bool = False
     one_machine: bool = False
-    cpus: Mapping[str, int] = field(default_factory=dict)
     memory: Mapping[str, float] = field(default_factory=dict)
-    shared: frozenset[str] = frozenset()
-    source: str = ""
 
     def __post_init__(self) -> None:
         for name in ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write"):
@@ -145,17 +128,29 @@ class Capacity:
                 object.__setattr__(self, name, None)
 
 
-def capacities(
-    samples: pd.DataFrame, cluster: Cluster | None, limits: Mapping[str, Limits], facts: PoolFacts
-) -> dict[str, Capacity]:
-    """What the resources under each cell can do, by ``cell_id``; every cell has one."""
-    found: dict[str, Capacity] = {}
-    testbed = cluster is not None and cluster.is_testbed
-    common = Capacity(one_machine=testbed, cpus=facts.cpus, memory=facts.memory, shared=facts.shared)
+def _backings(
+    samples: pd.DataFrame, limits: Mapping[str, Limits], cluster: Cluster | None
+) -> Iterator[tuple[str, Limits | None, Backing | None, str]]:
+    """Each cell, its limits, its backing and the kind of that."""
     for row in samples.drop_duplicates("cell_id").to_dict("records"):
-        cell = str(row["cell_id"])
-        limit = limits.get(cell)
         backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
+        yield str(row["cell_id"]), limits.get(str(row["cell_id"])), backing, str(row["kind"])
+
+
+def capacities(
+    samples: pd.DataFrame,
+    cluster: Cluster | None,
+    limits: Mapping[str, Limits],
+    memory: Mapping[str, float],
+    operations: Mapping[str, Operations],
+) -> dict[str, Capacity]:
+    """What the resources under each cell can do, by ``cell_id``; every cell has one.
+
+    `memory` is in bytes by host, `operations` those of one brick by ``cell_id``, where a scale model limits them.
+    """
+    found: dict[str, Capacity] = {}
+    common = Capacity(one_machine=cluster is not None and cluster.is_testbed, memory=memory)
+    for cell, limit, backing, kind in _backings(samples, limits, cluster):
         if limit is None or backing is None:
             found[cell] = common
             continue
@@ -168,27 +163,25 @@ def capacities(
             disk_write=limit.server_disks_write / bricks if limit.brick_write is None else limit.brick_write,
             server_read=limit.server_disks_read,
             server_write=limit.server_disks_write,
-            operations=facts.operations.get(cell),
-            serial=str(row["kind"]) == "jbod" and backing.disks_per_brick == 1,
-            source=limit.source,
+            operations=operations.get(cell),
+            serial=kind == "jbod" and backing.disks_per_brick == 1,
         )
     return found
 
 
 def with_operations(
-    limits: Mapping[str, Limits], samples: pd.DataFrame, cluster: Cluster | None, facts: PoolFacts
+    limits: Mapping[str, Limits],
+    samples: pd.DataFrame,
+    cluster: Cluster | None,
+    operations: Mapping[str, Operations],
 ) -> dict[str, Limits]:
-    """Limits with the operations per second of all disks of a server, where a scale model limits them."""
+    """Limits with the operations per second of all disks of a server, where those of one brick are known."""
     found = dict(limits)
-    for row in samples.drop_duplicates("cell_id").to_dict("records"):
-        cell = str(row["cell_id"])
-        brick = facts.operations.get(cell)
-        backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
-        if cell in found and brick is not None and backing is not None:
-            bricks = len(backing.bricks)
-            found[cell] = replace(
-                found[cell], server_operations_write=bricks * brick.write, server_operations_read=bricks * brick.read
-            )
+    for cell, limit, backing, _ in _backings(samples, limits, cluster):
+        brick = operations.get(cell)
+        if limit is not None and brick is not None and backing is not None:
+            write, read = (len(backing.bricks) * rate for rate in (brick.write, brick.read))
+            found[cell] = replace(limit, server_operations_write=write, server_operations_read=read)
     return found
 
 
@@ -269,109 +262,66 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     # a report of old columns has one rate for both directions, which no limit is for
     if series.empty or capacity.disk_read is None or capacity.disk_write is None:
         return
-    disks = series[["host", "device"]].apply(tuple, axis=1).tolist()
-    written, read = (_of_disks(timeline, metric, disks) for metric in ("write_bytes_per_s", "read_bytes_per_s"))
+    written, read = (_of_disks(timeline, metric, series) for metric in ("write_bytes_per_s", "read_bytes_per_s"))
     together = np.maximum if capacity.one_machine else np.add
     parts: dict[By, NDArray[np.float64]] = {
         "bytes": together(written / capacity.disk_write, np.nan_to_num(read) / capacity.disk_read)
     }
-    if capacity.operations is not None:
-        parts["operations"] = _operations(timeline, disks, written, read, capacity.operations)
+    # what is fullest for a while in the measured part is what the disk is judged by, all along
+    inside = timeline.inside if timeline.inside.any() else np.ones_like(timeline.inside)
+    seconds = BURST_BYTES / min(capacity.disk_read, capacity.disk_write)
+    if (limit := capacity.operations) is not None:
+        seconds = max(seconds, BURST_OPERATIONS / min(limit.read, limit.write))
+        moved = [np.nan_to_num(values[:, inside]).sum(axis=1) for values in (written, read)]
+        done = _of_disks(timeline, "transfers_per_s", series)
+        parts["operations"] = done / _most_operations(moved[0], moved[0] + moved[1], limit)[:, np.newaxis]
     if capacity.serial and not capacity.one_machine:
-        parts["busy time"] = _of_disks(timeline, "utilisation_fraction", disks)
+        parts["busy time"] = _of_disks(timeline, "utilisation_fraction", series)
     if capacity.server_read is not None and capacity.server_write is not None:
-        parts["all disks of the server"] = _of_server(series, written, read, capacity)
+        hosts, all_written = _by_host(series, written, "sum")
+        _, all_read = _by_host(series, read, "sum")
+        whole = together(all_written / capacity.server_write, np.nan_to_num(all_read) / capacity.server_read)
+        spread = whole[[hosts.index(host) for host in series["host"]]]
+        # a disk that does nothing is not full because others of its server are
+        busiest = np.nan_to_num(written + np.nan_to_num(read)).sum(axis=1)
+        parts["all disks of the server"] = np.where(busiest[:, np.newaxis] <= IDLE * busiest.max(), 0.0, spread)
     names = list(parts)
     filled = np.stack([np.nan_to_num(part) for part in parts.values()])
-    # what is fullest for a while in the measured part is what the disk is judged by, all along
-    inside = _measured(timeline)
-    stretch = _stretch(timeline, capacity.disk_read, capacity.disk_write, capacity.operations)
+    stretch = min(seconds, PEAK_S, timeline.step_s * float(inside.sum()))
     peaks = np.stack([rolling(part[:, inside], timeline.steps(stretch)).max(axis=1) for part in filled])
     chosen = peaks.argmax(axis=0)
-    used = filled[chosen, np.arange(len(disks))]
-    used = np.where(np.isfinite(written), used, np.nan)
+    used = np.where(np.isfinite(written), filled[chosen, np.arange(len(series))], np.nan)
+    by = tuple(names[number] for number in chosen)
     yield Track(
-        "server disks",
-        "disks",
-        "server",
-        "disks",
-        tuple(str(host) for host, _ in disks),
-        tuple(str(device) for _, device in disks),
-        used,
-        tuple(names[number] for number in chosen),
-        stretch,
+        "server disks", "disks", "server", "disks", tuple(series["host"]), tuple(series["device"]), used, by, stretch
     )
 
 
-def _measured(timeline: Timeline) -> NDArray[np.bool_]:
-    """The steps of the measured part; all of them where it has none."""
-    return timeline.inside if timeline.inside.any() else np.ones_like(timeline.inside)
-
-
-def _stretch(timeline: Timeline, read: float, write: float, operations: Operations | None) -> float:
-    """Seconds over which a disk is judged, no longer than the measured part."""
-    seconds = BURST_BYTES / min(read, write)
-    if operations is not None:
-        seconds = max(seconds, BURST_OPERATIONS / min(operations.read, operations.write))
-    return min(seconds, PEAK_S, timeline.step_s * float(_measured(timeline).sum()))
-
-
-def _operations(
-    timeline: Timeline,
-    disks: Sequence[tuple[str, str]],
-    written: NDArray[np.float64],
-    read: NDArray[np.float64],
-    limit: Operations,
+def _most_operations(
+    written: NDArray[np.float64], moved: NDArray[np.float64], limit: Operations
 ) -> NDArray[np.float64]:
-    """The share of its operations that each disk surely used."""
-    done = _of_disks(timeline, "transfers_per_s", disks)
-    inside = _measured(timeline)
-    writes = np.nan_to_num(written[:, inside]).sum(axis=1)
-    moved = writes + np.nan_to_num(read[:, inside]).sum(axis=1)
-    share = np.divide(writes, moved, out=np.full_like(moved, 0.5), where=moved > 0)
-    most = np.where(share >= ONE_WAY, limit.write, np.where(share <= 1 - ONE_WAY, limit.read, limit.read + limit.write))
-    return np.asarray(done / most[:, np.newaxis])
+    """What each disk can do at most, so that the share of it that was used is a lower bound."""
+    share = np.divide(written, moved, out=np.full_like(moved, 0.5), where=moved > 0)
+    return np.where(share >= ONE_WAY, limit.write, np.where(share <= 1 - ONE_WAY, limit.read, limit.read + limit.write))
 
 
-def _of_disks(timeline: Timeline, metric: str, disks: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+def _of_disks(timeline: Timeline, metric: str, disks: pd.DataFrame) -> NDArray[np.float64]:
     """A metric of these disks; NaN of those that do not have it."""
     series, values = timeline.of("disk", metric, "server")
-    rows = {pair: row for row, pair in enumerate(zip(series["host"], series["device"], strict=True))}
-    found = np.full((len(disks), timeline.values.shape[1]), np.nan)
-    for number, disk in enumerate(disks):
-        if disk in rows:
-            found[number] = values[rows[disk]]
-    return found
-
-
-def _of_server(
-    series: pd.DataFrame, written: NDArray[np.float64], read: NDArray[np.float64], capacity: Capacity
-) -> NDArray[np.float64]:
-    """Bytes of all disks of a server against what they do together, for each of those that carry of it."""
-    hosts, all_written = _by_host(series, written, "sum")
-    _, all_read = _by_host(series, read, "sum")
-    together = np.maximum if capacity.one_machine else np.add
-    assert capacity.server_write is not None  # checked by the caller
-    assert capacity.server_read is not None
-    whole = together(all_written / capacity.server_write, np.nan_to_num(all_read) / capacity.server_read)
-    of = {host: number for number, host in enumerate(hosts)}
-    spread = whole[[of[str(host)] for host in series["host"]]]
-    # a disk that does nothing is not full because others of its server are
-    busiest = np.nan_to_num(written + np.nan_to_num(read)).sum(axis=1)
-    idle = busiest <= 0.02 * busiest.max(initial=0.0)
-    return np.where(idle[:, np.newaxis], 0.0, spread)
+    keys = ["host", "device"]
+    known = pd.DataFrame(values, index=pd.MultiIndex.from_frame(series[keys]))
+    return known.reindex(pd.MultiIndex.from_frame(disks[keys])).to_numpy()
 
 
 def busy_cpus(timeline: Timeline, role: str = "") -> tuple[pd.DataFrame, NDArray[np.float64]]:
     """CPU time that was neither idle, waiting for I/O nor stolen: its series (also of single CPUs) and values."""
     series, idle = timeline.of("cpu", "idle_fraction", role)
-    rows: dict[Any, int] = {pair: row for row, pair in enumerate(zip(series["host"], series["device"], strict=True))}
+    keys = ["role", "host", "device"]
     busy = 1 - idle
     for metric in ("iowait_fraction", "steal_fraction"):
         others, values = timeline.of("cpu", metric, role)
-        for pair, value in zip(zip(others["host"], others["device"], strict=True), values, strict=True):
-            if pair in rows:
-                busy[rows[pair]] -= np.nan_to_num(value)
+        places = pd.MultiIndex.from_frame(series[keys]).get_indexer(pd.MultiIndex.from_frame(others[keys]))
+        busy[places[places >= 0]] -= np.nan_to_num(values[places >= 0])
     return series, busy
 
 

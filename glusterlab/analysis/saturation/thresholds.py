@@ -9,15 +9,14 @@ Detect and Handle Outliers (1993). A choice of this project says that it is one.
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import pandas as pd
 
 from glusterlab.errors import UsageError
+from glusterlab.spec.fields import suggest
 
 _GREGG = (
     "Gregg, USE method: 100 % is usually the sign of a bottleneck; an average over seconds that is above 70 % can hide "
@@ -25,106 +24,14 @@ _GREGG = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a threshold is compared with, and where its number comes from."""
-
-    what: str
-    source: str
-    share: bool = True
-
-
-MEANINGS: Mapping[str, Meaning] = MappingProxyType(
-    {
-        "network": Meaning(
-            "bytes of one direction in one record, share of the rate of the host's link",
-            f"{_GREGG}; with the headers of Ethernet, IP and TCP a link is full at 94 % of its rate in payload "
-            "(1,448 of 1,538 bytes)",
-        ),
-        "disks": Meaning(
-            "bytes or operations of one disk, share of what it can do, over as long as it needs for 10 MB or 10 "
-            "operations, from one record to 10 s; or those of all disks of its server",
-            f"{_GREGG}; below 100 % because the limit is a baseline's, or for operations the scale model's assumption, "
-            "and because so short a time holds few requests of a slow disk",
-        ),
-        "disk_busy": Meaning(
-            "%util of a disk, over as long as its bytes; only where each brick is one disk",
-            "iostat(1): a device that serves requests serially is saturated close to 100 %; of RAID arrays and modern "
-            "SSDs %util does not show the limit",
-        ),
-        "cpu": Meaning("CPU time of one record that is neither idle, waiting for I/O nor stolen", _GREGG),
-        "core": Meaning(
-            "the same of the busiest CPU alone, where telemetry has each CPU", f"{_GREGG}; one thread fills one CPU"
-        ),
-        "memory": Meaning(
-            "memory that is not available to new work, share of all",
-            "Gregg's checklist looks at free memory and then at scanning and swapping; 95 % is a choice of this "
-            "project, for a page cache that has next to nothing left",
-        ),
-        "passed": Meaning(
-            "mean use of a subsystem over the measured part from which on its limit is not believed",
-            "a choice of this project: what does a quarter more than it can do all along is held by something else, or "
-            "its limit is wrong; bursts and the scatter of baselines stay below",
-            share=False,
-        ),
-        "window": Meaning(
-            "share of the measured part in which a subsystem must be full to be the one that binds",
-            "a choice of this project: most of the time",
-        ),
-        "phase": Meaning(
-            "share of the measured part from which a subsystem counts as one of several that bind one after the other, "
-            "binds in part, or was full at times",
-            "a choice of this project: one record of seven",
-        ),
-        "records": Meaning(
-            "fewest telemetry records in the measured part for a verdict",
-            "a choice of this project: a record at either end may lie half outside, and one burst decides over few",
-            share=False,
-        ),
-        "queue": Meaning(
-            "mean queue length of a disk (aqu-sz), a sign of saturation",
-            "Gregg's checklist: a queue of more than 1",
-            share=False,
-        ),
-        "load": Meaning(
-            "load average over one minute for each CPU, a sign of saturation",
-            "Gregg's checklist: more runnable threads than CPUs; Linux counts those that wait for disks as well",
-            share=False,
-        ),
-        "outlier": Meaning(
-            "modified z-score of a host among its peers: 0.6745 times its distance from their median over their MAD",
-            "Iglewicz and Hoaglin (1993): 3.5",
-            share=False,
-        ),
-        "skew": Meaning(
-            "what a host carries over the median of its peers, or the inverse, for an outlier to matter",
-            "a choice of this project: half as much again",
-            share=False,
-        ),
-        "slow_rate": Meaning(
-            "bytes per second of a slow disk's time at work, share of that of peers that moved as much",
-            "a choice of this project, with slow_seconds and outlier: no healthy disk passes all three in 632 samples "
-            "of one campaign",
-        ),
-        "slow_seconds": Meaning(
-            "how many seconds longer a slow disk works than its peers for as much, and after half of all have done",
-            "a choice of this project: two records of 2 s, to which time at work is resolved; so a disk is judged "
-            "where its peers take 6 s",
-            share=False,
-        ),
-        "slow_samples": Meaning(
-            "in how many samples a disk must be slow to be named, or in all that judge it where they are fewer",
-            "a choice of this project: one sample may be an accident of placement",
-            share=False,
-        ),
-    }
-)
-"""By name of the threshold."""
+def _threshold(default: float, what: str, source: str, *, share: bool = True) -> Any:
+    """A threshold: what it is compared with, and where its number comes from."""
+    return field(default=default, metadata={"compared with": what, "source": source, "share": share})
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Numbers from which on a statement is made; `MEANINGS` says what each is compared with.
+    """Numbers from which on a statement is made.
 
     Examples
     --------
@@ -132,31 +39,109 @@ class Thresholds:
     (0.9, 0.7)
     """
 
-    network: float = 0.90
-    disks: float = 0.90
-    disk_busy: float = 0.90
-    cpu: float = 0.90
-    core: float = 0.95
-    memory: float = 0.95
-    passed: float = 1.25
-    window: float = 0.50
-    phase: float = 0.15
-    records: float = 5.0
-    queue: float = 1.0
-    load: float = 1.0
-    outlier: float = 3.5
-    skew: float = 1.5
-    slow_rate: float = 0.6
-    slow_seconds: float = 4.0
-    slow_samples: float = 2.0
+    network: float = _threshold(
+        0.90,
+        "bytes of one direction in one record, share of the rate of the host's link",
+        f"{_GREGG}; with the headers of Ethernet, IP and TCP a link is full at 94 % of its rate in payload "
+        "(1,448 of 1,538 bytes)",
+    )
+    disks: float = _threshold(
+        0.90,
+        "bytes or operations of one disk, share of what it can do, over as long as it needs for 10 MB or 10 "
+        "operations, from one record to 10 s; or those of all disks of its server",
+        f"{_GREGG}; below 100 % because the limit is a baseline's, or for operations the scale model's assumption, "
+        "and because so short a time holds few requests of a slow disk",
+    )
+    disk_busy: float = _threshold(
+        0.90,
+        "%util of a disk, over as long as its bytes; only where each brick is one disk",
+        "iostat(1): a device that serves requests serially is saturated close to 100 %; of RAID arrays and modern "
+        "SSDs %util does not show the limit",
+    )
+    cpu: float = _threshold(0.90, "CPU time of one record that is neither idle, waiting for I/O nor stolen", _GREGG)
+    core: float = _threshold(
+        0.95, "the same of the busiest CPU alone, where telemetry has each CPU", f"{_GREGG}; one thread fills one CPU"
+    )
+    memory: float = _threshold(
+        0.95,
+        "memory that is not available to new work, share of all",
+        "Gregg's checklist looks at free memory and then at scanning and swapping; 95 % is a choice of this "
+        "project, for a page cache that has next to nothing left",
+    )
+    passed: float = _threshold(
+        1.25,
+        "mean use of a subsystem over the measured part from which on its limit is not believed",
+        "a choice of this project: what does a quarter more than it can do all along is held by something else, or "
+        "its limit is wrong; bursts and the scatter of baselines stay below",
+        share=False,
+    )
+    window: float = _threshold(
+        0.50,
+        "share of the measured part in which a subsystem must be full to be the one that binds",
+        "a choice of this project: most of the time",
+    )
+    phase: float = _threshold(
+        0.15,
+        "share of the measured part from which a subsystem counts as one of several that bind one after the other, "
+        "binds in part, or was full at times",
+        "a choice of this project: one record of seven",
+    )
+    records: float = _threshold(
+        5.0,
+        "fewest telemetry records in the measured part for a verdict",
+        "a choice of this project: a record at either end may lie half outside, and one burst decides over few",
+        share=False,
+    )
+    queue: float = _threshold(
+        1.0,
+        "mean queue length of a disk (aqu-sz), a sign of saturation",
+        "Gregg's checklist: a queue of more than 1",
+        share=False,
+    )
+    load: float = _threshold(
+        1.0,
+        "load average over one minute for each CPU, a sign of saturation",
+        "Gregg's checklist: more runnable threads than CPUs; Linux counts those that wait for disks as well",
+        share=False,
+    )
+    outlier: float = _threshold(
+        3.5,
+        "modified z-score of a host among its peers: 0.6745 times its distance from their median over their MAD",
+        "Iglewicz and Hoaglin (1993): 3.5",
+        share=False,
+    )
+    skew: float = _threshold(
+        1.5,
+        "what a host carries over the median of its peers, or the inverse, for an outlier to matter",
+        "a choice of this project: half as much again",
+        share=False,
+    )
+    slow_rate: float = _threshold(
+        0.6,
+        "bytes per second of a slow disk's time at work, share of that of peers that moved as much",
+        "a choice of this project, with slow_seconds and outlier: no healthy disk passes all three in 632 samples "
+        "of one campaign",
+    )
+    slow_seconds: float = _threshold(
+        4.0,
+        "how many seconds longer a slow disk works than its peers for as much, and after half of all have done",
+        "a choice of this project: two records of 2 s, to which time at work is resolved; so a disk is judged "
+        "where its peers take 6 s",
+        share=False,
+    )
+    slow_samples: float = _threshold(
+        2.0,
+        "in how many samples a disk must be slow to be named, or in all that judge it where they are fewer",
+        "a choice of this project: one sample may be an accident of placement",
+        share=False,
+    )
 
     def __post_init__(self) -> None:
-        for name, meaning in MEANINGS.items():
-            value = float(getattr(self, name))
-            most = 1.0 if meaning.share else math.inf
-            if not 0 < value <= most or not math.isfinite(value):
-                wanted = "a share above 0 and up to 100 %" if meaning.share else "a finite number above 0"
-                raise UsageError(f"threshold {name}: expected {wanted}, found {value:g}")
+        for each in fields(self):
+            value, share = float(getattr(self, each.name)), each.metadata["share"]
+            if not 0 < value <= (1.0 if share else math.inf) or not math.isfinite(value):
+                wanted = "a share above 0 and up to 100 %" if share else "a finite number above 0"
+                raise UsageError(f"threshold {each.name}: expected {wanted}, found {value:g}")
 
 
 def parse_thresholds(text: str) -> Thresholds:
@@ -170,24 +155,22 @@ def parse_thresholds(text: str) -> Thresholds:
     >>> chosen.network, chosen.window, chosen.disks
     (0.8, 0.6, 0.9)
     """
+    known = {each.name: each.metadata["share"] for each in fields(Thresholds)}
     found: dict[str, float] = {}
-    for pair in (part.strip() for part in text.split(",")):
-        if not pair:
-            continue
+    for pair in filter(None, map(str.strip, text.split(","))):
         name, _, word = pair.replace("=", " ", 1).partition(" ")
-        if name not in MEANINGS:
-            near = difflib.get_close_matches(name, MEANINGS, n=1)
-            advice = f"; {near[0]!r} is one" if near else ""
-            raise UsageError(f"expected thresholds among {', '.join(MEANINGS)}, found {name!r}{advice}")
+        if name not in known:
+            near = suggest(name, list(known), listed=False)
+            raise UsageError(f"expected thresholds among {', '.join(known)}, found {name!r}{near}")
         if name in found:
             raise UsageError(f"threshold {name}: expected once, found twice")
-        found[name] = _number(name, word.strip())
+        found[name] = _number(name, word.strip(), share=known[name])
     return replace(Thresholds(), **found)
 
 
-def _number(name: str, word: str) -> float:
+def _number(name: str, word: str, *, share: bool) -> float:
     percent = word.endswith("%")
-    if percent and not MEANINGS[name].share:
+    if percent and not share:
         raise UsageError(f"threshold {name}: expected a plain number, found {word!r}")
     try:
         return float(word.removesuffix("%")) / (100 if percent else 1)
@@ -197,14 +180,13 @@ def _number(name: str, word: str) -> float:
 
 def thresholds_table(thresholds: Thresholds) -> pd.DataFrame:
     """The thresholds in force, what each is compared with, and its source."""
-    usual = Thresholds()
     rows = [
         {
             "threshold": each.name,
             "value": float(getattr(thresholds, each.name)),
-            "default": float(getattr(usual, each.name)),
-            "compared with": MEANINGS[each.name].what,
-            "source": MEANINGS[each.name].source,
+            "default": each.default,
+            "compared with": each.metadata["compared with"],
+            "source": each.metadata["source"],
         }
         for each in fields(Thresholds)
     ]

@@ -40,30 +40,13 @@ COVERED_STEPS = 4
 """A record is believed for at most N steps, its own among them: a host that stalled writes one late, of one that was
 away nothing is known."""
 
-ERRORS = (
-    "receive_errors_per_s",
-    "transmit_errors_per_s",
-    "receive_drops_per_s",
-    "transmit_drops_per_s",
-    "receive_fifo_errors_per_s",
-    "transmit_fifo_errors_per_s",
-    "carrier_errors_per_s",
-    "frame_errors_per_s",
-)
-"""Metrics of the activity ``network-errors`` that count as errors and drops."""
-
-SWAPPING = ("swapped_in_pages_per_s", "swapped_out_pages_per_s")
-
 JUDGED_METRICS = frozenset(
     {
         *("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s", "transfers_per_s"),
         *("utilisation_fraction", "queue_length", "await_s"),
         *("idle_fraction", "iowait_fraction", "steal_fraction", "system_fraction"),
-        *("load_1min", "blocked_processes", "runnable"),
-        *("used_bytes", "used_fraction", "available_bytes", "cached_bytes", "dirty_bytes"),
-        *("retransmitted_segments_per_s", "kswapd_scanned_pages_per_s", "scanned_pages_per_s"),
-        *ERRORS,
-        *SWAPPING,
+        *("load_1min", "blocked_processes"),
+        *("used_bytes", "available_bytes", "cached_bytes", "dirty_bytes"),
     }
 )
 """Metrics of the telemetry table that subsystems are judged by; what a campaign did not record is not judged."""

@@ -37,7 +37,6 @@ from glusterlab.analysis.saturation.resources import (
 )
 from glusterlab.analysis.saturation.thresholds import Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, measured_parts, rolling_known, timelines
-from glusterlab.analysis.saturation.usage import SIGN_COLUMNS, sample_signs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,31 +73,18 @@ them were ``full`` for most of the time, and the name of the ``fullest``; each i
 VERDICT_COLUMNS = ["cell_id", "sample", "state", "binding", "share", "where", "hosts", "reason", "not_judged"]
 """Columns of `Judgement.verdicts`: ``state`` (`State`), ``binding`` (families in the order in which they were full, or
 what to do instead), ``share`` of the measured part in which it was full, ``where`` (subsystems), ``hosts``, the
-``reason`` where it is unknown, and what is ``not_judged`` (`Judgement.gaps` says why)."""
-
-GAP_COLUMNS = ["cell_id", "sample", "what", "why", "share"]
-"""Columns of `Judgement.gaps`: ``what`` of a sample is not known, ``why``, and the ``share`` that belongs to it."""
+``reason`` where it is unknown, and what is ``not_judged``."""
 
 _ROLES = ("server", "client")
 _MOST_NAMES = 4
 
-_Gap = tuple[str, str, float]
-"""What, why and share of `GAP_COLUMNS`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What `judge` found, as tables.
-
-    `use` has a row per resource (`USE_COLUMNS`), `subsystems` one per subsystem (`SUBSYSTEM_COLUMNS`), `signs` one per
-    host and sign (`glusterlab.analysis.saturation.usage.SIGN_COLUMNS`), `gaps` one per thing that is not known
-    (`GAP_COLUMNS`), and `verdicts` one for every sample of the call (`VERDICT_COLUMNS`).
-    """
+    """A row per resource (`USE_COLUMNS`), per subsystem (`SUBSYSTEM_COLUMNS`), per sample (`VERDICT_COLUMNS`)."""
 
     use: pd.DataFrame
     subsystems: pd.DataFrame
-    signs: pd.DataFrame
-    gaps: pd.DataFrame
     verdicts: pd.DataFrame
 
 
@@ -123,8 +109,6 @@ def judge(
     verdicts = {key: {"cell_id": key[0], "sample": key[1]} | missing for key in expected}
     use: list[dict[str, Any]] = []
     subsystems: list[dict[str, Any]] = []
-    signs: list[tuple[Any, ...]] = []
-    gaps: list[tuple[Any, ...]] = []
     for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
         records = int(timeline.inside.sum())
         if records < MIN_RECORDS:
@@ -134,17 +118,13 @@ def judge(
         found = [measured_use(track, timeline, chosen) for track in tracks(timeline, known)]
         use += [point | row for each in found for row in each.rows()]
         subsystems += [point | each.row(chosen) for each in found]
-        signs += [(cell, sample, *row) for row in sample_signs(timeline, known)]
-        lacking, broken = coverage_gaps(timeline, found, expected[cell, sample])
-        lacking = [*_not_judged(found, known), *_beyond(found, chosen), *lacking]
-        gaps += [(cell, sample, *gap) for gap in lacking]
+        gaps, broken = coverage_gaps(timeline, found, expected[cell, sample])
+        not_judged = [*_without_limit(found, known), *_beyond(found, chosen), *gaps]
         verdict = _verdict(found, known, chosen, records, broken=broken)
-        verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys(gap[0] for gap in lacking))}
+        verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys(not_judged))}
     return Judgement(
         pd.DataFrame.from_records(use, columns=USE_COLUMNS),
         pd.DataFrame.from_records(subsystems, columns=SUBSYSTEM_COLUMNS),
-        pd.DataFrame.from_records(signs, columns=SIGN_COLUMNS),
-        pd.DataFrame.from_records(gaps, columns=GAP_COLUMNS),
         pd.DataFrame.from_records(list(verdicts.values()), columns=VERDICT_COLUMNS),
     )
 
@@ -174,12 +154,12 @@ class MeasuredUse:
 
     @property
     def over_time(self) -> NDArray[np.float64]:
-        """Share of the load that was on full resources, step by step; NaN where nothing is known."""
-        return self._share_of(np.ones(len(self.mean), dtype=bool))
+        """`share_of` all resources."""
+        return self.share_of(np.ones(len(self.mean), dtype=bool))
 
     @property
     def share(self) -> float:
-        """Share of the load that was on full resources, over the time that is known."""
+        """The same over all the time that is known."""
         return _mean(self.over_time)
 
     @property
@@ -194,7 +174,7 @@ class MeasuredUse:
 
     @property
     def coverage(self) -> float:
-        """Share of the measured part that is known, over all resources."""
+        """Share of the measured part that is known."""
         return float(self.known.mean())
 
     @property
@@ -202,11 +182,8 @@ class MeasuredUse:
         """Resources that carried something."""
         return np.asarray(self.mean > IDLE * self.mean.max(initial=0.0))
 
-    def share_of(self, chosen: NDArray[np.bool_]) -> float:
-        """Share of the time in which these resources were full, each weighted by its use."""
-        return _mean(self._share_of(chosen))
-
-    def _share_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def share_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Share of the load of these resources that was on full ones, step by step; NaN where nothing is known."""
         known = self.weights[chosen] @ self.known[chosen]
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(known > 0, self.weights[chosen] @ self.full[chosen] / known, np.nan)
@@ -215,7 +192,7 @@ class MeasuredUse:
         """Resources that were full for most of the time while their peers were for much less of it; else none."""
         long = (self.over >= thresholds.window) & self.carried
         others = self.carried & ~long
-        if not long.any() or not others.any() or self.share_of(others) > ALIKE * self.share_of(long):
+        if not long.any() or not others.any() or _mean(self.share_of(others)) > ALIKE * _mean(self.share_of(long)):
             return np.zeros_like(long)
         return np.asarray(long)
 
@@ -226,19 +203,12 @@ class MeasuredUse:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Rows of `USE_COLUMNS` but cell and sample."""
         track = self.track
-        for number, (host, device) in enumerate(zip(track.hosts, track.devices, strict=True)):
-            yield {
-                "family": track.family,
-                "subsystem": track.subsystem,
-                "role": track.role,
-                "host": host,
-                "device": device,
-                "by": track.by[number] if track.by else "",
-                "threshold": float(self.level[number]),
-                "mean": float(self.mean[number]),
-                "peak": float(self.peak[number]),
-                "over": float(self.over[number]),
-            }
+        shared = {"family": track.family, "subsystem": track.subsystem, "role": track.role}
+        numbers = {"threshold": self.level, "mean": self.mean, "peak": self.peak, "over": self.over}
+        by = track.by or ("",) * len(track.hosts)
+        for place, names in enumerate(zip(track.hosts, track.devices, by, strict=True)):
+            own = dict(zip(("host", "device", "by"), names, strict=True))
+            yield shared | own | {name: float(values[place]) for name, values in numbers.items()}
 
     def row(self, thresholds: Thresholds) -> dict[str, Any]:
         """A row of `SUBSYSTEM_COLUMNS` but cell and sample."""
@@ -304,7 +274,7 @@ def _verdict(
         reason = "telemetry covers too little of the measured part to say that nothing was full"
         return unknown | {"share": share, "reason": reason}
     elif fullest.share >= thresholds.phase and apart.any():
-        state, families, share = "partly", [fullest.track.family], fullest.share_of(apart)
+        state, families, share = "partly", [fullest.track.family], _mean(fullest.share_of(apart))
     elif share >= thresholds.phase:
         state = "at times"
     else:
@@ -377,38 +347,36 @@ def _hosts(one: MeasuredUse, least: float, state: State, capacity: Capacity) -> 
     return f"{len(full)} of {of} {what}{load}: {', '.join(names)}{by_words}"
 
 
-def _not_judged(found: Sequence[MeasuredUse], capacity: Capacity) -> Iterator[_Gap]:
-    """Subsystems that a verdict does not know of."""
+def _without_limit(found: Sequence[MeasuredUse], capacity: Capacity) -> Iterator[str]:
+    """Subsystems of which there is no telemetry or no limit."""
     known = {(each.track.family, each.track.role) for each in found}
-    why = "no telemetry or no limit of it"
     for family in FAMILIES:
         roles = [role for role in (("server",) if family == "disks" else _ROLES) if (family, role) not in known]
         if (family, "machine") in known or not roles:
             continue
         alone = family == "disks" or len(roles) == len(_ROLES)
-        yield family if alone else f"{roles[0]} {family}", why, math.nan
-    serial = capacity.serial and not capacity.one_machine
-    if ("disks", "server") in known and capacity.operations is None and not serial and not capacity.one_machine:
-        yield "operations of disk arrays", "their limit is not known, and %util does not show it", math.nan
+        yield family if alone else f"{roles[0]} {family}"
+    # %util does not show the limit of an array
+    if ("disks", "server") in known and capacity.operations is None and not (capacity.serial or capacity.one_machine):
+        yield "operations of disk arrays"
 
 
-def _beyond(found: Sequence[MeasuredUse], thresholds: Thresholds) -> Iterator[_Gap]:
+def _beyond(found: Sequence[MeasuredUse], thresholds: Thresholds) -> Iterator[str]:
     """Subsystems whose limit is not believed, for they did more than it all along."""
     for each in found:
-        if (mean := each.mean_use) > thresholds.passed:
+        if each.mean_use > thresholds.passed:
             by = each.track.by[int(each.mean.argmax())] if each.track.by else ""
-            what = f"{each.track.subsystem}, {by}" if by else each.track.subsystem
-            yield what, "did more than its known limit, so that is not what held it", mean
+            yield f"{each.track.subsystem}, {by}" if by else each.track.subsystem
 
 
 def coverage_gaps(
     timeline: Timeline, found: Sequence[MeasuredUse], expected: Mapping[str, int]
-) -> tuple[list[_Gap], bool]:
+) -> tuple[list[str], bool]:
     """What telemetry lacks over the measured part, and whether that is so much that nothing negative can be said.
 
     `expected` is the number of hosts by role, as the samples table has them; 0 where it is not known.
     """
-    gaps: list[_Gap] = []
+    gaps: list[str] = []
     silent: set[str] = set()
     for role in _ROLES:
         hosts, known = timeline.known(role)
@@ -416,22 +384,15 @@ def coverage_gaps(
         each = known.mean(axis=1) if known.size else np.zeros(len(hosts))
         if not count or float(each.sum()) / count < COVERAGE:
             silent.add(role)
-        if count > len(hosts) or not hosts:
-            lost = "any" if not hosts else f"{count - len(hosts)} of {count}"
-            gaps.append((f"{lost} {role}{'s' if hosts else ''}", "no telemetry", 0.0))
-        short = np.flatnonzero(each < COVERAGE)
-        if len(short):
-            names = [hosts[number] for number in short]
-            of = f"all {len(names)} {role}s" if len(names) == count > 1 else ", ".join(names)
-            gaps.append((of, "telemetry of this share of the measured part only", float(each[short].mean())))
-    broken = bool(silent)
-    for one in found:
-        if one.coverage < COVERAGE:
-            broken = True
-            if one.track.role not in silent:
-                why = "telemetry of this share of the measured part only"
-                gaps.append((one.track.subsystem, why, one.coverage))
-        if one.track.family == "network" and (most := float(one.most.max())) > LINK_MOST:
-            host = one.track.hosts[int(one.most.argmax())]
-            gaps.append((f"{one.track.subsystem}, {host}", "records of more than a link can carry", most))
-    return gaps, broken
+        if not hosts:
+            gaps.append(f"any {role}")
+        elif count > len(hosts):
+            gaps.append(f"{count - len(hosts)} of {count} {role}s")
+        if names := [hosts[number] for number in np.flatnonzero(each < COVERAGE)]:
+            gaps.append(f"all {len(names)} {role}s" if len(names) == count > 1 else ", ".join(names))
+    short = [each.track for each in found if each.coverage < COVERAGE]
+    gaps += [track.subsystem for track in short if track.role not in silent]
+    # records of more than a link can carry
+    links = [each for each in found if each.track.family == "network" and each.most.max() > LINK_MOST]
+    gaps += [f"{each.track.subsystem}, {each.track.hosts[int(each.most.argmax())]}" for each in links]
+    return gaps, bool(silent or short)

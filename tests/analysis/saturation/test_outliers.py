@@ -19,13 +19,18 @@ from glusterlab.analysis.saturation.outliers import (
     modified_z,
     named_disks,
     skewed_hosts,
-    slow_disks,
     working_time,
 )
 from glusterlab.analysis.saturation.thresholds import Thresholds
 from tests.busy_pool import DISK, DISKS, LINK, SERVERS, Pool
 
 Make = Callable[..., pd.DataFrame]
+
+
+def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+    return named_disks(disk_times(telemetry, samples, thresholds), thresholds)
+
+
 SLOW = ("server04", "sdg")
 STEP = 2.0
 USUAL = Thresholds()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
+import re
 
 import pytest
 
-from glusterlab.analysis.saturation.thresholds import MEANINGS, Thresholds, parse_thresholds, thresholds_table
+from glusterlab.analysis.saturation.thresholds import Thresholds, parse_thresholds, thresholds_table
 from glusterlab.errors import UsageError
 
 
 def test_every_threshold_has_a_meaning_and_a_source() -> None:
-    assert [field.name for field in dataclasses.fields(Thresholds)] == list(MEANINGS)
     table = thresholds_table(Thresholds(network=0.7))
-    assert table["threshold"].tolist() == list(MEANINGS)
     assert (table["source"].str.len() > 10).all()
     assert (table["compared with"].str.len() > 10).all()
     changed = table[table["value"] != table["default"]]
@@ -29,7 +27,7 @@ def test_a_parameter_names_what_it_changes() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("netwrok 80%", "found 'netwrok'; 'network' is one"),
+        ("netwrok 80%", "found 'netwrok': did you mean 'network'?"),
         ("network", "threshold network: expected a number such as 0.9 or 90%, found ''"),
         ("network high", "found 'high'"),
         ("network 80", "expected a share above 0 and up to 100 %, found 80"),
@@ -42,5 +40,5 @@ def test_a_parameter_names_what_it_changes() -> None:
     ],
 )
 def test_a_wrong_parameter_is_refused(text: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message.replace("+", r"\+")):
+    with pytest.raises(UsageError, match=re.escape(message)):
         parse_thresholds(text)

@@ -20,7 +20,6 @@ from glusterlab.analysis.saturation.summary import (
     use_over_time,
 )
 from glusterlab.analysis.saturation.thresholds import Thresholds
-from glusterlab.analysis.saturation.usage import signs_above
 from glusterlab.analysis.saturation.verdict import NONE, VERDICT_COLUMNS, Judgement, judge
 from tests.busy_pool import CLIENTS, DISK, DISKS, KNOWN, LINK, SERVERS, START, Pool, during
 
@@ -292,38 +291,6 @@ def test_memory_that_is_gone_binds(sample: pd.DataFrame) -> None:
     assert (found["state"], found["binding"], found["where"]) == ("binds", "memory", "client memory")
 
 
-def test_signs_of_waiting_and_errors_stand_beside_the_verdict(sample: pd.DataFrame) -> None:
-    pool = (
-        Pool()
-        .disk("write_bytes_per_s", DISK)
-        .disk("queue_length", 0.5)
-        .disk("queue_length", 3.0, ["server02"], ["sdd"])
-        .disk("await_s", 0.02)
-        .disk("transfers_per_s", 10.0)
-        .other("load", "load_1min", 12.0, ["server04"])
-        .other("load", "blocked_processes", 5.0)
-        .other("network-errors", "receive_drops_per_s", 2.5, ["client01"])
-        .other("swapping", "swapped_out_pages_per_s", 4.0, ["server06"])
-    )
-    found = judged(pool, sample)
-    above = signs_above(found.signs, Thresholds()).set_index("sign")
-    assert above["host"].to_dict() == {
-        "disk_queue_length": "server02",
-        "load_per_cpu": "server04",
-        "network_errors_per_s": "client01",
-        "swapped_pages_per_s": "server06",
-    }
-    assert above["value"].tolist() == pytest.approx([3.0, 1.5, 2.5, 4.0])
-    signs = found.signs.set_index(["sign", "host"])["value"]
-    assert signs["blocked_processes", "server01"] == pytest.approx(5.0)
-    assert signs["disk_await_s", "server01"] == pytest.approx(0.02)
-    assert signs["cpu_busy_fraction", "client01"] == pytest.approx(0.0)
-    shared = replace(KNOWN, shared=frozenset({"blocked processes"}), one_machine=True)
-    table = judged(pool, sample, shared).signs
-    assert table[table["sign"] == "blocked_processes"][["role", "value"]].values.tolist() == [["machine", 5.0]]
-    assert "load_per_cpu" not in set(table["sign"])
-
-
 def test_hosts_that_write_records_at_other_moments_or_leave_some_out_are_judged_alike(sample: pd.DataFrame) -> None:
     pool = (
         Pool()
@@ -363,8 +330,6 @@ def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.Da
     found = verdict(pool, sample)
     assert (found["state"], found["binding"]) == ("binds", "network")
     assert found["not_judged"].endswith("server disks, bytes")
-    gap = judged(pool, sample).gaps.set_index("what").loc["server disks, bytes"]
-    assert gap["share"] == pytest.approx(2.3)
     # a burst of a tenth of the time is none
     burst = Pool().disk("write_bytes_per_s", lambda since: np.where(since <= 6, 2.3 * DISK, DISK))
     assert verdict(burst, sample)["binding"] == "disks"
@@ -484,10 +449,11 @@ def test_a_record_that_a_stalled_host_read_late_is_no_full_link(sample: pd.DataF
     use = found.use.set_index(["subsystem", "host"]).loc["client network, sent", "client04"]
     assert (use["over"], use["peak"] < 0.9) == (0.0, True)
     assert use["mean"] == pytest.approx((26 * 0.6 + 2.8 + 0.3) / 30)
-    assert not found.gaps["why"].str.contains("can carry").any()
+    (row,) = found.verdicts["not_judged"]
+    assert "client04" not in row
     # what is far over all along is not late
-    beyond = judged(pool.links("transmit", 1.2 * LINK, "client04"), sample).gaps.iloc[-1]
-    assert (beyond["what"], beyond["share"]) == ("client network, sent, client04", pytest.approx(1.2))
+    beyond = verdict(pool.links("transmit", 1.2 * LINK, "client04"), sample)
+    assert beyond["not_judged"].endswith("client network, sent, client04")
 
 
 def test_the_memory_of_a_testbed_is_one(sample: pd.DataFrame) -> None:
