@@ -29,9 +29,9 @@ from glusterlab.reproduce.reproduce import reproduce
 from glusterlab.reproduce.state import STATE
 from glusterlab.store.campaign import is_baseline
 from glusterlab.store.digests import NotebookSource
-from glusterlab.store.reads import known_tools, parse_reads, refuse_unknown
+from glusterlab.store.digests import known_tools, parse_reads, refuse_unknown
 from glusterlab.tables import build as tables
-from glusterlab.tables.folder import CHECKED
+from glusterlab.tables import CHECKED
 
 PROJECT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
@@ -277,7 +277,7 @@ def test_notebooks_say_what_they_read_and_hand_it_on(notebook: Path) -> None:
     code = "".join("".join(cell["source"]) for cell in json.loads(notebook.read_text())["cells"])
     assert re.search(r"open_section\(campaign, figures, format, reads=reads\)", code)
     assert source.reads == parse_reads(str(source.parameters["reads"]))
-    refuse_unknown(source.reads or (), known_tools())
+    refuse_unknown(source.reads or ())
 
 
 @every_notebook

@@ -34,6 +34,7 @@ COMMANDS = {
     "verify": "store",
     "publish": "store",
     "import": "import_",
+    "fetch": "fetch",
     "parse": "reproduce",
     "tables": "reproduce",
     "reproduce": "reproduce",

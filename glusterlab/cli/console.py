@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.errors import UsageError
 from glusterlab.units import MEGABYTE, short_number
 
 if TYPE_CHECKING:
@@ -56,15 +55,9 @@ def _folder(incomplete: str) -> Path:
 
 
 def local_path(text: str | Path) -> Path:
-    """The path that an argument names, for commands that reach this machine only: also as a ``file://`` URL.
+    """The path that an argument names; a URL is refused as it was typed."""
+    from glusterlab.store.files import local
 
-    Raises `UsageError` when it is a URL of another file system, which `pathlib.Path` would take for a folder called
-    ``s3:``.
-    """
-    from glusterlab.store.remote import is_url, local
-
-    if is_url(text):
-        raise UsageError(f"{text}: expected a path of this machine; URLs are for the commands tables and reproduce")
     return local(text)
 
 
@@ -94,7 +87,7 @@ SchedulerOption = Annotated[
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="A Dask scheduler whose workers do the work; they must reach RAW under the same path or URL.",
+        help="A Dask scheduler whose workers do the work; they must reach RAW under the same path.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]

@@ -13,6 +13,7 @@ import typer
 
 from glusterlab.cli.console import (
     JsonOption,
+    RawArgument,
     SchedulerOption,
     bar,
     complain,
@@ -100,26 +101,24 @@ def _write_line(line: str) -> None:
     epilog=examples(
         "glusterlab tables raw/first-light",
         "glusterlab tables raw/first-light --output /tmp/tables",
-        "glusterlab tables s3://lab/raw/night --scheduler tcp://10.0.0.1:8786",
+        "glusterlab tables raw/night --scheduler tcp://10.0.0.1:8786",
     )
 )
 def tables(
-    raw: Annotated[
-        str,
-        typer.Argument(metavar="RAW", help="Folder of a campaign below raw/, or its URL.", autocompletion=complete_raw),
-    ],
+    raw: RawArgument,
     output: Annotated[
-        str | None,
-        typer.Option("--output", metavar="DIR", help="Folder or URL for them; default: figures/<campaign>/tables."),
+        Path | None,
+        typer.Option(
+            "--output", metavar="DIR", parser=local_path, help="Folder for them; default: figures/<campaign>/tables."
+        ),
     ] = None,
     scheduler: SchedulerOption = None,
     json: JsonOption = False,
 ) -> None:
     """Make the Parquet tables of a campaign: samples, workers and telemetry; only what changed."""
-    from glusterlab.store.remote import place
     from glusterlab.tables.build import folder_of, write
 
-    folder = folder_of(raw) if output is None else place(output)
+    folder = folder_of(raw) if output is None else output
     with bar("parsing samples") as progress:
         made = write(raw, folder, scheduler=scheduler, progress=progress)
     if made is None:

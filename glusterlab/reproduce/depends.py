@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from glusterlab.errors import GlusterlabError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce.state import Failure, State, intact
-from glusterlab.store.digests import CAMPAIGNS, NotebookSource, environment_parts, key
+from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, environment_parts, key, split_names
+from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-from glusterlab.store.reads import RawDigests, split_names
 
 if TYPE_CHECKING:
     from glusterlab.sections.baseline import Baseline
@@ -131,7 +131,7 @@ class Due:
         known: dict[str, object] = {
             "code": source.code,
             "parameters": parameters,
-            "files": source.files(self.project, parameters),
+            "files": {name: file_digest(path) for name, path in source.named_files(self.project, parameters).items()},
             "raw": work.digests.of(source.reads),
         }
         if others := self._others(work.campaign, source):

@@ -36,10 +36,9 @@ from glusterlab.reproduce.state import (
     require_room,
 )
 from glusterlab.store.campaign import is_baseline
-from glusterlab.store.digests import check_raw
+from glusterlab.store.digests import RawDigests, check_raw
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-from glusterlab.store.reads import RawDigests
 from glusterlab.tables import build as tables
 
 __all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.reproduce.execute import Job, Result, kernel_environment
 from glusterlab.store.digests import files_below
-from glusterlab.tables.folder import CHECKED
+from glusterlab.tables import CHECKED
 
 CELL_TIMEOUT = 600
 """Seconds for one cell of a notebook."""

@@ -24,9 +24,9 @@ from glusterlab.analysis.select import valid_samples
 from glusterlab.errors import UsageError
 from glusterlab.spec import Repeats, load_campaign, load_cluster
 from glusterlab.store.campaign import RawStore
+from glusterlab.store.digests import split_names
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-from glusterlab.store.reads import split_names
 from glusterlab.tables import build as tables
 
 if TYPE_CHECKING:

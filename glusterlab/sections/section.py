@@ -26,11 +26,9 @@ from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.studies import Study, load_study
 from glusterlab.spec.yaml import load_campaign, load_cluster
-from glusterlab.store.files import read_json, write_atomically
+from glusterlab.store.digests import RawDigests, parse_reads, refuse_unknown
+from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
-from glusterlab.store.openraw import OpenCampaign
-from glusterlab.store.reads import RawDigests, known_tools, parse_reads, refuse_unknown
-from glusterlab.store.remote import is_url
 from glusterlab.store.sample import campaign_origin
 from glusterlab.tables import build as tables
 
@@ -275,24 +273,21 @@ def open_section(
 ) -> Section:
     """Load what a notebook needs; raises DataError where there is no campaign.
 
-    ``campaign`` is its URL, or its folder: a relative path is looked for in the current directory, then in the project.
+    ``campaign`` is its folder: a relative path is looked for in the current directory, then in the project.
     ``figures`` is relative to where the campaign was found (empty: ``figures/<campaign>``); its ``tables`` are used, or
     made, unless they are ``loaded`` already. ``formats`` are any of svg, png, csv, comma-separated. Numbers of
     ``study`` stand beside the measured ones (empty: of the one that the campaign names). ``reads`` are the tools whose
     samples the section holds, comma-separated; ``*`` all, ``none`` none. The digest in footers is that of their files.
     """
     tools = parse_reads(reads)
-    refuse_unknown(tools or (), known_tools())
+    refuse_unknown(tools or ())
     chosen = parse_formats(formats)
-    if is_url(campaign):
-        base, opened = project_root(Path.cwd()), OpenCampaign.open(campaign)
-        source, raw = opened.place, opened.store.path
-    else:
-        base = _base(campaign)
-        source = raw = base / campaign
+    campaign = str(local(campaign))
+    base = _base(campaign)
+    raw = base / campaign
     folder = base / (figures or Path("figures", raw.name))
     if loaded is None:
-        loaded = tables.load(source, folder / "tables")
+        loaded = tables.load(raw, folder / "tables")
     if tools is not None:
         loaded = loaded.of(tools)
     requested = load_campaign(raw / "campaign.yaml")
@@ -315,8 +310,7 @@ def open_section(
     project = project_root(base)
     study = study or requested.study
     published_folder = project / "raw" / "published" / study
-    # only this machine's folders are looked through for a baseline
-    baseline = None if cluster is None or source != raw else find_baseline(raw, cluster)
+    baseline = None if cluster is None else find_baseline(raw, cluster)
     return Section(
         tables=loaded,
         published=published.load(project / "raw" / "published", study),

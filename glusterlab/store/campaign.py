@@ -86,7 +86,7 @@ def _begin(folder: Path, specifications: Mapping[str, str], environment: Mapping
     write_atomically(folder / "environment.json", dump_json({"schema_version": SCHEMA_VERSION, **environment}))
 
 
-def _appear(partial: Path, path: Path) -> None:
+def appear(partial: Path, path: Path) -> None:
     """Give a folder its name, and what lies there that the manifest does not list."""
     try:
         with _held(path.parent):
@@ -154,7 +154,7 @@ class RawStore:
         shutil.rmtree(partial, ignore_errors=True)
         _begin(partial, {"campaign.yaml": campaign_yaml, "cluster.yaml": cluster_yaml}, environment)
         list_files(partial, [file for file in partial.iterdir() if file.is_file()])
-        _appear(partial, path)
+        appear(partial, path)
         return cls(path)
 
     @classmethod
@@ -185,7 +185,7 @@ class RawStore:
                 list_files(store.path, [store.path])
                 sync_below(store.path)
                 refuse_occupied(path)
-                _appear(store.path, path)
+                appear(store.path, path)
             finally:
                 shutil.rmtree(work, ignore_errors=True)
 

@@ -1,5 +1,8 @@
 """What the result of a notebook depends on, as digests: its code, its parameters, raw files, the library, versions.
 
+A notebook that names tools in its parameters (``reads: str = "iozone"``) gets rows of these only, and its results
+depend on their raw files and on those that belong to no cell (campaign.yaml, cluster.yaml, environment.json).
+
 Only the standard library is imported: a run of `reproduce` with nothing to do spends its time here.
 """
 
@@ -13,6 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +25,6 @@ from glusterlab.store.evidence import ARCHIVE, archive_of
 from glusterlab.store.evidence import digests as member_digests
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST, Manifest
-from glusterlab.store.reads import parse_reads
 
 PARAMETERS_TAG = "parameters"
 """Tag of the cell that papermill puts the parameters after."""
@@ -31,6 +34,8 @@ READS = "reads"
 
 CAMPAIGNS = "campaigns"
 """The parameter by which a notebook names the campaigns that it holds together, the one that it runs for first."""
+
+ALL, NONE = "*", "none"
 
 LIBRARY = Path(__file__).parents[1]
 
@@ -43,30 +48,17 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def files_digest(root: Path, files: Iterable[Path]) -> str:
-    """One digest of many files: of their paths below `root` and of their bytes.
-
-    Raises RawStoreError when a file cannot be read.
-    """
-    lines = sorted(f"{path.relative_to(root).as_posix()} {file_digest(path)}" for path in files)
-    return text_digest("\n".join(lines))
-
-
 def folder_digest(folder: Path) -> str:
-    """One digest of `files_below`.
-
-    Raises RawStoreError when a file or folder cannot be read.
-    """
-    return files_digest(folder, files_below(folder))
+    """One digest of `files_below`: of their paths and their bytes."""
+    lines = sorted(f"{path.relative_to(folder).as_posix()} {file_digest(path)}" for path in files_below(folder))
+    return text_digest("\n".join(lines))
 
 
 def files_below(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
     """All files below a folder, caches and hidden files left out; a folder that is not there is empty.
 
-    Links are followed, so that what lies elsewhere counts under the name that it has here. One that leads back to a
-    folder that it lies in is passed over.
-
-    `above`: real paths of the folders that it was reached through. Raises RawStoreError when a folder cannot be read.
+    Links are followed, so that what lies elsewhere counts under the name that it has here; one that leads back to a
+    folder `above` it (real paths) is passed over. Raises RawStoreError when a folder cannot be read.
     """
     real = os.path.realpath(folder)
     if real in above or not folder.is_dir():
@@ -85,10 +77,7 @@ def files_below(folder: Path, above: tuple[str, ...] = ()) -> Iterator[Path]:
 
 
 def library_digest() -> str:
-    """Digest of this library's source.
-
-    Raises RawStoreError when a file cannot be read.
-    """
+    """Digest of this library's source."""
     return folder_digest(LIBRARY)
 
 
@@ -97,9 +86,8 @@ class NotebookSource:
     """A notebook as far as its results depend on it.
 
     `code`: digest of the code cells and their tags. `text`: digest of all other cells: a change of it changes no
-    result. `parameters`: names assigned in the cell tagged ``parameters``, in their order, and their texts; None for
-    what is no text. `reads`: tools whose samples it reads, None for all. `weight`: grows with the time that it takes:
-    figures, and the reading of telemetry.
+    result. `parameters`: names assigned in the cell tagged ``parameters``, and their texts; None for what is no text.
+    `reads`: tools whose samples it reads, None for all. `weight`: grows with the time that it takes.
     """
 
     path: Path
@@ -111,10 +99,7 @@ class NotebookSource:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read a notebook's cells.
-
-        Raises ReproduceError when the file is no notebook, or does not say plainly what it reads.
-        """
+        """Read a notebook's cells; ReproduceError when it is none, or does not say plainly what it reads."""
         try:
             cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
             code = [_cell(cell) for cell in cells if cell["cell_type"] == "code"]
@@ -126,29 +111,18 @@ class NotebookSource:
             if PARAMETERS_TAG in tags:
                 parameters |= _assigned(path, source)
         others = [source for tags, source in code if PARAMETERS_TAG not in tags]
-        reads = _reads(path, parameters, others)
         weight = sum(source.count("show(") + 10 * ("telemetry" in source) for source in others)
+        reads = _reads(path, parameters, others)
         return cls(path, text_digest(json.dumps(code)), text_digest(json.dumps(text)), parameters, reads, weight)
 
-    def files(self, project: Path, given: Iterable[str]) -> dict[str, str]:
-        """Digests of the files that parameters name by default, such as a list of prices; by parameter.
-
-        `project`: where relative paths start. `given`: parameters that get another value. Raises RawStoreError when a
-        file cannot be read.
-        """
-        return {name: file_digest(path) for name, path in self.named_files(project, given).items()}
-
-    def named_files(self, project: Path, given: Iterable[str]) -> dict[str, Path]:
-        """The files of `files`."""
-        named = {name: project / text for name, text in self.parameters.items() if text and name not in given}
+    def named_files(self, project: Path, replaced: Iterable[str]) -> dict[str, Path]:
+        """Files that parameters name by default, such as a list of prices; not of those that get another value."""
+        named = {name: project / text for name, text in self.parameters.items() if text and name not in replaced}
         # a text that is too long for a path is none
         return {name: path for name, path in named.items() if os.path.isfile(path)}  # noqa: PTH113
 
     def refuse_unknown(self, parameters: Iterable[str]) -> None:
-        """Refuse parameters that the notebook does not have: papermill would only log a warning.
-
-        Raises ReproduceError naming what is unknown and what there is.
-        """
+        """Refuse parameters that the notebook does not have: papermill would only log a warning."""
         unknown = [name for name in parameters if name not in self.parameters]
         if unknown:
             there = f"it has {', '.join(self.parameters)}" if self.parameters else "it has none"
@@ -173,20 +147,16 @@ def _assigned(path: Path, source: str) -> dict[str, str | None]:
         ) from error
     values: dict[str, str | None] = {}
     for statement in statements:
-        if isinstance(statement, ast.AnnAssign):
-            targets: list[ast.expr] = [statement.target]
-        elif isinstance(statement, ast.Assign):
-            targets = statement.targets
-        else:
-            continue
-        value = statement.value.value if isinstance(statement.value, ast.Constant) else None
-        text = value if isinstance(value, str) else None
-        values |= {target.id: text for target in targets if isinstance(target, ast.Name)}
+        if isinstance(statement, ast.AnnAssign | ast.Assign):
+            targets = [statement.target] if isinstance(statement, ast.AnnAssign) else statement.targets
+            value = statement.value.value if isinstance(statement.value, ast.Constant) else None
+            text = value if isinstance(value, str) else None
+            values |= {target.id: text for target in targets if isinstance(target, ast.Name)}
     return values
 
 
 def _reads(path: Path, parameters: Mapping[str, str | None], others: Iterable[str]) -> tuple[str, ...] | None:
-    # what is said and not handed on binds nobody
+    # what is named and not handed on binds nobody
     if READS not in parameters or not any(_uses(source, READS) for source in others):
         return None
     text = parameters[READS]
@@ -208,55 +178,52 @@ def _uses(source: str, variable: str) -> bool:
 
 
 def key(parts: Mapping[str, object]) -> str:
-    """One digest of everything that a result depends on.
-
-    Examples
-    --------
-    >>> key({"code": "a", "raw": "b"}) == key({"raw": "b", "code": "a"})
-    True
-    """
+    """One digest of everything that a result depends on, whatever its order."""
     return text_digest(json.dumps(parts, sort_keys=True))
 
 
 def environment_parts(project: Path) -> dict[str, str]:
-    """What all notebooks depend on: the library's source, the lock, what is installed, published numbers, Python.
+    """What all notebooks depend on: the library's source, the lock, what is installed, published numbers, Python."""
+    from importlib import metadata
 
-    Raises RawStoreError when a file cannot be read.
-    """
+    installed = []
+    for name in PACKAGES:
+        with suppress(metadata.PackageNotFoundError):
+            installed.append(f"{name} {metadata.version(name)}")
     lock = project / "requirements.lock"
     return {
         "library": library_digest(),
         "lock": file_digest(lock) if lock.exists() else "",
         "published": folder_digest(project / "raw" / "published"),
         "python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        "installed": installed(),
+        "installed": ", ".join(installed),
     }
 
 
-def installed() -> str:
-    """Versions of `PACKAGES`, as they are installed."""
-    from importlib import metadata
-
-    found = {}
-    for name in PACKAGES:
-        with suppress(metadata.PackageNotFoundError):
-            found[name] = metadata.version(name)
-    return ", ".join(f"{name} {version}" for name, version in found.items())
+Signatures = dict[str, list[int]]
+"""Size and modification time in ns that files had when their digests were right, by path below the campaign."""
 
 
-Signatures = dict[str, list[Any]]
-"""What files looked like when their digests were right (here size and modification time in ns), by path below."""
+def check_raw(raw: Path, known: Signatures) -> tuple[str, Signatures]:
+    """Digest of a campaign's manifest, after a check that its raw files are those of it; and their signatures.
 
-
-def check_raw(raw: Path, known: Mapping[str, list[Any]]) -> tuple[str, Signatures]:
-    """Digest of a campaign's raw files, after a check that they are those of its manifest.
-
-    A file is hashed when its size or modification time is not the known one, so a change of a file is noticed
-    although the manifest is the same, and an unchanged campaign costs one ``stat`` per file.
-
-    `raw`: ``raw/<campaign>``. `known`: what this function returned before. `digest`: digest of the manifest, which
-    covers every file that it lists. Raises RawStoreError when a file is missing or is not the one of the manifest.
+    A file is hashed when its signature is not the `known` one, so an unchanged campaign costs one ``stat`` per file.
+    Raises RawStoreError when a file is missing or is not the one of the manifest.
     """
+    signatures, wrong = compare_raw(raw, known)
+    if wrong:
+        first = ", ".join(wrong[:3])
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        raise RawStoreError(
+            f"{raw}: not as {MANIFEST} has it: {first}{more}. Raw files are never edited: restore them "
+            f"from a copy; `glusterlab verify {raw}` lists every finding",
+            path=raw,
+        )
+    return file_digest(raw / MANIFEST), signatures
+
+
+def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
+    """Signatures of the files that are as the manifest has them, and the names of those that are not."""
     listed = Manifest.read(raw).digests
     signatures: Signatures = {}
     wrong: list[str] = []
@@ -273,22 +240,13 @@ def check_raw(raw: Path, known: Mapping[str, list[Any]]) -> tuple[str, Signature
         signature = _signature(raw / archive)
         if signature is None:
             wrong.extend(names)
-        elif all(known.get(name) == signature for name in names):
-            signatures |= dict.fromkeys(names, signature)
-        else:
+            continue
+        signatures |= dict.fromkeys(names, signature)
+        if any(known.get(name) != signature for name in names):
             folder = archive.removesuffix(ARCHIVE)
             found = {f"{folder}{member}": digest for member, digest in member_digests(raw / archive).items()}
-            signatures |= dict.fromkeys(names, signature)
             wrong.extend(name for name in {*found, *names} if found.get(name) != listed.get(name))
-    if wrong:
-        first = ", ".join(sorted(wrong)[:3])
-        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
-        raise RawStoreError(
-            f"{raw}: not as {MANIFEST} has it: {first}{more}. Raw files are never edited: restore them "
-            f"from a copy; `glusterlab verify {raw}` lists every finding",
-            path=raw,
-        )
-    return file_digest(raw / MANIFEST), signatures
+    return signatures, sorted(wrong)
 
 
 def _signature(path: Path) -> list[int] | None:
@@ -297,3 +255,90 @@ def _signature(path: Path) -> list[int] | None:
     except OSError:
         return None
     return [state.st_size, state.st_mtime_ns]
+
+
+def split_names(text: str) -> list[str]:
+    """Names in a comma-separated list, as a notebook's parameter has them.
+
+    >>> split_names("raw/older, raw/newer,")
+    ['raw/older', 'raw/newer']
+    """
+    return [name for part in text.split(",") if (name := part.strip())]
+
+
+def parse_reads(text: str) -> tuple[str, ...] | None:
+    """Tools that a notebook reads, sorted; None means all.
+
+    `text`: comma-separated names; ``*`` for all, ``none`` for none. Raises UsageError when it names nothing, or ``*``
+    or ``none`` beside something else.
+
+    >>> parse_reads("smallfile, iozone"), parse_reads("none"), parse_reads("*")
+    (('iozone', 'smallfile'), (), None)
+    """
+    names = sorted(set(split_names(text)))
+    if names == [ALL]:
+        return None
+    if names == [NONE]:
+        return ()
+    if not names or {ALL, NONE} & set(names):
+        raise UsageError(f"reads: expected tools separated by commas, {ALL!r} for all or 'none', found {text!r}")
+    return tuple(names)
+
+
+def refuse_unknown(tools: Iterable[str]) -> None:
+    """Refuse tools of which no samples can be."""
+    known = known_tools()
+    if unknown := sorted(set(tools) - known):
+        there = ", ".join(sorted(known))
+        raise UsageError(f"reads: no tool {', '.join(unknown)}; there are {there}; {ALL!r} reads all, 'none' none")
+
+
+def known_tools() -> frozenset[str]:
+    """Tools that can be run, or whose results can be imported."""
+    from glusterlab.tools import tools
+
+    return frozenset(name for name, tool in tools().items() if tool.measures)
+
+
+def cell_tools(raw: Path, manifest: Manifest) -> dict[str, str | None]:
+    """The tool of each cell that a manifest lists; None where its cell.json does not tell."""
+    found: dict[str, str | None] = {}
+    for cell in {name.split("/")[1] for name in manifest.digests if name.startswith("cells/")}:
+        try:
+            tool = json.loads((raw / "cells" / cell / "cell.json").read_bytes())["cell"]["tool"]
+        except (OSError, ValueError, KeyError, TypeError):
+            tool = None
+        found[cell] = tool if isinstance(tool, str) else None
+    return found
+
+
+class RawDigests:
+    """Digests of what is read of one campaign; its manifest is read once for all notebooks.
+
+    `raw`: the campaign's folder. `whole`: digest of the manifest, where it is known.
+    """
+
+    def __init__(self, raw: Path, whole: str = "") -> None:
+        self.whole = whole or file_digest(raw / MANIFEST)
+        self._raw = raw
+
+    @cached_property
+    def _listed(self) -> tuple[Manifest, dict[str, str | None]]:
+        manifest = Manifest.read(self._raw)
+        return manifest, cell_tools(self._raw, manifest)
+
+    def of(self, tools: tuple[str, ...] | None) -> str:
+        """SHA-256 of the manifest's lines for what is read of these tools, as `parse_reads` returned them.
+
+        That is what belongs to no cell, the cells of these tools, and any cell whose tool is not known; for all tools
+        it is that of the manifest itself.
+        """
+        if tools is None:
+            return self.whole
+        manifest, tool_of = self._listed
+        chosen = {
+            name: digest
+            for name, digest in manifest.digests.items()
+            if not name.startswith("cells/") or tool_of[name.split("/")[1]] in (None, *tools)
+        }
+        return text_digest(Manifest(chosen).text)

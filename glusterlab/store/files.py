@@ -11,13 +11,27 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from glusterlab.errors import RawStoreError
+from glusterlab.errors import RawStoreError, UsageError
 
 SCHEMA_VERSION = 1
 """Version of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
 
 PARTIAL = ".partial"
 """How the name of what is not finished ends."""
+
+
+def local(place: str | Path) -> Path:
+    """The path of a place on this machine, also of a ``file://`` URL.
+
+    Raises UsageError when it is a URL of another file system, which `Path` would take for a folder called ``s3:``.
+
+    >>> local("file:///data/raw/night").as_posix(), local("raw/night").as_posix()
+    ('/data/raw/night', 'raw/night')
+    """
+    text = str(place)
+    if "://" in text and not text.startswith("file://"):
+        raise UsageError(f"{text}: expected a path of this machine; `glusterlab fetch URL` brings a campaign here")
+    return Path(text.removeprefix("file://"))
 
 
 def file_digest(path: Path) -> str:

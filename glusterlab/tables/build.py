@@ -3,6 +3,8 @@
 They are kept as Parquet in ``figures/<campaign>/tables/``: ``samples.parquet``, ``workers.parquet``, and a folder
 ``telemetry/`` of files that any reader of Parquet takes as one table. A sample's part is made again when one of its raw
 files, the library, Python, pandas or pyarrow changed, or when what is kept is damaged. Nothing but raw/ is needed.
+
+Each sample is a job for any process that reaches the campaign's files, and each part of a big telemetry file, too.
 """
 
 from __future__ import annotations
@@ -15,36 +17,32 @@ import platform
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import metadata
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from glusterlab import parallel as schedule
-from glusterlab.errors import RawStoreError
-from glusterlab.store import digests as fingerprint
-from glusterlab.store.files import dump_json, file_digest, write_atomically
-from glusterlab.store.openraw import OpenCampaign
-from glusterlab.store.remote import Remote, mirror, place, publish
-from glusterlab.tables.folder import (
-    CHECKED,
-    INDEX,
-    MARKER,
-    Seen,
-    is_kept,
-    kept_part,
-    names_in,
-    require_own,
-    sweep,
-    unchanged,
-)
-from glusterlab.tables.parts import Job, Part, SampleJob, work
+from glusterlab import parallel
+from glusterlab.errors import ParseError, RawStoreError, UsageError
+from glusterlab.run.measured import read_result
+from glusterlab.store import digests
+from glusterlab.store.campaign import RawStore
+from glusterlab.store.evidence import unpacked
+from glusterlab.store.files import dump_json, file_digest, local, write_atomically
+from glusterlab.store.manifest import CHANGING, MANIFEST
+from glusterlab.tables import CHECKED
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import SCHEMAS, arrow_schema, validate
+from glusterlab.tools.records import METRICS
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from glusterlab.spec.cell import Cell
     from glusterlab.store.campaign import Sample
+    from glusterlab.telemetry.blocks import Chunk
 
 __all__ = ["SCHEMAS", "Tables", "Written", "folder_of", "gluster_versions", "load", "validate", "write"]
 
@@ -54,7 +52,22 @@ PARALLEL_FROM = 24
 PARALLEL_BYTES = 8 << 20
 """From so many bytes of them on, too."""
 
+BIG_BYTES = 2 << 20
+"""A telemetry file of more bytes than this is a job, or several, of its own."""
+
+CHUNK_BYTES = 24 << 20
+"""Text that one job reads at once: so much that starting it costs little, so little that memory stays small."""
+
+MARKER = ".glusterlab-tables"
+"""Says that a folder is ours: nothing is removed in any other."""
+
+INDEX = "key.json"
+SEEN = ".seen.json"
+
 _log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""Called with the number of samples done, and of all that are to be made."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +88,6 @@ def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> 
 
     An import has one version for all of it, if any.
 
-    Examples
-    --------
     >>> gluster_versions({"hosts": {"s1": {"tools": {"gluster": "10.3"}}, "c1": {"tools": {}}}}, ["s1"])
     '10.3'
     """
@@ -87,88 +98,54 @@ def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> 
     return ", ".join(sorted(str(version) for version in found if version))
 
 
-def folder_of(raw: Path | Remote | str) -> Path | Remote:
+def folder_of(raw: Path | str) -> Path:
     """Where the tables of a campaign are kept: ``figures/<campaign>/tables`` beside the folder ``raw``.
 
-    Examples
-    --------
-    >>> str(folder_of("/lab/raw/night")), str(folder_of("s3://bucket/lab/raw/night"))
-    ('/lab/figures/night/tables', 's3://bucket/lab/figures/night/tables')
+    >>> str(folder_of("/lab/raw/night"))
+    '/lab/figures/night/tables'
     """
-    found = place(raw)
-    if isinstance(found, Remote):
-        return found.parent(2) / f"figures/{found.name}/tables"
-    path = found.absolute()
+    path = local(raw).absolute()
     return path.parent.parent / "figures" / path.name / "tables"
 
 
-def load(raw: Path | Remote | str, folder: Path | Remote | None = None, cache: bool = True) -> Tables:
+def load(raw: Path | str, folder: Path | None = None, cache: bool = True) -> Tables:
     """The tables of a campaign, from the kept ones where these are still right.
 
-    `raw`: ``raw/<campaign>``, or its URL. `folder`: where they are kept; by default `folder_of`. `cache`: False makes
-    them anew and keeps nothing. Raises RawStoreError when the folder is no campaign, or a sample.json or cell.json is
-    damaged. Raises ParseError when a valid sample's raw file cannot be read. Raises DataError when a URL cannot be
-    reached.
+    `raw`: ``raw/<campaign>``. `folder`: where they are kept; by default `folder_of`. `cache`: False makes them anew and
+    keeps nothing. Raises RawStoreError when the folder is no campaign, or a sample.json or cell.json is damaged;
+    ParseError when a valid sample's raw file cannot be read.
     """
-    if cache and isinstance(folder, Path) and _is_checked(folder):
+    checked = os.environ.get(CHECKED)
+    if cache and folder is not None and checked and folder.resolve() == Path(checked) and (folder / INDEX).is_file():
         return Tables(folder)
-    if cache:
-        written = write(raw, folder)
-        if written is not None:
-            return Tables(written.folder)
+    if cache and (written := write(raw, folder)) is not None:
+        return Tables(written.folder)
     temporary = Path(tempfile.mkdtemp(prefix="glusterlab-tables-"))
     made = Tables(temporary)
     weakref.finalize(made, shutil.rmtree, temporary, ignore_errors=True)
-    _write(OpenCampaign.open(raw), temporary, None, silent)
+    _write(RawStore.open(local(raw)), temporary, None, lambda *_: None)
     return made
 
 
-def _is_checked(folder: Path) -> bool:
-    checked = os.environ.get(CHECKED)
-    return bool(checked) and folder.resolve() == Path(str(checked)) and (folder / INDEX).is_file()
-
-
-Progress = Callable[[int, int], None]
-"""Called with the number of samples done, and of all that are to be made."""
-
-
-def silent(done: int, of: int) -> None:
-    """Report nothing."""
-
-
 def write(
-    raw: Path | Remote | str,
-    folder: Path | Remote | None = None,
+    raw: Path | str,
+    folder: Path | None = None,
     *,
     scheduler: str | None = None,
-    progress: Progress = silent,
+    progress: Progress = lambda *_: None,
 ) -> Written | None:
-    """Bring the Parquet files of a campaign up to date.
+    """Bring the Parquet files of a campaign up to date; None where the folder cannot be written.
 
-    `raw`: ``raw/<campaign>``, or its URL. `folder`: made when it is not there; by default `folder_of`. A remote one is
-    mirrored in this machine's cache. `scheduler`: address of a Dask scheduler, whose workers reach `raw` under the same
-    path or URL. Returns None where the folder cannot be written. Raises RawStoreError or ParseError or DataError as
-    `load`. Raises UsageError when the scheduler cannot be reached.
+    `raw`: ``raw/<campaign>``. `folder`: made when it is not there; by default `folder_of`. `scheduler`: address of a
+    Dask scheduler, whose workers reach `raw` under the same path. Raises as `load`, and UsageError when the folder
+    holds something else, or the scheduler cannot be reached.
     """
-    schedule.refuse_second_start()
-    campaign = OpenCampaign.open(raw)
-    target = folder_of(raw) if folder is None else folder
-    if isinstance(target, Path):
-        require_own(target, names_in(target))
-        return _locked(campaign, target, scheduler, progress)
-    listing = target.listing()
-    require_own(target, listing)
-    staged = target.cache()
-    mirror(target, staged, listing, filter(is_kept, listing))
-    written = _locked(campaign, staged, scheduler, progress)
-    if written is not None:
-        publish(target, staged, filter(is_kept, names_in(staged)))
-    return written
-
-
-def _locked(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written | None:
     from filelock import FileLock
 
+    parallel.refuse_second_start()
+    store = RawStore.open(local(raw))
+    folder = folder_of(raw) if folder is None else folder
+    _require_own(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / MARKER).touch()
@@ -179,85 +156,105 @@ def _locked(campaign: OpenCampaign, folder: Path, scheduler: str | None, progres
         _log.warning("tables are not kept: %s: %s", folder, error.strerror)
         return None
     try:
-        return _write(campaign, folder, scheduler, progress)
+        return _write(store, folder, scheduler, progress)
     finally:
         lock.release()
 
 
-@dataclass
-class _Building:
-    """A sample whose part is being made.
-
-    `opened` and `closed`: tokens of jobs that are to be done, and of those that are. `telemetry`: Parquet files that
-    are written, and their SHA-256.
-    """
-
-    key: str
-    row: dict[str, object] | None = None
-    workers: tuple[dict[str, object], ...] = ()
-    rows: int = 0
-    opened: set[str] = field(default_factory=set)
-    closed: set[str] = field(default_factory=set)
-    telemetry: dict[str, str] = field(default_factory=dict)
-
-    def take(self, part: Part, folder: Path, name: str) -> None:
-        """Take in what a job made."""
-        self.opened.update(part.opens)
-        self.closed.update(part.closes)
-        if part.row is not None:
-            self.row, self.workers = part.row, part.workers
-        if part.parquet:
-            file = ".".join(word for word in (name, part.name, "parquet") if word)
-            write_atomically(folder / "telemetry" / file, part.parquet, durable=False)
-            self.telemetry[file] = hashlib.sha256(part.parquet).hexdigest()
-            self.rows += part.rows
-
-    @property
-    def done(self) -> bool:
-        """Whether nothing of the sample is still to come; jobs may end in any order."""
-        return self.row is not None and self.opened == self.closed
-
-    def as_json(self) -> str:
-        """The part as it is kept."""
-        kept = ("key", "row", "workers", "rows", "telemetry")
-        return json.dumps({name: getattr(self, name) for name in kept}, allow_nan=False)
+def _require_own(folder: Path) -> None:
+    """Refuse a folder that holds something else: what is in a folder of tables and of no sample is removed."""
+    names = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    found = [name for name in names if not name.startswith(".")]
+    if found and MARKER not in names and INDEX not in names:
+        expected = "expected a folder of tables or an empty one"
+        raise UsageError(f"{folder}: {expected}, found {min(found)}; name another folder for the tables")
+    if campaign := next((parent for parent in folder.resolve().parents if (parent / MANIFEST).is_file()), None):
+        raise UsageError(f"{folder}: lies in the campaign {campaign}, which is never touched; name another folder")
 
 
-def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress: Progress) -> Written:
-    base = _base_key()
-    everything = _digest(base, campaign.versions)
-    seen = Seen.read(folder)
-    if (index := unchanged(folder, everything, seen)) is not None:
+class _Kept:
+    """What a folder of tables has; a file is hashed only when it was touched since its digest was found right."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            states = json.loads((folder / SEEN).read_bytes())
+        except (OSError, ValueError):
+            states = {}
+        self.states: dict[str, list[Any]] = states if isinstance(states, dict) else {}
+
+    def fits(self, name: str, digest: str) -> bool:
+        """Whether a file is there and has that digest."""
+        try:
+            state = (self.folder / name).stat()
+        except OSError:
+            return False
+        known = [digest, state.st_size, state.st_mtime_ns]
+        if self.states.get(name) != known:
+            if file_digest(self.folder / name) != digest:
+                return False
+            self.states[name] = known
+        return True
+
+    def read(self, name: str, key: str) -> dict[str, Any] | None:
+        """A JSON file, when it is of this key, and the files whose digests it has are whole."""
+        try:
+            data: dict[str, Any] = json.loads((self.folder / name).read_bytes())
+            whole = data["key"] == key and all(self.fits(file, word) for file, word in data["sha256"].items())
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RawStoreError):
+            return None
+        return data if whole else None
+
+    def write(self, words: Mapping[str, str]) -> None:
+        """Remember how files of these digests look."""
+        states = {name: self.states[name] for name, word in words.items() if self.fits(name, word)}
+        write_atomically(self.folder / SEEN, json.dumps(states), durable=False)
+
+
+def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progress) -> Written:
+    versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
+    base = f"{digests.library_digest()} Python {platform.python_version()}, {', '.join(versions)}"
+    files = _file_states(store.path)
+    everything = _digest(base, files)
+    known = _Kept(folder)
+    if (index := known.read(INDEX, everything)) is not None:
         return Written(folder, index["rows"], made=0, kept=index["samples"])
     for name in ("parts", "telemetry"):
         (folder / name).mkdir(exist_ok=True)
-    # those of the listing: another may be finished while this one is read
-    samples = [sample for sample in campaign.store.samples() if _sample_file(sample) in campaign.versions]
+    of_folder: dict[str, dict[str, str]] = {}
+    for name, state in files.items():
+        of_folder.setdefault("/".join(name.split("/")[:3]), {})[name] = state
     parts: dict[str, dict[str, Any]] = {}
-    building: dict[str, _Building] = {}
-    jobs: list[Job] = []
-    sizes = 0
-    for sample, job in zip(samples, _jobs(campaign, samples), strict=True):
-        name = _part_name(job.folder)
-        words = {file: campaign.versions[file] for file in (*job.files, f"cells/{sample.cell_id}/cell.json")}
-        known = {"gluster": job.gluster_version, "kind": job.kind, "server_model": job.server_model}
-        key = _digest(base, {**words, **known, "campaign": sample.campaign})
-        kept = kept_part(folder, name, key, seen)
+    pending: dict[str, int] = {}
+    jobs: list[_Job] = []
+    size = 0
+    for job in _jobs(store, files):
+        raw = of_folder[job.folder]
+        cell = f"cells/{job.sample.cell_id}/cell.json"
+        other = {"gluster": job.gluster_version, "kind": job.kind, "server_model": job.server_model}
+        key = _digest(base, {**raw, cell: files[cell], **other, "campaign": job.sample.campaign})
+        kept = known.read(f"parts/{job.name}.json", key)
+        parts[job.name] = kept or {"key": key, "row": None, "workers": (), "rows": 0, "sha256": {}}
         if kept is None:
             jobs.append(job)
-            sizes += sum(job.files.values())
-            building[name] = _Building(key)
-        parts[name] = kept or {}
+            pending[job.name] = 1
+            size += sum(int(state.split()[0]) for state in raw.values())
     finished = 0
-    processes = None if len(jobs) >= PARALLEL_FROM or sizes >= PARALLEL_BYTES else 1
-    for part in schedule.run(jobs, work, scheduler=scheduler, processes=processes, library=fingerprint.library_digest):
-        name = _part_name(part.sample)
-        state = building[name]
-        state.take(part, folder, name)
-        if state.done:
-            text = state.as_json()
-            write_atomically(folder / "parts" / f"{name}.json", text, durable=False)
-            parts[name] = json.loads(text)
+    processes = None if len(jobs) >= PARALLEL_FROM or size >= PARALLEL_BYTES else 1
+    results = parallel.run(jobs, work, scheduler=scheduler, processes=processes, library=digests.library_digest)
+    for made, more in results:
+        part = parts[made.name]
+        if made.row is not None:
+            part |= {"row": made.row, "workers": made.workers}
+        if made.parquet:
+            file = f"telemetry/{'.'.join(word for word in (made.name, made.file, 'parquet') if word)}"
+            write_atomically(folder / file, made.parquet, durable=False)
+            part["sha256"][file] = hashlib.sha256(made.parquet).hexdigest()
+            part["rows"] += made.rows
+        pending[made.name] += len(more) - 1
+        if not pending[made.name]:
+            text = json.dumps(part, allow_nan=False)
+            write_atomically(folder / "parts" / f"{made.name}.json", text, durable=False)
             finished += 1
             progress(finished, len(jobs))
     rows = {
@@ -265,46 +262,36 @@ def _write(campaign: OpenCampaign, folder: Path, scheduler: str | None, progress
         "workers": _keep(folder, "workers", [row for part in parts.values() for row in part["workers"]]),
         "telemetry": sum(part["rows"] for part in parts.values()),
     }
-    sweep(folder, parts)
-    digests = {f"{name}.parquet": file_digest(folder / f"{name}.parquet") for name in ("samples", "workers")}
-    digests |= {f"telemetry/{file}": word for part in parts.values() for file, word in part["telemetry"].items()}
-    index = {"key": everything, "rows": rows, "samples": len(parts), "sha256": digests}
+    words = {file: word for part in parts.values() for file, word in part["sha256"].items()}
+    # files of samples that no longer exist, and older files of those that do
+    current = {folder / file for file in words} | {folder / "parts" / f"{name}.json" for name in parts}
+    for path in (*folder.glob("parts/*.json"), *folder.glob("telemetry/*.parquet")):
+        if path not in current:
+            path.unlink()
+    words |= {f"{name}.parquet": file_digest(folder / f"{name}.parquet") for name in ("samples", "workers")}
+    index = {"key": everything, "rows": rows, "samples": len(parts), "sha256": words}
     write_atomically(folder / INDEX, dump_json(index), durable=False)
-    seen.write(digests)
+    known.write(words)
     return Written(folder, rows, made=len(jobs), kept=len(parts) - len(jobs))
 
 
-def _jobs(campaign: OpenCampaign, samples: Sequence[Sample]) -> list[SampleJob]:
-    cells = campaign.store.cells()
-    from glusterlab.spec.yaml import load_cluster
-
-    environment = campaign.store.environment()
-    path = campaign.store.path
-    cluster = path / "cluster.yaml"
-    backings = load_cluster(cluster).backings if cluster.is_file() else {}
-    if unknown := sorted({sample.cell_id for sample in samples} - cells.keys()):
-        raise RawStoreError(f"{path}: expected a cell.json for {unknown[0]}, found none", path=path)
-    jobs = []
-    for sample in samples:
-        folder = f"cells/{sample.cell_id}/sample-{sample.sample:02d}"
-        files = {name: int(word.split()[0]) for name, word in campaign.by_sample.get(folder, {}).items()}
-        version = gluster_versions(environment, sample.servers)
-        cell = cells[sample.cell_id]
-        backing = backings.get(cell.layout.backing)
-        kind, model = (cell.layout.backing, None) if backing is None else (backing.kind, backing.server_model)
-        jobs.append(SampleJob(campaign.place, sample, cell, version, kind, model or "", files))
-    return jobs
-
-
-def _part_name(folder: str) -> str:
-    _, cell_id, sample = folder.split("/")
-    return f"{cell_id}.{sample}"
-
-
-def _base_key() -> str:
-    """What every part depends on: the library, and what writes and reads the tables."""
-    versions = [f"{name} {metadata.version(name)}" for name in ("pandas", "pyarrow")]
-    return f"{fingerprint.library_digest()} Python {platform.python_version()}, {', '.join(versions)}"
+def _file_states(raw: Path) -> dict[str, str]:
+    """Size and time of each raw file, but not of logs, which grow meanwhile, nor of what is hidden or unfinished."""
+    found = {}
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(raw / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.name.startswith(".") or name in CHANGING:
+                    continue
+                if entry.is_dir():
+                    folders.append(f"{name}/")
+                else:
+                    state = entry.stat()
+                    found[name] = f"{state.st_size} {state.st_mtime_ns}"
+    return dict(sorted(found.items()))
 
 
 def _digest(base: str, words: Mapping[str, str]) -> str:
@@ -314,17 +301,250 @@ def _digest(base: str, words: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _sample_file(sample: Sample) -> str:
-    return f"cells/{sample.cell_id}/sample-{sample.sample:02d}/sample.json"
-
-
 def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = pa.Table.from_pylist(list(rows), schema=arrow_schema(name))
     path = folder / f"{name}.parquet"
     temporary = path.with_name(f".{path.name}.tmp")
-    pq.write_table(table, temporary)
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=arrow_schema(name)), temporary)
     temporary.replace(path)
-    return int(table.num_rows)
+    return len(rows)
+
+
+@dataclass(frozen=True)
+class SampleJob:
+    """One sample: its row, the rows of its workers, and its small telemetry files.
+
+    `raw`: the campaign's folder. `kind` and `server_model`: of the cell's backing, for the samples table.
+    """
+
+    raw: Path
+    sample: Sample
+    cell: Cell
+    gluster_version: str
+    kind: str
+    server_model: str
+
+    @property
+    def folder(self) -> str:
+        """The sample's folder, below the campaign's."""
+        return f"cells/{self.sample.cell_id}/sample-{self.sample.sample:02d}"
+
+    @property
+    def name(self) -> str:
+        """The beginning of the names of the sample's files in a folder of tables."""
+        return f"{self.sample.cell_id}.sample-{self.sample.sample:02d}"
+
+
+@dataclass(frozen=True)
+class TelemetryJob:
+    """A big telemetry file of a sample, or one part of it.
+
+    `file`: its name. `zone`: time zone of a file that tells local time; None takes it for UTC. `chunk`: None means all
+    of the file. `number`: of the chunk, from 0.
+    """
+
+    owner: SampleJob
+    file: str
+    zone: str | None
+    chunk: Chunk | None = None
+    number: int = 0
+
+
+_Job = SampleJob | TelemetryJob
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a job makes of a sample: its rows, or some of its telemetry as Parquet.
+
+    `name`: as `SampleJob.name`. `file`: what tells the Parquet file from others of the sample; empty for that of all
+    small files. `rows`: in it.
+    """
+
+    name: str
+    row: dict[str, object] | None = None
+    workers: tuple[dict[str, object], ...] = ()
+    parquet: bytes = b""
+    file: str = ""
+    rows: int = 0
+
+
+def _jobs(store: RawStore, files: Mapping[str, str]) -> Iterator[SampleJob]:
+    """The samples of these files: another may be finished while the campaign is read."""
+    from glusterlab.spec.yaml import load_cluster
+
+    samples, cells, environment = store.samples(), store.cells(), store.environment()
+    cluster = store.path / "cluster.yaml"
+    backings = load_cluster(cluster).backings if cluster.is_file() else {}
+    for sample in samples:
+        if (cell := cells.get(sample.cell_id)) is None:
+            message = f"{store.path}: expected a cell.json for {sample.cell_id}, found none"
+            raise RawStoreError(message, path=store.path)
+        backing = backings.get(cell.layout.backing)
+        kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
+        job = SampleJob(store.path, sample, cell, gluster_versions(environment, sample.servers), kind, model)
+        if f"{job.folder}/sample.json" in files:
+            yield job
+
+
+def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
+    """Do one job; ParseError when a valid sample's raw file cannot be read."""
+    if isinstance(job, SampleJob):
+        return _sample(job)
+    path = job.owner.raw / job.owner.folder / "telemetry" / job.file
+    if job.chunk is None:
+        return Part(job.owner.name), _chunks(job, path)
+    parquet, rows = _parquet(_tables(job.owner, {path: [job.chunk]}, {job.file: job.zone}))
+    return Part(job.owner.name, parquet=parquet, file=f"{job.file}.{job.number:04d}", rows=rows), ()
+
+
+def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
+    whole = job.raw / job.folder
+    # a tool's outputs are packed, too, when they are many
+    with unpacked(whole, ("telemetry/", "workload/")) as folder:
+        row, workers = _rows(job, folder)
+        zones = _zones(job.sample, folder)
+        telemetry = [path for path in sorted(folder.glob("telemetry/*")) if _host(job.sample, path.name) is not None]
+        # what is packed is not read in parts: it goes with its temporary folder
+        big = [path for path in telemetry if folder == whole and path.stat().st_size > BIG_BYTES]
+        small = [path for path in telemetry if path not in big]
+        parquet, rows = _parquet(_small_tables(job, small, zones))
+    more = [TelemetryJob(job, path.name, zones.get(path.name)) for path in big]
+    return Part(job.name, row, tuple(workers), parquet, rows=rows), more
+
+
+def _chunks(job: TelemetryJob, path: Path) -> Sequence[TelemetryJob]:
+    from glusterlab.telemetry.reader import chunks
+
+    try:
+        return [replace(job, chunk=chunk, number=n) for n, chunk in enumerate(chunks(path, CHUNK_BYTES))]
+    except ParseError:
+        if job.owner.sample.status == "valid":
+            raise
+        return []
+
+
+def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:
+    sample, cell = job.sample, job.cell
+    of_sample = ("campaign", "cell_id", "sample", "repeat", "round", "order", "attempt", "status", "warmup", "origin")
+    of_cell = (
+        "slug",
+        "access",
+        "tool",
+        "operation",
+        "file_size_bytes",
+        "nominal_file_size_bytes",
+        "record_size_bytes",
+        "workers",
+    )
+    row: dict[str, object] = {
+        **{name: getattr(sample, name) for name in of_sample},
+        **{name: getattr(cell, name) for name in of_cell},
+        "nominal_file_size_bytes": cell.nominal_file_size_bytes,
+        "reasons": "; ".join(dict.fromkeys(reason.code for reason in sample.reasons)),
+        "reason_sentences": "; ".join(str(reason) for reason in sample.reasons),
+        "layout": cell.layout.name,
+        "type": cell.layout.type,
+        "geometry": cell.layout.geometry,
+        "backing": cell.layout.backing,
+        "kind": job.kind,
+        "server_model": job.server_model,
+        "files_per_worker": cell.files_per_worker or 1,
+        "scale": float(cell.model.scale),
+        "operations_limited": cell.model.operations,
+        "disks": sample.disks,
+        "servers": len(sample.servers),
+        "clients": len(sample.clients),
+        "gluster_version": job.gluster_version,
+        "tool_version": "",
+        "start_s": None if sample.window is None else sample.window.start,
+        "end_s": None if sample.window is None else sample.window.end,
+    }
+    try:
+        result = read_result(sample, cell, folder)
+    except ParseError:
+        if sample.status == "valid":
+            raise
+        return row, []
+    record = result.record
+    each = [worker.throughput_bytes_per_s for worker in result.workers if worker.throughput_bytes_per_s]
+    row |= {
+        "tool_version": record.tool_version or "",
+        "elapsed_s": record.elapsed_s,
+        **{metric: getattr(record, metric) for metric in METRICS},
+        "worker_min_bytes_per_s": min(each, default=record.worker_min_bytes_per_s),
+        "worker_max_bytes_per_s": max(each, default=record.worker_max_bytes_per_s),
+    }
+    columns = ("worker", "bytes", "files", "elapsed_s", "throughput_bytes_per_s", "files_per_s")
+    return row, [
+        {**_key(sample), **{name: getattr(worker, name) for name in columns}, "host": worker.host or ""}
+        for worker in result.workers
+    ]
+
+
+def _zones(sample: Sample, folder: Path) -> dict[str, str]:
+    """Time zones of telemetry files that tell local time, as an import's mapping gave them, by the file's name."""
+    if sample.origin != "imported":
+        return {}
+    from glusterlab.store.imported import read_import
+
+    files = read_import(folder).telemetry
+    return {Path(file.file).name: file.timezone for file in files if file.timezone is not None}
+
+
+def _host(sample: Sample, file: str) -> tuple[str, str] | None:
+    """Host and role of a telemetry file; None where it is of no host of the sample.
+
+    A file is named ``<host>.<kind>``; host names may have dots, so the longest that fits is taken.
+    """
+    roles = {**dict.fromkeys(sample.clients, "client"), **dict.fromkeys(sample.servers, "server")}
+    host = max((host for host in roles if file.startswith(f"{host}.")), key=len, default=None)
+    return None if host is None else (host, roles[host])
+
+
+def _key(sample: Sample) -> dict[str, str | int]:
+    return {"campaign": sample.campaign, "cell_id": sample.cell_id, "sample": sample.sample}
+
+
+def _parquet(tables: Iterable[pa.Table]) -> tuple[bytes, int]:
+    """Telemetry as one Parquet file in memory, and its number of rows."""
+    from glusterlab.telemetry.arrow import write_parquet
+
+    sink = BytesIO()
+    rows = write_parquet(tables, sink)
+    return sink.getvalue(), rows
+
+
+def _small_tables(job: SampleJob, paths: Sequence[Path], zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
+    """As `_tables`, of small files: those of a regular form are read together."""
+    from glusterlab.telemetry.arrow import batches, read_together
+    from glusterlab.telemetry.columns import NotRegular
+
+    for batch in batches(paths):
+        if isinstance(batch, Path):
+            yield from _tables(job, {batch: [batch]}, zones)
+            continue
+        places = [place for path in batch if (place := _host(job.sample, path.name)) is not None]
+        hosts, roles = [host for host, _ in places], [role for _, role in places]
+        try:
+            yield read_together(list(batch.values()), hosts, roles, _key(job.sample))
+        except NotRegular:
+            yield from _tables(job, {path: [path] for path in batch}, zones)
+
+
+def _tables(
+    job: SampleJob, files: Mapping[Path, Iterable[Path | Chunk]], zones: Mapping[str, str | None]
+) -> Iterator[pa.Table]:
+    """Telemetry of files; of each what is to be read: its path for all of it, or chunks."""
+    from glusterlab.telemetry.arrow import arrow_batches
+
+    for path, sources in files.items():
+        host, role = _host(job.sample, path.name) or ("", "")
+        try:
+            for source in sources:
+                yield from arrow_batches(source, {**_key(job.sample), "host": host, "role": role}, zones.get(path.name))
+        except ParseError:
+            if job.sample.status == "valid":
+                raise

@@ -31,7 +31,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from glusterlab.tables.parts import CHUNK_BYTES
+from glusterlab.tables.build import CHUNK_BYTES
 from glusterlab.telemetry.arrow import arrow_batches, write_parquet
 from glusterlab.telemetry.blocks import Chunk
 from glusterlab.telemetry.collect import SADC_PLACES

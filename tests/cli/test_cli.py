@@ -314,6 +314,8 @@ def test_completion_offers_campaign_folders_and_yaml_files(folder: Path) -> None
         ("log", "s3://lab/raw/night"),
         ("verify", "sftp://root@host/raw/night"),
         ("parse", "sftp://root@host/raw/iozone.log"),
+        ("tables", "s3://lab/raw/night"),
+        ("reproduce", "s3://lab/raw/night"),
         ("check", "s3://lab/cluster.yaml"),
         ("plan", "s3://lab/campaign.yaml"),
         ("plan", "campaign.yaml", "--cluster", "s3://lab/cluster.yaml"),
@@ -329,7 +331,7 @@ def test_a_url_where_only_folders_can_be_is_refused_as_it_was_typed(folder: Path
     (url,) = [word for word in command if "://" in word]
     result = call(*command)
     assert result.exit_code == 2
-    expected = f"{url}: expected a path of this machine; URLs are for the commands tables and reproduce"
+    expected = f"{url}: expected a path of this machine; `glusterlab fetch URL` brings a campaign here"
     assert result.stderr == f"error: {expected}\n"
     assert sorted(folder.rglob("*")) == before
 

@@ -7,51 +7,50 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from glusterlab import parallel as schedule
+from glusterlab import parallel
 from glusterlab.errors import GlusterlabError
-from glusterlab.parallel import Outcome
 
 SLEEPERS = """
 import sys, time
 sys.path.insert(0, {folder!r})
 import sleepers
-from glusterlab import parallel as schedule
+from glusterlab import parallel
 if __name__ == "__main__":
-    for pid in schedule.run(range(4), sleepers.work, processes=2):
+    for pid, _ in parallel.run(range(4), sleepers.work, processes=2):
         print(pid, flush=True)
 """
 
 
-def double(job: int) -> Outcome[int, int]:
+def double(job: int) -> tuple[int, Sequence[int]]:
     """A job below 10 asks for another one."""
-    return Outcome((2 * job,), (job + 10,) if job < 10 else ())
+    return 2 * job, [job + 10] if job < 10 else []
 
 
-def die(job: int) -> Outcome[int, int]:
+def die(job: int) -> tuple[int, Sequence[int]]:
     os.kill(os.getpid(), signal.SIGKILL)
-    return Outcome()
+    return job, []
 
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_jobs_may_ask_for_more(processes: int) -> None:
-    found = sorted(schedule.run(range(5), double, processes=processes))
+    found = sorted(result for result, _ in parallel.run(range(5), double, processes=processes))
     assert found == [0, 2, 4, 6, 8, 20, 22, 24, 26, 28]
 
 
 def test_a_process_that_is_killed_is_told_in_a_sentence() -> None:
     with pytest.raises(GlusterlabError, match="run the same command again"):
-        list(schedule.run(range(3), die, processes=2))
+        list(parallel.run(range(3), die, processes=2))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_outlives_the_one_that_started_it(tmp_path: Path, how: signal.Signals) -> None:
     (tmp_path / "sleepers.py").write_text(
-        "import os, time\nfrom glusterlab.parallel import Outcome\n"
-        "def work(job):\n    time.sleep(0 if job < 2 else 60)\n    return Outcome((os.getpid(),))\n"
+        "import os, time\ndef work(job):\n    time.sleep(0 if job < 2 else 60)\n    return os.getpid(), ()\n"
     )
     script = tmp_path / "main.py"
     script.write_text(SLEEPERS.format(folder=str(tmp_path)))

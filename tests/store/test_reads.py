@@ -17,9 +17,9 @@ from glusterlab.reproduce.execute import Job, Result
 from glusterlab.reproduce.reproduce import reproduce
 from glusterlab.sections.section import Section, open_section
 from glusterlab.store import digests as fingerprint
+from glusterlab.store.digests import RawDigests, cell_tools, parse_reads, refuse_unknown
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST, Manifest
-from glusterlab.store.reads import RawDigests, cell_tools, known_tools, parse_reads, refuse_unknown
 from tests.packed import make_plain
 from tests.store.conftest import add_sample, make_cell, make_store
 
@@ -113,9 +113,9 @@ class TestParsing:
             parse_reads(text)
 
     def test_unknown_tools_are_refused_with_the_known_ones(self) -> None:
-        refuse_unknown(("fio", "iozone-local"), known_tools())
+        refuse_unknown(("fio", "iozone-local"))
         with pytest.raises(UsageError, match=r"no tool gluster, iozon; there are dd, fio, iozone, iozone-local, ip"):
-            refuse_unknown(("iozon", "iozone", "gluster"), known_tools())
+            refuse_unknown(("iozon", "iozone", "gluster"))
 
 
 class TestSection:

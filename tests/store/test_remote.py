@@ -1,131 +1,179 @@
-"""raw/ and outputs by URL, over a real sftp server on loopback: the same tables and figures as from folders."""
+"""A campaign that lies elsewhere comes here whole or not at all, and what an interrupted fetch brought is kept."""
 
 from __future__ import annotations
 
-import getpass
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import fsspec.config
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+from typer.testing import CliRunner
 
+from glusterlab.cli import app
 from glusterlab.errors import DataError, RawStoreError, UsageError
-from glusterlab.store import remote as storage
+from glusterlab.run.verify import verify
+from glusterlab.sections.section import open_section
+from glusterlab.store import remote
 from glusterlab.store.campaign import RawStore
-from glusterlab.store.remote import Remote, mirror, place, publish
+from glusterlab.store.manifest import MANIFEST
+from glusterlab.store.remote import fetch
 from glusterlab.tables import build as tables
-from glusterlab.tables import parts as tableparts
-from tests.hosts import sshd
 from tests.store.conftest import add_sample, make_cell
 
-pytestmark = [
-    pytest.mark.skipif(sshd.SSHD is None, reason="no sshd here to be the server"),
-    pytest.mark.filterwarnings("default::ResourceWarning", "default::pytest.PytestUnraisableExceptionWarning"),
-]
+URL = "memory://lab/raw/small"
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The beginning of URLs of the server's whole file system."""
-    running = sshd.start(tmp_path_factory.mktemp("sshd"))
-    key = str(running.folder / "user_key")
-    with pytest.MonkeyPatch.context() as patch:
-        # for this process, which has read the environment already, and for those that it starts
-        patch.setitem(fsspec.config.conf, "sftp", {"key_filename": key})
-        patch.setenv("FSSPEC_SFTP_KEY_FILENAME", key)
-        yield f"sftp://{getpass.getuser()}@127.0.0.1:{running.port}"
-    running.stop()
+@pytest.fixture
+def memory() -> Iterator[MemoryFileSystem]:
+    system = MemoryFileSystem()
+    yield system
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+@pytest.fixture
+def there(memory: MemoryFileSystem, campaign: Path, packed: Path) -> MemoryFileSystem:
+    """A campaign in memory, half of its samples with packed evidence, and what a run left beside them."""
+    cell = make_cell().id
+    shutil.rmtree(campaign / "cells" / cell)
+    shutil.copytree(packed / "cells" / cell, campaign / "cells" / cell)
+    (campaign / "log.txt").write_text("2026-11-22 10:00:00 +0000 INFO    started\n")
+    (campaign / "cells" / cell / ".sample-03.partial").mkdir()
+    (campaign / "cells" / cell / ".sample-03.partial" / "x").write_text("half")
+    memory.put(str(campaign), "/lab/raw/small", recursive=True)
+    return memory
 
 
-def test_tables_of_a_url_are_those_of_the_folder(campaign: Path, server: str, tmp_path: Path) -> None:
-    here = tables.write(campaign, tmp_path / "here")
-    url = f"{server}{campaign}"
-    there = tables.write(url)
-    assert here is not None
-    assert there is not None
-    assert (there.made, there.rows) == (6, here.rows)
-    kept = campaign.parents[1] / "figures" / "small" / "tables"
-    for folder in ("telemetry", ""):
-        for file in (tmp_path / "here" / folder).glob("*.parquet"):
-            assert (kept / folder / file.name).read_bytes() == file.read_bytes()
-    again = tables.write(url)
-    assert again is not None
-    assert again.made == 0
-    add_sample(RawStore.open(campaign), make_cell(), repeat=3)
-    more = tables.write(url)
-    assert more is not None
-    assert more.made == 1
-    assert len(tables.load(url).samples) == 7
+def files(folder: Path) -> dict[str, bytes]:
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {name: data for name, data in found.items() if name != ".lock" and ".partial" not in name}
 
 
-def test_big_files_of_a_url_are_read_in_parts_as_those_of_the_folder(
-    campaign: Path, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("there")
+def test_all_of_a_campaign_comes_here_and_works_as_the_folder(campaign: Path, tmp_path: Path) -> None:
+    here = tmp_path / "here" / "small"
+    fetched, kept = fetch(URL, here)
+    assert (fetched, kept) == (len(files(campaign)) - 1, 0)
+    assert files(here) == files(campaign)
+    assert verify(here) == []
+    assert len(tables.load(here).samples) == 6
+    assert [path.name for path in here.parent.iterdir()] == ["small"]
+    with pytest.raises(RawStoreError, match="expected no such folder, found one with files in it"):
+        fetch(URL, here)
+
+
+def test_an_interrupted_fetch_goes_on(there: MemoryFileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = tmp_path / "here" / "small"
+    monkeypatch.setattr(remote, "_AT_ONCE", 10)
+
+    def stop(done: int, of: int) -> None:
+        if done >= 30:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(URL, here, stop)
+    assert not here.exists()
+    seen: list[str] = []
+    get = MemoryFileSystem.get
+
+    def spy(self: Any, names: list[str], targets: list[str]) -> None:
+        seen.extend(names)
+        get(self, names, targets)
+
+    monkeypatch.setattr(MemoryFileSystem, "get", spy)
+    fetched, kept = fetch(URL, here)
+    assert (kept, len(seen)) == (30, fetched + 1)
+    assert verify(here) == []
+    assert [path.name for path in here.parent.iterdir()] == ["small"]
+
+
+@pytest.mark.parametrize("name", ["workload/stdout.txt", "evidence.tar.xz"])
+def test_what_is_damaged_there_never_gets_the_campaigns_name(
+    there: MemoryFileSystem, tmp_path: Path, name: str
 ) -> None:
-    monkeypatch.setattr(tableparts, "BIG_BYTES", 100)
-    tables.write(campaign, tmp_path / "here")
-    tables.write(f"{server}{campaign}", tmp_path / "there")
-
-    def parts(folder: Path) -> dict[str, bytes]:
-        return {file.name: file.read_bytes() for file in (folder / "telemetry").iterdir()}
-
-    here, there = parts(tmp_path / "here"), parts(tmp_path / "there")
-    assert here == there
-    assert len(here) > 6
-
-
-def test_a_sample_that_is_gone_there_is_gone_here(campaign: Path, server: str, tmp_path: Path) -> None:
-    url = f"{server}{campaign}"
-    tables.write(url, tmp_path / "tables")
-    shutil.rmtree(campaign / "cells" / make_cell().id / "sample-02")
-    written = tables.write(url, tmp_path / "tables")
-    assert written is not None
-    assert written.rows["samples"] == 5
+    here = tmp_path / "here" / "small"
+    path = f"/lab/raw/small/cells/{make_cell().id}/sample-01/{name}"
+    good = there.cat(path)
+    there.pipe(path, good[:-2] + b"xx")
+    with pytest.raises(DataError, match=r"not as MANIFEST\.sha256 has it: cells/.*run the same command again"):
+        fetch(URL, here)
+    assert not here.exists()
+    # of the same size: only its digest tells that it is another one
+    there.pipe(path, good)
+    assert fetch(URL, here)[0] == 2
+    assert verify(here) == []
 
 
-def test_a_mirror_follows_and_publishes(server: str, tmp_path: Path) -> None:
-    there, here = tmp_path / "there", tmp_path / "here"
-    there.mkdir()
-    (there / "a.txt").write_text("one")
-    (there / "b.txt").write_text("two")
-    remote = Remote.of(f"{server}{there}/")
-    listing = remote.listing()
-    assert set(listing) == {"a.txt", "b.txt"}
-    mirror(remote, here, listing, listing)
-    (here / "a.txt").write_text("three")
-    (here / "deep").mkdir()
-    (here / "deep" / "c.txt").write_text("four")
-    publish(remote, here, ["a.txt", "deep/c.txt"])
-    found = {path.relative_to(there).as_posix(): path.read_text() for path in there.rglob("*") if path.is_file()}
-    assert found == {"a.txt": "three", "deep/c.txt": "four"}
-    # of another size: sftp tells the time of a change in whole seconds
-    (there / "a.txt").write_text("five and more")
-    listing = remote.listing()
-    mirror(remote, here, listing, listing)
-    assert (here / "a.txt").read_text() == "five and more"
-    assert not (here / "b.txt").exists()
+def test_what_is_missing_there_is_named(there: MemoryFileSystem, tmp_path: Path) -> None:
+    there.rm(f"/lab/raw/small/cells/{make_cell().id}/sample-01/evidence.tar.xz")
+    with pytest.raises(DataError, match="not as MANIFEST"):
+        fetch(URL, tmp_path / "small")
+    assert not (tmp_path / "small").exists()
 
 
-def test_what_is_not_there_is_said(server: str, tmp_path: Path) -> None:
-    with pytest.raises(RawStoreError, match="expected a campaign's folder"):
-        tables.write(f"{server}{tmp_path}/nothing")
-    with pytest.raises(DataError, match="cannot be read"):
-        Remote.of(f"{server}{tmp_path}").fetch(["none"], tmp_path / "x")
-    with pytest.raises(UsageError, match="nosuch://x/y: Protocol not known"):
-        tables.write("nosuch://x/y")
-    with pytest.raises(DataError, match="cannot be reached"):
-        tables.write("sftp://127.0.0.1:9/x")
+def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
+    there: MemoryFileSystem, campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(remote, "_AT_ONCE", 50)
+    with pytest.raises(KeyboardInterrupt):
+        fetch(URL, tmp_path / "small", stop)
+    shutil.rmtree(campaign / "cells" / make_cell().id / ".sample-03.partial")
+    add_sample(RawStore.open(campaign), make_cell(), repeat=3)
+    there.rm("/lab/raw/small", recursive=True)
+    there.put(str(campaign), "/lab/raw/small", recursive=True)
+    fetch(URL, tmp_path / "small")
+    assert files(tmp_path / "small") == files(campaign)
 
 
-def test_a_place_is_a_folder_or_a_url(tmp_path: Path) -> None:
-    assert place(f"file://{tmp_path}") == tmp_path
-    assert place(tmp_path) == tmp_path
-    assert place("s3://bucket/raw/night/") == Remote("s3://bucket/raw/night")
-    assert place(Remote("s3://bucket/x")).name == "x"
-    with pytest.raises(UsageError, match="expected a folder of this machine"):
-        storage.local("s3://bucket/x")
+def test_a_manifest_that_leads_elsewhere_is_refused_and_nothing_is_touched(
+    there: MemoryFileSystem, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    there.pipe(f"/lab/raw/small/{MANIFEST}", f"../mine.txt {'0' * 64}\n".encode())
+    with pytest.raises(DataError, match=r"expected files below the campaign in MANIFEST.sha256, found \.\./mine.txt"):
+        fetch(URL, tmp_path / "small")
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "message"),
+    [
+        ("memory://lab/raw/nothing", RawStoreError, "expected a campaign's folder with MANIFEST.sha256, found none"),
+        ("nosuch://x/y", UsageError, "nosuch://x/y: Protocol not known"),
+        ("sftp://127.0.0.1:9/x", DataError, "cannot be reached"),
+    ],
+)
+def test_what_is_not_there_is_said_in_a_sentence(
+    memory: MemoryFileSystem, tmp_path: Path, url: str, kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message):
+        fetch(url, tmp_path / "x")
+    assert not (tmp_path / "x").exists()
+
+
+def test_two_fetches_of_one_campaign_do_not_meet(there: MemoryFileSystem, tmp_path: Path) -> None:
+    work = tmp_path / ".small.fetch"
+    work.mkdir()
+    with RawStore(work).lock(), pytest.raises(RawStoreError, match="is in use by process"):
+        fetch(URL, tmp_path / "small")
+
+
+@pytest.mark.usefixtures("there")
+def test_the_command_brings_it_below_raw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path / "raw")
+    result = CliRunner().invoke(app, ["fetch", f"{URL}/", "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["folder"] == "raw/small"
+    assert (tmp_path / "raw" / "raw" / "small" / "campaign.yaml").is_file()
+
+
+def test_all_else_names_the_command(tmp_path: Path) -> None:
+    for use in (tables.load, tables.write, open_section):
+        with pytest.raises(UsageError, match="expected a path of this machine; `glusterlab fetch URL` brings"):
+            use("s3://bucket/raw/night")

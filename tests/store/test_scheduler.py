@@ -73,11 +73,11 @@ def test_a_worker_that_dies_costs_its_jobs_and_not_the_rest(campaign: Path, tmp_
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("tcp://127.0.0.1:9", "nothing answers there"),
-        ("127.0.0.1:9", "nothing answers there"),
+        ("tcp://127.0.0.1:9", "no Dask scheduler answers there"),
+        ("127.0.0.1:9", "no Dask scheduler answers there"),
         ("nonsense", "expected an address such as"),
         ("", "expected an address such as"),
-        ("tcp://127.0.0.1:99999", "nothing answers there"),
+        ("tcp://127.0.0.1:99999", "no Dask scheduler answers there"),
     ],
 )
 def test_an_address_without_a_scheduler_is_refused(campaign: Path, address: str, said: str) -> None:

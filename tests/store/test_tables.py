@@ -17,8 +17,6 @@ from glusterlab.errors import DataError, ParseError, UsageError
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build as tables
-from glusterlab.tables import folder as tablefolder
-from glusterlab.tables import parts as tableparts
 from tests.store.conftest import CLIENTS, SERVERS, add_sample, make_cell
 
 
@@ -179,10 +177,10 @@ def test_damage_that_keeps_the_size_is_noticed(campaign: Path) -> None:
 def test_kept_files_are_hashed_only_when_they_were_touched(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _made(campaign)
     hashed: list[Path] = []
-    digest = tablefolder.file_digest
-    monkeypatch.setattr(tablefolder, "file_digest", lambda path: (hashed.append(path), digest(path))[1])
+    digest = tables.file_digest
+    monkeypatch.setattr(tables, "file_digest", lambda path: (hashed.append(path), digest(path))[1])
     assert (_made(campaign), hashed) == (0, [])
-    file = min((tables.folder_of(campaign) / "telemetry").iterdir())  # type: ignore[union-attr]
+    file = min((tables.folder_of(campaign) / "telemetry").iterdir())
     file.touch()
     assert (_made(campaign), hashed) == (0, [file])
 
@@ -200,7 +198,6 @@ def test_a_folder_of_something_else_is_refused_and_kept(campaign: Path, tmp_path
 def test_other_files_in_our_folder_stay(campaign: Path) -> None:
     _made(campaign)
     note = tables.folder_of(campaign) / "telemetry" / "notes.txt"
-    assert isinstance(note, Path)
     note.write_text("mine")
     add_sample(RawStore.open(campaign), make_cell(), repeat=3)
     assert _made(campaign) == 1
@@ -233,11 +230,11 @@ def test_a_sample_that_is_finished_while_we_look_is_for_the_next_time(
 def test_a_making_that_was_stopped_goes_on(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def three(jobs: Iterable[Any], work: Any, **_: Any) -> Iterator[Any]:
         for job in list(jobs)[:3]:
-            yield from work(job).results
+            yield work(job)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(tables.schedule, "run", three)
+        patch.setattr(tables.parallel, "run", three)
         with pytest.raises(KeyboardInterrupt):
             tables.write(campaign)
     assert _made(campaign) == 3
@@ -286,7 +283,7 @@ def test_validate_names_what_differs(campaign: Path) -> None:
 
 def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = tables.load(campaign, cache=False)
-    monkeypatch.setattr(tableparts, "BIG_BYTES", 100)
+    monkeypatch.setattr(tables, "BIG_BYTES", 100)
     made = tables.load(campaign, cache=False)
     assert len(list((made.folder / "telemetry").iterdir())) == 6 * len([*SERVERS, *CLIENTS])
     for name in ("samples", "workers", "telemetry"):
