@@ -28,10 +28,9 @@ from glusterlab.figures.names import OutputName, output_files
 from glusterlab.reproduce.reproduce import reproduce
 from glusterlab.reproduce.state import STATE
 from glusterlab.store.campaign import is_baseline
-from glusterlab.store.digests import NotebookSource
-from glusterlab.store.digests import known_tools, parse_reads, refuse_unknown
-from glusterlab.tables import build as tables
+from glusterlab.store.digests import NotebookSource, known_tools, parse_reads, refuse_unknown
 from glusterlab.tables import CHECKED
+from glusterlab.tables import build as tables
 
 PROJECT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((PROJECT / "notebooks").glob("[0-9][0-9]-*.ipynb"))

@@ -19,8 +19,8 @@ from glusterlab import cli
 from glusterlab.errors import UsageError
 from glusterlab.sections.comparison import Comparison, labelled, open_comparison, open_release
 from glusterlab.sections.section import open_section
-from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.store.digests import split_names
+from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from tests.answers import strict_json
 from tests.release_samples import KIB, MIB, newer, older
