@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from glusterlab.errors import ParseError
-from glusterlab.tools import Document, Record, read, recognise
+from glusterlab.tools import Document, Record, read
 from glusterlab.tools.records import WorkerRecord, WorkloadRecord
-from glusterlab.tools.smallfile.report import report_of
 
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
 CREATE = (DATA / "create" / "stdout.txt").read_text()
@@ -173,9 +172,9 @@ def test_version_2(version: str) -> None:
     assert run.throughput_bytes_per_s == 31.25 * 2**20
     assert (run.files_per_s, run.operations_per_s, run.elapsed_s) == (500, 500, 4)
     assert [row.files_per_s for row in workers(text)] == [500, 250]
-
-
-def test_version_2_of_2013_has_time_and_rate_in_one_line() -> None:
+    (run,) = runs(text.replace("'c1', 'c2'", "'c1',\n 'c2'"))
+    assert (run.details["hosts"], run.valid) == (["c1", "c2"], True)
+    # in 2013 time and rate stood in one line
     rates = "500.000000 files/sec\n500.000000 IOPS\n4.000000 sec elapsed time, 31.250000 MB/sec\n"
     (run,) = runs(OLD_HEAD + OLD_ROWS + rates)
     assert (run.valid, run.elapsed_s, run.throughput_bytes_per_s) == (True, 4, 31.25 * 2**20)
@@ -260,28 +259,17 @@ def test_json_that_lost_a_host_cannot_be_judged() -> None:
     "operation",
     [
         *("append", "rename", "delete-renamed", "stat", "chmod", "setxattr", "getxattr", "symlink", "mkdir", "rmdir"),
-        *("readdir", "cleanup", "swift-get", "swift-put", "overwrite", "await-create"),
+        *("readdir", "cleanup", "swift-get", "swift-put", "overwrite", "await-create", "truncate-overwrite"),
     ],
 )
 def test_every_operation(operation: str) -> None:
     text = MIDDLE.replace("operation : create", f"operation : {operation}")
-    moves = operation in ("append", "overwrite", "swift-get", "swift-put")
+    moves = operation in ("append", "overwrite", "swift-get", "swift-put", "truncate-overwrite")
     (run,) = runs(text)
-    assert (run.operation, run.label, run.valid) == (operation, operation, moves)
+    assert (run.operation, run.label, run.valid) == (operation.removeprefix("truncate-"), operation, moves)
     lines = text.replace("records = 100", "records = 0").replace("total IOPS = 200", "total IOPS = 0").splitlines()
     (run,) = runs("\n".join(lines[:-2]).replace("total data =     0.012 GiB\n", "") + "\n")
     assert (run.valid, run.files_per_s, run.throughput_bytes_per_s) == (not moves, 8000, None)
-
-
-def test_an_operation_with_another_name_here() -> None:
-    (run,) = runs(MIDDLE.replace("operation : create", "operation : truncate-overwrite"))
-    assert run.valid is True
-    assert (run.operation, run.label) == ("overwrite", "truncate-overwrite")
-
-
-def test_an_operation_that_is_none() -> None:
-    with pytest.raises(ParseError, match="expected an operation of smallfile, found 'creaxe'"):
-        runs(MIDDLE.replace("operation : create", "operation : creaxe"))
 
 
 # --- what people do to it
@@ -299,6 +287,7 @@ def test_an_operation_that_is_none() -> None:
         lambda text: f"top: /mnt/x\nthreads: 5\nfile-size: 64\nfiles: 100\n{text}",
         lambda text: "".join(f"admin-1: {line}\n" for line in text.splitlines()),
         lambda text: "\ufeff" + text,
+        lambda text: text.encode("utf-16"),
     ],
 )
 def test_wrapped_reports(change: Any) -> None:
@@ -307,10 +296,6 @@ def test_wrapped_reports(change: Any) -> None:
     assert run.valid is True
     for name in ("operation", "workers", "files_per_s", "throughput_bytes_per_s", "file_size_bytes", "tool_version"):
         assert getattr(run, name) == getattr(wanted, name), name
-
-
-def test_utf_16() -> None:
-    assert [run.valid for run in runs(MIDDLE.encode("utf-16"))] == [True]
 
 
 def test_hosts_in_front_of_mixed_lines() -> None:
@@ -468,27 +453,16 @@ def test_a_cut_log_yields_what_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["hello\n", "elapsed time = 3.2\n", '{"params": 3, "results": 4}\n', "version : 3.2\n"]
+    "text",
+    [
+        *("hello\n", "elapsed time = 3.2\n", '{"params": 3, "results": 4}\n', "version : 3.2\n", '{"results": 3}'),
+        *('{"params": {}, "results": {}}', '{"params": {"operation": "read"}, "results": {}}'),
+        MIDDLE.replace("operation : create", "operation : creaxe"),
+    ],
 )
 def test_what_is_no_report(text: str) -> None:
     with pytest.raises(ParseError):
         list(read(document(text), "smallfile"))
-
-
-def test_other_tools_files_are_not_its_own() -> None:
-    for name in ("iozone/full-disk/stdout.txt", "dd/gnu-write.txt", "iperf3/udp.json"):
-        path = DATA.parent / name
-        if path.exists():
-            assert recognise(Document.open(path)) != "smallfile"
-    assert recognise(document(MIDDLE)) == "smallfile"
-
-
-@pytest.mark.parametrize(
-    "value", [[], {}, {"results": 3}, {"params": {}, "results": {}}, {"params": {"operation": "read"}, "results": {}}]
-)
-def test_json_that_is_no_report(value: object) -> None:
-    with pytest.raises(ParseError, match="expected smallfile's JSON"):
-        report_of(value)
 
 
 def test_time_grows_with_the_size_only() -> None:
@@ -517,12 +491,6 @@ def test_lines_that_a_mail_client_has_wrapped(before: str, after: str) -> None:
     found = read_until_error(MIDDLE.replace(before, after))
     assert found[1] is None
     assert [record.as_dict() for record in found[0]] == [record.as_dict() for record in read(document(MIDDLE))]
-
-
-def test_hosts_in_several_lines() -> None:
-    text = (OLD_HEAD + OLD_ROWS + OLD_RATES).replace("'c1', 'c2'", "'c1',\n 'c2'")
-    (run,) = runs(text)
-    assert (run.details["hosts"], run.valid) == (["c1", "c2"], True)
 
 
 def test_a_broken_row_is_no_noise() -> None:

@@ -29,7 +29,7 @@ from glusterlab.tools.base import (
     read_text,
     valued,
 )
-from glusterlab.tools.document import Document
+from glusterlab.tools.document import Document, located
 from glusterlab.tools.records import WorkerRecord
 from glusterlab.tools.smallfile.records import read, recognise
 from glusterlab.tools.smallfile.report import KB
@@ -155,27 +155,24 @@ class Smallfile(VolumeTool):
         path = folder / "output.json"
         if not path.exists():
             raise ParseError(f"smallfile wrote no result{_complaint(folder)}", file=path)
-        try:
+        with located(path):
             record, workers = of_operation(read(Document.open(path)), cell.operation)
-        except ParseError as error:
-            raise ParseError(error.message, file=path, line=error.line) from error
         size, rate = record.file_size_bytes or 0, record.files_per_s
         if record.throughput_bytes_per_s is None and rate is not None:
             record = replace(record, throughput_bytes_per_s=rate * size)
         found = held_against(cell, record, [_with_bytes(worker, size) for worker in workers])
-        told = record.details.get("files_per_thread")
-        if told == cell.files_per_worker:
+        files_per_thread = record.details.get("files_per_thread")
+        if files_per_thread == cell.files_per_worker:
             return found
-        problem = incomplete(f"expected files per thread {cell.files_per_worker}, found {told}")
+        problem = incomplete(f"expected files per thread {cell.files_per_worker}, found {files_per_thread}")
         return replace(found, problems=(*found.problems, problem))
 
 
 def _with_bytes(worker: WorkerRecord, size: int) -> WorkerRecord:
     """Whole files of the known size are counted as their bytes: the JSON counts files and records only."""
     files, rate = worker.files or 0, worker.files_per_s
-    return replace(
-        worker, bytes=files * size, files=files, throughput_bytes_per_s=None if rate is None else rate * size
-    )
+    throughput = None if rate is None else rate * size
+    return replace(worker, bytes=files * size, files=files, throughput_bytes_per_s=throughput)
 
 
 def _files_per_dir(files: int) -> int:

@@ -1,45 +1,74 @@
-"""Reader of smallfile's output: printed reports of versions 1.9 to 3.2, and the JSON of ``--output-json``."""
+"""What smallfile's reports prove, and their records.
+
+What was learnt from its history: until 2019 rates are totals over the longest thread's time, since then they are sums
+over the threads; what it calls MB is 2**20 bytes in every version; a file's rate comes from records of the requested
+size, of 1,024 KB at most. It ends with exit code 0 and, in JSON, the status ``Success`` when too few files were done.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from math import fsum, isclose
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document
-from glusterlab.tools.records import Details, Record, WorkerRecord, WorkloadRecord
-from glusterlab.tools.smallfile.report import (
-    KB,
-    OPERATIONS,
-    THREAD,
-    Report,
-    Thread,
-    contradictions,
-    documents,
-    faults,
-    gaps,
-    reports,
+from glusterlab.tools.records import (
+    Details,
+    Operation,
+    Record,
+    WorkloadRecord,
+    failed,
+    incomplete,
+    unjudged,
+    verdict,
+    without_none,
+    worker_of,
 )
+from glusterlab.tools.smallfile.report import KB, SUCCESS, THREAD, Report, Thread, json_reports, text_reports
 from glusterlab.units import MIB
 
-TOOL = "smallfile"
+OPERATIONS: dict[str, Operation] = {
+    "create": "create",
+    "append": "append",
+    "overwrite": "overwrite",
+    "truncate-overwrite": "overwrite",
+    "read": "read",
+    "rename": "rename",
+    "delete": "delete",
+    "delete-renamed": "delete-renamed",
+    "cleanup": "cleanup",
+    "symlink": "symlink",
+    "mkdir": "mkdir",
+    "rmdir": "rmdir",
+    "stat": "stat",
+    "chmod": "chmod",
+    "setxattr": "setxattr",
+    "getxattr": "getxattr",
+    "swift-get": "swift-get",
+    "swift-put": "swift-put",
+    "readdir": "readdir",
+    "ls-l": "ls-l",
+    "await-create": "await-create",
+}
+"""smallfile's names of operations, and the suite's."""
 
-_SURE = (
-    THREAD,
-    re.compile(r"% of requested files processed"),
-    re.compile(r"files/thread : \d"),
-    re.compile(r'"(?:pctFilesDone|pct-files-done)"'),
-)
+DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrite", "read", "swift-get", "swift-put"})
+"""Those that read or write records."""
+
+MIN_PERCENT_DONE = 70.0
+"""smallfile's own threshold: below it, too few files were done before the first thread finished."""
+
+_TOLERANCE = 1e-4
+_SURE = re.compile(rf'{THREAD.pattern}|% of requested files processed|files/thread : \d|"pct(?:FilesDone|-files-done)"')
 _LIKELY = re.compile(r"smallfile_cli\.py|smallfile version \d|SMFR(?:un|esult)Exception|\bfiles/sec = [0-9]")
 
 
 def recognise(document: Document) -> float:
     """0.95 for a line that only smallfile prints, 0.5 for its name or a rate of files."""
     text = re.sub("[ \t]+", " ", document.head)
-    if any(mark.search(text) for mark in _SURE):
-        return 0.95
-    return 0.5 if _LIKELY.search(text) else 0.0
+    return 0.95 if _SURE.search(text) else 0.5 if _LIKELY.search(text) else 0.0
 
 
 def read(document: Document) -> Iterator[Record]:
@@ -50,9 +79,9 @@ def read(document: Document) -> Iterator[Record]:
     found: list[Report] = []
     errors: list[ParseError] = []
     printed: set[tuple[object, ...]] = set()
-    for source in (reports, documents):
+    for reports in (text_reports, json_reports):
         try:
-            found.extend(report for report in source(document) if _identity(report) not in printed)
+            found.extend(report for report in reports(document) if _identity(report) not in printed)
         except ParseError as error:
             errors.append(error)
         printed = {_identity(report) for report in found}
@@ -70,37 +99,26 @@ def read(document: Document) -> Iterator[Record]:
 
 
 def _identity(report: Report) -> tuple[object, ...]:
-    """What tells a run from others, in as many digits as are printed: JSON has more."""
+    """What distinguishes a run from others, in as many digits as are printed: JSON has more."""
     rate = None if report.too_quick or report.files_per_s is None else f"{report.files_per_s:.6f}"
     elapsed = None if report.elapsed_s is None else f"{report.elapsed_s:.3f}"
     return report.operation, report.files, report.threads, rate, elapsed
 
 
-def judge(report: Report) -> tuple[bool | None, tuple[Reason, ...]]:
-    """Whether a report is valid, with the reasons why not or why it cannot be said."""
-    reasons = (*faults(report), *contradictions(report))
-    if reasons:
-        return False, reasons
-    unknown = tuple(gaps(report))
-    return (None, unknown) if unknown else (True, ())
-
-
 def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
-    source = document.source(report.line)
     if report.operation is None:
         message = "expected smallfile's line 'operation : ...', found a report without it: add it, or the command line"
         raise document.error(message, report.line)
     operation = OPERATIONS.get(report.operation)
     if operation is None:
-        raise document.error(
-            f"expected an operation of smallfile, found {report.operation[:80]!r}: is the file damaged?", report.line
-        )
-    valid, reasons = judge(report)
+        message = f"expected an operation of smallfile, found {report.operation[:80]!r}: is the file damaged?"
+        raise document.error(message, report.line)
+    valid, reasons = verdict([*_faults(report), *_contradictions(report)], _gaps(report))
     usable = not report.never_ended
-    yield WorkloadRecord(
-        tool=TOOL,
+    record = WorkloadRecord(
+        tool="smallfile",
         tool_version=report.version,
-        source=source,
+        source=document.source(report.line),
         run=run,
         host=report.prefix,
         operation=operation,
@@ -118,33 +136,31 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         reasons=reasons,
         details=_details(report),
     )
+    yield record
     for number, row in enumerate(report.rows, start=1):
-        completed = row.completed and row.elapsed_s is not None
-        seconds = row.elapsed_s if completed else None
-        said = None if row.status == "ok" and completed else row.status
-        yield WorkerRecord(
-            tool=TOOL,
-            tool_version=report.version,
-            source=source,
-            run=run,
+        done = _bytes(report, row)
+        rate = (
+            None if row.elapsed_s is None else row.mib_per_s * MIB if row.mib_per_s is not None else _per_s(done, row)
+        )
+        yield worker_of(
+            record,
             host=row.host if row.host is not None else report.prefix,
-            operation=operation,
             label=row.name,
             worker=number,
-            throughput_bytes_per_s=_throughput(report, row) if completed else None,
-            operations_per_s=_rate(row.records or None, seconds),
-            files_per_s=_rate(row.files, seconds),
-            elapsed_s=seconds,
-            bytes=_bytes(report, row),
+            throughput_bytes_per_s=None if row.elapsed_s is None else rate or None,
+            operations_per_s=_per_s(row.records or None, row),
+            files_per_s=_per_s(row.files, row),
+            elapsed_s=row.elapsed_s,
+            bytes=done,
             files=row.files,
-            valid=said is None,
-            reasons=() if said is None else (Reason(code="tool-failed", message=said, host=row.host),),
-            details={} if row.records is None else {"records": row.records},
+            valid=row.complaint is None,
+            reasons=() if row.complaint is None else (failed(row.complaint, row.host),),
+            details=without_none({"records": row.records}),
         )
 
 
-def _rate(count: int | None, seconds: float | None) -> float | None:
-    return None if count is None or seconds is None else count / seconds
+def _per_s(count: int | None, row: Thread) -> float | None:
+    return None if count is None or row.elapsed_s is None else count / row.elapsed_s
 
 
 def _bytes(report: Report, row: Thread) -> int | None:
@@ -158,25 +174,123 @@ def _bytes(report: Report, row: Thread) -> int | None:
     return row.files * report.file_size_kb * KB
 
 
-def _throughput(report: Report, row: Thread) -> float | None:
-    if row.mib_per_s is not None:
-        return row.mib_per_s * MIB or None
-    done = _bytes(report, row)
-    return None if done is None else _rate(done, row.elapsed_s)
-
-
 def _details(report: Report) -> Details:
-    found: Details = {
-        "hosts": list(report.hosts) or None,
-        "threads_per_host": report.threads_per_host,
-        "files_per_thread": report.files_per_thread,
-        "file_size_distribution": report.distribution,
-        "percent_done_min": report.percent_min,
-        "total_iops_line": report.iops_line,
-        "records": report.records,
-        "data_bytes": report.data_gib * 2**30 if report.data_gib else None,
-        "start_time_epoch_s": report.start_time,
-        "status": report.status,
-        "threads_failed": sum(row.status != "ok" or not row.completed for row in report.rows) or None,
+    return without_none(
+        {
+            "hosts": list(report.hosts) or None,
+            "threads_per_host": report.threads_per_host,
+            "files_per_thread": report.files_per_thread,
+            "file_size_distribution": report.distribution,
+            "percent_done_min": report.percent_min,
+            "total_iops_line": report.iops_line,
+            "records": report.records,
+            "data_bytes": report.data_gib * 2**30 if report.data_gib else None,
+            "start_time_epoch_s": report.start_time,
+            "status": report.status,
+            "threads_failed": sum(row.complaint is not None for row in report.rows) or None,
+        }
+    )
+
+
+def _faults(report: Report) -> Iterator[Reason]:
+    """What the report states against its result."""
+    if report.has_result and (report.never_ended or report.files_per_s == 0):
+        yield failed(f"no result: {report.files} files done, status {report.status!r}")
+    elif report.status is not None and report.status not in SUCCESS:
+        yield failed(f"smallfile's status is {report.status!r}")
+    for place, row in enumerate(report.rows, start=1):
+        if row.complaint is not None:
+            yield failed(f"worker {place}: {row.complaint}", row.host)
+    for complaint in dict.fromkeys(report.complaints):
+        reason = incomplete if complaint.startswith("WARNING") else failed
+        yield reason(f"smallfile said: {complaint[:200]}")
+    least = MIN_PERCENT_DONE if report.percent_min is None else report.percent_min
+    if report.percent_done is not None and report.percent_done < least:
+        message = f"{report.percent_done:.1f} % of the files were done when the first thread finished"
+        yield incomplete(f"{message}, expected {least:g} % at least")
+    if report.too_quick:
+        yield incomplete("the test ended too quickly for smallfile to compute rates")
+
+
+def _contradictions(report: Report) -> Iterator[Reason]:
+    """Where numbers of the report do not fit each other: lines are lost, doubled, or belong to another run."""
+    rows, threads = report.rows, report.threads
+    if threads is not None and report.expected_threads is not None and threads < report.expected_threads:
+        yield _wrong("results of threads:", report.expected_threads, threads)
+    if threads is not None and len(rows) > threads:
+        yield _wrong("lines of threads:", threads, len(rows))
+    if report.percent_done is not None and report.percent_done > 100.005:
+        yield _wrong("at most", "100 % of the files", f"{report.percent_done:g} %")
+    if not rows or len(rows) != report.workers:
+        return
+    files = sum(row.files or 0 for row in rows)
+    if report.files is not None and files != report.files:
+        yield _wrong("as many files as the threads did:", files, report.files)
+    if report.files_per_thread and report.percent_done is not None:
+        percent = 100.0 * files / (report.files_per_thread * len(rows))
+        if abs(percent - report.percent_done) > 0.0101:
+            yield _wrong("a percentage of files of", f"{percent:.2f}", f"{report.percent_done:.2f}")
+    if all(row.records is not None for row in rows):
+        yield from _wrong_records(report)
+    if all(row.elapsed_s is not None for row in rows):
+        yield from _wrong_rates(report)
+
+
+def _wrong(what: str, expected: object, found: object) -> Reason:
+    return incomplete(f"expected {what} {expected}, found {found}")
+
+
+def _wrong_records(report: Report) -> Iterator[Reason]:
+    """Where the operation and its records, or records and rates, are of different runs."""
+    records = sum(row.records or 0 for row in report.rows)
+    moves = report.operation in DATA_OPERATIONS
+    if records and not moves:
+        yield _wrong(f"no records of {report.operation}:", 0, records)
+    if not records and any((report.iops, report.mib_per_s, report.data_gib)):
+        yield _wrong("a rate of", "0 records", "one")
+    if not records and moves and report.files and report.file_size_kb and report.distribution != "random exponential":
+        yield _wrong("records in", report.operation, "none")
+
+
+def _wrong_rates(report: Report) -> Iterator[Reason]:
+    rows = report.rows
+    times = [row.elapsed_s or 0.0 for row in rows]
+    longest = max(times)
+    if report.elapsed_s is not None and abs(longest - report.elapsed_s) > 0.0011:
+        yield _wrong("the longest thread's time of", f"{longest:.3f} s", f"{report.elapsed_s:.3f} s")
+    # older versions print threads' times in microseconds
+    slack = _TOLERANCE + 1e-6 / min(times)
+    pairs = [("files/s", report.files_per_s, [row.files or 0 for row in rows])]
+    if all(row.records is not None for row in rows):
+        pairs.append(("IOPS", report.iops, [row.records or 0 for row in rows]))
+    for what, printed, counts in pairs:
+        sums = (sum(counts) / longest, fsum(count / time for count, time in zip(counts, times, strict=True)))
+        if printed is not None and not any(isclose(printed, one, rel_tol=slack) for one in sums):
+            yield _wrong(f"{what} of", f"{sums[1]:.1f}", f"{printed:.1f}")
+    if report.mib_per_s is None:
+        return
+    rates = [row.mib_per_s for row in rows if row.mib_per_s is not None]
+    if len(rates) == len(rows) and not isclose(report.mib_per_s, fsum(rates), rel_tol=_TOLERANCE):
+        yield _wrong("MiB/s of", f"{fsum(rates):.1f}", f"{report.mib_per_s:.1f}")
+    if report.iops is not None and report.record_kb is not None:
+        # of records of the size that it bounds, or in some versions of the size that was requested
+        sizes = (report.record_kb, report.record_size_kb or 0)
+        if not any(isclose(report.mib_per_s, report.iops * size / KB, rel_tol=_TOLERANCE) for size in sizes):
+            yield _wrong("MiB/s of", f"{report.iops * report.record_kb / KB:.1f}", f"{report.mib_per_s:.1f}")
+
+
+def _gaps(report: Report) -> list[Reason]:
+    """What a judgement needs and the report does not hold."""
+    rows = len(report.rows)
+    threads = report.threads if report.threads is not None else report.expected_threads
+    lost = f"{threads - rows} of {threads} threads" if threads is not None else "the number of threads"
+    absent = {
+        "the parameters of the test": report.files_per_thread is None,
+        "the percentage of files": report.percent_done is None,
+        "the rate of files": report.files_per_s is None and not report.too_quick,
+        "the rate of data": report.mib_per_s is None and report.moved_records and not report.too_quick,
+        "the threads": not rows,
+        lost: rows > 0 and threads != rows,
     }
-    return {name: value for name, value in found.items() if value is not None}
+    missing = ", ".join(what for what, is_absent in absent.items() if is_absent)
+    return [unjudged(f"not in the file: {missing}")] if missing else []
