@@ -12,9 +12,20 @@ from typing import TYPE_CHECKING
 from glusterlab.errors import HostError
 from glusterlab.hosts import lock
 from glusterlab.hosts.check.ask import HostReport, PoolReport, ask_hosts, ask_pool
-from glusterlab.hosts.check.finding import CODES, POOL_CODES, Code, Finding, Level
-from glusterlab.hosts.check.hosts import disk_findings, host_findings, leftover_bricks
-from glusterlab.hosts.check.pool import pool_findings
+from glusterlab.hosts.check.finding import (
+    CODES,
+    OF_CLIENTS,
+    OF_GLUSTER,
+    OF_HOSTS,
+    OF_POOL,
+    OF_SERVERS,
+    POOL_CODES,
+    Code,
+    Finding,
+    Level,
+)
+from glusterlab.hosts.check.hosts import host_problems
+from glusterlab.hosts.check.pool import pool_problems
 from glusterlab.hosts.pool import Pool
 
 if TYPE_CHECKING:
@@ -43,10 +54,14 @@ def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False)
             owners = lock.owners(connections)
         except HostError as error:
             return [*found, Finding(error.host, "error", "answers", error.message, _NOT_INSPECTED)]
-        in_use = [name for name, (_, ended) in owners.items() if not ended]
+        in_use = {name: owner or "something unreadable" for name, (owner, ended) in owners.items() if not ended}
         if in_use:
-            return [*found, *(_in_use(name, owners[name][0]) for name in in_use)]
-        found += [_stale(name, owner) for name, (owner, _) in owners.items()]
+            advice = "wait for it, or end it; nothing else was inspected"
+            in_the_way = (Finding(name, "error", "in-use", f"in use by {who}", advice) for name, who in in_use.items())
+            return [*found, *in_the_way]
+        for name, (owner, _) in owners.items():
+            message = f"a run that has ended did not give it back: {owner}"
+            found.append(Finding(name, "warning", "stale-owner", message, "nothing: the next run takes it"))
         reports, problems = ask_hosts(connections, cluster)
         first = reports.get(cluster.servers[0].name)
         pool_report = ask_pool(connections, cluster, None if first is None else first.facts.get("interface_mtu"))
@@ -67,28 +82,30 @@ def findings_of(
     left: Collection[str] = (),
 ) -> list[Finding]:
     """What the answers mean; `left` are hosts that a run which has ended did not give back."""
-    found: list[Finding] = []
+    found = list(pool_problems(cluster, reports, pool))
     if not cluster.ssh.check_host_keys:
         message = "host keys are not checked (ssh.check_host_keys is false): any machine could answer for a host"
         found.append(Finding(None, "warning", "host-key", message, "set it to true, and put the keys into known_hosts"))
-    for host in cluster.hosts:
-        if host.name in reports:
-            report = reports[host.name]
-            found += host_findings(cluster, host, report, baseline=baseline, left=host.name in left)
-            found += disk_findings(cluster, host, report)
-            if host in cluster.servers and not pool.problems:
-                found += leftover_bricks(host, report, pool.volumes.keys())
-            elif host in cluster.clients:
-                found.append(_fuse(host.name, report))
-    return [*found, *pool_findings(cluster, reports, pool)]
-
-
-def _fuse(name: str, report: HostReport) -> Finding:
-    if not report.facts.get("fuse"):
-        return Finding(name, "error", "fuse", "has no /dev/fuse", "modprobe fuse there")
-    if not report.lists.get("fuse_opens"):
-        return Finding(name, "error", "fuse", "/dev/fuse cannot be opened", "is it a container without that device?")
-    return Finding(name, "ok", "fuse", "can be opened")
+    for name, report in reports.items():
+        host = next(host for host in cluster.hosts if host.name == name)
+        problems = host_problems(cluster, host, report, baseline=baseline, left=name in left)
+        found += [Finding(name, *problem) for problem in problems]
+        known = pool.volumes.keys()
+        bricks = [path for path in report.lists.get("brick_dir", []) if path.rpartition("/glusterlab-")[2] not in known]
+        if bricks and not pool.problems:
+            more = f" and {len(bricks) - 1} more" if len(bricks) > 1 else ""
+            message = f"{bricks[0]}{more}: of a volume that was deleted, or of a baseline"
+            advice = "remove them when you need the room: a run empties those of its own volumes, a baseline its own"
+            found.append(Finding(name, "warning", "leftover-brick", message, advice))
+    wrong = {(finding.host, finding.code) for finding in found}
+    fine: list[tuple[str | None, Code]] = [(None, code) for code in OF_POOL if code != "leftover-brick"]
+    for name in reports:
+        of_role = OF_SERVERS if cluster.role(name) == "server" else OF_CLIENTS
+        fine += [(name, code) for code in (*OF_HOSTS, *of_role) if code != "tuned" or not cluster.is_testbed]
+    if any(code == "gluster" for _, code in wrong):
+        fine = [(host, code) for host, code in fine if code not in OF_GLUSTER]
+    ok = (Finding(host, "ok", code, CODES[code]) for host, code in fine if not {(host, code), (None, code)} & wrong)
+    return [*found, *ok]
 
 
 def _unconnected(name: str, error: HostError) -> Finding:
@@ -98,14 +115,3 @@ def _unconnected(name: str, error: HostError) -> Finding:
     elif "refused the login" in error.message:
         code = "login"
     return Finding(name, "error", code, error.message, _NOT_INSPECTED)
-
-
-def _in_use(name: str, owner: lock.Owner | None) -> Finding:
-    who = "something that cannot be read" if owner is None else str(owner)
-    advice = "wait for it, or end it; nothing else was inspected"
-    return Finding(name, "error", "in-use", f"in use by {who}", advice)
-
-
-def _stale(name: str, owner: lock.Owner | None) -> Finding:
-    message = f"a run that has ended did not give it back: {owner}"
-    return Finding(name, "warning", "stale-owner", message, "nothing: the next run takes it")

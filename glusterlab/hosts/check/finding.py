@@ -70,11 +70,17 @@ class Finding:
     advice: str | None = None
 
 
-POOL_CODES: frozenset[Code] = frozenset(
-    {
-        *("gluster", "peers", "volumes", "brick-offline", "heal", "rebalance", "firewall", "selinux", "versions"),
-        *("leftover-mount", "leftover-volume", "leftover-brick", "fuse", "ssh-between-clients", "shared-dir"),
-        "checkouts",
-    }
+# what is reported as fine, where it was inspected and nothing was found
+OF_HOSTS: tuple[Code, ...] = (
+    *("reachable", "host-key", "login", "root", "tools", "work-dir", "names", "clock", "stray-process", "load"),
+    *("caches", "space", "link", "link-address", "firewall", "tuned", "disks", "disk-health"),
 )
+OF_SERVERS: tuple[Code, ...] = ("bricks", "leftover-brick")
+OF_CLIENTS: tuple[Code, ...] = ("fuse",)
+OF_GLUSTER: tuple[Code, ...] = (
+    *("gluster", "peers", "volumes", "leftover-volume", "leftover-brick", "brick-offline", "heal", "rebalance"),
+)
+OF_POOL: tuple[Code, ...] = ("versions", "mtu", *OF_GLUSTER, "ssh-between-clients", "shared-dir", "checkouts")
+
+POOL_CODES = frozenset({*OF_GLUSTER, *OF_CLIENTS, *OF_POOL, "firewall", "selinux", "leftover-mount"} - {"mtu"})
 """Codes of what only a volume needs: a baseline can be measured all the same."""
