@@ -39,8 +39,9 @@ from glusterlab.units import parse_duration
 
 if TYPE_CHECKING:
     from glusterlab.publishing import Published
+    from glusterlab.run.measured import Interval
     from glusterlab.run.state import RunState
-    from glusterlab.run.status import CampaignStatus, CellStatus, Interval, ReasonCount
+    from glusterlab.run.status import CampaignStatus, CellStatus, ReasonCount
     from glusterlab.run.stopping import Decision
     from glusterlab.run.verify import Finding
     from glusterlab.spec import Repeats
@@ -131,7 +132,7 @@ def _run_json(run: RunState) -> dict[str, Any]:
     """What the run does now, its last results and notes aside: they are in the log."""
     from glusterlab.run.state import life
 
-    state = run.model_dump(mode="json", exclude={"schema_version", "recent", "problems", "notes", "process_start"})
+    state = run.model_dump(mode="json", exclude={"schema_version", "recent", "notes", "process_start"})
     return {**state, "life": life(run)}
 
 
@@ -173,9 +174,7 @@ def _cell_line(cell: CellStatus) -> str:
 
 
 def _mean(interval: Interval | None) -> str:
-    from glusterlab.run.measured import in_units
-
-    return "" if interval is None else in_units(interval.quantity, interval.estimate.centre)
+    return "" if interval is None else interval.mean
 
 
 def _half_width(interval: Interval | None) -> str:

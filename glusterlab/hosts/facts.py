@@ -40,8 +40,6 @@ def read_facts(text: str) -> dict[str, Any]:
     Keys as printed, unknown ones as text; ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` are
     mappings. Sizes are in bytes, ``interface_speed_bytes_per_s`` in bytes per second.
 
-    Examples
-    --------
     >>> read_facts("kernel 6.1\ncpus 8\ntool gluster glusterfs 10.3\nsysctl vm.swappiness 60")["tools"]
     {'gluster': '10.3'}
     """

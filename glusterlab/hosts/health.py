@@ -8,22 +8,23 @@ from __future__ import annotations
 import io
 import re
 import tarfile
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from glusterlab.errors import HostError, ParseError
 from glusterlab.hosts import script
 from glusterlab.hosts.gluster import read_peers, read_status, server_name
-from glusterlab.reasons import Reason, code_of
+from glusterlab.reasons import Reason, ReasonCode, code_of
 from glusterlab.secrets import redact
 from glusterlab.store.records import BrickConnection, BrickHealth, DropCaches, Health, Space
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
-    from glusterlab.hosts.pool import CommandResult, Results
+    from glusterlab.hosts.pool import CommandResult, Pool, Results
     from glusterlab.spec.cluster import Cluster, Host
 
 SETTLE_S = 6
@@ -52,26 +53,50 @@ DROP = script.part("drop", "gl_drop_caches")
 
 _CONNECTION = re.compile(r"tcp (?P<address>[0-9A-F]{8}|[0-9A-F]{32}):(?P<port>[0-9A-F]{4}) (?P<socket>\d+)")
 
-GLUSTER_FILES = {"peers": "peers.xml", "info": "info.xml", "status": "status.xml"}
+_GLUSTER_FILES = {"peers": "peers.xml", "info": "info.xml", "status": "status.xml"}
+
+Extras = Mapping[str, tuple[Sequence[str], Sequence[str]]]
+"""What else the scripts of a look do, by host: lines before the host's state is read, and at the end."""
 
 
-@dataclass(frozen=True)
-class Extra:
-    """What else a script of the probe does on one host, in its place.
+@dataclass
+class Probe:
+    """What the scripts of one moment reported.
 
-    `before`, `after`: lines before the host's state is read, and at the end.
+    `parts`: reports by host and name, for what the caller added. `files`: gluster's own XML by file name. `problems`:
+    what kept a host's state from being read.
     """
 
-    before: Sequence[str] = ()
-    after: Sequence[str] = ()
+    health: Health
+    parts: dict[str, Mapping[str, script.Part]]
+    files: dict[str, bytes]
+    problems: list[Reason]
 
 
-def lines(host: Host, cluster: Cluster, volume: Volume | None, *, drop: bool, extra: Extra) -> list[str]:
-    """The script that reads the state of one host, drops its caches on request, and does what else is to be done.
+def look(
+    pool: Pool,
+    cluster: Cluster,
+    volume: Volume | None,
+    *,
+    drop: bool = False,
+    extras: Extras | None = None,
+    deadline_s: float = 60.0,
+) -> Probe:
+    """Read the state of all hosts, and drop their caches with `drop`.
 
     Without a volume, for a baseline, GlusterFS is not inspected: there may be none yet.
     """
-    text = [script.part("clock", "gl_clock"), *extra.before, script.part("strays", "gl_strays")]
+    commands = {}
+    for host in cluster.hosts:
+        before, after = (extras or {}).get(host.name, ((), ()))
+        state = _lines(host, cluster, volume)
+        lines = [script.part("clock", "gl_clock"), *before, *state, *([DROP] if drop else []), *after]
+        commands[host.name] = script.command([*lines, script.part("end", "gl_clock")], deadline_s=deadline_s)
+    return _read(pool.run(commands), cluster, volume)
+
+
+def _lines(host: Host, cluster: Cluster, volume: Volume | None) -> list[str]:
+    text = [script.part("strays", "gl_strays")]
     roots = [] if volume is None else [root for server, root in volume.places if server.name == host.name]
     if volume is not None and roots:
         text.append(script.part("heal", "gl_heal", SETTLE_S, volume.name, *roots))
@@ -85,59 +110,36 @@ def lines(host: Host, cluster: Cluster, volume: Volume | None, *, drop: bool, ex
         text.append(script.part("mount", "gl_mount_state", volume.mount_point, MOUNT_ANSWERS_S))
         text.append(script.part("connections", "gl_connections"))
     text.append(script.part("link", "gl_link", host.interface))
-    text.append(script.part("space", "gl_space", cluster.work_dir, *roots))
-    if drop:
-        text.append(DROP)
-    return [*text, *extra.after, script.part("end", "gl_clock")]
+    return [*text, script.part("space", "gl_space", cluster.work_dir, *roots)]
 
 
-@dataclass
-class Probe:
-    """What the scripts of one moment reported.
-
-    `parts`: reports by host and name, for what the caller added. `files`: gluster's own XML by file name. `problems`:
-    what kept a host's state from being read.
-    """
-
-    health: Health
-    parts: dict[str, Mapping[str, script.Part]] = field(default_factory=dict)
-    files: dict[str, bytes] = field(default_factory=dict)
-    problems: list[Reason] = field(default_factory=list)
-
-
-def read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
+def _read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     """Make a `Health` of the reports of all hosts; what is missing is a problem, never a guess."""
     problems = [
         Reason(code=code_of(error), message=error.message, host=name) for name, error in sorted(results.failed.items())
     ]
     parts: dict[str, Mapping[str, script.Part]] = {}
-    offsets: dict[str, float] = {}
-    bounds: dict[str, tuple[float, float]] = {}
-    drops: dict[str, DropCaches] = {}
-    strays: dict[str, list[str]] = {}
-    links: dict[str, int] = {}
-    mounts: dict[str, str] = {}
+    # by field of `Health`, then by host
+    state: dict[str, dict[str, Any]] = defaultdict(dict)
     connections: dict[str, list[BrickConnection]] = {}
-    space: dict[str, dict[str, Space]] = {}
     heal = 0
     for name, result in results.succeeded.items():
         try:
             report = parts[name] = script.read_parts(result)
-            bounds[name] = clock_bounds(report, result)
-            offsets[name] = nearest_to_zero(*bounds[name])
-            found = script.need(report, "strays", name).text
-            if found:
-                strays[name] = [redact(line.partition(" ")[2])[:300] for line in found.splitlines()][:20]
+            bounds = state["clock_bounds_s"][name] = clock_bounds(report, result)
+            state["clock_offset_s"][name] = nearest_to_zero(*bounds)
+            if found := script.need(report, "strays", name).text.splitlines():
+                state["stray"][name] = [redact(line.partition(" ")[2])[:300] for line in found][:20]
             if "heal" in report:
                 heal += int(_words(report["heal"], "heal", 2, name)[1])
             if "drop" in report:
-                drops[name] = read_drop(report["drop"], name)
+                state["drop_caches"][name] = read_drop(report["drop"], name)
             if "mount" in report:
-                mounts[name] = _words(report["mount"], "mount", 2, name)[1]
+                state["mounts"][name] = _words(report["mount"], "mount", 2, name)[1]
             if "connections" in report:
                 connections[name] = read_connections(report["connections"], cluster, name)
-            links[name] = _link(script.need(report, "link", name), cluster, name)
-            space[name] = _space(script.need(report, "space", name), name)
+            state["link_changes"][name] = _link(script.need(report, "link", name), cluster, name)
+            state["space"][name] = _space(script.need(report, "space", name), name)
         except HostError as error:
             problems.append(Reason(code="controller-error", message=error.message, host=name))
     files: dict[str, bytes] = {}
@@ -147,20 +149,9 @@ def read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
     if volume is not None:
         files, peers, bricks, rebalance = _pool_state(parts, cluster, volume, problems)
     ports = {brick.port for brick in bricks}
-    health = Health(
-        peers=peers,
-        bricks=bricks,
-        heal_pending=heal,
-        rebalance=rebalance,
-        clock_offset_s=offsets,
-        clock_bounds_s=bounds,
-        stray=strays,
-        drop_caches=drops,
-        link_changes=links,
-        mounts=mounts,
-        connections={name: [each for each in found if each.port in ports] for name, found in connections.items()},
-        space=space,
-    )
+    state["connections"] = {name: [each for each in found if each.port in ports] for name, found in connections.items()}
+    offsets = state.pop("clock_offset_s", {})
+    health = Health(peers=peers, bricks=bricks, heal_pending=heal, rebalance=rebalance, clock_offset_s=offsets, **state)
     return Probe(health, parts, files, problems)
 
 
@@ -169,15 +160,11 @@ def read_drop(report: script.Part, host: str) -> DropCaches:
 
     Raises `HostError` when the report is no such count.
 
-    Examples
-    --------
     >>> read_drop(script.Part(0, b"drop 4 6"), "gl-s01")
     DropCaches(before=4, after=6)
     """
-    words = report.text.split()
-    if len(words) != 3 or words[0] != "drop" or not (words[1] + words[2]).isdecimal():
-        raise HostError(f"expected 'drop BEFORE AFTER' from /proc/vmstat, found {report.text[:80]!r}", host=host)
-    return DropCaches(before=int(words[1]), after=int(words[2]))
+    _, before, after = _words(report, "drop", 3, host)
+    return DropCaches(before=int(before), after=int(after))
 
 
 def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tuple[float, float]:
@@ -200,8 +187,6 @@ def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tu
 def nearest_to_zero(low: float, high: float) -> float:
     """The smallest difference between two bounds, with its sign.
 
-    Examples
-    --------
     >>> nearest_to_zero(-0.1, 0.2), nearest_to_zero(4.4, 4.5), nearest_to_zero(-5.0, -4.9)
     (0.0, 4.4, -4.9)
     """
@@ -244,9 +229,9 @@ def _address(words: str) -> str:
 
 
 def _words(part: script.Part, first: str, count: int, host: str) -> list[str]:
-    """The words of a report of one line, which begins with a certain word; numbers are decimal."""
+    """The words of a report of one line, which begins with a certain word; but for `mount` numbers follow."""
     words = part.text.split()
-    if len(words) != count or words[0] != first or not (first == "mount" or words[1].isdecimal()):
+    if len(words) != count or words[0] != first or not (first == "mount" or "".join(words[1:]).isdecimal()):
         raise HostError(f"expected a line '{first} ...', found {part.text[:80]!r}", host=host)
     return words
 
@@ -268,7 +253,7 @@ def _pool_state(
     """What the first server says of the pool: its XML, peers, bricks and whether a rebalance runs."""
     server = cluster.servers[0].name
     report = parts.get(server, {})
-    files = {file: report[name].data for name, file in GLUSTER_FILES.items() if name in report}
+    files = {file: report[name].data for name, file in _GLUSTER_FILES.items() if name in report}
     try:
         peers = read_peers(script.need(report, "peers", server).data, cluster, server)
         status = read_status(script.need(report, "status", server).data)
@@ -282,11 +267,6 @@ def _pool_state(
     expected = {(host.name, path): BrickHealth(host=host.name, path=path, online=False) for host, path in volume.bricks}
     bricks = list((expected | found).values())
     return files, peers, bricks, status.rebalancing
-
-
-def collect_line(paths: Sequence[str]) -> str:
-    """The line of a script that reports files, those of them that are there, as a tar."""
-    return script.part("outputs", "gl_collect", *paths)
 
 
 def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
@@ -322,45 +302,57 @@ def health_reasons(
     Caches are judged before the workload only. `bricks` is how many the layout has; None for a baseline, which needs
     no pool.
     """
-    reasons: list[Reason] = []
-    add = reasons.append
-    for server in () if bricks is None else servers:
-        if not health.peers.get(server, False):
-            known = "disconnected" if server in health.peers else "no peer of the pool"
-            add(Reason(code="peer-disconnected", message=f"{known} {moment} the workload", host=server))
-    for brick in health.bricks:
-        if not brick.online:
-            add(Reason(code="brick-offline", message=f"{brick.path} is offline {moment} the workload", host=brick.host))
-    if bricks is not None and len(health.bricks) != bricks:
-        message = f"expected {bricks} bricks {moment} the workload, found {len(health.bricks)}"
-        add(Reason(code="brick-offline", message=message))
-    if health.heal_pending:
-        add(Reason(code="heal-pending", message=f"{health.heal_pending} entries to heal {moment} the workload"))
-    if health.rebalance:
-        add(Reason(code="rebalance-running", message=f"a rebalance runs {moment} the workload"))
-    reasons.extend(_clock_reasons(health, moment, (*servers, *clients)))
-    for host, commands in sorted(health.stray.items()):
-        if commands:
-            message = f"{len(commands)} leftover processes {moment} the workload, such as {commands[0][:120]!r}"
-            add(Reason(code="stray-process", message=message, host=host))
-    reasons.extend(_mount_reasons(health, moment))
-    reasons.extend(_space_reasons(health, moment))
-    if moment == "before":
-        reasons.extend(_cache_reasons(health, (*servers, *clients)))
+    found = _unhealthy(health, servers, clients, bricks)
+    reasons = [Reason(code=code, message=f"{what} {moment} the workload", host=host) for code, what, host in found]
+    for host in (*servers, *clients) if moment == "before" else ():
+        drop = health.drop_caches.get(host)
+        # writing 3 raises drop_pagecache and drop_slab by one each
+        if drop is None or drop.after - drop.before < 2:
+            counts = "not read" if drop is None else f"{drop.before} before, {drop.after} after"
+            message = f"expected drop_pagecache + drop_slab of /proc/vmstat to rise by 2, found {counts}"
+            reasons.append(Reason(code="cache-not-dropped", message=message, host=host))
     return reasons
 
 
-def _mount_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
+_Found = tuple[ReasonCode, str, str | None]
+
+
+def _unhealthy(health: Health, servers: Sequence[str], clients: Sequence[str], bricks: int | None) -> Iterator[_Found]:
+    for server in () if bricks is None else servers:
+        if not health.peers.get(server, False):
+            yield "peer-disconnected", "disconnected" if server in health.peers else "no peer of the pool", server
+    for brick in health.bricks:
+        if not brick.online:
+            yield "brick-offline", f"{brick.path} is offline", brick.host
+    if bricks is not None and len(health.bricks) != bricks:
+        yield "brick-offline", f"expected {bricks} bricks, found {len(health.bricks)}", None
+    if health.heal_pending:
+        yield "heal-pending", f"{health.heal_pending} entries to heal", None
+    if health.rebalance:
+        yield "rebalance-running", "a rebalance runs", None
+    yield from _unhealthy_hosts(health, (*servers, *clients))
+    yield from _full(health)
+
+
+def _unhealthy_hosts(health: Health, hosts: Sequence[str]) -> Iterator[_Found]:
+    for host in hosts:
+        offset = health.clock_offset_s.get(host)
+        if offset is None:
+            yield "clock-skew", "the clock was not compared", host
+        elif abs(offset) > MAX_CLOCK_OFFSET_S:
+            yield "clock-skew", f"the clock is {offset:+.2f} s off the controller's", host
+    for host, commands in sorted(health.stray.items()):
+        if commands:
+            yield "stray-process", f"{len(commands)} leftover processes, such as {commands[0][:120]!r},", host
     for host, state in sorted(health.mounts.items()):
         if state == "hung":
-            message = f"the mounted volume does not answer {moment} the workload"
-            yield Reason(code="mount-hung", message=message, host=host)
+            yield "mount-hung", "the mounted volume does not answer", host
         elif state != "ok":
-            found = "is not mounted" if state == "none" else "is mounted, but its client has ended,"
-            yield Reason(code="pool-unhealthy", message=f"the volume {found} {moment} the workload", host=host)
+            what = "is not mounted" if state == "none" else "is mounted, but its client has ended,"
+            yield "pool-unhealthy", f"the volume {what}", host
 
 
-def _space_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
+def _full(health: Health) -> Iterator[_Found]:
     bricks = {(brick.host, brick.path) for brick in health.bricks}
     for host, places in sorted(health.space.items()):
         for path, space in sorted(places.items()):
@@ -371,33 +363,5 @@ def _space_reasons(health: Health, moment: Moment) -> Iterator[Reason]:
             if not any(name == host and Path(brick).is_relative_to(path) for name, brick in bricks):
                 least = MIN_FREE_BYTES
             if space.free_bytes < least:
-                message = (
-                    f"{path} is full {moment} the workload: expected {least:.0f} bytes free, found {space.free_bytes}"
-                )
-                yield Reason(code="disk-full", message=message, host=host)
-
-
-def _clock_reasons(health: Health, moment: Moment, hosts: Sequence[str]) -> list[Reason]:
-    reasons = []
-    for host in hosts:
-        offset = health.clock_offset_s.get(host)
-        if offset is None:
-            message = f"the clock was not compared {moment} the workload"
-        elif abs(offset) > MAX_CLOCK_OFFSET_S:
-            message = f"the clock is {offset:+.2f} s off the controller's {moment} the workload"
-        else:
-            continue
-        reasons.append(Reason(code="clock-skew", message=message, host=host))
-    return reasons
-
-
-def _cache_reasons(health: Health, hosts: Sequence[str]) -> list[Reason]:
-    reasons = []
-    for host in hosts:
-        drop = health.drop_caches.get(host)
-        # writing 3 raises drop_pagecache and drop_slab by one each
-        if drop is None or drop.after - drop.before < 2:
-            found = "not read" if drop is None else f"{drop.before} before, {drop.after} after"
-            message = f"expected drop_pagecache + drop_slab of /proc/vmstat to rise by 2, found {found}"
-            reasons.append(Reason(code="cache-not-dropped", message=message, host=host))
-    return reasons
+                what = f"{path} is full: expected {least:.0f} bytes free, found {space.free_bytes},"
+                yield "disk-full", what, host

@@ -98,8 +98,6 @@ def process_start(pid: int) -> int | None:
 
     It tells a process from a later one with the same number.
 
-    Examples
-    --------
     >>> import os
     >>> process_start(os.getpid()) == process_start(os.getpid()), process_start(-1)
     (True, None)

@@ -119,8 +119,6 @@ def _signatures(facts: Mapping[str, tuple[str, ...]]) -> list[str]:
 def label_of(backing: str, brick: str) -> str:
     """The label of a brick's file system, by which it is known again: at most 12 characters.
 
-    Examples
-    --------
     >>> label_of("jbod", "/bricks/jbod/d01")
     'gl-eef3d443'
     """
@@ -171,8 +169,6 @@ def look(pool: Pool, cluster: Cluster) -> list[Device]:
 def read_facts(text: str) -> dict[str, tuple[str, ...]]:
     r"""What ``gl_device`` printed, by key.
 
-    Examples
-    --------
     >>> read_facts("size 4096\nmounted /\nmounted /srv\n")
     {'size': ('4096',), 'mounted': ('/', '/srv')}
     """

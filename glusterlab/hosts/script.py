@@ -39,8 +39,6 @@ def library(*more: str) -> str:
 def call(function: str, *arguments: str | int | float) -> str:
     """One call of a shell function, its arguments quoted.
 
-    Examples
-    --------
     >>> call("gl_mark_dir", "/var/tmp/a b", "first-light")
     "gl_mark_dir '/var/tmp/a b' first-light"
     """
@@ -50,8 +48,6 @@ def call(function: str, *arguments: str | int | float) -> str:
 def part(name: str, *words: str | int | float) -> str:
     """A command whose output is reported under a name.
 
-    Examples
-    --------
     >>> part("heal", "gl_heal", 5, "/bricks/d01")
     'gl_part heal gl_heal 5 /bricks/d01'
     """
@@ -112,8 +108,6 @@ def read_parts(result: CommandResult) -> Mapping[str, Part]:
 def write_part(name: str, part: Part) -> bytes:
     r"""A part as host.sh reports it: for what answers in a host's place.
 
-    Examples
-    --------
     >>> write_part("clock", Part(0, b"clock 1.5\n"))
     b'part clock 00000000-0000-0000-0000-000000000000\nclock 1.5\n\n00000000-0000-0000-0000-000000000000 0\n'
     """

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from glusterlab.errors import HostError
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Host
+    from glusterlab.spec.cluster import Host, Ssh
 
 # What it would say into a live view, such as "Socket exception: No route to host (113)", is the error of a host here.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -223,6 +223,15 @@ class FabricTransport:
                 known = self._known_hosts[file].lookup(name) or {}
                 for kind, key in known.items():
                     hop.client.get_host_keys().add(name, kind, key)
+
+
+def ssh_options(ssh: Ssh, timeout_s: float) -> tuple[str, ...]:
+    """Options of the ssh command by which one host reaches others, as the cluster file has it."""
+    options = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={math.ceil(timeout_s)}")
+    # stated also when it is yes: smallfile itself says no, and ssh keeps the first value that it is given
+    if ssh.check_host_keys:
+        return (*options, "-o", "StrictHostKeyChecking=yes")
+    return (*options, "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
 
 
 def _ssh_exception() -> type[Exception]:

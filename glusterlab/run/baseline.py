@@ -32,8 +32,6 @@ _SAMPLE_S = 12.0
 def baseline_name(cluster: Cluster) -> str:
     """Folder of a cluster's baseline below raw/.
 
-    Examples
-    --------
     >>> from types import SimpleNamespace
     >>> baseline_name(SimpleNamespace(name="Rack_3"))
     'rack-3-baseline'

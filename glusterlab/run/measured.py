@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
+from glusterlab.run.stopping import relative_half_width
+from glusterlab.stats import Estimate, mean_interval
 from glusterlab.store.evidence import with_outputs
 from glusterlab.store.imported import read_sample
 from glusterlab.tools import runnable
@@ -26,25 +29,41 @@ class Measured:
     """What one sample measured.
 
     `value`: of all workers together, in SI base units.
+
+    >>> str(Measured("throughput_bytes_per_s", 78.04e6)), str(Measured("files_per_s", 458.3))
+    ('78.0 MB/s', '458 files/s')
     """
 
     quantity: str
     value: float
 
     def __str__(self) -> str:
-        return in_units(self.quantity, self.value)
+        metric = METRICS[self.quantity]
+        return f"{short_number(self.value * metric.factor)} {metric.unit}"
 
 
-def in_units(quantity: str, value: float) -> str:
-    """A value for a person.
+@dataclass(frozen=True)
+class Interval:
+    """What the valid repeats of a cell come to: their mean with its 95 % interval, as figures draw it."""
 
-    Examples
-    --------
-    >>> in_units("throughput_bytes_per_s", 78.04e6), in_units("files_per_s", 458.3)
-    ('78.0 MB/s', '458 files/s')
-    """
-    metric = METRICS[quantity]
-    return f"{short_number(value * metric.factor)} {metric.unit}"
+    quantity: str
+    estimate: Estimate
+
+    @classmethod
+    def of(cls, values: Sequence[Measured]) -> Interval | None:
+        if not values:
+            return None
+        quantity = values[-1].quantity
+        return cls(quantity, mean_interval(each.value for each in values if each.quantity == quantity))
+
+    @property
+    def mean(self) -> str:
+        return str(Measured(self.quantity, self.estimate.centre))
+
+    @property
+    def half_width(self) -> float | None:
+        """As a share of the mean; None where the values are too few for an interval."""
+        return relative_half_width(self.estimate)
 
 
 def measured(result: Measurement | None) -> Measured | None:
@@ -73,20 +92,16 @@ def read_result(sample: Sample, cell: Cell, folder: Path) -> Measurement:
         return runnable()[cell.tool].parse(plain / "workload", cell)
 
 
-def measured_by(sample: Sample, cell: Cell) -> Measured | None:
-    """The number of a stored sample; None when it has none that can be read, of which `glusterlab verify` says why."""
-    try:
-        return measured(read_result(sample, cell, sample.path))
-    except ParseError:
-        return None
-
-
 def stored_values(samples: Iterable[Sample], cells: Mapping[str, Cell]) -> dict[tuple[str, int], Measured]:
-    """The numbers of all valid samples of some cells, by cell id and number of the sample; warm-up left out."""
+    """The numbers of all valid samples of some cells, by cell id and number of the sample; warm-up left out.
+
+    Where a result cannot be read there is none, and `glusterlab verify` says why.
+    """
     found = {}
     for sample in samples:
-        if sample.status == "valid" and not sample.warmup and sample.cell_id in cells:
-            value = measured_by(sample, cells[sample.cell_id])
-            if value is not None:
-                found[sample.cell_id, sample.sample] = value
+        if sample.status == "valid" and not sample.warmup and (cell := cells.get(sample.cell_id)) is not None:
+            with suppress(ParseError):
+                value = measured(read_result(sample, cell, sample.path))
+                if value is not None:
+                    found[sample.cell_id, sample.sample] = value
     return found

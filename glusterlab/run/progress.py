@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import GlusterlabError, RawStoreError
 from glusterlab.reasons import MEANINGS, ReasonCode, Status
-from glusterlab.run.measured import measured
+from glusterlab.run.measured import Measured
 from glusterlab.run.state import NOW, Counts, Note, Outcome, RunState, execution_of, result_of
 from glusterlab.secrets import redact
 from glusterlab.store.files import write_atomically
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from glusterlab.run.plan import PlannedSample
     from glusterlab.spec.cell import Cell
     from glusterlab.store.campaign import Sample
-    from glusterlab.tools.base import Measurement
 
 LEVELS: Mapping[Status | Outcome, Level] = {
     "valid": "info",
@@ -42,7 +41,7 @@ LEVELS: Mapping[Status | Outcome, Level] = {
 """How much a sample's status, or a run's outcome, matters in a log."""
 
 _KEPT = 24
-"""Results, problems and notes in a state."""
+"""Results and notes in a state."""
 
 
 @dataclass(frozen=True)
@@ -183,22 +182,23 @@ class Progress:
         self._changed()
 
     def sample_ends(
-        self, sample: Sample, planned: PlannedSample, eta_s: float | None, result: Measurement | None
+        self,
+        sample: Sample,
+        planned: PlannedSample,
+        eta_s: float | None,
+        value: Measured | None = None,
+        repeats: Sequence[Measured] = (),
     ) -> None:
-        """A sample is in the raw store; `result` is what its tool reported, where that could be read."""
+        """A sample is in the raw store; `repeats`: what its cell's valid ones measured by now."""
         state, at = self.state, time.time()
-        ended = result_of(sample, planned.cell, result, began=state.now.began if state.now else at, ended=at)
+        ended = result_of(sample, planned.cell, value, repeats, began=state.now.began if state.now else at, ended=at)
         _keep(state.recent, ended)
-        if ended.status != "valid":
-            _keep(state.problems, ended)
         for code in set(ended.codes):
             state.codes[code] = state.codes.get(code, 0) + 1
         state.now = None
         self._count(eta_s)
         details: dict[str, object] = {"cell": planned.cell.id, "sample": sample.sample, "status": sample.status}
-        details["codes"] = list(ended.codes)
-        if (value := measured(result)) is not None:
-            details |= {"quantity": value.quantity, "value": value.value}
+        details |= {"codes": list(ended.codes), **({} if value is None else asdict(value))}
         self._say(f"{ended.line}; {describe_left(self._counts, eta_s)}", LEVELS[sample.status], **details)
         if sample.reasons:
             self._advise(sample.reasons[0].code, LEVELS[sample.status])
@@ -233,8 +233,8 @@ class Progress:
                 yield ending.summary.advice, "info"
 
     def _count(self, eta_s: float | None) -> None:
-        for name, number in asdict(self._counts).items():
-            setattr(self.state, name, number)
+        for name in Counts.model_fields:
+            setattr(self.state, name, getattr(self._counts, name))
         self.state.ends_about = time.time() + eta_s if eta_s else None
 
     def _say(self, message: str, level: Level = "info", **details: object) -> None:
@@ -340,8 +340,6 @@ def _kind(cell: Cell) -> tuple[str, ...]:
 def describe_counts(counts: Counts, eta_s: float | None) -> str:
     """How much there is to do.
 
-    Examples
-    --------
     >>> describe_counts(Counts(total=10, left=6, warmup_left=2), None)
     '10 samples, 4 done, 6 to run and 2 to warm up'
     >>> describe_counts(Counts(total=80, left=72, later=64), None)
@@ -356,8 +354,6 @@ def describe_counts(counts: Counts, eta_s: float | None) -> str:
 def describe_left(counts: Counts, eta_s: float | None) -> str:
     """How much is left.
 
-    Examples
-    --------
     >>> describe_left(Counts(total=10, left=6), None)
     '6 left'
     >>> describe_left(Counts(total=80, left=71, later=64), None)

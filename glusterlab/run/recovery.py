@@ -137,13 +137,8 @@ def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
 
 def _look(site: Site, volume: Volume) -> list[Reason]:
     """What of the conditions of a sample does not hold, its caches aside."""
-    cluster = site.cluster
-    commands = {
-        host.name: script.command(probe.lines(host, cluster, volume, drop=False, extra=probe.Extra()))
-        for host in cluster.hosts
-    }
-    found = probe.read(site.pool.run(commands), cluster, volume)
-    servers, clients = ([host.name for host in hosts] for hosts in (cluster.servers, cluster.clients))
+    found = probe.look(site.pool, site.cluster, volume)
+    servers, clients = ([host.name for host in hosts] for hosts in (site.cluster.servers, site.cluster.clients))
     reasons = probe.health_reasons(found.health, "before", servers, clients, volume.layout.bricks)
     wrong = [*found.problems, *(reason for reason in reasons if reason.code != "cache-not-dropped")]
     return wrong or _refusals(site, volume)

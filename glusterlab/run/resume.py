@@ -138,8 +138,6 @@ def _store_again(store: RawStore, name: str, text: str) -> None:
 def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
     """Every value that two trees of plain values do not have in common, one line each.
 
-    Examples
-    --------
     >>> list(differences({"seed": 1, "a": {"b": [1, 2]}}, {"seed": 2, "a": {"b": [1, 3]}}))
     ['a.b.1: 2 before, 3 now', 'seed: 1 before, 2 now']
     """

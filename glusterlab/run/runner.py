@@ -35,7 +35,7 @@ from glusterlab.run.progress import Durations, Ending, NowFile, Output, Progress
 from glusterlab.run.queue import Queue
 from glusterlab.run.resume import agree_on_environment, agree_on_specifications, take_up
 from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, remove_files, store_failure
-from glusterlab.run.state import place_of, result_of
+from glusterlab.run.state import result_of
 from glusterlab.secrets import loggable
 from glusterlab.spec import Campaign, Cell, Cluster, dump_yaml
 from glusterlab.store.campaign import RawStore, Sample
@@ -233,7 +233,7 @@ class _Run:
         """Count what is there: a repeat is complete when it has a valid sample, or had all its attempts."""
         samples = store.samples()
         cells = {cell.id: cell for cell in self.plan.cells}
-        values = stored_values(samples, cells) if self.plan.repeats is not None else {}
+        values = stored_values(samples, cells)
         self.queue = Queue(self.plan, self.site.campaign.attempts, samples, retry=self.retry, values=values)
         if self.most_rounds is not None:
             self.queue.choose_rounds(self.most_rounds)
@@ -288,11 +288,13 @@ class _Run:
                 reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
                 sample = store_failure(self.site, planned.cell, writer, [reason])
         self.executed += 1
-        ended = self.queue.add(sample, measured(result))
+        value = measured(result) if sample.status == "valid" else None
+        ended = self.queue.add(sample, value)
         wall = time.monotonic() - ready
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)
-        self.site.progress.sample_ends(sample, planned, self._eta(), result)
+        repeats = () if planned.warmup else self.queue.values(planned.cell.id)
+        self.site.progress.sample_ends(sample, planned, self._eta(), value, repeats)
         if ended is not None:
             self._say(self._end_of(planned.cell, ended))
         if sample.status != "valid":
@@ -308,7 +310,7 @@ class _Run:
 
     def _consequence(self, planned: PlannedSample) -> str:
         """What becomes of a sample that did not come out valid."""
-        what = f"{planned.cell.slug} {place_of(planned.repeat, 1, warmup=planned.warmup)}"
+        what = f"{planned.cell.slug} {'warm-up' if planned.warmup else 'repeat'} {planned.repeat}"
         if self.queue.is_pending(planned):
             end = "the warm-up" if planned.warmup else f"round {planned.round}"
             return f"{what}: attempt {self.queue.attempt(planned)} follows at the end of {end}"
@@ -409,10 +411,7 @@ class _Run:
 
     def _summary(self, *, interrupted: bool) -> RunSummary:
         counts = self.queue.counts
-        problems = [
-            result_of(sample, planned.cell, None, began=0.0, ended=0.0).line
-            for planned, sample in self.queue.problems()
-        ]
+        problems = [result_of(sample, planned.cell).line for planned, sample in self.queue.problems()]
         paused = counts.left > 0 and counts.left == counts.later and not interrupted
         advice = ""
         if interrupted:

@@ -19,6 +19,7 @@ from glusterlab.hosts import health as probe
 from glusterlab.hosts import lock, script
 from glusterlab.hosts.health import Moment, health_reasons
 from glusterlab.hosts.pool import Command, CommandResult, Results
+from glusterlab.hosts.transport import ssh_options
 from glusterlab.reasons import Reason, code_of
 from glusterlab.run.validity import Judgement, bricks_of, judge, judge_failure
 from glusterlab.secrets import loggable, redact
@@ -26,7 +27,7 @@ from glusterlab.shell import HostCommand, join, quote
 from glusterlab.store.campaign import Window, dump_json
 from glusterlab.store.records import CommandRecord, Failure
 from glusterlab.telemetry import collect as sar
-from glusterlab.tools import HostTool, LocalJob, LocalStep, host_tools, volume_tools
+from glusterlab.tools import HostTool, LocalJob, LocalStep, host_tools, runnable, volume_tools
 from glusterlab.tools.base import COMMANDS, Job, Measurement, VolumeTool
 from glusterlab.tools.iozone.command import FOLDER
 
@@ -67,13 +68,6 @@ class Site:
         """Where and with what a cell is run, its files in the directory `dataset` of the volume."""
         cluster = self.cluster
         shared = None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab"
-        seconds = math.ceil(cluster.ssh.connect_timeout)
-        options: tuple[str, ...] = ("-o", "BatchMode=yes", "-o", f"ConnectTimeout={seconds}")
-        # stated also when it is yes: smallfile itself says no, and ssh keeps the first value that it is given
-        if cluster.ssh.check_host_keys:
-            options += ("-o", "StrictHostKeyChecking=yes")
-        else:
-            options += ("-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null")
         return Job(
             cell=cell,
             clients=cluster.clients,
@@ -83,7 +77,7 @@ class Site:
             driver=cluster.clients[0],
             deadline_s=self.campaign.deadline,
             shared_dir=shared,
-            ssh_options=options,
+            ssh_options=ssh_options(cluster.ssh, cluster.ssh.connect_timeout),
         )
 
 
@@ -172,24 +166,29 @@ class SampleRun:
         return f"{self.site.cluster.work_dir}/telemetry/sar"
 
     def _prepare(self) -> bool:
-        failed = self._run_steps(self._preparation(self.cell))
-        if failed is None:
-            return True
-        if not self._workload.needs_files(self.cell.operation):
-            raise failed
-        return self._make_files(failed)
-
-    def _make_files(self, missing: CommandError) -> bool:
-        """Write, untimed, the files that the operation needs: an earlier run made them, and they are missing."""
-        maker = self._workload.maker
-        self.site.progress.phase(f"prepare: {maker} the files again")
-        cell = self.cell.model_copy(update={"operation": maker, "runtime_s": None})
-        failed = self._run_steps([*self._preparation(cell), self._workload.command(self._job(cell))])
-        failed = failed or self._run_steps(self._preparation(self.cell))
-        if failed is not None:
-            message = f"the files that it needs cannot be made: {failed.message} (before that: {missing.message})"
-            raise CommandError(message, host=failed.host)
+        try:
+            self._make_ready(self.cell)
+        except CommandError as missing:
+            # an earlier run made the files that the operation needs: they are written again, untimed
+            tool = runnable()[self.cell.tool]
+            if not tool.needs_files(self.cell.operation):
+                raise
+            self.site.progress.phase(f"prepare: {tool.maker} the files again")
+            cell = self.cell.model_copy(update={"operation": tool.maker, "runtime_s": None})
+            try:
+                self._make_files(cell)
+                self._make_ready(self.cell)
+            except CommandError as error:
+                message = f"the files that it needs cannot be made: {error.message} (before that: {missing.message})"
+                raise CommandError(message, host=error.host) from error
         return True
+
+    def _make_ready(self, cell: Cell) -> None:
+        """Make ready for a cell on the hosts; raises `CommandError` where files are missing that it needs."""
+        self._run_steps(self._preparation(cell))
+
+    def _make_files(self, cell: Cell) -> None:
+        self._run_steps([*self._preparation(cell), self._workload.command(self._job(cell))])
 
     def _preparation(self, cell: Cell) -> list[HostCommand]:
         """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
@@ -206,8 +205,8 @@ class SampleRun:
         first = HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)
         return [first, *self._workload.prepare(job)]
 
-    def _run_steps(self, steps: list[HostCommand]) -> CommandError | None:
-        """Run commands in order, those in a row on one host in one round trip; the error of the first that fails."""
+    def _run_steps(self, steps: list[HostCommand]) -> None:
+        """Run commands in order, those in a row on one host in one round trip."""
         merged: list[HostCommand] = []
         for step in steps:
             text = _as_a_whole(step.script if step.script and not step.env else step.shell)
@@ -219,12 +218,7 @@ class SampleRun:
                 merged.append(replace(step, argv=(), script=text, env={}))
         for step in merged:
             command = Command(step.script, deadline_s=step.deadline_s, library=script.library())
-            error = self.site.pool.run({step.host: command}).failed.get(step.host)
-            if isinstance(error, CommandError):
-                return error
-            if error is not None:
-                raise error
-        return None
+            self.site.pool.run_on(step.host, command)
 
     def _before(self) -> bool:
         """Health, caches and the start of sar, on all hosts at once. Returns whether there is any use in measuring."""
@@ -234,12 +228,11 @@ class SampleRun:
         count = math.ceil(seconds / interval)
         guard = lock.guard(self.site.pool)
         extras = {
-            host.name: probe.Extra((guard,), (sar.start_command(host, interval, count, self._sar_file).shell,))
+            host.name: ([guard], [sar.start_command(host, interval, count, self._sar_file).shell])
             for host in cluster.hosts
         }
         found = self._probe("before", extras, drop=True)
-        servers, clients = _names(cluster)
-        reasons = health_reasons(found.health, "before", servers, clients, bricks_of(self.cell))
+        reasons = health_reasons(found.health, "before", *_names(cluster), bricks_of(self.cell))
         self.reasons += [*found.problems, *reasons]
         return not self.reasons
 
@@ -253,18 +246,21 @@ class SampleRun:
         command = self._workload.command(self._job(self.cell))
         remote = Command(command.shell, deadline_s=command.deadline_s)
         result = result_of(self.site.pool.run({command.host: remote}), command.host)
+        self._record(command, result, result.start, result.end)
+        self.writer.write("workload/stdout.txt", result.stdout)
+        self.writer.write("workload/stderr.txt", result.stderr)
+        return True
+
+    def _record(self, command: HostCommand, result: CommandResult, start: float, end: float) -> None:
         self.record = CommandRecord(
             argv=[redact(word) for word in command.words],
             host=command.host,
-            start=result.start,
-            end=result.end,
+            start=start,
+            end=end,
             exit_code=result.exit_code,
             deadline_s=command.deadline_s,
         )
         self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
-        self.writer.write("workload/stdout.txt", result.stdout)
-        self.writer.write("workload/stderr.txt", result.stderr)
-        return True
 
     def _lift(self) -> bool:
         if self.site.throttle is not None:
@@ -277,15 +273,14 @@ class SampleRun:
         if self.record is None or self.record.exit_code != 0:
             workdir.end_processes(self.site.pool, cluster, spare_sar=True)
         outputs = {} if self.record is None else self._outputs()
-        extras = {}
+        extras: dict[str, tuple[list[str], list[str]]] = {}
         for host in cluster.hosts:
             after: list[str] = []
             if self.record is not None:
                 after.append(script.part("sar", "sh", "-c", sar.convert_command(host, self._sar_file).script))
             if outputs.get(host.name):
-                after.append(probe.collect_line(outputs[host.name]))
-            before = (lock.guard(self.site.pool), sar.stop_command(host, self._sar_file).shell)
-            extras[host.name] = probe.Extra(before=before, after=after)
+                after.append(script.part("outputs", "gl_collect", *outputs[host.name]))
+            extras[host.name] = [lock.guard(self.site.pool), sar.stop_command(host, self._sar_file).shell], after
         found = self._probe("after", extras, drop=False)
         self.reasons += found.problems
         for name, report in sorted(found.parts.items()):
@@ -306,16 +301,10 @@ class SampleRun:
             for name, data in files.items():
                 self.writer.write(f"workload/{name}", data)
 
-    def _probe(self, moment: Moment, extras: Mapping[str, probe.Extra], *, drop: bool) -> probe.Probe:
-        cluster = self.site.cluster
-        commands = {
-            host.name: script.command(
-                probe.lines(host, cluster, self.volume, drop=drop, extra=extras[host.name]),
-                deadline_s=_PROBE_DEADLINE_S,
-            )
-            for host in cluster.hosts
-        }
-        found = probe.read(self.site.pool.run(commands), cluster, self.volume)
+    def _probe(self, moment: Moment, extras: probe.Extras, *, drop: bool) -> probe.Probe:
+        found = probe.look(
+            self.site.pool, self.site.cluster, self.volume, drop=drop, extras=extras, deadline_s=_PROBE_DEADLINE_S
+        )
         lock.refuse_lost(found.parts)
         for name, data in found.files.items():
             self.writer.write(f"gluster/{moment}/{name}", data)
@@ -326,8 +315,7 @@ class SampleRun:
         with self._phase("judge"):
             if self.reasons:
                 _write_failure(self.writer, self.reasons)
-            servers, clients = _names(self.site.cluster)
-            verdict = judge(self.writer.folder, self.cell, servers, clients)
+            verdict = judge(self.writer.folder, self.cell, *_names(self.site.cluster))
             self.result = verdict.result
         return _finish(self.site.cluster, self.cell, self.writer, verdict, self.record, self.phases)
 
@@ -344,9 +332,8 @@ def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Re
     """
     if not (writer.folder / "failure.json").exists():
         _write_failure(writer, reasons)
-    servers, clients = _names(site.cluster)
     try:
-        verdict = judge(writer.folder, cell, servers, clients)
+        verdict = judge(writer.folder, cell, *_names(site.cluster))
     except Exception:  # noqa: BLE001 - one sample must not end the night
         verdict = judge_failure(writer.folder)
     return _finish(site.cluster, cell, writer, verdict, None, {})
@@ -430,35 +417,15 @@ class LocalRun(SampleRun):
             deadline_s=self.site.campaign.deadline,
         )
 
-    def _prepare(self) -> bool:
-        try:
-            self._prepare_cell(self.cell)
-        except CommandError as missing:
-            if not self._tool.needs_files(self.cell.operation):
-                raise
-            self._make_local_files(missing)
-        return True
-
-    def _prepare_cell(self, cell: Cell) -> None:
-        commands = {
-            step.host: script.command([step.script], deadline_s=step.deadline_s)
-            for step in self._tool.prepare(self._local_job(cell))
-        }
+    def _make_ready(self, cell: Cell) -> None:
+        steps = self._tool.prepare(self._local_job(cell))
+        commands = {step.host: script.command([step.script], deadline_s=step.deadline_s) for step in steps}
         self.site.pool.run(commands).or_raise()
 
-    def _make_local_files(self, missing: CommandError) -> None:
-        """Write, untimed, the files that the operation needs: an earlier run made them, and they are missing."""
-        maker = self._tool.maker
-        self.site.progress.phase(f"prepare: {maker} the files again")
-        try:
-            cell = self.cell.model_copy(update={"operation": maker})
-            self._prepare_cell(cell)
-            for steps in self._tool.rounds(self._local_job(cell)):
-                self.site.pool.run({step.command.host: _local_command(step) for step in steps}).or_raise()
-            self._prepare_cell(self.cell)
-        except CommandError as error:
-            message = f"the files that it needs cannot be made: {error.message} (before that: {missing.message})"
-            raise CommandError(message, host=error.host) from error
+    def _make_files(self, cell: Cell) -> None:
+        self._make_ready(cell)
+        for steps in self._tool.rounds(self._local_job(cell)):
+            self.site.pool.run({step.command.host: _local_command(step) for step in steps}).or_raise()
 
     def _measure(self) -> bool:
         """All rounds; every command and its output is kept, and one record stands for all of them."""
@@ -472,15 +439,8 @@ class LocalRun(SampleRun):
         if failed is None:
             failed = next((n for n, code in enumerate(codes) if code), 0)
         step, result = measured[failed]
-        self.record = CommandRecord(
-            argv=list(step.command.words),
-            host=step.command.host,
-            start=min(result.start for _, result in measured),
-            end=max(result.end for _, result in measured),
-            exit_code=result.exit_code,
-            deadline_s=step.command.deadline_s,
-        )
-        self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
+        start, end = min(result.start for _, result in measured), max(result.end for _, result in measured)
+        self._record(step.command, result, start, end)
         self.writer.write(f"workload/{COMMANDS}", dump_json([_as_json(step, result) for step, result in done]))
         for step, result in measured:
             self.writer.write(f"workload/{step.output}", result.stdout)

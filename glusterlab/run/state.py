@@ -6,13 +6,10 @@ was: `life` tells.
 
 from __future__ import annotations
 
-import math
 import os
 import socket
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -21,10 +18,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from glusterlab.errors import RawStoreError
 from glusterlab.hosts.lock import process_start
 from glusterlab.reasons import Status
-from glusterlab.run.measured import Measured, measured, measured_by
-from glusterlab.run.stopping import relative_half_width
+from glusterlab.run.measured import Interval, Measured
 from glusterlab.spec.yaml import first_problem
-from glusterlab.stats import mean_interval
 from glusterlab.store.files import SCHEMA_VERSION, read_json
 from glusterlab.store.journal import Level
 from glusterlab.store.sample import Sample
@@ -33,7 +28,6 @@ from glusterlab.units import format_duration, format_size
 if TYPE_CHECKING:
     from glusterlab.run.plan import PlannedSample
     from glusterlab.spec.cell import Cell
-    from glusterlab.tools.base import Measurement
 
 NOW = "now.json"
 
@@ -42,8 +36,12 @@ Outcome = Literal["complete", "incomplete", "stopped", "failed"]
 user; failed: an error broke it off."""
 
 
-@dataclass
-class Counts:
+class _Model(BaseModel):
+    # a newer release may have more keys
+    model_config = ConfigDict(extra="ignore")
+
+
+class Counts(_Model):
     """How far a run is, in samples of its plan.
 
     `valid`, `invalid` and `failed` go by the last execution; `left` are still to be run, second attempts included, and
@@ -59,11 +57,6 @@ class Counts:
     later: int = 0
     warmup_left: int = 0
     rounds: int = 0
-
-
-class _Model(BaseModel):
-    # a newer release may have more keys
-    model_config = ConfigDict(extra="ignore")
 
 
 class Execution(_Model):
@@ -84,7 +77,9 @@ class Execution(_Model):
 
     @property
     def place(self) -> str:
-        return place_of(self.repeat, self.attempt, warmup=self.warmup)
+        """Which one of the cell's executions it is, such as ``repeat 2, attempt 3``."""
+        again = f", attempt {self.attempt}" if self.attempt > 1 else ""
+        return f"{'warm-up' if self.warmup else 'repeat'} {self.repeat}{again}"
 
 
 class Result(_Model):
@@ -135,12 +130,12 @@ class Note(_Model):
     message: str
 
 
-class RunState(_Model):
+class RunState(Counts):
     """What a run is doing now; times are epoch seconds.
 
-    `process_start`, in ticks since the machine's boot, tells the process from a later one of the same number. Counts
-    are those of `Counts`. `recent`, `problems` and `notes` are the last ones of this run, oldest first; `codes` counts
-    executions of this run by reason. `message` says how it ended.
+    `process_start`, in ticks since the machine's boot, tells the process from a later one of the same number. `recent`
+    and `notes` are the last ones of this run, oldest first; `codes` counts executions of this run by reason. `message`
+    says how it ended.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -150,20 +145,11 @@ class RunState(_Model):
     host: str
     began: float
     updated: float
-    total: int = 0
-    valid: int = 0
-    invalid: int = 0
-    failed: int = 0
-    left: int = 0
-    later: int = 0
-    warmup_left: int = 0
     ends_about: float | None = None
-    rounds: int = 0
     now: Execution | None = None
     phase: str = "starting"
     phase_began: float
     recent: list[Result] = []
-    problems: list[Result] = []
     codes: dict[str, int] = {}
     notes: list[Note] = []
     ended: float | None = None
@@ -212,18 +198,6 @@ def read_now(folder: Path) -> RunState | None:
     raise RawStoreError(f"{path}: {found}; remove it: the next run writes it anew", path=path)
 
 
-def place_of(repeat: int, attempt: int, *, warmup: bool) -> str:
-    """Which one of a cell's executions it is, for people.
-
-    Examples
-    --------
-    >>> place_of(2, 1, warmup=False), place_of(2, 3, warmup=False), place_of(1, 1, warmup=True)
-    ('repeat 2', 'repeat 2, attempt 3', 'warm-up 1')
-    """
-    again = f", attempt {attempt}" if attempt > 1 else ""
-    return f"{'warm-up' if warmup else 'repeat'} {repeat}{again}"
-
-
 def execution_of(cell: Cell, planned: PlannedSample | Sample, attempt: int, began: float) -> Execution:
     """One execution of a cell, in words that fit a line."""
     layout = cell.layout
@@ -241,50 +215,26 @@ def execution_of(cell: Cell, planned: PlannedSample | Sample, attempt: int, bega
     )
 
 
-def result_of(sample: Sample, cell: Cell, result: Measurement | None, *, began: float, ended: float) -> Result:
-    """A stored sample and the interval of its cell's valid repeats by then; `result` is what its tool reported."""
-    last = measured(result) if sample.status == "valid" else None
-    values = [] if last is None else _earlier(sample.path.parent, sample.sample, cell)
-    if last is not None and not sample.warmup:
-        values.append(last.value)
+def result_of(
+    sample: Sample,
+    cell: Cell,
+    value: Measured | None = None,
+    repeats: Sequence[Measured] = (),
+    *,
+    began: float = 0.0,
+    ended: float = 0.0,
+) -> Result:
+    """A stored sample with its value, and the interval of its cell's valid repeats by then."""
+    interval = None if value is None else Interval.of(repeats)
     return Result(
         execution=execution_of(cell, sample, sample.attempt, began),
         ended=ended,
         status=sample.status,
         seconds=sum(sample.phases.values()),
-        value="" if last is None else str(last),
-        mean="" if last is None or not values else str(Measured(last.quantity, math.fsum(values) / len(values))),
-        half_width=_half_width(values),
-        n=len(values),
+        value="" if value is None else str(value),
+        mean="" if interval is None else interval.mean,
+        half_width=None if interval is None else interval.half_width,
+        n=0 if interval is None else interval.estimate.n,
         codes=tuple(reason.code for reason in sample.reasons),
         problem="" if not sample.reasons else str(sample.reasons[0]),
     )
-
-
-def _half_width(values: list[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    share = relative_half_width(mean_interval(values))
-    return None if math.isnan(share) else share
-
-
-def _earlier(folder: Path, number: int, cell: Cell) -> list[float]:
-    """What a cell's valid samples before one of them measured."""
-
-    def values() -> Iterator[float]:
-        found = ((path, int(path.name.removeprefix("sample-"))) for path in folder.glob("sample-[0-9]*"))
-        for path, _ in sorted(entry for entry in found if entry[1] < number):
-            if (value := stored_value(path, cell)) is not None:
-                yield value.value
-
-    return list(values())
-
-
-@lru_cache(maxsize=10_000)
-def stored_value(folder: Path, cell: Cell) -> Measured | None:
-    """What a stored sample measured, read once; None unless it is valid, no warm-up, and its result can be read."""
-    try:
-        sample = Sample.read(folder)
-    except RawStoreError:
-        return None
-    return measured_by(sample, cell) if sample.status == "valid" and not sample.warmup else None

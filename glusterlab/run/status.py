@@ -9,43 +9,23 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import RawStoreError
 from glusterlab.reasons import MEANINGS, ReasonCode
-from glusterlab.run.measured import Measured, stored_values
-from glusterlab.run.plan import build_plan
+from glusterlab.run.measured import Interval, Measured, stored_values
+from glusterlab.run.plan import Plan, PlannedSample, build_plan
 from glusterlab.run.queue import Queue
-from glusterlab.run.stopping import Decision, relative_half_width
+from glusterlab.run.stopping import Decision
 from glusterlab.spec import load_campaign, load_cluster
-from glusterlab.stats import mean_interval
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.manifest import MANIFEST, Manifest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from glusterlab.run.plan import Plan
     from glusterlab.spec import Cell, Repeats
-    from glusterlab.stats import Estimate
     from glusterlab.store.campaign import RawStore, Sample
     from glusterlab.store.sample import Origin
 
 LAST_FAILURES = 5
 """So many of the last samples that are not valid are named."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """What the valid repeats of a cell come to, by the interval that the figures draw.
-
-    `estimate`: their mean, in SI base units, with its 95 % interval, where they are enough for one.
-    """
-
-    quantity: str
-    estimate: Estimate
-
-    @property
-    def half_width(self) -> float | None:
-        """Half-width of the interval as a share of the mean; None where there is no interval."""
-        share = relative_half_width(self.estimate)
-        return None if share != share else share
 
 
 @dataclass(frozen=True)
@@ -164,18 +144,11 @@ def count_samples(
             invalid=states[cell.id]["invalid"],
             failed=states[cell.id]["failed"],
             warmup=states[cell.id]["warmup valid"],
-            interval=_interval(queue.values(cell.id)),
+            interval=Interval.of(queue.values(cell.id)),
             decision=queue.decision(cell.id),
         )
         for cell in plan.cells
     )
-
-
-def _interval(values: list[Measured]) -> Interval | None:
-    if not values:
-        return None
-    quantity = values[0].quantity
-    return Interval(quantity, mean_interval(each.value for each in values if each.quantity == quantity))
 
 
 def count_reasons(samples: Iterable[Sample]) -> tuple[ReasonCount, ...]:
@@ -235,28 +208,19 @@ def _imported(store: RawStore, campaign: str) -> CampaignStatus:
         raise RawStoreError(message, path=path)
     cells = store.cells()
     samples = [sample for sample in store.samples() if sample.cell_id in cells]
-    values = stored_values(samples, cells)
-    states: dict[str, Counter[str]] = {cell_id: Counter() for cell_id in cells}
-    measured: dict[str, list[Measured]] = {cell_id: [] for cell_id in cells}
-    there = set()
-    for sample in samples:
-        states[sample.cell_id][sample.status] += 1
-        there.add(sample.path.relative_to(store.path).as_posix())
-        if (value := values.get((sample.cell_id, sample.sample))) is not None:
-            measured[sample.cell_id].append(value)
+    there = {sample.path.relative_to(store.path).as_posix() for sample in samples}
     listed = {
         name.removesuffix("/sample.json")
         for name in Manifest.read(store.path).digests
         if name.startswith("cells/") and name.count("/") == 3 and name.endswith("/sample.json")
     }
-    found = []
-    for cell_id, counts in states.items():
-        wanted, valid = counts.total(), counts["valid"]
-        numbers = (wanted, valid, wanted - valid, counts["invalid"], counts["failed"])
-        found.append(CellStatus(cells[cell_id], *numbers, interval=_interval(measured[cell_id])))
+    planned = (
+        PlannedSample(cells[sample.cell_id], sample.repeat, sample.round, order)
+        for order, sample in enumerate(samples, start=1)
+    )
     return CampaignStatus(
         campaign,
-        tuple(found),
+        count_samples(Plan(tuple(cells.values()), tuple(planned)), samples, 1, stored_values(samples, cells)),
         not_runnable=0,
         origin="imported",
         missing=tuple(sorted(listed - there)),

@@ -46,15 +46,13 @@ PHASES: Mapping[str, str] = {
 }
 """The phases of a sample in words; other phases are sentences already."""
 
-_COLOURS = {"valid": "green", "invalid": "yellow", "failed": "red", "info": "", "warning": "yellow", "error": "red"}
-_RESULTS, _PROBLEMS, _NOTES = 8, 3, 3
+_COLOURS = {"valid": "green", "invalid": "yellow", "failed": "red"}
+_RESULTS = 8
 
 
 def clock(seconds: float) -> str:
     """A time that passes, as a clock shows it.
 
-    Examples
-    --------
     >>> clock(7.9), clock(72), clock(3723)
     ('0:07', '1:12', '1:02:03')
     """
@@ -87,15 +85,6 @@ class View:
         yield from self._bar(at)
         if state.recent:
             yield self._results(plus_minus)
-        if state.problems:
-            often = sorted(state.codes.items(), key=lambda entry: (-entry[1], entry[0]))
-            yield _line((f"not valid: {', '.join(f'{code} {number}' for code, number in often)}", "bold"))
-        for result in state.problems[: -_PROBLEMS - 1 : -1]:
-            cell = result.execution
-            name = f"{cell.operation}, {cell.layout}, {cell.workers}w, {cell.place}: {result.problem}"
-            yield _line(f"{moment(result.ended, at)} ", (result.status, _COLOURS[result.status]), f" {name}")
-        for note in state.notes[: -_NOTES - 1 : -1]:
-            yield _line(f"{moment(note.at, at)} ", (note.message.replace("\n", " "), _COLOURS[note.level]))
         hint = "Ctrl-C stops the run; the same command goes on with it"
         if self.watched:
             hint = f"process {state.process} on {state.host}, last update {clock(at - state.updated)} ago"

@@ -20,7 +20,7 @@ def make(state: State) -> None:
     for name, comment in (("id_ed25519", "operator"), (_HOST_KEY, "hosts")):
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"glusterlab testbed {comment}", "-f", folder / name])
     public = " ".join((folder / f"{_HOST_KEY}.pub").read_text(encoding="ascii").split()[:2])
-    addresses = {host: options.address(host) for host in options.server_names + options.client_names}
+    addresses = {host: options.address(host) for host in options.host_names}
     known = "".join(f"{host},{address} {public}\n" for host, address in addresses.items())
     (folder / "known_hosts").write_text(known, encoding="ascii")
     (folder / "ssh_config").write_text(_config(addresses, folder), encoding="utf-8")

@@ -77,7 +77,7 @@ def status(name: str) -> list[HostStatus]:
     """
     state = State.load(state_folder(name))
     found = []
-    for host in state.options.server_names + state.options.client_names:
+    for host in state.options.host_names:
         space = network.namespace(name, host)
         pids = network.pids(space) if space in network.namespaces(name) else []
         found.append(HostStatus(host, state.options.address(host), bool(pids), len(pids)))
@@ -116,7 +116,7 @@ def _lock(name: str) -> FileLock:
 
 def _start(state: State, tree: Path, progress: Progress) -> None:
     options = state.options
-    hosts = options.server_names + options.client_names
+    hosts = options.host_names
     state.save()
     if options.memory_backed:
         images = state.folder / "disks"
@@ -151,7 +151,7 @@ def _make_root(state: State, host: str) -> None:
     for path in (upper / "etc", upper / "usr/local/sbin", folder / "work", folder / "root"):
         path.mkdir(parents=True)
     options = state.options
-    names = options.server_names + options.client_names
+    names = options.host_names
     lines = ["127.0.0.1 localhost", *(f"{options.address(name)} {name}" for name in names)]
     (upper / "etc/hosts").write_text("\n".join(lines) + "\n", encoding="ascii")
     (upper / "etc/hostname").write_text(f"{host}\n", encoding="ascii")

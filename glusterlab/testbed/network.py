@@ -44,7 +44,7 @@ def make(options: TestbedOptions) -> None:
     """
     _refuse_used_subnet(options)
     prefix = options.subnet.split("/")[1]
-    hosts = options.server_names + options.client_names
+    hosts = options.host_names
     outside = [
         f"link add {bridge(options.name)} type bridge",
         f"addr add {options.gateway}/{prefix} dev {bridge(options.name)}",

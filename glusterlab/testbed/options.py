@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from glusterlab.errors import UsageError
 
@@ -64,14 +63,12 @@ class Device:
     write_operations_per_s: float
 
 
-@dataclass(frozen=True)
-class HardwareModel:
-    """The hardware that a testbed is a scale model of; rates are those of the full-size parts."""
-
-    disk: Device = Device(212e6, 205e6, DISK_OPERATIONS, DISK_OPERATIONS)
-    array: Device = Device(1107e6, 1224e6, ARRAY_DISKS * DISK_OPERATIONS, ARRAY_WRITE_OPERATIONS)
-    server_link_bytes_per_s: float = 20e9 / 8
-    client_link_bytes_per_s: float = 10e9 / 8
+HARDWARE = {
+    "disk": Device(212e6, 205e6, DISK_OPERATIONS, DISK_OPERATIONS),
+    "array": Device(1107e6, 1224e6, ARRAY_DISKS * DISK_OPERATIONS, ARRAY_WRITE_OPERATIONS),
+}
+LINKS_BYTES_PER_S = {"server": 20e9 / 8, "client": 10e9 / 8}
+"""What testbeds are scale models of, at full size."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +82,8 @@ class Model:
 def parse_model(text: str) -> tuple[str, float, bool]:
     """A scale model as ``--model`` states it: its name, its scale, and whether operations per second are slowed, too.
 
-    Raises `UsageError` when the text states none.
-
-    Examples
-    --------
-    >>> parse_model("large-slow=400")
-    ('large-slow', 400.0, False)
-    >>> parse_model("small-fast=17,operations")
-    ('small-fast', 17.0, True)
+    >>> parse_model("large-slow=400"), parse_model("small-fast=17,operations")
+    (('large-slow', 400.0, False), ('small-fast', 17.0, True))
     """
     match = re.fullmatch(r"([^=]+)=([0-9]+(?:\.[0-9]+)?)(,operations)?", text)
     if match is None:
@@ -103,10 +94,6 @@ def parse_model(text: str) -> tuple[str, float, bool]:
 def parse_slow_disk(text: str) -> tuple[str, str, float]:
     """A disk that is slower than its like, as ``--slow-disk`` states it: its server, its name and how many times.
 
-    Raises `UsageError` when the text states none.
-
-    Examples
-    --------
     >>> parse_slow_disk("server04:d07=6")
     ('server04', 'd07', 6.0)
     """
@@ -114,6 +101,14 @@ def parse_slow_disk(text: str) -> tuple[str, str, float]:
     if match is None:
         raise UsageError(f"--slow-disk {text}: expected SERVER:DISK=TIMES, such as server04:d07=6")
     return match[1], match[2], float(match[3])
+
+
+_OPTION_OF = {
+    "large-file": "--scale",
+    "medium-file": "--medium-file-scale",
+    "small-file": "--small-file-scale",
+}
+"""The models that every testbed has, and what states their scale."""
 
 
 @dataclass(frozen=True)
@@ -140,23 +135,23 @@ class TestbedOptions:
     disk_size_bytes: int = 4 << 30
     memory_backed: bool = False
     mirror: str | None = None
-    hardware: HardwareModel = field(default_factory=HardwareModel)
 
     def __post_init__(self) -> None:
+        # a state file has lists where the options have tuples
+        object.__setattr__(self, "more_models", tuple(map(tuple, self.more_models)))
+        object.__setattr__(self, "slow_disks", tuple(map(tuple, self.slow_disks)))
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", self.name):
             raise UsageError(
                 f"the testbed name '{self.name}' must be 1 to 20 of a-z, 0-9 and '-', starting with a letter"
             )
-        for what, count, least in (("servers", self.servers, 1), ("clients", self.clients, 1)):
-            if not least <= count <= MAX_HOSTS_PER_ROLE:
-                raise UsageError(f"--{what} {count}: expected {least} to {MAX_HOSTS_PER_ROLE}")
+        for what, count in (("servers", self.servers), ("clients", self.clients)):
+            if not 1 <= count <= MAX_HOSTS_PER_ROLE:
+                raise UsageError(f"--{what} {count}: expected 1 to {MAX_HOSTS_PER_ROLE}")
         if not 0 <= self.disks <= 36 or not 0 <= self.arrays <= 4 or self.disks + self.arrays < 1:
             raise UsageError("expected 0 to 36 --disks and 0 to 4 --arrays, and at least one of them, on each server")
-        for what, scale in self._scales().items():
-            if not 1 <= scale <= 10000:
-                raise UsageError(f"{what} {scale:g}: expected 1 (full speed) to 10000")
         if self.release not in RELEASES:
             raise UsageError(f"--release {self.release}: expected one of {', '.join(RELEASES)}")
+        self._check_scales()
         self._check_slow_disks()
         if self.disk_size_bytes < 512 << 20:
             raise UsageError("--disk-size: XFS with GlusterFS needs at least 512 MiB")
@@ -167,28 +162,19 @@ class TestbedOptions:
         if network.version != 4 or not network.is_private or network.prefixlen > 24 or network.prefixlen < 8:
             raise UsageError(f"--subnet {self.subnet}: expected a private IPv4 network between /8 and /24")
 
-    def _scales(self) -> dict[str, float]:
-        """Scales by the option that states them; refuses names of models that are none, or taken."""
-        scales = {
-            "--scale": self.scale,
-            "--small-file-scale": self.small_file_scale,
-            "--medium-file-scale": self.medium_file_scale,
-        }
-        # a state file has lists where the options have tuples
-        object.__setattr__(self, "more_models", tuple((name, scale, limit) for name, scale, limit in self.more_models))
-        for name, scale, _ in self.more_models:
-            if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name) or name in ("large-file", "medium-file", "small-file"):
-                raise UsageError(
-                    f"--model {name}={scale:g}: expected a name of its own of a-z, 0-9 and '-', such as large-slow=400"
-                )
-            scales[f"--model {name}="] = scale
-        if len({name for name, *_ in self.more_models}) < len(self.more_models):
+    def _check_scales(self) -> None:
+        names = [name for name, *_ in self.more_models]
+        for name in names:
+            if not re.fullmatch(r"[a-z][a-z0-9-]{0,39}", name) or name in _OPTION_OF:
+                raise UsageError(f"--model {name}: expected a name of its own of a-z, 0-9 and '-'")
+        if len(set(names)) < len(names):
             raise UsageError("--model: expected each name once")
-        return scales
+        for name, model in self.models.items():
+            if not 1 <= model.scale <= 10000:
+                option = f"--model {name}=" if name in names else _OPTION_OF[name]
+                raise UsageError(f"{option} {model.scale:g}: expected 1 (full speed) to 10000")
 
     def _check_slow_disks(self) -> None:
-        # a state file has lists where the options have tuples
-        object.__setattr__(self, "slow_disks", tuple((host, disk, times) for host, disk, times in self.slow_disks))
         disks = [f"d{n:02d}" for n in range(1, self.disks + 1)] + [f"a{n:02d}" for n in range(1, self.arrays + 1)]
         for host, disk, times in self.slow_disks:
             if host not in self.server_names or disk not in disks:
@@ -222,6 +208,10 @@ class TestbedOptions:
     def client_names(self) -> list[str]:
         return [f"client{n:02d}" for n in range(1, self.clients + 1)]
 
+    @property
+    def host_names(self) -> list[str]:
+        return self.server_names + self.client_names
+
     def address(self, name: str) -> str:
         """Address of a host: servers at .11 and on, clients at .111 and on, the machine itself at .1."""
         network = ipaddress.ip_network(self.subnet)
@@ -232,6 +222,3 @@ class TestbedOptions:
     def gateway(self) -> str:
         """Address of the machine on the testbed's bridge."""
         return str(ipaddress.ip_network(self.subnet).network_address + 1)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)

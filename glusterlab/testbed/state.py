@@ -12,7 +12,7 @@ import platformdirs
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.disks import Disk, mount_points
-from glusterlab.testbed.options import ARRAY_DISKS, SERVER_MODELS, Device, HardwareModel, TestbedOptions
+from glusterlab.testbed.options import ARRAY_DISKS, HARDWARE, LINKS_BYTES_PER_S, SERVER_MODELS, TestbedOptions
 
 SCHEMA_VERSION = 1
 MARKER = ".glusterlab-testbed"
@@ -61,7 +61,7 @@ class State:
         """Write state.json, by way of a temporary name."""
         content = {
             "schema_version": SCHEMA_VERSION,
-            "options": self.options.to_json(),
+            "options": asdict(self.options),
             "disks": [asdict(disk) for disk in self.disks],
         }
         partial = self.folder / "state.json.partial"
@@ -79,14 +79,8 @@ class State:
             content = json.loads(path.read_text(encoding="utf-8"))
             version = content["schema_version"]
             if version > SCHEMA_VERSION:
-                raise TestbedError(
-                    f"{path} was written by a newer glusterlab (schema {version}): take it down with that"
-                )
-            options = content["options"]
-            hardware = options.pop("hardware")
-            disk, array = (Device(**hardware.pop(kind)) for kind in ("disk", "array"))
-            model = HardwareModel(disk, array, **hardware)
-            return cls(folder, TestbedOptions(**options, hardware=model), [Disk(**disk) for disk in content["disks"]])
+                raise TestbedError(f"{path} is of a newer glusterlab (schema {version}): take it down with that")
+            return cls(folder, TestbedOptions(**content["options"]), [Disk(**disk) for disk in content["disks"]])
         except FileNotFoundError as error:
             raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
         except (ValueError, KeyError, TypeError) as error:
@@ -116,34 +110,23 @@ def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:
 
 def cluster_specification(state: State) -> dict[str, Any]:
     """The testbed as the content of a cluster.yaml."""
-    options, hardware = state.options, state.options.hardware
+    options = state.options
     points = mount_points(options)
     backings = _backings(points["disk"], points["array"])
-    servers = [
-        {
-            "name": host,
-            "address": options.address(host),
-            "interface": "eth0",
-            "devices": [Path(disk.device).name for disk in state.disks_of(host)],
-        }
-        for host in options.server_names
-    ]
-    clients = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.client_names]
+    hosts = [{"name": host, "address": options.address(host), "interface": "eth0"} for host in options.host_names]
+    devices = {host: [Path(disk.device).name for disk in state.disks_of(host)] for host in options.server_names}
     return {
         "schema_version": 1,
         "name": f"testbed-{options.name}",
         "description": f"GlusterFS on one machine, a scale model; hosts run Debian {options.release}",
         "ssh": {"config": "ssh_config", "user": "root", "check_host_keys": True, "connect_timeout": "10 s"},
-        "servers": servers,
-        "clients": clients,
+        "servers": [{**host, "devices": devices[host["name"]]} for host in hosts if host["name"] in devices],
+        "clients": [host for host in hosts if host["name"] not in devices],
         "hardware": {
             "disks_per_server": options.disks or options.arrays * ARRAY_DISKS,
-            "disk_read": f"{hardware.disk.read_bytes_per_s / 1e6:g} MB/s",
-            "disk_write": f"{hardware.disk.write_bytes_per_s / 1e6:g} MB/s",
-            "array_read": f"{hardware.array.read_bytes_per_s / 1e6:g} MB/s",
-            "array_write": f"{hardware.array.write_bytes_per_s / 1e6:g} MB/s",
-            "server_link": f"{hardware.server_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
-            "client_link": f"{hardware.client_link_bytes_per_s * 8 / 1e9:g} Gbit/s",
+            **{f"{kind}_read": f"{device.read_bytes_per_s / 1e6:g} MB/s" for kind, device in HARDWARE.items()},
+            **{f"{kind}_write": f"{device.write_bytes_per_s / 1e6:g} MB/s" for kind, device in HARDWARE.items()},
+            **{f"{role}_link": f"{rate * 8 / 1e9:g} Gbit/s" for role, rate in LINKS_BYTES_PER_S.items()},
         },
         "server_models": {
             name: SERVER_MODELS[name] for name in dict.fromkeys(b["server_model"] for b in backings.values())

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.testbed import cgroups, network
-from glusterlab.testbed.disks import Disk, device_number
+from glusterlab.testbed.disks import device_number
 from glusterlab.testbed.local import run, write_value
-from glusterlab.testbed.options import Device, HardwareModel, Model
+from glusterlab.testbed.options import HARDWARE, LINKS_BYTES_PER_S, Device, Model
 from glusterlab.testbed.state import State
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
     ``rbps`` and ``wbps`` in bytes per second; where the model slows operations, also ``riops`` and ``wiops`` per
     second, at least 1.
 
-    Examples
-    --------
     >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(200, operations=False))
     {'rbps': 1060000, 'wbps': 1025000}
     >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(20, operations=True))["riops"]
@@ -73,9 +71,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     if model is not None and model not in models:
         raise UsageError(f"the testbed '{state.options.name}' has no scale model '{model}': it has {', '.join(models)}")
     chosen = None if model is None else models[model]
-    hardware = state.options.hardware
-    kinds = {"disk": hardware.disk, "array": hardware.array}
-    by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in kinds.items()}
+    by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in HARDWARE.items()}
     slow: dict[str, dict[str, int]] = {}
     for disk in state.disks:
         limits = by_kind[disk.kind]
@@ -83,8 +79,9 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         if times > 1 and limits:
             limits = {name: max(1, round(limit / times)) for name, limit in limits.items()}
             slow[f"{disk.host}:{disk.mount_point}"] = limits
-        _limit_disk(state.options.name, disk, limits)
-    links = _link_rates(hardware, chosen)
+        for target, values in _lines(state.options.name, disk.host, disk.number, limits):
+            write_value(target, values)
+    links = {role: None if chosen is None else round(rate / chosen.scale) for role, rate in LINKS_BYTES_PER_S.items()}
     _limit_links(state, links)
     return {
         "model": model,
@@ -92,8 +89,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
         "disk": by_kind["disk"],
         "array": by_kind["array"],
         **({"slow_disks": slow} if slow else {}),
-        "server_link_bytes_per_s": links["server"],
-        "client_link_bytes_per_s": links["client"],
+        **{f"{role}_link_bytes_per_s": rate for role, rate in links.items()},
         "enforced_by": ["cgroup v2 io.max" if cgroups.is_v2() else "cgroup v1 blkio.throttle", "tc tbf"],
     }
 
@@ -110,11 +106,6 @@ def lift(testbed: str, devices: list[str]) -> None:
                 write_value(target, values)
 
 
-def _limit_disk(testbed: str, disk: Disk, limits: dict[str, int]) -> None:
-    for target, values in _lines(testbed, disk.host, disk.number, limits):
-        write_value(target, values)
-
-
 def _lines(testbed: str, host: str | None, number: str, limits: dict[str, int]) -> list[tuple[Path, str]]:
     """Kernel files and what to write to each; without a host, for whichever host has the device."""
     if cgroups.is_v2():
@@ -127,15 +118,6 @@ def _lines(testbed: str, host: str | None, number: str, limits: dict[str, int]) 
     root = cgroups.ROOT / "blkio"
     files = _V1_FILES.items()
     return [(root / f"blkio.throttle.{file}_device", f"{number} {limits.get(name, 0)}") for name, file in files]
-
-
-def _link_rates(hardware: HardwareModel, model: Model | None) -> dict[str, int | None]:
-    if model is None:
-        return {"server": None, "client": None}
-    return {
-        "server": round(hardware.server_link_bytes_per_s / model.scale),
-        "client": round(hardware.client_link_bytes_per_s / model.scale),
-    }
 
 
 def _limit_links(state: State, rates: dict[str, int | None]) -> None:

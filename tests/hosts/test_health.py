@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glusterlab.hosts import gluster, script
+from glusterlab.hosts import gluster
 from glusterlab.hosts import health as probe
 from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
@@ -28,13 +28,7 @@ class Bench:
         gluster.set_up(self.pool, self.cluster, self.volume, mark="test", note=print)
 
     def look(self) -> probe.Probe:
-        commands = {
-            host.name: script.command(
-                probe.lines(host, self.cluster, self.volume, drop=False, extra=probe.Extra()), deadline_s=10
-            )
-            for host in self.cluster.hosts
-        }
-        return probe.read(self.pool.run(commands), self.cluster, self.volume)
+        return probe.look(self.pool, self.cluster, self.volume, deadline_s=10)
 
 
 @pytest.fixture

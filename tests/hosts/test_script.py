@@ -269,9 +269,9 @@ def test_outputs_are_collected_by_name(tmp_path: Path) -> None:
     (tmp_path / "rsp").mkdir()
     (tmp_path / "rsp" / "one.csv").write_text("1")
     paths = [str(tmp_path / name) for name in ("out.json", "rsp", "absent")]
-    parts = report(probe.collect_line(paths))
+    parts = report(script.part("outputs", "gl_collect", *paths))
     assert probe.read_outputs(parts["outputs"], "c1") == {"out.json": b"{}\xff", "one.csv": b"1"}
-    assert probe.read_outputs(report(probe.collect_line([]))["outputs"], "c1") == {}
+    assert probe.read_outputs(report(script.part("outputs", "gl_collect"))["outputs"], "c1") == {}
 
 
 def test_hostile_outputs_are_refused() -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from glusterlab.errors import HostError
 from glusterlab.reasons import MEANINGS, Reason, Status
+from glusterlab.run.measured import Measured
 from glusterlab.run.plan import PlannedSample
 from glusterlab.run.progress import Durations, Ending, Lines, Output, Progress, RunLog, RunSummary
 from glusterlab.run.state import Counts
@@ -19,8 +20,6 @@ from glusterlab.run.view import Live, output_for
 from glusterlab.spec import Cell
 from glusterlab.store.campaign import Sample
 from glusterlab.store.journal import Journal, Level
-from glusterlab.tools.base import Measurement
-from glusterlab.tools.records import Source, WorkloadRecord
 from tests.run.test_status import sample as stored
 
 
@@ -65,17 +64,8 @@ def finished(
     return sample, planned
 
 
-def result(throughput: float) -> Measurement:
-    return Measurement(
-        WorkloadRecord(
-            tool="iozone",
-            tool_version="3.489",
-            source=Source("stdout.txt", 1),
-            operation="write",
-            label="initial writers",
-            throughput_bytes_per_s=throughput,
-        )
-    )
+def rate(value: float) -> Measured:
+    return Measured("throughput_bytes_per_s", value)
 
 
 def summary(**changed: Any) -> RunSummary:
@@ -93,10 +83,10 @@ def drive(*outputs: Output) -> Progress:
     progress.sample_begins(planned, 2)
     progress.phase("before")
     counts.left, counts.invalid = 5, 1
-    progress.sample_ends(sample, planned, None, None)
+    progress.sample_ends(sample, planned, None)
     progress.note("waiting for [bold] s2 to come back", "warning")
     counts.left, counts.valid = 4, 5
-    progress.sample_ends(*finished("valid"), 3600.0, result(78.04e6))
+    progress.sample_ends(*finished("valid"), 3600.0, rate(78.04e6), [rate(78.04e6)])
     progress.end(Ending.of(summary()))
     return progress
 
@@ -123,7 +113,7 @@ def test_a_terminal_has_a_live_view_and_others_plain_lines() -> None:
 
 def test_the_log_has_values_reasons_advice_and_a_summary(tmp_path: Path) -> None:
     progress = drive(Output(), RunLog(Journal(tmp_path)))
-    progress.sample_ends(*finished("failed", Reason(code="heal-pending", message="4")), None, None)
+    progress.sample_ends(*finished("failed", Reason(code="heal-pending", message="4")), None)
     progress.end(Ending.of_error("night", tmp_path, HostError("does not answer", host="s1"), 61.0))
     lines = [line[26:] for line in (tmp_path / "log.txt").read_text().splitlines()]
     assert any(line.startswith("INFO    the run begins: 10 samples, 4 done, 6 to run") for line in lines)

@@ -572,9 +572,9 @@ def test_a_step_of_the_preparation_fails_as_a_whole_under_a_real_bash(bench: Ben
         said.append(done.stdout.decode())
         return Outcome(done.stdout, done.stderr, done.returncode)
 
-    def steps(*scripts: str) -> CommandError | None:
+    def steps(*scripts: str) -> None:
         said.clear()
-        return run._run_steps([HostCommand("c1", script=script) for script in scripts])
+        run._run_steps([HostCommand("c1", script=script) for script in scripts])
 
     said: list[str] = []
     bench.transport.hooks.append(bash)
@@ -585,11 +585,11 @@ def test_a_step_of_the_preparation_fails_as_a_whole_under_a_real_bash(bench: Ben
         cell, repeat=1, round=1, order=1, attempt=1
     ) as writer:
         run = SampleRun(site, cell, Volume.of(cell.layout, bench.cluster), writer)
-        assert steps("set -e\necho one", "(echo two)") is None
+        steps("set -e\necho one", "(echo two)")
         assert said == ["one\ntwo\n"]
-        failed = steps("set -e\n(exit 5)\necho late", "echo later")
-    assert failed is not None
-    assert failed.returncode == 5
+        with pytest.raises(CommandError) as failed:
+            steps("set -e\n(exit 5)\necho late", "echo later")
+    assert failed.value.returncode == 5
     assert said == [""]
 
 
@@ -830,7 +830,7 @@ def test_what_a_run_does_now_is_told_from_its_first_step_to_its_end(bench: Bench
     assert last is not None
     assert (life(last), last.outcome, last.valid, last.invalid) == ("ended", "incomplete", 2, 2)
     assert last.codes == {"heal-pending": 2}
-    assert last.problems[-1].problem == "heal-pending: 3 entries"
+    assert last.recent[-1].problem == "heal-pending: 3 entries"
 
 
 def test_an_unreachable_host_ends_the_run_before_anything_is_made(bench: Bench) -> None:

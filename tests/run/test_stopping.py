@@ -21,9 +21,9 @@ VALUES = st.dictionaries(st.integers(1, 12), st.floats(90, 110), max_size=12)
 def test_half_width_is_that_of_the_figures_interval() -> None:
     estimate = mean_interval([9.0, 10.0, 11.0, 10.0])
     assert relative_half_width(estimate) == pytest.approx((estimate.high - estimate.low) / 2 / 10)
-    assert math.isnan(relative_half_width(mean_interval([1.0, 2.0])))
-    assert math.isnan(relative_half_width(mean_interval([0.0, 0.0, 0.0])))
-    assert math.isnan(relative_half_width(mean_interval([-1.0, -1.0, -1.0])))
+    assert relative_half_width(mean_interval([1.0, 2.0])) is None
+    assert relative_half_width(mean_interval([0.0, 0.0, 0.0])) is None
+    assert relative_half_width(mean_interval([-1.0, -1.0, -1.0])) is None
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from glusterlab.run.view import SILENCE_S, log_events, watch
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.journal import Journal
 from tests.cli.test_cli import CAMPAIGN, CLUSTER
-from tests.run.test_progress import drive, finished, result
+from tests.run.test_progress import drive, finished, rate
 
 ROOT = Path(__file__).resolve().parents[2]
 LONG_S = 60.0
@@ -99,7 +99,7 @@ def test_only_the_last_results_are_kept(tmp_path: Path) -> None:
     keeper.begin(Counts(total=100, left=100), None)
     for n in range(100):
         keeper.note(f"note {n}")
-        keeper.sample_ends(*finished("valid"), None, result(1e6 * n))
+        keeper.sample_ends(*finished("valid"), None, rate(1e6 * n), [rate(1e6 * n)])
     found = read_now(tmp_path)
     assert found is not None
     assert len(found.recent) == len(found.notes) == 24
@@ -167,7 +167,7 @@ def test_a_log_gets_a_line_for_what_happens(tmp_path: Path) -> None:
     looking, sentences = in_background(lambda: watch(tmp_path, Console(file=out, width=60)))
     eventually(lambda: "running since" in out.getvalue())
     keeper.note("started [bold] volume x")
-    keeper.sample_ends(*finished("valid"), None, result(78e6))
+    keeper.sample_ends(*finished("valid"), None, rate(78e6), [rate(78e6)])
     eventually(lambda: "78.0 MB/s" in out.getvalue())
     keeper.end(failed("the run ends: s1: does not answer"))
     looking.join(LONG_S)
@@ -206,6 +206,7 @@ def test_a_copy_of_a_run_that_was_killed_elsewhere_is_not_watched_for_ever(campa
 def test_followed_events_end_with_the_run(tmp_path: Path) -> None:
     journal, keeper = Journal(tmp_path), kept(tmp_path)
     journal.say("one")
+    keeper.phase("connecting to all hosts")
     reading, found = in_background(lambda: [event.message for event in log_events(tmp_path, follow=True)])
     journal.say("two")
     keeper.end(Ending("night", tmp_path, "complete", 0, "done", 1.0))
@@ -269,7 +270,7 @@ from glusterlab.run.view import output_for
 progress = Progress("night", output_for(Console(stderr=True)))
 progress.phase("connecting to all hosts")
 progress.begin(Counts(total=4, left=4), 60.0)
-progress.note("started volume x")
+progress.note("the log alone has this")
 sys.stdin.readline()
 progress.end(Ending("night", Path("x"), "complete", 0, "done", 1.0))
 print("after", flush=True)
@@ -319,7 +320,7 @@ class Terminal:
 def test_the_view_is_drawn_on_a_terminal_and_the_cursor_comes_back() -> None:
     terminal = Terminal("-c", LIVE, columns=80, rows=24)
     try:
-        terminal.read_until(b"started volume x")
+        terminal.read_until(b"4 left")
         os.write(terminal.main, b"\n")
         terminal.read_until(b"after")
     finally:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -17,8 +16,9 @@ from glusterlab.testbed import disks, network, preflight, state, throttle, tree
 from glusterlab.testbed.lifecycle import HostStatus
 from glusterlab.testbed.options import (
     ARRAY_DISKS,
+    HARDWARE,
+    LINKS_BYTES_PER_S,
     Device,
-    HardwareModel,
     Model,
     TestbedOptions,
     parse_model,
@@ -136,15 +136,15 @@ def test_one_disk_is_slower_than_its_like_and_stays_so(tmp_path: Path, monkeypat
     made = _state(tmp_path, servers=2, disks=2, arrays=1, slow_disks=(("server02", "d01", 4.0),))
     made.save()
     assert state.State.load(tmp_path) == made
-    limits: dict[str, dict[str, int]] = {}
-    monkeypatch.setattr(throttle, "_limit_disk", lambda _, disk, given: limits.update({disk.device: given}))
+    limits: list[dict[str, int]] = []
+    monkeypatch.setattr(throttle, "_lines", lambda _testbed, _host, _number, found: limits.append(found) or [])
     monkeypatch.setattr(throttle, "_limit_links", lambda *_: None)
     in_effect = throttle.apply(tmp_path, "small-file")
     whole, slow = in_effect["disk"], in_effect["slow_disks"]
     assert slow == {"server02:/bricks/jbod/d01": {name: round(whole[name] / 4) for name in whole}}
     assert whole["riops"] == 8
-    assert [given == whole for given in limits.values()] == [True, True, False, False, True, False]
-    assert limits[made.disks[3].device] == slow["server02:/bricks/jbod/d01"]
+    assert [found == whole for found in limits] == [True, True, False, False, True, False]
+    assert limits[3] == slow["server02:/bricks/jbod/d01"]
     # without a scale model nothing is limited, nor slower
     assert "slow_disks" not in throttle.apply(tmp_path, None)
 
@@ -171,7 +171,7 @@ def test_state_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     assert state.State.load(tmp_path) == made
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema_version": 1, "options": {}, "disks": []}'])
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"schema_version": 1, "options": {"x": 1}, "disks": []}'])
 def test_damaged_state_says_how_to_remove_it(tmp_path: Path, content: str) -> None:
     (tmp_path / "state.json").write_text(content)
     with pytest.raises(TestbedError, match=r"state\.json is damaged, or of another glusterlab .*testbed down"):
@@ -248,10 +248,10 @@ def test_no_debootstrap_says_what_to_install(tmp_path: Path, monkeypatch: pytest
 
 
 def test_hardware_of_the_default_is_the_guides() -> None:
-    hardware = HardwareModel()
-    assert (hardware.disk.write_bytes_per_s, hardware.disk.read_bytes_per_s) == (205e6, 212e6)
-    assert (hardware.array.write_bytes_per_s, hardware.array.read_bytes_per_s) == (1224e6, 1107e6)
-    assert dataclasses.astuple(hardware)[2:] == (2.5e9, 1.25e9)
+    disk, array = HARDWARE["disk"], HARDWARE["array"]
+    assert (disk.write_bytes_per_s, disk.read_bytes_per_s) == (205e6, 212e6)
+    assert (array.write_bytes_per_s, array.read_bytes_per_s) == (1224e6, 1107e6)
+    assert LINKS_BYTES_PER_S == {"server": 2.5e9, "client": 1.25e9}
 
 
 @pytest.mark.parametrize("up", [True, False])

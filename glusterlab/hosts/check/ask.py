@@ -12,6 +12,7 @@ from glusterlab.hosts import facts, script
 from glusterlab.hosts.check.finding import Finding
 from glusterlab.hosts.gluster import read_info, read_peers, read_status
 from glusterlab.hosts.health import DROP, clock_bounds, nearest_to_zero, read_drop
+from glusterlab.hosts.transport import ssh_options
 from glusterlab.shell import quote
 from glusterlab.telemetry.collect import SADC_PLACES
 
@@ -141,11 +142,8 @@ def ask_pool(pool: Pool, cluster: Cluster, mtu: int | None) -> PoolReport:
 
 
 def _ask_driver(pool: Pool, cluster: Cluster, driver: str, report: PoolReport) -> None:
-    options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=5"]
-    if cluster.ssh.check_host_keys:
-        options += ["-o", "StrictHostKeyChecking=yes"]
-    else:
-        options += ["-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o", "LogLevel=ERROR"]
+    quiet = () if cluster.ssh.check_host_keys else ("-o", "LogLevel=ERROR")
+    options = (*ssh_options(cluster.ssh, 5.0), *quiet)
     names = [client.name for client in cluster.clients if client.name in pool.hosts]
     token = f"{cluster.shared_dir}/.glusterlab-check-{uuid.uuid4().hex[:12]}"
     lines = [script.part("ssh", "gl_ssh_reach", *options, "--", *names)]
