@@ -97,7 +97,6 @@ class FakeTransport:
             return self._answer(host, text)
 
     def scripts(self, host: str, word: str) -> list[str]:
-        """Scripts that a host was given and that contain a word."""
         with self._lock:
             return [text for name, text in self.calls if name == host and word in text]
 

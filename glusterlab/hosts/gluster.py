@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from glusterlab.errors import CommandError, ParseError, VolumeError
 from glusterlab.hosts import script
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from glusterlab.hosts.pool import Pool
     from glusterlab.spec.cell import Layout
     from glusterlab.spec.cluster import Cluster, Host
+
+R = TypeVar("R")
 
 DATASETS = "datasets"
 """Directory of a volume, marked, in which the files of all workloads lie."""
@@ -65,8 +67,7 @@ class VolumeInfo:
         )
 
 
-@dataclass(frozen=True)
-class VolumeStatus:
+class VolumeStatus(NamedTuple):
     """`gluster volume status` of one volume: its bricks as far as their servers answered, and its tasks."""
 
     bricks: tuple[BrickHealth, ...]
@@ -109,7 +110,6 @@ class Volume:
 
     @property
     def brick_names(self) -> tuple[str, ...]:
-        """``address:path`` of every brick, as gluster names them."""
         return tuple(f"{host.address}:{path}" for host, path in self.bricks)
 
     def create_words(self) -> tuple[str, ...]:
@@ -147,21 +147,19 @@ def _few(bricks: tuple[str, ...]) -> str:
 
 
 def ask(pool: Pool, server: str, *words: str) -> bytes:
-    """One gluster command on a server.
-
-    Raises `HostError` when it fails; the message holds what gluster said.
-    """
-    result = pool.run_on(server, script.command([script.call("gl_gluster", *words)], deadline_s=_GLUSTER_DEADLINE_S))
-    return result.stdout
+    """One gluster command on a server; raises `HostError` with what gluster said when it fails."""
+    command = script.command([script.call("gl_gluster", *words)], deadline_s=_GLUSTER_DEADLINE_S)
+    return pool.run_on(server, command).stdout
 
 
 def volumes(pool: Pool, server: str) -> dict[str, VolumeInfo]:
-    """All volumes of the pool, by name.
+    """All volumes of the pool, by name; raises `HostError` when gluster does not answer, or not in its XML."""
+    return _ask_xml(read_info, pool, server, "volume", "info", "--xml")
 
-    Raises `HostError` when gluster does not answer, or not in its XML.
-    """
+
+def _ask_xml(read: Callable[[bytes], R], pool: Pool, server: str, *words: str) -> R:
     try:
-        return read_info(ask(pool, server, "volume", "info", "--xml"))
+        return read(ask(pool, server, *words))
     except ParseError as error:
         raise VolumeError(str(error), host=server) from error
 
@@ -190,9 +188,7 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
         note(f"created volume {volume.name}: {volume.layout.type} {volume.layout.geometry}")
         known = volumes(pool, server)
         if volume.name not in known:
-            raise VolumeError(
-                f"gluster created volume {volume.name} without complaint, but does not list it", host=server
-            )
+            raise VolumeError(f"gluster created volume {volume.name}, but does not list it", host=server)
     found = volume.differences(known[volume.name])
     if found:
         advice = f"remove it with 'gluster volume delete {volume.name}' if it is in the way"
@@ -220,10 +216,7 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
     end = time.monotonic() + _ONLINE_WITHIN_S
     forced = False
     while True:
-        try:
-            status = read_status(ask(pool, server, "volume", "status", volume.name, "--xml"))
-        except ParseError as error:
-            raise VolumeError(str(error), host=server) from error
+        status = _ask_xml(read_status, pool, server, "volume", "status", volume.name, "--xml")
         offline = [f"{brick.host}:{brick.path}" for brick in status.bricks if not brick.online]
         if not offline and len(status.bricks) == len(volume.bricks):
             return
@@ -266,8 +259,9 @@ def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
     backups = [f"backup-volfile-servers={':'.join(server.address for server in others)}"] if others else []
     options = ",".join([*backups, *cluster.mount_options])
     line = script.call("gl_mount", first.address, volume.name, volume.mount_point, options)
-    commands = {client.name: script.command([line], deadline_s=90.0) for client in cluster.clients}
-    pool.run(commands).or_raise()
+    pool.run(
+        dict.fromkeys((client.name for client in cluster.clients), script.command([line], deadline_s=90.0))
+    ).or_raise()
     driver = cluster.clients[0].name
     pool.run_on(driver, script.command([script.call("gl_mark_dir", volume.dataset_root, mark)]))
 
@@ -283,15 +277,13 @@ def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume 
     """
     kept = "" if keep is None else keep.mount_point
     line = script.call("gl_umount_others", cluster.mount_root, kept, *sorted(names))
-    commands = {client.name: script.command([line], deadline_s=90.0) for client in cluster.clients}
-    pool.run(commands).or_raise()
+    pool.run(
+        dict.fromkeys((client.name for client in cluster.clients), script.command([line], deadline_s=90.0))
+    ).or_raise()
 
 
 def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
-    """Unmount and stop all volumes of the suite; their files stay.
-
-    Raises `HostError` when a step fails.
-    """
+    """Unmount and stop all volumes of the suite; their files stay."""
     server = cluster.servers[0].name
     known = volumes(pool, server)
     unmount(pool, cluster, _ours(known))
@@ -302,11 +294,7 @@ def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
 
 
 def read_xml(text: bytes) -> Element:
-    """The document of one `gluster --xml` command.
-
-    Raises `ParseError` when it is too big, no XML, has a document type declaration, or reports that the command
-    failed.
-    """
+    """The document of one `gluster --xml` command; raises `ParseError`, also when it says that the command failed."""
     if len(text) > MAX_XML_BYTES:
         raise ParseError(f"expected at most {MAX_XML_BYTES} bytes of gluster's XML, found {len(text)}")
     return gluster_xml.read_output(text)

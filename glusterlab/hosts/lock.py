@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from glusterlab.errors import GlusterlabError, HostError, LockLostError, UsageError
 from glusterlab.hosts import script
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 LOCK_DIR = "/var/lib/glusterlab"
 """On every host: it outlives a restart of the host, as the run that has it does."""
+
+_OWNER = f"{LOCK_DIR}/owner.json"
 
 TIE_S = 10.0
 """The earliest of runs that start at the same moment waits so long for the others."""
@@ -97,10 +99,6 @@ def process_start(pid: int) -> int | None:
     """When a process of this machine started, in ticks since its boot; None when there is none, or it is unknown.
 
     It tells a process from a later one with the same number.
-
-    >>> import os
-    >>> process_start(os.getpid()) == process_start(os.getpid()), process_start(-1)
-    (True, None)
     """
     with suppress(OSError, IndexError, ValueError):
         # the name before it may hold blanks and brackets
@@ -109,7 +107,6 @@ def process_start(pid: int) -> int | None:
 
 
 def _start_of(pid: int) -> str:
-    """When a process started, and since which boot; empty when there is none."""
     ticks = process_start(pid)
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -130,12 +127,8 @@ def _this_machine() -> str:
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]
 
 
-@dataclass(frozen=True)
-class Claim:
-    """A cluster that is taken.
-
-    `owner`: who has it. `ended`: hosts on which an earlier run had left processes, which were ended.
-    """
+class Claim(NamedTuple):
+    """A cluster that is taken, and the hosts on which processes of an earlier run were ended."""
 
     owner: Owner
     ended: tuple[str, ...]
@@ -218,19 +211,16 @@ def _refusal(owners: Mapping[str, Owner | None], hosts: int) -> str:
 
 def owned(pool: Pool) -> str:
     """The condition of a script that the host is still this run's; one file is read."""
-    return script.call("gl_owned", f"{LOCK_DIR}/owner.json", pool.mark)
+    return script.call("gl_owned", _OWNER, pool.mark)
 
 
 def guard(pool: Pool) -> str:
     """The line of a script that ends it, with a report for `refuse_lost`, unless the host is still this run's."""
-    return script.call("gl_guard", f"{LOCK_DIR}/owner.json", pool.mark)
+    return script.call("gl_guard", _OWNER, pool.mark)
 
 
 def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
-    """Refuse to go on when a script ended at its `guard`.
-
-    `reports`: the parts of the scripts' reports, by host. Raises `LockLostError` when one did.
-    """
+    """Raise `LockLostError` when a script, of whose report these are the parts by host, ended at its `guard`."""
     lost = sorted(name for name, parts in reports.items() if "lost" in parts)
     if lost:
         raise LockLostError(
@@ -240,10 +230,7 @@ def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
 
 
 def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
-    """Refuse to go on when a host is not this run's any more; one that does not answer is passed over.
-
-    `names`: default all. Raises `LockLostError` when one is not.
-    """
+    """Raise `LockLostError` when a host is not this run's any more; one that does not answer is passed over."""
     command = script.command([guard(pool)], deadline_s=_GUARD_WITHIN_S)
     reports: dict[str, Mapping[str, script.Part]] = {}
     commands = dict.fromkeys(pool.hosts if names is None else names, command)
@@ -256,10 +243,9 @@ def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
 def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
     """Who has each locked host: the run, None where that cannot be read, and whether it is known to have ended.
 
-    The hosts are only read. Raises `HostError` when one does not answer.
+    Raises `HostError` when a host does not answer.
     """
-    path = f"{LOCK_DIR}/owner.json"
-    results = pool.run_everywhere(_command([f"[ ! -e {quote(path)} ] || {script.part('owner', 'cat', path)}"]))
+    results = pool.run_everywhere(_command([f"[ ! -e {quote(_OWNER)} ] || {script.part('owner', 'cat', _OWNER)}"]))
     found: dict[str, tuple[Owner | None, bool]] = {}
     for name, result in results.or_raise().items():
         parts = script.read_parts(result)

@@ -67,7 +67,6 @@ class CommandResult:
 
     @property
     def text(self) -> str:
-        """Stdout as text; bytes that are no UTF-8 are replaced."""
         return self.stdout.decode("utf-8", "replace")
 
 
@@ -122,7 +121,6 @@ class Pool:
 
     @classmethod
     def of(cls, cluster: Cluster, *, mark: str = "1") -> Pool:
-        """The pool of all hosts of a cluster, as its ``ssh`` section says."""
         ssh = cluster.ssh
         transport = FabricTransport(
             ssh_config=ssh.config,
@@ -176,7 +174,6 @@ class Pool:
             self._stop.set()
 
     def resume(self) -> None:
-        """Allow commands again after `stop`."""
         self._stop.clear()
 
     def signalled(self) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from glusterlab.errors import UsageError
 from glusterlab.hosts import lock, script
@@ -60,9 +60,8 @@ _BY_HAND = {
 class Device:
     """One block device of one server, meant for one brick.
 
-    `host`, `backing`, `path`, `brick`: `path` is the device, `brick` where its file system is to be mounted. `facts`:
-    what was found, by key; several where a key was printed more than once. `digest`: SHA-256 of what was found.
-    `action`: what is to be done with it. `why`: in a few words.
+    `path` is the device, `brick` where its file system is to be mounted. `facts`: what was found, by key; several where
+    a key was printed more than once. `digest`: SHA-256 of what was found. `action`: what is to be done with it.
     """
 
     host: str
@@ -81,7 +80,6 @@ class Device:
 
     @property
     def model(self) -> str:
-        """Vendor and model, as far as the kernel tells."""
         return " ".join(word.strip() for key in ("vendor", "model") for word in self.facts.get(key, ()))
 
     @property
@@ -145,10 +143,7 @@ def named(cluster: Cluster) -> list[tuple[str, str, str, str]]:
 
 
 def look(pool: Pool, cluster: Cluster) -> list[Device]:
-    """Look at every device that a cluster names; nothing is changed.
-
-    Raises `UsageError` when it names none. Raises `HostError` when a server does not answer.
-    """
+    """Look at every device that a cluster names; nothing is changed."""
     wanted = named(cluster)
     lines: dict[str, list[str]] = {}
     for number, (host, _, device, brick) in enumerate(wanted):
@@ -234,16 +229,11 @@ def _judge_mounted(device: Device) -> tuple[Action, str]:
     return "ready", f"is mounted, but without {' and '.join(missing)}" if missing else "is mounted where it should be"
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """What was done.
-
-    `made`: on which file systems were made, or which were mounted. `fstab`: the lines that mount the bricks after a
-    restart, by server.
-    """
+class Prepared(NamedTuple):
+    """Devices that were made or mounted, and the lines of fstab that mount all after a restart, by server."""
 
     made: tuple[Device, ...]
-    fstab: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fstab: Mapping[str, tuple[str, ...]]
 
 
 def prepare(
@@ -273,8 +263,7 @@ def prepare(
         fstab = _fstab_lines(pool, devices)
         if write_fstab:
             note("writing /etc/fstab")
-            texts = {host: "\n".join(found) for host, found in fstab.items()}
-            calls = {host: script.call("gl_fstab", "/etc/fstab", text) for host, text in texts.items()}
+            calls = {host: script.call("gl_fstab", "/etc/fstab", "\n".join(found)) for host, found in fstab.items()}
             pool.run({host: _command([call], _LOOK_DEADLINE_S) for host, call in calls.items()}).or_raise()
     finally:
         lock.release(pool, claim.owner)

@@ -101,7 +101,6 @@ class Ending:
 
     @classmethod
     def of(cls, summary: RunSummary) -> Ending:
-        """The end of a run that no error broke off."""
         words = {"complete": "is complete", "incomplete": "has ended, incomplete", "stopped": "was stopped"}
         message = (
             f"campaign {summary.campaign} {words[summary.outcome]}: {summary.valid} of {summary.total} samples valid, "

@@ -89,11 +89,9 @@ class Queue:
         return after if after != before else None
 
     def executions(self, planned: PlannedSample) -> list[Sample]:
-        """What has been executed of a planned sample, in the order of its attempts."""
         return self._executions.get(self._keys[planned.order], [])
 
     def attempt(self, planned: PlannedSample) -> int:
-        """Number of the next attempt, from 1."""
         return len(self.executions(planned)) + 1
 
     def is_valid(self, planned: PlannedSample) -> bool:
@@ -167,7 +165,6 @@ class Queue:
         return "going-on" if cell.counts.left else "at-maximum"
 
     def values(self, cell_id: str) -> list[Measured]:
-        """What the valid repeats of a cell measured, in their order."""
         values = self._cells[cell_id].values
         return [values[repeat] for repeat in sorted(values)]
 

@@ -183,11 +183,9 @@ class LayoutBreaker:
         self._left_out: set[Layout] = set()
 
     def begin_round(self) -> None:
-        """Give every layout its turn again."""
         self._left_out.clear()
 
     def has_turn(self, layout: Layout) -> bool:
-        """Whether samples of a layout are run in this round."""
         return layout not in self._left_out
 
     def add(self, sample: Sample, layout: Layout) -> bool:

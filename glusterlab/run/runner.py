@@ -102,8 +102,6 @@ def run(
 
 
 class _Run:
-    """One run of a campaign, with the folder locked."""
-
     def __init__(self, site: Site, plan: Plan, path: Path, *, retry: bool, take_over: bool, rounds: int | None) -> None:
         self.site = site
         self.plan = plan
@@ -189,7 +187,6 @@ class _Run:
         return time.monotonic() - self.started
 
     def _open_store(self) -> RawStore:
-        """What an earlier run left, in order, and agreed with what is to be run now."""
         store = RawStore.open(self.path)
         dropped = store.recover()
         if dropped:
@@ -303,13 +300,11 @@ class _Run:
         self._after(sample, planned.cell.layout)
 
     def _end_of(self, cell: Cell, ended: Decision) -> str:
-        """How a cell came to its end, by the target of the campaign."""
         count = len(self.queue.values(cell.id))
         how = "has reached its target" if ended == "reached" else "ends at the maximum without reaching its target"
         return f"{cell.slug} {how}, with {count} valid repeats"
 
     def _consequence(self, planned: PlannedSample) -> str:
-        """What becomes of a sample that did not come out valid."""
         what = f"{planned.cell.slug} {'warm-up' if planned.warmup else 'repeat'} {planned.repeat}"
         if self.queue.is_pending(planned):
             end = "the warm-up" if planned.warmup else f"round {planned.round}"
@@ -319,7 +314,6 @@ class _Run:
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
 
     def _execution(self, cell: Cell, writer: SampleWriter) -> SampleRun:
-        """What executes a cell: on its volume, which is set up first, or on the hosts themselves."""
         if cell.access == "none":
             lock.refuse_if_lost(self.site.pool)
             return LocalRun(self.site, cell, None, writer)

@@ -157,7 +157,6 @@ class SampleRun:
         return f"{self._workload.dataset(self.cell)}-r{self.writer.round}"
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
-        """Files on hosts that belong into the sample's ``workload/`` folder."""
         job = self._job(self.cell)
         return {job.driver.name: self._workload.outputs(job)}
 

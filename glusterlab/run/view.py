@@ -246,7 +246,6 @@ def _follow_live(folder: Path, state: RunState, console: Console, silence_s: flo
 
 
 def _follow_lines(folder: Path, state: RunState, console: Console, silence_s: float) -> RunState:
-    """A line for each new result and note."""
     console.print(describe_state(state, time.time()), markup=False, highlight=False, soft_wrap=True)
     shown = state.updated
     while _goes_on(state, silence_s):

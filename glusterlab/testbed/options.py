@@ -191,7 +191,6 @@ class TestbedOptions:
 
     @property
     def models(self) -> dict[str, Model]:
-        """Scale models that this testbed offers, by name."""
         return {
             "large-file": Model(self.scale, operations=False),
             "medium-file": Model(self.medium_file_scale, operations=False),
@@ -201,7 +200,6 @@ class TestbedOptions:
 
     @property
     def server_names(self) -> list[str]:
-        """``server01``, ``server02``, ..."""
         return [f"server{n:02d}" for n in range(1, self.servers + 1)]
 
     @property
@@ -220,5 +218,4 @@ class TestbedOptions:
 
     @property
     def gateway(self) -> str:
-        """Address of the machine on the testbed's bridge."""
         return str(ipaddress.ip_network(self.subnet).network_address + 1)

@@ -58,7 +58,6 @@ class State:
         return [disk for disk in self.disks if disk.host == host]
 
     def save(self) -> None:
-        """Write state.json, by way of a temporary name."""
         content = {
             "schema_version": SCHEMA_VERSION,
             "options": asdict(self.options),

@@ -40,7 +40,6 @@ class HostReport:
     dropped: int = 0
 
     def one(self, name: str) -> str | None:
-        """The only line, or the first, of that name."""
         return next(iter(self.lists.get(name, ())), None)
 
 
