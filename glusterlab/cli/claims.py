@@ -4,46 +4,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawsArgument,
-    bar,
-    count_of,
-    emit_json,
-    examples,
-    picked,
-    show_table,
-    talk,
-)
+from glusterlab.cli.console import JsonOption, RawsArgument, bar, count_of, examples, picked, show, show_table, talk
 from glusterlab.errors import DataError, UsageError
 from glusterlab.units import short_number
 
 if TYPE_CHECKING:
     from glusterlab.analysis.claims.cells import Comparison
-    from glusterlab.analysis.claims.judge import Judgement, TelemetryVerdict
-    from glusterlab.analysis.claims.sides import Side
+    from glusterlab.analysis.claims.judge import Judgement
     from glusterlab.spec.claims import Claim, Claims
     from glusterlab.stats import Estimate
     from glusterlab.tables.build import Tables
 
 app = typer.Typer()
 
-_ID = re.compile(r"^- id: *([a-z0-9-]+)", re.MULTILINE)
-
-
-_LONGEST = 1 << 20
-
 
 class VerdictName(StrEnum):
-    """Verdicts, as they are typed."""
+    """`glusterlab.analysis.claims.verdicts.VERDICTS`, as `typed` has them."""
 
     reproduced = "reproduced"
     different_size = "different-size"
@@ -51,16 +34,9 @@ class VerdictName(StrEnum):
     insufficient_n = "insufficient-n"
     not_measured = "not-measured"
 
-    @property
-    def verdict(self) -> str:
-        """As `glusterlab.analysis.claims.verdicts` calls it."""
-        from glusterlab.analysis.claims.verdicts import VERDICTS
-
-        return _name(self, VERDICTS)
-
 
 class ClassName(StrEnum):
-    """Classes of claims, as they are typed."""
+    """`glusterlab.analysis.claims.judge.CLASSES`, as `typed` has them."""
 
     ratio = "ratio"
     ordering = "ordering"
@@ -69,17 +45,20 @@ class ClassName(StrEnum):
     arithmetic = "arithmetic"
     fact = "fact"
 
-    @property
-    def claim_class(self) -> str:
-        """As `glusterlab.analysis.claims.judge` calls it."""
-        from glusterlab.analysis.claims.judge import CLASSES
 
-        return _name(self, CLASSES)
+_SHORT = {"same direction, different size": "different size", "absolute on a scale model": "scale model"}
+_LONGEST = 1 << 20
 
 
-def _name(given: str, names: Iterable[str]) -> str:
-    """Of some names that which is typed so."""
-    return next(name for name in names if typed(name) == given)
+def typed(name: str) -> str:
+    """A verdict or a class as a table shows it and as a filter wants it.
+
+    Examples
+    --------
+    >>> typed("same direction, different size"), typed("not measured"), typed("ratio")
+    ('different-size', 'not-measured', 'ratio')
+    """
+    return _SHORT.get(name, name).replace(" ", "-")
 
 
 def _published_folders(raw: Path) -> Iterator[Path]:
@@ -101,12 +80,10 @@ def _load(raws: Sequence[Path], study: str | None) -> Claims:
     if study is None:
         study, *others = dict.fromkeys(load_campaign(raw / "campaign.yaml").study for raw in raws)
         if others:
-            raise UsageError(
-                f"expected campaigns of one study, found {', '.join((study, *others))}: name one by --study"
-            )
+            found = ", ".join((study, *others))
+            raise UsageError(f"expected campaigns of one study, found {found}: name one by --study")
     places = [place for raw in raws for place in _published_folders(raw)]
-    found = next((place for place in places if (place / study / FILE).is_file()), places[-1])
-    return load_claims(published_file(found, study))
+    return load_claims(published_file(next((p for p in places if (p / study / FILE).is_file()), places[-1]), study))
 
 
 def _tables(raw: Path) -> Tables:
@@ -118,27 +95,37 @@ def _tables(raw: Path) -> Tables:
     return tables.load(raw, cache=False) if written is None else tables.Tables(written.folder)
 
 
-def _telemetry(stated: Claims, held: Sequence[tuple[Path, Tables]]) -> dict[str, TelemetryVerdict]:
-    """What the campaigns' telemetry says of the claims that need it; where several tell, the first that is named."""
-    from glusterlab.analysis.claims.telemetry import most_telling, telemetry_verdicts
+def _judge(stated: Claims, held: Sequence[tuple[Path, Tables]], needed: Sequence[Claim]) -> list[Judgement]:
+    """Every claim judged; telemetry is read only where one of those that are `needed` is told by it."""
+    from glusterlab.analysis.claims.cells import join_campaigns
+    from glusterlab.analysis.claims.judge import judge
+    from glusterlab.analysis.claims.telemetry import most_decided, telemetry_verdicts
     from glusterlab.sections.saturation import study_saturation
     from glusterlab.sections.section import open_section
 
+    samples = join_campaigns([loaded.samples for _, loaded in held])
+    if not any("telemetry" in claim.needs for claim in needed):
+        return judge(stated, samples)
     sections = [open_section(str(path), loaded=loaded) for path, loaded in held]
-    return most_telling([telemetry_verdicts(stated, study_saturation(section).evidence) for section in sections])
+    return judge(
+        stated,
+        samples,
+        most_decided([telemetry_verdicts(stated, study_saturation(section).evidence) for section in sections]),
+    )
 
 
-def _complete_id(incomplete: str) -> Iterator[str]:
-    """Ids of the claims that are transcribed in the project that we are in."""
-    for folder in dict.fromkeys(place.resolve() for place in _published_folders(Path("raw", "any"))):
-        for path in sorted(folder.glob("*/claims.yaml")):
-            with path.open(encoding="utf-8", errors="replace") as file:
-                yield from (name for name in _ID.findall(file.read(_LONGEST)) if name.startswith(incomplete))
+def _completion(key: str) -> Callable[[str], Iterator[str]]:
+    """Completes what the claims of the project that we are in have for a key."""
+    pattern = re.compile(rf'^(?:- |  ){key}: *"?([^"/\n]*[^"/\s])', re.MULTILINE)
 
+    def complete(incomplete: str) -> Iterator[str]:
+        for folder in dict.fromkeys(place.resolve() for place in _published_folders(Path("raw", "any"))):
+            for path in sorted(folder.glob("*/claims.yaml")):
+                with path.open(encoding="utf-8", errors="replace") as file:
+                    found = dict.fromkeys(pattern.findall(file.read(_LONGEST)))
+                yield from (name for name in found if name.lower().startswith(incomplete.lower()))
 
-def _complete_section(incomplete: str) -> list[str]:
-    chapters = ("throughput", "file operations", "video", "tiering", "NFS", "Appendix A", "Appendix B", "Appendix C")
-    return [name for name in chapters if name.lower().startswith(incomplete.lower())]
+    return complete
 
 
 @app.command(
@@ -168,7 +155,7 @@ def claims(
             "--section",
             metavar="TEXT",
             help="Only sections of the study with this in their headings.",
-            autocompletion=_complete_section,
+            autocompletion=_completion("section"),
         ),
     ] = None,
     claim_class: Annotated[
@@ -181,7 +168,9 @@ def claims(
     ] = None,
     one: Annotated[
         str | None,
-        typer.Option("--id", metavar="ID", help="One claim with all that is behind it.", autocompletion=_complete_id),
+        typer.Option(
+            "--id", metavar="ID", help="One claim with all that is behind it.", autocompletion=_completion("id")
+        ),
     ] = None,
     study: Annotated[
         str | None,
@@ -193,185 +182,117 @@ def claims(
 
     Where standard and dense servers, or RAID 6 and JBOD, were measured in campaigns of their own, name all of them.
     """
-    from glusterlab.analysis.claims.cells import join_campaigns
-    from glusterlab.analysis.claims.judge import judge
     from glusterlab.store.campaign import RawStore
 
-    chosen = Filter(
-        verdicts=tuple(name.verdict for name in verdict or ()),
-        classes=tuple(name.claim_class for name in claim_class or ()),
-        section=section,
-    )
-    if one is not None and chosen.given:
+    filtered = bool(verdict or claim_class or section)
+    if one is not None and filtered:
         raise UsageError("--id names one claim, the filters choose among all: give one or the other")
-    raws = [RawStore.open(one_raw).path for one_raw in raw]
+    raws = [RawStore.open(each).path for each in raw]
     stated = _load(raws, study)
-    wanted_claims = stated.claims if one is None else (stated.by_id(one),)
-    chosen.check(stated)
-    held = [(path, _tables(path)) for path in raws]
-    samples = join_campaigns([loaded.samples for _, loaded in held])
-    telemetry = _telemetry(stated, held) if any("telemetry" in claim.needs for claim in wanted_claims) else {}
-    judged = judge(stated, samples, telemetry)
+    heading = (section or "").lower()
+    if not any(heading in claim.section.lower() for claim in stated.claims):
+        chapters = "; ".join(dict.fromkeys(claim.chapter for claim in stated.claims))
+        raise UsageError(f"--section: no heading of {stated.study} has {section!r} in it; its chapters: {chapters}")
+    needed = stated.claims if one is None else (stated.by_id(one),)
+    judged = _judge(stated, [(path, _tables(path)) for path in raws], needed)
+    source = {"raw": ", ".join(map(str, raw)), "study": stated.study}
     if one is not None:
-        show_claim(raw, stated, judged, one, as_json=json)
-    else:
-        show_claims(raw, stated, judged, chosen, as_json=json)
+        _show_claim(source, stated, judged, one, as_json=json)
+        return
+    listed = [
+        each
+        for each in judged
+        if (not verdict or typed(each.verdict) in verdict)
+        and (not claim_class or typed(each.claim_class) in claim_class)
+        and heading in each.claim.section.lower()
+    ]
+    of = f", of {len(judged)}" if filtered else ""
+    _show_claims(source, stated, listed, of, as_json=json)
+    if not json and not listed:
+        talk("no claim is of this choice")
+    elif not json and not filtered:
+        talk("one claim with its cells and samples: --id CLAIM")
 
 
-_SHORT = {"same direction, different size": "different size", "absolute on a scale model": "scale model"}
-
-
-def typed(name: str) -> str:
-    """A verdict or a class as a table shows it and as a filter wants it.
-
-    Examples
-    --------
-    >>> typed("same direction, different size"), typed("not measured"), typed("ratio")
-    ('different-size', 'not-measured', 'ratio')
-    """
-    return _SHORT.get(name, name).replace(" ", "-")
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which claims are shown; empty: all. `section` is part of a heading, whatever its case."""
-
-    verdicts: tuple[str, ...] = ()
-    classes: tuple[str, ...] = ()
-    section: str | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether it leaves anything out."""
-        return bool(self.verdicts or self.classes or self.section)
-
-    def check(self, claims: Claims) -> None:
-        """Refuse a section that the study does not have."""
-        if self.section is None or any(self._in_section(claim.section) for claim in claims.claims):
-            return
-        chapters = "; ".join(dict.fromkeys(claim.chapter for claim in claims.claims))
-        raise UsageError(
-            f"--section: no heading of {claims.study} has {self.section!r} in it; its chapters: {chapters}"
-        )
-
-    def _in_section(self, section: str) -> bool:
-        return self.section is None or self.section.lower() in section.lower()
-
-    def lets(self, judgement: Judgement) -> bool:
-        """Whether a claim is shown."""
-        return (
-            (not self.verdicts or judgement.verdict in self.verdicts)
-            and (not self.classes or judgement.claim_class in self.classes)
-            and self._in_section(judgement.claim.section)
-        )
-
-
-def show_claims(
-    raws: Sequence[Path], claims: Claims, judged: Sequence[Judgement], chosen: Filter, *, as_json: bool
+def _show_claims(
+    source: Mapping[str, str], stated: Claims, listed: Sequence[Judgement], of: str, *, as_json: bool
 ) -> None:
     """The scorecard, and its totals."""
     from glusterlab.analysis.claims.scorecard import contradictions_of, measured_text, scorecard, totals
     from glusterlab.stats import LEVEL
 
-    listed = [judgement for judgement in judged if chosen.lets(judgement)]
-    table = scorecard(claims, listed)
-    if as_json:
-        others = contradictions_of(claims)
-        emit_json(
-            {
-                "raw": ", ".join(map(str, raws)),
-                "study": claims.study,
-                "totals": {row.pop("class"): row for row in totals(table).to_dict("records")},
-                "claims": [_as_json(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
-            }
-        )
-        return
+    table = scorecard(stated, listed)
+    counts = totals(table)
+    others = contradictions_of(stated)
     rows = [
-        (
-            row["id"],
-            *(row["figure"], row["published"], measured_text(row), row["n"] or ""),
-            *(typed(row["class"]), typed(row["verdict"])),
-        )
+        {
+            "claim": row["id"],
+            "figure": row["figure"],
+            "published": row["published"],
+            "measured (95 %)": measured_text(row),
+            "n": row["n"] or "",
+            "class": typed(row["class"]),
+            "verdict": typed(row["verdict"]),
+        }
         for _, row in table.iterrows()
     ]
+    data = {
+        **source,
+        "totals": {row.pop("class"): row for row in counts.to_dict("records")},
+        "claims": [_as_json(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
+    }
+    show(rows, as_json, data, right=("n",) if rows else (), fold="published")
+    if as_json:
+        return
     if rows:
-        columns = ("claim", "figure", "published", "measured (95 %)", "n", "class", "verdict")
-        show_table(columns, rows, right=("n",), fold="published")
         typer.echo("")
-    _show_totals(table)
+    counts["class"] = counts["class"].map(typed)
+    columns = [typed(str(name)) for name in counts]
+    show_table(columns, counts.to_numpy().tolist(), right=columns[1:])
     if (table["level"] > LEVEL).any():
         typer.echo("\n* of the largest of k ratios, at 1 - 0.05 / k")
-    counted = f"{count_of(len(listed), 'claim')} of {claims.study}"
-    typer.echo(f"\n{counted}{f', of {len(judged)}' if chosen.given else ''}, against {', '.join(map(str, raws))}")
-    if not listed:
-        talk("no claim is of this choice")
-    elif not chosen.given:
-        talk("one claim with its cells and samples: --id CLAIM")
+    typer.echo(f"\n{count_of(len(listed), 'claim')} of {source['study']}{of}, against {source['raw']}")
 
 
-def _show_totals(table: Any) -> None:
-    from glusterlab.analysis.claims.scorecard import totals
-
-    counts = totals(table)
-    columns = [str(name) for name in counts.columns]
-    rows = [[typed(str(row[0])), *row[1:]] for row in counts.itertuples(index=False)]
-    show_table([typed(name) for name in columns], rows, right=[typed(name) for name in columns[1:]])
-
-
-def show_claim(
-    raws: Sequence[Path], claims: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool
+def _show_claim(
+    source: Mapping[str, str], stated: Claims, judged: Sequence[Judgement], wanted: str, *, as_json: bool
 ) -> None:
     """One claim: what it says, how it is read, the cells and samples behind its verdict, and what contradicts it."""
-    from glusterlab.analysis.claims.scorecard import contradictions_of
+    from glusterlab.analysis.claims.scorecard import contradictions_of, published_text
 
     judgement = next(each for each in judged if each.claim.id == wanted)
     claim = judgement.claim
-    others = contradictions_of(claims).get(wanted, ())
-    if as_json:
-        emit_json({"raw": ", ".join(map(str, raws)), "study": claims.study, "claim": _as_json(judgement, others)})
-        return
-    figures = f" ({', '.join(claim.figure)})" if claim.figure else ""
-    lines = [
-        ("claim", claim.id),
-        ("section", f"{claim.section}{figures}"),
-        ("says", claim.paraphrase),
-        ("read as", claim.reading),
-        ("published", _published(claim)),
-        ("allows", _allowed(judgement)),
-        ("class", ", ".join(dict.fromkeys((judgement.claim_class, claim.kind)))),
-        ("verdict", f"{judgement.verdict}: {judgement.why}"),
-        ("measured", _measured(judgement)),
-    ]
-    for name, text in lines:
-        if text:
-            typer.echo(f"{name + ':':<11}{text}")
+    others = contradictions_of(stated).get(wanted, ())
+    text, words = published_text(claim), claim.published.words
+    fields = {
+        "claim": claim.id,
+        "section": claim.section + (f" ({', '.join(claim.figure)})" if claim.figure else ""),
+        "says": claim.paraphrase,
+        "read as": claim.reading,
+        "published": text if words in text else f"{text}, in its words: {words}",
+        "allows": _allowed(judgement),
+        "class": ", ".join(dict.fromkeys((judgement.claim_class, claim.kind))),
+        "verdict": f"{judgement.verdict}: {judgement.why}",
+        "measured": _measured(judgement),
+    }
+    lines = [f"{name + ':':<11}{value}" for name, value in fields.items() if value]
     for comparison in judgement.comparisons:
-        _show_comparison(comparison, "of the published number" if claim.kind == "value" else "")
-    sentences = {frozenset((one.id, other.id)): why for one, other, why in claims.contradictions()}
+        lines += _comparison_lines(comparison, "of the published number" if claim.kind == "value" else "")
+    sentences = {frozenset((one.id, other.id)): why for one, other, why in stated.contradictions()}
     verdicts = {each.claim.id: each.verdict for each in judged}
     for other in others:
-        typer.echo(f"\ncontradicts {other} ({verdicts[other]}): {claims.by_id(other).paraphrase}")
-        typer.echo(f"  {sentences[frozenset((wanted, other))]}")
+        lines.append(f"\ncontradicts {other} ({verdicts[other]}): {stated.by_id(other).paraphrase}")
+        lines.append(f"  {sentences[frozenset((wanted, other))]}")
+    show((), as_json, {**source, "claim": _as_json(judgement, others)}, lines=lines)
 
 
 def _measured(judgement: Judgement) -> str:
     if math.isnan(judgement.measured.centre):
         return ""
-    text = _estimate(judgement.measured, _unit(judgement), judgement.level)
+    text = _estimate(judgement.measured, judgement.claim.unit, judgement.level)
     count = len(judgement.comparisons)
     which = "largest" if judgement.claim.quantifier == "largest" else "one that decides"
     return f"{text}, of {count} comparisons the {which}" if count > 1 else text
-
-
-def _unit(judgement: Judgement) -> str:
-    return judgement.claim.published.unit if judgement.claim.kind in ("value", "arithmetic") else ""
-
-
-def _published(claim: Claim) -> str:
-    from glusterlab.analysis.claims.scorecard import published_text
-
-    text, words = published_text(claim), claim.published.words
-    return text if words in text else f"{text}, in its words: {words}"
 
 
 def _allowed(judgement: Judgement) -> str:
@@ -381,7 +302,7 @@ def _allowed(judgement: Judgement) -> str:
         return ""
     if math.isinf(band.high):
         return f"{band.low:.3g} and more"
-    return f"{f'{band.low:.3g}' if band.low else 'up'} to {band.high:.3g} {_unit(judgement)}".rstrip()
+    return f"{f'{band.low:.3g}' if band.low else 'up'} to {band.high:.3g} {judgement.claim.unit}".rstrip()
 
 
 def _estimate(estimate: Estimate, unit: str = "", level: float = 0.95) -> str:
@@ -391,27 +312,26 @@ def _estimate(estimate: Estimate, unit: str = "", level: float = 0.95) -> str:
     return f"{text}, n = {estimate.n}" if estimate.n else text
 
 
-def _show_comparison(comparison: Comparison, unit: str) -> None:
+def _comparison_lines(comparison: Comparison, unit: str) -> Iterator[str]:
     from glusterlab.analysis.claims.sides import length_text
 
+    yield f"\n{comparison.label}"
     if comparison.missing:
-        typer.echo(f"\n{comparison.label}\n  not measured: {comparison.missing}")
+        yield f"  not measured: {comparison.missing}"
         return
-    typer.echo(f"\n{comparison.label}\n  {_estimate(comparison.estimate, unit)}")
-    for note in comparison.notes:
-        typer.echo(f"  {note}")
+    yield f"  {_estimate(comparison.estimate, unit)}"
+    yield from (f"  {note}" for note in comparison.notes)
     other_files = len({side.files_per_worker for side in comparison.sides}) > 1
     for side in comparison.sides:
-        values = " ".join(short_number(value) for value in side.values)
-        facts = [f"{values} {side.unit}"]
+        facts = [f"{' '.join(map(short_number, side.values))} {side.unit}"]
         if side.scale != 1:
             facts.append(f"measured × {side.scale:g}")
         if side.other_length:
             facts.append(f"files {length_text(side.length)} as the scale asks")
         if other_files:
             facts.append(count_of(side.files_per_worker, "file") + " per worker")
-        typer.echo(f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}")
-        typer.echo(f"    {', '.join(facts)}")
+        yield f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}"
+        yield f"    {', '.join(facts)}"
 
 
 def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]:
@@ -424,29 +344,25 @@ def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]
         "published_text": published_text(claim),
         "allowed": None if judgement.band is None else picked(judgement.band, "low", "high"),
         "measured": _estimate_json(judgement.measured),
-        "level": judgement.level,
-        "verdict": judgement.verdict,
-        "why": judgement.why,
+        **picked(judgement, "level", "verdict", "why"),
         "comparisons": [
             {
-                "label": comparison.label,
+                **picked(comparison, "label", "notes"),
                 "missing": comparison.missing or None,
-                "notes": comparison.notes,
                 "ratio": _estimate_json(comparison.estimate),
-                "cells": [_side_json(side) for side in comparison.sides],
+                "cells": [
+                    {
+                        **picked(side, "campaign", "workers", "scale", "length", "files_per_worker", "unit", "values"),
+                        "cell_id": side.cell_id.removeprefix(f"{side.campaign}/"),
+                        "divides": not side.above,
+                        "samples": [int(number) for number in side.samples.split(";")],
+                    }
+                    for side in comparison.sides
+                ],
             }
             for comparison in judgement.comparisons
         ],
         "contradicts": contradicts,
-    }
-
-
-def _side_json(side: Side) -> dict[str, Any]:
-    return {
-        **picked(side, "campaign", "workers", "scale", "length", "files_per_worker", "unit", "values"),
-        "cell_id": side.cell_id.removeprefix(f"{side.campaign}/"),
-        "divides": not side.above,
-        "samples": [int(number) for number in side.samples.split(";")],
     }
 
 

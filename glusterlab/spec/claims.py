@@ -189,6 +189,11 @@ class Claim(SpecModel):
         return self.section.split(" / ")[0]
 
     @property
+    def unit(self) -> str:
+        """Of what is measured: that of the published number, none of a ratio."""
+        return self.published.unit if self.kind in ("value", "arithmetic") else ""
+
+    @property
     def divisor(self) -> Per:
         """What its values are divided by: of a value as its unit says, else `per`."""
         if self.kind != "value":

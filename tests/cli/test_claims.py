@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from glusterlab import cli
+from glusterlab.analysis.claims.judge import CLASSES
 from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.cli import claims as study
 from glusterlab.spec.claims import Claims, load_claims
@@ -180,13 +180,13 @@ def test_words_of_the_table_are_those_of_the_filters(raw: Path, large_samples: p
     large_samples.loc[large_samples["operation"] == "write", "throughput_bytes_per_s"] *= 1.5
     lines = call("raw/night").stdout.splitlines()
     words = {word for line in lines for word in line.split()[-2:]}
-    verdicts, classes = {name.value for name in study.VerdictName}, {name.value for name in study.ClassName}
     for claim in as_json("raw/night")["claims"]:
         (line,) = (line for line in lines if line.split()[:1] == [claim["id"]])
-        assert line.split()[-1] in verdicts
-        assert line.split()[-2] in classes
+        assert line.split()[-1] in set(study.VerdictName)
+        assert line.split()[-2] in set(study.ClassName)
     assert {"different-size", "scale-model", "not-measured"} <= words
-    assert {name.verdict for name in study.VerdictName} == set(VERDICTS)
+    assert {study.typed(name) for name in VERDICTS} == set(study.VerdictName)
+    assert {study.typed(name) for name in CLASSES} == set(study.ClassName)
 
 
 def test_what_sides_differ_in_is_told(raw: Path, large_samples: pd.DataFrame) -> None:
@@ -309,17 +309,15 @@ def test_claims_are_found_beside_the_campaign_else_in_the_project(raw: Path, mon
 
 
 def completions(incomplete: str) -> list[str]:
-    found: Iterator[str] = study._complete_id(incomplete)
-    return list(found)
+    return list(study._completion("id")(incomplete))
 
 
 def test_ids_and_sections_are_completed(raw: Path, guide: Claims) -> None:
     assert completions("") == [claim.id for claim in guide.claims]
     assert completions("throughput-write-p") == ["throughput-write-peak"]
+    assert list(study._completion("section")("")) == list(dict.fromkeys(claim.chapter for claim in guide.claims))
     (raw.parent / "published" / "supermicro-2017" / "claims.yaml").write_bytes(b"\xff- id: x\n- id: ok-1\n")
     assert completions("") == ["ok-1"]
-    for name in study._complete_section(""):
-        assert any(name.lower() in claim.section.lower() for claim in guide.claims), name
 
 
 def test_completion_outside_a_project_is_quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

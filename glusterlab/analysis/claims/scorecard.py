@@ -65,7 +65,6 @@ def contradictions_of(claims: Claims) -> dict[str, tuple[str, ...]]:
 def _row(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, object]:
     claim, measured = judgement.claim, judgement.measured
     ratio, band = _on_ratio_axis(judgement)
-    unit = claim.published.unit if claim.kind in ("value", "arithmetic") else ""
     cells: list[str] = []
     if judgement.decisive is not None:
         cells = [side.cell_id for side in judgement.comparisons[judgement.decisive].sides]
@@ -83,7 +82,7 @@ def _row(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, object]:
         "low": measured.low,
         "high": measured.high,
         "level": judgement.level,
-        "unit": unit,
+        "unit": claim.unit,
         "n": measured.n,
         "comparisons": len(judgement.comparisons),
         "verdict": judgement.verdict,

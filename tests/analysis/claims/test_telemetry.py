@@ -12,7 +12,7 @@ from glusterlab.analysis.claims.judge import TelemetryVerdict
 from glusterlab.analysis.claims.telemetry import (
     COLUMNS,
     Evidence,
-    most_telling,
+    most_decided,
     telemetry_statements,
     telemetry_verdicts,
 )
@@ -278,11 +278,11 @@ def test_of_several_campaigns_the_one_that_tells_counts() -> None:
 
     first = {"a": told("not measured"), "b": told("insufficient n"), "c": told("contradicted", 4)}
     second = {"a": told("insufficient n"), "b": told("reproduced", 5), "c": told("reproduced"), "d": told("reproduced")}
-    found = most_telling([first, second])
+    found = most_decided([first, second])
     assert {name: (one.verdict, one.n) for name, one in found.items()} == {
         "a": ("insufficient n", 3),
         "b": ("reproduced", 5),
         "c": ("contradicted", 4),
         "d": ("reproduced", 3),
     }
-    assert most_telling([]) == {}
+    assert most_decided([]) == {}
