@@ -8,23 +8,22 @@ begin a table costs more than the rows of one host; all that needs care is left 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import Block, Chunk
 from glusterlab.telemetry.columns import NotRegular
 from glusterlab.telemetry.metrics import TABLE_ACTIVITIES, counts_caches, normalise
 from glusterlab.telemetry.reader import read_batches, read_chunk
-from glusterlab.telemetry.sadf import columns_of, read_rows
-from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.telemetry.sadf import Group, group_of, read_rows, sections
 from glusterlab.tools.document import PACKED_ERRORS, open_binary
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 BATCH_ROWS = 1 << 20
 """Rows of a table at least, but for the last: fewer make more row groups of less use."""
@@ -43,19 +42,15 @@ _IRREGULAR = (b"\x00", b"\r", b"LINUX-RESTART", b";COM ", b"[...]", b"\n\n", b"#
 """Restarts, comments of sadc, several tables in one row, binary data: files with these are read alone."""
 
 
-class _Codes:
-    """Texts of a dictionary column, in the order in which they were met."""
+class _Codes(dict[str, int]):
+    """Codes of the texts of a dictionary column, in the order in which they were met."""
 
-    def __init__(self) -> None:
-        self.codes: dict[str, int] = {}
-
-    def code(self, name: str) -> int:
-        return self.codes.setdefault(name, len(self.codes))
+    def __missing__(self, name: str) -> int:
+        self[name] = len(self)
+        return self[name]
 
     def array(self, codes: NDArray[Any]) -> pa.DictionaryArray:
-        import pyarrow as pa
-
-        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(self.codes) or [""], type=pa.string()))
+        return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(list(self) or [""], type=pa.string()))
 
 
 class _Batches:
@@ -79,19 +74,15 @@ class _Batches:
         role: int | NDArray[np.int8],
     ) -> None:
         """Take a block with its values in SI units; values that are no number are left out."""
-        import numpy as np
-
         rows, count = len(block), len(values)
         names = [""] if block.device is None else block.device.categories
-        device = np.array([self.names["device"].code(name) for name in names], dtype=np.int32)
+        device = np.array([self.names["device"][name] for name in names], dtype=np.int32)
         device = np.repeat(device, rows) if block.device is None else device[block.device.codes]
-        activity = self.names["activity"].code(TABLE_ACTIVITIES.get(block.activity, block.activity))
-        metrics = np.array([self.names["metric"].code(name) for name in values], dtype=np.int16)
+        activity = self.names["activity"][TABLE_ACTIVITIES.get(block.activity, block.activity)]
+        metrics = np.array([self.names["metric"][name] for name in values], dtype=np.int16)
 
         def each(codes: int | NDArray[Any], dtype: type[np.signedinteger[Any]]) -> NDArray[Any]:
-            return (
-                np.full(rows * count, codes, dtype) if isinstance(codes, int) else np.tile(codes.astype(dtype), count)
-            )
+            return np.tile(np.broadcast_to(np.asarray(codes, dtype), rows), count)
 
         part = {
             "host": each(host, np.int16),
@@ -110,9 +101,6 @@ class _Batches:
 
     def table(self) -> pa.Table:
         """What was taken, and forget it."""
-        import numpy as np
-        import pyarrow as pa
-
         parts, rows = self.parts, self.rows
         self.parts, self.rows = [], 0
 
@@ -133,8 +121,6 @@ class _Batches:
 
 def _epoch(block: Block, zone: str | None) -> NDArray[np.float64]:
     """Epoch seconds of a block's rows; NaN where the file has no date."""
-    import numpy as np
-
     if not block.dated:
         return np.full(len(block), np.nan)
     if block.utc or zone is None:
@@ -160,21 +146,16 @@ def arrow_batches(
     `constants` has ``campaign``, ``cell_id``, ``sample``, ``role``, and ``host`` where it is not to be the file's.
     `zone` is the host's, such as ``Europe/Rome``: sar prints local time without its offset; None takes it for UTC.
     All tables have the same schema and at least `batch_rows` rows, but for the last. Rows without a number are left
-    out; ``time_s`` is NaN where the file has no date.
-
-    Raises
-    ------
-    ParseError
-        As `read_chunk`, after what is whole.
+    out; ``time_s`` is NaN where the file has no date. `ParseError` as `read_chunk`, after what is whole.
     """
     batches = _Batches(constants)
-    role = batches.names["role"].code(str(constants.get("role", "")))
+    role = batches.names["role"][str(constants.get("role", ""))]
     older: set[str | None] = set()
     for batch in read_batches(source) if isinstance(source, Path) else read_chunk(source):
         for block in batch:
             if counts_caches(block):
                 older.add(block.host)
-            host = batches.names["host"].code(str(constants.get("host", block.host or "")))
+            host = batches.names["host"][str(constants.get("host", block.host or ""))]
             batches.add(block, normalise(block, block.host in older), _epoch(block, zone), host, role)
             if batches.rows >= batch_rows:
                 yield batches.table()
@@ -213,40 +194,31 @@ def batches(paths: Sequence[Path]) -> Iterator[dict[Path, bytes] | Path]:
         yield gathered
 
 
-@dataclass
-class _Group:
-    """The rows of all files that have one header, and the file of each section, as its place among `texts`."""
-
-    columns: tuple[str, ...]
-    table: Header
-    sections: list[bytes] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
-
-
 def read_together(
     texts: Sequence[bytes], hosts: Sequence[str], roles: Sequence[str], constants: Mapping[str, str | int]
 ) -> pa.Table:
     """Telemetry of hosts, of texts as `regular_text` returned them, with the host and the role of each.
 
     A table as `arrow_batches` gives, in another order of rows: those of one host, activity, device and metric are in
-    the order of the file.
-
-    Raises
-    ------
-    NotRegular
-        When a text is not regular after all, or none of them has a row.
+    the order of the file. `NotRegular` when a text is not regular after all, or none of them has a row.
     """
-    import numpy as np
-
-    groups = _groups(texts)
-    memory = [file for group in groups for file in set(group.files) if group.table.activity == "memory"]
+    groups: dict[tuple[str, int], Group] = {}
+    for file, text in enumerate(texts):
+        for header, _, section in sections(text):
+            if section:
+                group = group_of(groups, header, section)
+                # rows of USB devices have another order of columns than their header
+                if group is None or not group.header.isascii() or group.table.activity == "usb":
+                    raise NotRegular
+                group.sections.append((file, section))
+    memory = [file for group in groups.values() if group.table.activity == "memory" for file in dict(group.sections)]
     if not groups or len(memory) != len(set(memory)):
         # what one table says of a host's sysstat holds for the others, too
         raise NotRegular
     batches = _Batches(constants)
-    host_codes = np.array([batches.names["host"].code(host) for host in hosts], dtype=np.int16)
-    role_codes = np.array([batches.names["role"].code(role) for role in roles], dtype=np.int8)
-    for group in groups:
+    host_codes = np.array([batches.names["host"][host] for host in hosts], dtype=np.int16)
+    role_codes = np.array([batches.names["role"][role] for role in roles], dtype=np.int8)
+    for group in groups.values():
         files, block = _block(group)
         values = normalise(block)
         if group.table.activity == "memory":
@@ -255,47 +227,13 @@ def read_together(
     return batches.table()
 
 
-def _groups(texts: Sequence[bytes]) -> list[_Group]:
-    groups: dict[tuple[bytes, int], _Group] = {}
-    for file, text in enumerate(texts):
-        at = 0
-        while at < len(text):
-            end = text.index(b"\n", at)
-            header = text[at + 2 : end]
-            at = end + 1
-            end = text.find(b"\n#", end)
-            end = len(text) if end < 0 else end + 1
-            section = text[at:end]
-            at = end
-            if section:
-                key = header, section[: section.find(b"\n")].count(b";") + 1
-                if key not in groups:
-                    groups[key] = _new_group(*key)
-                groups[key].sections.append(section)
-                groups[key].files.append(file)
-    return list(groups.values())
-
-
-def _new_group(header: bytes, fields: int) -> _Group:
-    try:
-        columns = columns_of(header.decode("ascii").split(";"), fields)
-    except UnicodeDecodeError as error:
-        raise NotRegular from error
-    table = None if columns is None else header_of(columns)
-    if columns is None or table is None or table.texts or table.activity == "usb":
-        raise NotRegular
-    return _Group(columns, table)
-
-
-def _block(group: _Group) -> tuple[NDArray[np.int32], Block]:
+def _block(group: Group) -> tuple[NDArray[np.int32], Block]:
     """The file of each row, and the rows of all files as one block."""
-    import numpy as np
-
-    hosts, block = read_rows(b"".join(group.sections), group.columns, group.table)
-    files = np.repeat(np.array(group.files, dtype=np.int32), [section.count(b"\n") for section in group.sections])
+    hosts, block = read_rows(b"".join(section for _, section in group.sections), group.columns, group.table)
+    files = np.repeat(*np.array([(file, section.count(b"\n")) for file, section in group.sections], dtype=np.int32).T)
     # one host per file, whatever it calls itself
     pairs = np.unique(files.astype(np.int64) * len(hosts.categories) + hosts.codes)
-    if len(pairs) != len(set(group.files)) or not block.utc:
+    if len(pairs) != len(dict(group.sections)) or not block.utc:
         raise NotRegular
     return files, block
 
@@ -314,15 +252,9 @@ def _count_as_each_host_does(values: dict[str, NDArray[np.float64]], block: Bloc
 def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
     """Write telemetry as one Parquet file, and return its rows; without any nothing is written.
 
-    `tables` are as `arrow_batches` yields them, of any number of files; small ones are gathered.
-
-    Raises
-    ------
-    ParseError
-        As the tables' maker; the file then has what is whole.
+    `tables` are as `arrow_batches` yields them, of any number of files; small ones are gathered. `ParseError` as the
+    tables' maker; the file then has what is whole.
     """
-    import pyarrow.parquet as pq
-
     writer = None
     rows = 0
     try:
@@ -340,8 +272,6 @@ def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
 
 
 def _gathered(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    import pyarrow as pa
-
     def joined() -> pa.Table:
         return waiting[0] if len(waiting) == 1 else pa.concat_tables(waiting).unify_dictionaries().combine_chunks()
 

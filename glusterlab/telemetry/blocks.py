@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
+
+from glusterlab.telemetry.sysstat import Header
 
 Tool = Literal["sar", "sadf"]
 Kind = Literal["sar", "hosts", "csv", "json"]
@@ -35,8 +36,6 @@ class Names:
     @classmethod
     def of(cls, texts: Iterable[str | None]) -> Names:
         """The column of these texts; None is an empty one."""
-        import numpy as np
-
         codes: dict[str, int] = {}
         found = [codes.setdefault(text or "", len(codes)) for text in texts]
         return cls(np.array(found, dtype=np.int32), tuple(codes))
@@ -46,14 +45,6 @@ class Names:
 
     def __iter__(self) -> Iterator[str]:
         return (self.categories[code] for code in self.codes.tolist())
-
-    def part(self, rows: slice) -> Names:
-        """Some of the rows."""
-        return Names(self.codes[rows], self.categories)
-
-    def renamed(self, categories: Iterable[str]) -> Names:
-        """The column with other texts in place of its own."""
-        return Names(self.codes, tuple(categories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +65,35 @@ class Block:
     utc: bool
     dated: bool
     metrics: dict[str, NDArray[np.float64]]
+    lines: NDArray[np.int64]
     average: bool = False
-    lines: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.time)
+
+
+Row = tuple[float, str | None, list[float], int]
+"""Time, device, values and line."""
+
+
+def block_of(
+    tool: Tool, host: str | None, table: Header, rows: Sequence[Row], *, utc: bool, dated: bool, average: bool = False
+) -> Block:
+    """The block of rows that were read one by one."""
+    times, devices, values, lines = zip(*rows, strict=True)
+    columns = np.array(values, dtype=np.float64).reshape(len(rows), -1)
+    return Block(
+        tool=tool,
+        host=host,
+        activity=table.activity,
+        device=None if table.device is None else Names.of(devices),
+        time=np.array(times, dtype=np.float64),
+        utc=utc,
+        dated=dated,
+        metrics={name: columns[:, at] for at, name in enumerate(table.metrics)},
+        lines=np.array(lines, dtype=np.int64),
+        average=average,
+    )
 
 
 @dataclass(slots=True)

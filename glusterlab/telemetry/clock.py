@@ -24,9 +24,6 @@ _MORNING = frozenset({"am", "a.m.", "πμ", "π.μ.", "上午", "午前", "오�
 _EVENING = frozenset({"pm", "p.m.", "μμ", "μ.μ.", "下午", "午後", "오후", "अपराह्न", "م", "nachm.", "ch", "md", "e.d."})
 _ZONE = re.compile(r"[A-Z]{2,5}|[+-]\d{2}(?::?\d{2})?")
 
-MAX_TIME_WORDS = 5
-"""Words that a time may take: mark of the half day, hours, minutes, seconds, zone."""
-
 
 def is_time(word: str) -> bool:
     """Whether a word is a whole time of day, or the hours of one that is written in three words."""
@@ -43,8 +40,6 @@ def half_day(word: str) -> int | None:
 def seconds_of(words: tuple[str, ...]) -> float | None:
     """Seconds since midnight, or None when the words are no time.
 
-    Examples
-    --------
     >>> seconds_of(("12:00:01", "AM"))
     1.0
     >>> seconds_of(("14时20分42秒",)) == 14 * 3600 + 20 * 60 + 42
@@ -86,8 +81,6 @@ def seconds_of(words: tuple[str, ...]) -> float | None:
 def zoned(words: tuple[str, ...]) -> bool:
     """Whether the words of a time have a time zone, and no mark of the half day.
 
-    Examples
-    --------
     >>> zoned(("01:00:00", "IST")), zoned(("01:00:00", "PM", "IST")), zoned(("01:00:00",))
     (True, False, False)
     """
@@ -99,7 +92,8 @@ def time_words(words: Sequence[str]) -> int:
 
     The words after it are columns, so a zone and the mark of the half day belong to the time.
     """
-    for count in range(min(MAX_TIME_WORDS, len(words) - 1), 0, -1):
+    # at most the mark of the half day, hours, minutes, seconds and the zone
+    for count in range(min(5, len(words) - 1), 0, -1):
         if seconds_of(tuple(words[:count])) is not None:
             return count
     return 0
@@ -147,8 +141,6 @@ def date_of(text: str, day_first: bool) -> float | None:
 
     `text` is the banner behind the host's name; `day_first` says how 10/07/2008 is meant.
 
-    Examples
-    --------
     >>> date_of("10/07/2008", day_first=True) == date_of("2008-07-10", day_first=False)
     True
     >>> date_of("Thursday 04 September 2014", False) == date_of("04.09.2014", True)
@@ -161,10 +153,9 @@ def date_of(text: str, day_first: bool) -> float | None:
         # dots are written by locales that begin with the day
         day_first = (day_first or found[2] == "." or first > 12) and second <= 12
         return _epoch(year, *((second, first) if day_first else (first, second)))
-    if (found := _DAY_MONTH_YEAR.search(text)) is not None and found[2].lower() in _MONTHS:
-        return _epoch(int(found[3]), _MONTHS[found[2].lower()], int(found[1]))
-    if (found := _MONTH_DAY_YEAR.search(text)) is not None and found[1].lower() in _MONTHS:
-        return _epoch(int(found[3]), _MONTHS[found[1].lower()], int(found[2]))
+    for pattern, day, month in ((_DAY_MONTH_YEAR, 1, 2), (_MONTH_DAY_YEAR, 2, 1)):
+        if (found := pattern.search(text)) is not None and found[month].lower() in _MONTHS:
+            return _epoch(int(found[3]), _MONTHS[found[month].lower()], int(found[day]))
     return None
 
 
@@ -181,11 +172,7 @@ def day_first(after: str) -> bool:
     lines = [found[0].split() for found in _AROUND.finditer(after)][:4]
     if any(_COMMA.fullmatch(word) for words in lines for word in words[1:]):
         return True
-    return any(_zoned(words) for words in lines)
-
-
-def _zoned(words: Sequence[str]) -> bool:
-    zones = [word for word in words[1:3] if _ZONE.fullmatch(word) and half_day(word) is None]
+    zones = (word for words in lines for word in words[1:3] if _ZONE.fullmatch(word) and half_day(word) is None)
     return any(zone not in DEVICES for zone in zones)
 
 
@@ -199,8 +186,6 @@ BACK_S = 3600.0
 
 NEAR_S = 60.0
 """By how much the times of headers of one segment's tables may differ."""
-
-_HALF_S = DAY_S / 2
 
 
 def start_table(state: State, mark: str, seconds: float, zoned: bool = False) -> None:
@@ -267,5 +252,5 @@ def _unfolded(state: State, last: float | None, seconds: float) -> float:
         return seconds
     if last is None:
         return seconds
-    early = seconds % _HALF_S
-    return next((time for time in (early, early + _HALF_S) if time > last - BACK_S), early)
+    early = seconds % (DAY_S / 2)
+    return next((time for time in (early, early + DAY_S / 2) if time > last - BACK_S), early)

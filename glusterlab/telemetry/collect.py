@@ -23,19 +23,8 @@ if TYPE_CHECKING:
 MAX_TEXT_BYTES = 64 << 20
 """Most bytes of one host's telemetry, unpacked; raw files from elsewhere are hostile."""
 
-MARKS = {
-    "cpu": "%iowait",
-    "load": "ldavg-1",
-    "memory": "kbmemfree",
-    "io": "bread/s",
-    "disk": "await",
-    "network": "rxpck/s",
-}
-"""A column by which an activity's block is known."""
-
-REQUIRED = frozenset({"cpu", "load", "memory"})
-"""Activities without which a host's telemetry is not complete."""
-
+REQUIRED = {"cpu": "%iowait", "load": "ldavg-1", "memory": "kbmemfree"}
+"""Activities without which a host's telemetry is not complete, and a column by which each is known."""
 
 SADC_PLACES = (
     "/usr/lib/sysstat/sadc",
@@ -116,17 +105,8 @@ def read_text(path: Path) -> str:
     return read_bytes(path, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A data line of sadf's text, with the header above it, or a restart (no header)."""
-
-    number: int
-    text: str
-    header: str | None
-
-
-def _lines(text: str, path: Path) -> Iterator[_Line]:
-    """Data lines and restarts; of lines of one record in a row, as each device has one, the first."""
+def _lines(text: str, path: Path) -> Iterator[tuple[int, str, str | None]]:
+    """Number, text and header of data lines: of those of one record in a row the first; a restart has no header."""
     header, fields, record = None, 0, "\n"
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(record) and line.count(";") == fields:
@@ -141,22 +121,16 @@ def _lines(text: str, path: Path) -> Iterator[_Line]:
             # a restart or a comment has no interval; new headers follow a restart
             if special[3].startswith("LINUX-RESTART"):
                 header = None
-                yield _Line(number, line, None)
+                yield number, line, None
         elif header is None:
-            raise ParseError(
-                "expected a header '# hostname;interval;timestamp;...', found data", file=path, line=number
-            )
+            message = "expected a header '# hostname;interval;timestamp;...', found data"
+            raise ParseError(message, file=path, line=number)
         elif line.count(";") != fields:
-            found = line.count(";") + 1
-            raise ParseError(f"expected {fields + 1} fields, found {found}", file=path, line=number)
+            message = f"expected {fields + 1} fields, found {line.count(';') + 1}"
+            raise ParseError(message, file=path, line=number)
         else:
             record = ";".join([*special[:3], ""])
-            yield _Line(number, line, header)
-
-
-def _activity(header: str) -> str | None:
-    columns = header.split(";")
-    return next((activity for activity, mark in MARKS.items() if mark in columns), None)
+            yield number, line, header
 
 
 @dataclass(frozen=True)
@@ -196,29 +170,26 @@ class Coverage:
 def coverage(path: Path) -> Coverage:
     """The time that a file covers, without a table of it.
 
-    Raises
-    ------
-    ParseError
-        When the file is damaged, has no record, or lacks one of the `REQUIRED` activities.
+    `ParseError` when the file is damaged, has no record, or lacks one of the `REQUIRED` activities.
     """
     intervals: dict[float, float] = {}
     restarts: list[float] = []
-    kinds: dict[str, str | None] = {}
-    for line in _lines(read_text(path), path):
-        fields = line.text.split(";", 3)
+    headers: set[str] = set()
+    for number, line, header in _lines(read_text(path), path):
+        fields = line.split(";", 3)
         try:
             interval, time = float(fields[1]), float(fields[2])
         except ValueError as error:
-            raise ParseError(f"expected an interval and epoch seconds: {error}", file=path, line=line.number) from error
-        if line.header is None:
+            raise ParseError(f"expected an interval and epoch seconds: {error}", file=path, line=number) from error
+        if header is None:
             restarts.append(time)
-            continue
-        if line.header not in kinds:
-            kinds[line.header] = _activity(line.header)
-        intervals[time] = interval
-    missing = REQUIRED - set(kinds.values())
+        else:
+            headers.add(header)
+            intervals[time] = interval
+    columns = {column for header in headers for column in header.split(";")}
+    missing = sorted(activity for activity, mark in REQUIRED.items() if mark not in columns)
     if missing or not intervals:
-        raise ParseError(f"expected records of {', '.join(sorted(missing or REQUIRED))}, found none", file=path)
+        raise ParseError(f"expected records of {', '.join(missing or sorted(REQUIRED))}, found none", file=path)
     first = min(intervals)
     return Coverage(
         begin_s=first - intervals[first],

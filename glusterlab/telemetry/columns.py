@@ -5,13 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from glusterlab.telemetry.blocks import Names
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class NotRegular(Exception):  # noqa: N818 - no error: whoever catches it reads line by line
@@ -29,15 +28,9 @@ def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -
     r"""Columns of rows that all have the same number of fields.
 
     `text` has whole lines; `sep` is one character, or ``\s+``; `types` gives the name of every column, in order, and
-    ``category`` or ``float64``.
+    ``category`` or ``float64``. `NotRegular` when a row has more or fewer fields, or a field is no number where one
+    is expected.
 
-    Raises
-    ------
-    NotRegular
-        When a row has more or fewer fields, or a field is no number where one is expected.
-
-    Examples
-    --------
     >>> parse(b"a 1.5\nb 2\n", r"\s+", {"name": "category", "value": "float64"})["value"].tolist()
     [1.5, 2.0]
     """
@@ -47,21 +40,15 @@ def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -
 def line_numbers(firsts: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
     """The numbers of the lines of texts that are joined: each text's first, and how many lines it has.
 
-    Examples
-    --------
     >>> line_numbers([3, 20], [2, 1]).tolist()
     [3, 4, 20]
     """
-    import numpy as np
-
     sizes = np.array(counts, dtype=np.int64)
     offsets = np.array(firsts, dtype=np.int64) - (np.cumsum(sizes) - sizes)
     return np.repeat(offsets, sizes) + np.arange(int(sizes.sum()))
 
 
 def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:
-    import numpy as np
-
     between = None if sep == r"\s+" else sep.encode()
     # an empty line has one empty field where fields have something between them, none where white space is that
     rows = [row for line in text.split(b"\n") if line and (row := line.split(between))]
@@ -71,7 +58,9 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
     found: Columns = {}
     for (name, dtype), column in zip(types.items(), zip(*rows, strict=True), strict=True):
         if dtype == "category":
-            found[name] = _names(column)
+            codes = {word: code for code, word in enumerate(dict.fromkeys(column))}
+            places = np.array([codes[word] for word in column], dtype=np.int32)
+            found[name] = Names(places, tuple(word.decode("utf-8", "replace") for word in codes))
             continue
         # Python's numbers may have underscores
         if underscores and any(b"_" in word for word in column):
@@ -82,14 +71,6 @@ def _small(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
         except ValueError as error:
             raise NotRegular from error
     return found
-
-
-def _names(column: Sequence[bytes]) -> Names:
-    import numpy as np
-
-    codes = {word: code for code, word in enumerate(dict.fromkeys(column))}
-    found = np.array(list(map(codes.__getitem__, column)), dtype=np.int32)
-    return Names(found, tuple(word.decode("utf-8", "replace") for word in codes))
 
 
 def _large(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Columns:
@@ -115,14 +96,14 @@ def _large(text: bytes, sep: str, types: Mapping[str, str], decimal: str) -> Col
             )
     except (ValueError, OverflowError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
         raise NotRegular from error
-    return {
-        name: _text(frame[name]) if dtype == "category" else frame[name].to_numpy() for name, dtype in types.items()
-    }
-
-
-def _text(column: Any) -> Names:
-    """Names as text; pandas takes names that are all numbers as numbers."""
-    found = column.array
-    if found.categories.dtype.kind == "f":
-        raise NotRegular
-    return Names(found.codes, tuple(str(name) for name in found.categories))
+    found: Columns = {}
+    for name, dtype in types.items():
+        column: Any = frame[name].array
+        if dtype != "category":
+            found[name] = column.to_numpy()
+        elif column.categories.dtype.kind == "f":
+            # pandas takes names that are all numbers as numbers
+            raise NotRegular
+        else:
+            found[name] = Names(column.codes, tuple(str(name) for name in column.categories))
+    return found

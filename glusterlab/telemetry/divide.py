@@ -12,17 +12,15 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import Chunk, State
 from glusterlab.telemetry.sar_lines import LOOK_AHEAD, banner_of, restart_of
 from glusterlab.telemetry.sysstat import Header, header_of
 from glusterlab.telemetry.windows import windows
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 SCAN_BYTES = 4 << 20
 """So much is scanned at a time; places to divide a file lie at the borders of scans."""
@@ -61,8 +59,6 @@ class _Scan:
 
     def window(self, data: bytes, following: bytes) -> int:
         """Take a window into account, and return its lines."""
-        import numpy as np
-
         text = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(text == 10)
         starts = np.concatenate(([0], ends[:-1] + 1))
@@ -111,8 +107,6 @@ class _Scan:
         end: int,
     ) -> int:
         """Take headers up to a line: the first of a segment, at which it begins, and the last, which is in force."""
-        import numpy as np
-
         stop = int(np.searchsorted(places, end))
         while done < stop:
             self._enter(data[int(starts[places[done]]) : int(ends[places[done]])])
@@ -195,8 +189,6 @@ def _times(
     data: bytes, text: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Lines that begin with HH:MM:SS, and their seconds, to the minute."""
-    import numpy as np
-
     first = text[starts]
     timed = (first >= 48) & (first <= 57)
     if not (timed | (starts == ends) | (first > 57)).all():

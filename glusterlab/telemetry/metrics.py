@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache, partial
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    from glusterlab.telemetry.blocks import Block
+from glusterlab.telemetry.blocks import Block
 
 KB = 1024.0
 MB = 1024.0 * 1024.0
@@ -29,31 +27,16 @@ SAME_TOTAL = 0.005
 """Relative difference up to which memory used and free together count as all memory."""
 
 
-def _each(text: str, ending: str, factor: float) -> dict[str, tuple[str, float]]:
+def _named(text: str, factor: float = 1.0, *, suffix: str = "", unit: str = "") -> dict[str, tuple[str, float]]:
+    """By column the metric and its factor; `suffix` is that of all columns, `unit` that of all metrics."""
     pairs = (pair.partition("=") for pair in text.split())
-    return {column: (f"{name}{ending}", factor) for column, _, name in pairs}
+    return {f"{column}{suffix}": (f"{name}{unit}", factor) for column, _, name in pairs}
 
 
-def _rates(text: str) -> dict[str, tuple[str, float]]:
-    pairs = (pair.partition("=") for pair in text.split())
-    return {f"{column}/s": (f"{name}_per_s", 1.0) for column, _, name in pairs}
-
-
-def _named(text: str, factor: float = 1.0) -> dict[str, tuple[str, float]]:
-    return _each(text, "", factor)
-
-
-def _fractions(text: str) -> dict[str, tuple[str, float]]:
-    return _each(text, "_fraction", PERCENT)
-
-
-def _kilobytes(text: str) -> dict[str, tuple[str, float]]:
-    return _each(text, "_bytes", KB)
-
-
-def _counts(text: str) -> dict[str, tuple[str, float]]:
-    return _each(text, "_count", 1.0)
-
+_rates = partial(_named, suffix="/s", unit="_per_s")
+_fractions = partial(_named, factor=PERCENT, unit="_fraction")
+_kilobytes = partial(_named, factor=KB, unit="_bytes")
+_counts = partial(_named, unit="_count")
 
 _PRESSURE = {
     f"%{share[0]}{what}{column}": (f"{what_name}_{share}{name}_fraction", PERCENT)
@@ -210,7 +193,7 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
         "%cap": ("capacity_fraction", PERCENT),
         "cap/min": ("capacity_change_fraction_per_s", PERCENT * MINUTE),
     },
-    "filesystem": _each("MBfsfree=free MBfsused=used", "_bytes", MB)
+    "filesystem": _named("MBfsfree=free MBfsused=used", MB, unit="_bytes")
     | _fractions("%fsused=used %ufsused=user_used %Iused=inodes_used")
     | _counts("Ifree=free_inodes Iused=used_inodes"),
     "psi": _PRESSURE,
@@ -228,8 +211,6 @@ _IRQ = re.compile(r"i(\d{3})/s")
 def metric_of(activity: str, column: str) -> tuple[str, float]:
     """The metric of a column, and the factor to its unit; columns that no version has get a name by their form.
 
-    Examples
-    --------
     >>> metric_of("network", "rxkB/s")
     ('receive_bytes_per_s', 1024.0)
     >>> metric_of("interrupts", "CPU3")
@@ -261,8 +242,6 @@ def is_suffixed(word: str) -> bool:
 def scaled(activity: str, column: str, word: str) -> float | None:
     """A number as ``sar --human`` prints it, in the column's own unit; None where that is not clear.
 
-    Examples
-    --------
     >>> scaled("memory", "kbmemfree", "1.5M"), scaled("cpu", "%user", "2.1%"), scaled("io", "tps", "1.5M")
     (1536.0, 2.1, None)
     """
@@ -275,7 +254,7 @@ def scaled(activity: str, column: str, word: str) -> float | None:
     return value * _BYTES[found[2]] / factor if name.endswith(("_bytes", "_bytes_per_s")) else None
 
 
-@lru_cache(maxsize=1)
+@cache
 def _activities() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for activity, columns in METRICS.items():
@@ -301,15 +280,14 @@ def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64
         name, factor = metric_of(block.activity, column)
         # the same array where nothing is to be changed
         found[name] = values if factor == 1.0 else values * factor
-    if older and block.activity == "memory" and counts_caches_columns(block):
+    if older and block.activity == "memory" and block.metrics.keys() >= _MEMORY:
         used = block.metrics["kbmemused"] - (block.metrics["kbbuffers"] + block.metrics["kbcached"])
         found["used_bytes"] = used * KB
     return found
 
 
-def counts_caches_columns(block: Block) -> bool:
-    """Whether a block has the columns that show how memory in use is counted."""
-    return {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"} <= block.metrics.keys()
+_MEMORY = {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"}
+"""Columns that show how memory in use is counted."""
 
 
 def counts_caches(block: Block) -> bool:
@@ -319,15 +297,11 @@ def counts_caches(block: Block) -> bool:
     follows from the used memory and its percentage, which is rounded; so the caches must be larger than what the
     rounding leaves open. A host without such a record has next to no caches.
     """
-    import numpy as np
-
-    if block.activity != "memory" or not counts_caches_columns(block):
+    if block.activity != "memory" or not block.metrics.keys() >= _MEMORY:
         return False
-    free, used, percent, buffers, cached = (
-        block.metrics[name] for name in ("kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached")
-    )
+    free, used, buffers, cached = (block.metrics[name] for name in ("kbmemfree", "kbmemused", "kbbuffers", "kbcached"))
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(percent > 0, percent, np.nan)
+        share = np.where(block.metrics["%memused"] > 0, block.metrics["%memused"], np.nan)
         total = used / (share * PERCENT)
         caches = buffers + cached
         is_all = np.abs(used + free - total) <= SAME_TOTAL * total

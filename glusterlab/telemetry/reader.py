@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, State, Tool
@@ -87,8 +89,6 @@ def _check_units(head: bytes, path: Path) -> None:
 def recognise(head: bytes) -> Tool | None:
     r"""Which tool of sysstat wrote a file, by its first unpacked bytes; None for another one's.
 
-    Examples
-    --------
     >>> recognise(b"12:00:00 CPU %user %idle\n12:00:01 all 1.00 99.00\n")
     'sar'
     """
@@ -102,12 +102,7 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     """Parts of a file that can be read independently of each other, in order.
 
     A big plain report of sar is divided into parts of about `chunk_bytes`; other files are one chunk, which is read as
-    a stream.
-
-    Raises
-    ------
-    ParseError
-        When the file cannot be read, or neither sar nor sadf wrote it.
+    a stream. `ParseError` when the file cannot be read, or neither sar nor sadf wrote it.
     """
     head = read_head(path)
     # UTF-16 has a NUL in every other byte
@@ -128,12 +123,8 @@ def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
     """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
 
-    `averages` also gives the averages that sar printed; `window_bytes` of text are in memory at once.
-
-    Raises
-    ------
-    ParseError
-        After what is whole: when some of it is damaged, or the file is cut off.
+    `averages` also gives the averages that sar printed; `window_bytes` of text are in memory at once. `ParseError`
+    after what is whole: when some of it is damaged, or the file is cut off.
     """
     if chunk.kind == "sar":
         yield from TextReader(chunk, averages, window_bytes).batches()
@@ -161,7 +152,8 @@ def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
             part = Chunk(Path(kept.name), "sar", state=State(host=host))
             try:
                 for batch in TextReader(part, averages).batches():
-                    yield [_of_host(block, host, numbers) for block in batch]
+                    places = np.array(numbers)
+                    yield [replace(block, host=block.host or host, lines=places[block.lines - 1]) for block in batch]
             except ParseError as error:
                 line = None if error.line is None else numbers[error.line - 1]
                 damage = damage or ParseError(error.message, file=chunk.path, line=line)
@@ -169,21 +161,10 @@ def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
         raise damage
 
 
-def _of_host(block: Block, host: str, numbers: list[int]) -> Block:
-    """A block with its lines in the whole file."""
-    import numpy as np
-
-    lines = None if block.lines is None else np.array(numbers, dtype=np.int64)[block.lines - 1]
-    return replace(block, host=block.host or host, lines=lines)
-
-
 def read_batches(path: Path, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
     """The blocks of a whole file, those of a window of text together.
 
-    Raises
-    ------
-    ParseError
-        As `chunks` and `read_chunk`; also when the file has no row.
+    `ParseError` as `chunks` and `read_chunk`; also when the file has no row.
     """
     empty = True
     for chunk in chunks(path, chunk_bytes=1 << 62):

@@ -9,16 +9,15 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, TypeAlias
+from typing import IO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import Block
 from glusterlab.telemetry.reader import read_batches
 from glusterlab.tools.records import Source, TelemetryRecord
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 Stream: TypeAlias = IO[bytes]
 
@@ -32,25 +31,31 @@ SLICE_ROWS = 4096
 def records(source: Path | Stream, averages: bool = False) -> Iterator[TelemetryRecord]:
     """Every value of a file as a record, in the order of the file; a stream is the standard input.
 
-    `averages` also gives the averages that sar printed.
-
-    Raises
-    ------
-    ParseError
-        As `read_batches`, after what is whole.
+    `averages` also gives the averages that sar printed. `ParseError` as `read_batches`, after what is whole.
     """
     for name, batch in _batches(source, averages):
-        for block, rows in _in_order(batch):
-            yield from _records(name, block, rows.tolist())
+        for number, row in zip(*(places.tolist() for places in _order(batch)), strict=True):
+            block = batch[number]
+            device = None if block.device is None else block.device.categories[block.device.codes[row]]
+            for metric, values in block.metrics.items():
+                value = float(values[row])
+                yield TelemetryRecord(
+                    tool=block.tool,
+                    tool_version=None,
+                    source=Source(name, int(block.lines[row])),
+                    host=block.host,
+                    time="average" if block.average else iso_time(float(block.time[row]), block.utc, block.dated),
+                    activity=block.activity,
+                    device=device or None,
+                    metric=metric,
+                    value=None if value != value else value,
+                )
 
 
 def json_lines(source: Path | Stream, averages: bool = False) -> Iterator[str]:
     """What `records` gives as JSON, made column by column: texts of many lines, without the end of the last.
 
-    Raises
-    ------
-    ParseError
-        As `records`.
+    `ParseError` as `records`.
     """
     for name, batch in _batches(source, averages):
         yield from _printed(name, batch)
@@ -74,50 +79,12 @@ def _batches(source: Path | Stream, averages: bool) -> Iterator[tuple[str, list[
 
 def _order(batch: Sequence[Block]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The block and its row of every row, by the line on which it is."""
-    import numpy as np
-
-    blocks = np.repeat(np.arange(len(batch)), [len(block) for block in batch])
-    rows = np.concatenate([np.arange(len(block)) for block in batch])
-    lines = np.concatenate([np.zeros(len(block)) if block.lines is None else block.lines for block in batch])
-    order = np.argsort(lines, kind="stable")
-    return blocks[order], rows[order]
-
-
-def _in_order(batch: Sequence[Block]) -> Iterator[tuple[Block, NDArray[np.int64]]]:
-    """Rows of one block that are one after another in the file."""
-    import numpy as np
-
-    if batch:
-        blocks, rows = _order(batch)
-        ends = [*(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(blocks)]
-        for start, end in zip([0, *ends[:-1]], ends, strict=True):
-            yield batch[int(blocks[start])], rows[start:end]
-
-
-def _records(name: str, block: Block, rows: Sequence[int]) -> Iterator[TelemetryRecord]:
-    for row in rows:
-        device = None if block.device is None else block.device.categories[block.device.codes[row]]
-        source = Source(name, None if block.lines is None else int(block.lines[row]))
-        for metric, values in block.metrics.items():
-            value = float(values[row])
-            yield TelemetryRecord(
-                tool=block.tool,
-                tool_version=None,
-                source=source,
-                host=block.host,
-                time="average" if block.average else iso_time(float(block.time[row]), block.utc, block.dated),
-                activity=block.activity,
-                device=device or None,
-                metric=metric,
-                value=None if value != value else value,
-            )
+    sizes = [len(block) for block in batch]
+    order = np.argsort(np.concatenate([np.arange(0), *(block.lines for block in batch)]), kind="stable")
+    return np.repeat(np.arange(len(batch)), sizes)[order], np.concatenate([np.arange(0), *map(np.arange, sizes)])[order]
 
 
 def _printed(name: str, batch: Sequence[Block]) -> Iterator[str]:
-    import numpy as np
-
-    if not batch:
-        return
     blocks, rows = _order(batch)
     for start in range(0, len(blocks), SLICE_ROWS):
         of_block, of_row = blocks[start : start + SLICE_ROWS], rows[start : start + SLICE_ROWS]
@@ -131,10 +98,7 @@ def _printed(name: str, batch: Sequence[Block]) -> Iterator[str]:
 
 def _rows(name: str, block: Block, rows: NDArray[np.int64]) -> list[str]:
     """The lines of JSON of each of these rows, as `TelemetryRecord.to_json` writes them."""
-    import numpy as np
-
     count = len(rows)
-    numbers = ["null"] * count if block.lines is None else block.lines[rows].tolist()
     times: Iterable[str] = repeat("average")
     if not block.average:
         times = map(iso_time, block.time[rows].tolist(), repeat(block.utc), repeat(block.dated))
@@ -146,7 +110,7 @@ def _rows(name: str, block: Block, rows: NDArray[np.int64]) -> list[str]:
     fronts = [
         f'{{"kind": "telemetry", {tool}, "source": {{"file": {file}, "line": {number}}}, {host}, "time": "{time}", '
         f'{activity}, "device": {device}, "metric": '
-        for number, time, device in zip(numbers, times, devices, strict=False)
+        for number, time, device in zip(block.lines[rows].tolist(), times, devices, strict=False)
     ]
     values = _numbers(np.concatenate([column[rows] for column in block.metrics.values()]))
     columns: list[Iterable[str]] = []
@@ -164,8 +128,6 @@ def _text(value: str | None) -> str:
 
 
 def _numbers(values: NDArray[np.float64]) -> list[str]:
-    import numpy as np
-
     # the repr of a whole list costs a third of that of its numbers
     texts = repr(values.tolist())[1:-1].split(", ")
     if not np.isfinite(values).all():
@@ -177,8 +139,6 @@ def _numbers(values: NDArray[np.float64]) -> list[str]:
 def iso_time(seconds: float, utc: bool, dated: bool) -> str:
     """A block's time as ISO 8601: with an offset when it is UTC, without a date when the file has none.
 
-    Examples
-    --------
     >>> iso_time(10.0, True, True), iso_time(10.0, False, True), iso_time(10.0, False, False)
     ('1970-01-01T00:00:10+00:00', '1970-01-01T00:00:10', '00:00:10')
     """

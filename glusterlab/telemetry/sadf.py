@@ -8,18 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from time import strptime
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from glusterlab.errors import ParseError
-from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Names
+from glusterlab.telemetry.blocks import Block, Names, Row, block_of
 from glusterlab.telemetry.columns import NotRegular, line_numbers, parse
 from glusterlab.telemetry.sar_lines import is_whole, number
 from glusterlab.telemetry.sysstat import Header, device_name, header_of
-from glusterlab.telemetry.windows import windows
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from glusterlab.telemetry.windows import WindowReader
 
 _EVENT = re.compile(rb"[^;\n]*;-1;[^;\n]*;(?:LINUX-RESTART|COM )")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(?: (\S+))?")
@@ -30,8 +27,6 @@ _EPOCH = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
 def time_of(text: str) -> tuple[float, bool] | None:
     """Seconds, and whether they are epoch seconds; local time counts as if it were UTC. None for another text.
 
-    Examples
-    --------
     >>> time_of("1430501965")
     (1430501965.0, True)
     >>> time_of("1970-01-01 00:00:10 UTC"), time_of("1970-01-01 00:00:10 CET")
@@ -65,8 +60,8 @@ def columns_of(columns: list[str], fields: int) -> tuple[str, ...] | None:
 
 
 @dataclass
-class _Group:
-    """Sections of a window under the same header, each with the number of its first line."""
+class Group:
+    """Sections of a text under the same header, each with a number that says where it is."""
 
     header: str
     columns: tuple[str, ...]
@@ -74,16 +69,40 @@ class _Group:
     sections: list[tuple[int, bytes]] = field(default_factory=list)
 
 
+def sections(text: bytes, header: str | None = None) -> Iterator[tuple[str | None, int, bytes]]:
+    """The header in force, the line from 0, and the rows of every part between header lines; a header has no rows."""
+    at = line = 0
+    while at < len(text):
+        if text.startswith(b"#", at):
+            end = text.index(b"\n", at) + 1
+            header = text[at:end].decode("utf-8", "replace").lstrip("# ").strip()
+        else:
+            end = text.find(b"\n#", at) + 1 or len(text)
+        rows = text[at:end]
+        yield header, line, b"" if rows.startswith(b"#") else rows
+        line += rows.count(b"\n")
+        at = end
+
+
+def group_of(groups: dict[tuple[str, int], Group], header: str | None, section: bytes) -> Group | None:
+    """The group of a section, new where it is the first; None for one that is not read by columns."""
+    if header is None:
+        return None
+    key = header, section[: section.find(b"\n")].count(b";") + 1
+    if key not in groups:
+        columns = columns_of(header.split(";"), key[1])
+        table = None if columns is None else header_of(columns)
+        if columns is None or table is None or table.texts:
+            return None
+        groups[key] = Group(header, columns, table)
+    return groups[key]
+
+
 def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Names, Block]:
-    """The host of every row, and the regular rows of one table as a block without host and lines.
+    """The host of every row, and the regular rows of one table as a block, without its host and its lines.
 
-    Raises
-    ------
-    NotRegular
-        When a field or a time is not of the usual form, or only some times are in UTC.
+    `NotRegular` when a field or a time is not of the usual form, or only some times are in UTC.
     """
-    import numpy as np
-
     names = [f"c{at}" for at in range(len(columns))]
     types = {"host": "category", "interval": "float64", "time": "category"} | dict.fromkeys(names, "float64")
     if table.device is not None:
@@ -106,98 +125,40 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
         utc=zones == {True},
         dated=True,
         metrics=metrics,
+        lines=np.zeros(len(found["host"]), dtype=np.int64),
     )
 
 
-class CsvReader:
+class CsvReader(WindowReader):
     """Reads a file of ``sadf -d``."""
 
-    def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES) -> None:
-        self.chunk = chunk
-        self.window_bytes = window_bytes
-        self.header: str | None = chunk.state.header
-        self.damage: ParseError | None = None
+    header: str | None = None
 
-    def batches(self) -> Iterator[list[Block]]:
-        """Blocks of whole rows, those of a window of text together.
+    def is_cut(self, tail: str, before: str) -> bool:
+        if _EVENT.match(tail.encode()):
+            return False
+        if before.startswith("#"):
+            return tail.count(";") != before.count(";")
+        return tail.startswith("#") or not is_whole(tail.replace(";", " "), before.replace(";", " "))
 
-        Raises
-        ------
-        ParseError
-            At the end, when some rows were damaged or the file is cut off.
-        """
-        line = self.chunk.line
-        cut: ParseError | None = None
-        try:
-            for window in windows(self.chunk.path, self.chunk.start, self.chunk.end, self.window_bytes):
-                text = window
-                if not text.endswith(b"\n"):
-                    text, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:]
-                    cut = self._cut(tail, text, line)
-                    text = text if cut is not None else window + b"\n"
-                yield list(self._sections(text, line))
-                line += window.count(b"\n")
-        except ParseError as error:
-            cut = error
-        if (damage := self.damage or cut) is not None:
-            raise damage
-
-    def _cut(self, tail: bytes, whole: bytes, line: int) -> ParseError | None:
-        before = whole.rstrip(b"\n").rpartition(b"\n")[2]
-        if tail.startswith(b"#") or _EVENT.match(tail) or before.startswith(b"#"):
-            fits = self.header is not None or before.startswith(b"#")
-            header = before[2:].decode("utf-8", "replace").split(";")
-            if fits and before.startswith(b"#") and tail.count(b";") == len(header) - 1:
-                return None
-            if _EVENT.match(tail):
-                return None
-        elif is_whole(*(text.decode("utf-8", "replace").replace(";", " ") for text in (tail, before))):
-            return None
-        place = line + whole.count(b"\n")
-        message = f"expected the end of a row, found the file's: {tail[-40:].decode('utf-8', 'replace')!r} is cut off"
-        return ParseError(message, file=self.chunk.path, line=place)
-
-    def _sections(self, text: bytes, line: int) -> Iterator[Block]:
-        """The window between header lines; sections of the same header are parsed at once."""
-        groups: dict[tuple[str, int], _Group] = {}
-        at = 0
-        while at < len(text):
-            if text.startswith(b"#", at):
-                end = text.index(b"\n", at)
-                self.header = text[at:end].decode("utf-8", "replace").lstrip("# ").strip()
-                at, line = end + 1, line + 1
+    def read(self, window: bytes) -> Iterator[Block]:
+        groups: dict[tuple[str, int], Group] = {}
+        for header, line, section in sections(window, self.header):
+            self.header = header
+            if not section:
                 continue
-            end = text.find(b"\n#", at)
-            end = len(text) if end < 0 else end + 1
-            section = text[at:end]
-            group = self._group(groups, section[: section.find(b"\n")].count(b";"))
+            group = group_of(groups, header, section)
             if group is None:
-                yield from self._by_line([(line, section)], self.header)
+                yield from self._by_line([(self.line + line, section)], header)
             else:
-                group.sections.append((line, section))
-            line += section.count(b"\n")
-            at = end
+                group.sections.append((self.line + line, section))
         for group in groups.values():
             try:
                 yield self._by_columns(group)
             except NotRegular:
                 yield from self._by_line(group.sections, group.header)
 
-    def _group(self, groups: dict[tuple[str, int], _Group], separators: int) -> _Group | None:
-        if self.header is None:
-            return None
-        key = (self.header, separators)
-        if key not in groups:
-            columns = columns_of(self.header.split(";"), separators + 1)
-            table = None if columns is None else header_of(columns)
-            if columns is None or table is None or table.texts:
-                return None
-            groups[key] = _Group(self.header, columns, table)
-        return groups[key]
-
-    def _by_columns(self, group: _Group) -> Block:
-        import numpy as np
-
+    def _by_columns(self, group: Group) -> Block:
         rows = b"".join(section for _, section in group.sections)
         lines = line_numbers(*zip(*((line, section.count(b"\n")) for line, section in group.sections), strict=True))
         if b"LINUX-RESTART" in rows or b";COM " in rows or b"\n\n" in rows or rows.startswith(b"\n"):
@@ -222,22 +183,18 @@ class CsvReader:
                     continue
                 fields = [field.strip() for field in row.split(";")]
                 if header is None:
-                    self._damaged("expected a header '# hostname;interval;timestamp;...', found data", line)
+                    self.damaged("expected a header '# hostname;interval;timestamp;...', found data", line)
                     break
                 when = time_of(fields[2]) if len(fields) > 3 else None
                 if when is None:
                     found = f"{len(fields)} fields" if len(fields) <= 3 else repr(fields[2][:40])
-                    self._damaged(f"expected epoch seconds or a date and time in timestamp, found {found}", line)
+                    self.damaged(f"expected epoch seconds or a date and time in timestamp, found {found}", line)
                     continue
                 try:
                     rows.add(*_table_of(header, fields), fields[0] or None, when, line)
                 except ParseError as error:
-                    self._damaged(error.message, line)
+                    self.damaged(error.message, line)
             yield from rows.blocks()
-
-    def _damaged(self, message: str, line: int) -> None:
-        if self.damage is None or line < (self.damage.line or 0):
-            self.damage = ParseError(message, file=self.chunk.path, line=line)
 
 
 def _table_of(header: str, fields: list[str]) -> tuple[Header, list[str]]:
@@ -258,27 +215,21 @@ def _device_names(column: Names, table: Header) -> Names:
     """Names of devices as text; sadf calls the mean of all CPUs -1."""
     assert table.device is not None
     words = [""] * len(table.columns)
-    renamed = []
+    names = []
     for name in column.categories:
         words[table.device] = name
-        renamed.append(device_name(table, words) or "")
-    return column.renamed(renamed)
+        names.append(device_name(table, words) or "")
+    return Names(column.codes, tuple(names))
 
 
 class Rows:
     """Rows of several tables and hosts, gathered one by one."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[Header, str | None, bool], list[tuple[float, str | None, list[float], int]]] = {}
+        self._rows: dict[tuple[Header, str | None, bool], list[Row]] = {}
 
     def add(self, table: Header, fields: list[str], host: str | None, when: tuple[float, bool], line: int) -> None:
-        """Take a row; `when` as `time_of` returns it.
-
-        Raises
-        ------
-        ParseError
-            When a field is no number.
-        """
+        """Take a row; `when` as `time_of` returns it. `ParseError` when a field is no number."""
         values = []
         for name, at in table.metrics.items():
             value = number(fields[at])
@@ -291,19 +242,6 @@ class Rows:
 
     def blocks(self) -> Iterator[Block]:
         """What was taken, and forget it."""
-        import numpy as np
-
         taken, self._rows = self._rows, {}
         for (table, host, utc), rows in taken.items():
-            values: NDArray[np.float64] = np.array([row[2] for row in rows], dtype=np.float64)
-            yield Block(
-                tool="sadf",
-                host=host,
-                activity=table.activity,
-                device=None if table.device is None else Names.of(row[1] for row in rows),
-                time=np.array([row[0] for row in rows], dtype=np.float64),
-                utc=utc,
-                dated=True,
-                metrics={name: values[:, at] for at, name in enumerate(table.metrics)},
-                lines=np.array([row[3] for row in rows], dtype=np.int64),
-            )
+            yield block_of("sadf", host, table, rows, utc=utc, dated=True)

@@ -11,29 +11,19 @@ from glusterlab.errors import ParseError
 from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
 from glusterlab.telemetry.metrics import activities_of
 from glusterlab.telemetry.sadf import Rows, time_of
-from glusterlab.telemetry.sysstat import header_of
-from glusterlab.telemetry.windows import windows
+from glusterlab.telemetry.sysstat import Header, header_of
+from glusterlab.telemetry.windows import WindowReader
 from glusterlab.tools.document import MAX_BYTES
 
 _DEVICES = {
-    "cpu": "CPU",
-    "intr": "INTR",
-    "line": "TTY",
-    "disk-device": "DEV",
-    "iface": "IFACE",
-    "fchost": "FCHOST",
-    "filesystem": "FILESYSTEM",
-    "mountpoint": "MOUNTPOINT",
-    "bus_number": "BUS",
-}
+    "cpu": "CPU", "intr": "INTR", "line": "TTY", "disk-device": "DEV", "iface": "IFACE", "fchost": "FCHOST",
+    "filesystem": "FILESYSTEM", "mountpoint": "MOUNTPOINT", "bus_number": "BUS", "idvendor": "idvendor",
+    "idprod": "idprod",
+}  # fmt: skip
 _NUMBERED = {
-    "cpu-frequency": "CPU",
-    "cpu-weighted-frequency": "CPU",
-    "fan-speed": "FAN",
-    "temperature": "TEMP",
-    "voltage-input": "IN",
-    "battery": "BAT",
-}
+    "cpu-frequency": "CPU", "cpu-weighted-frequency": "CPU", "fan-speed": "FAN", "temperature": "TEMP",
+    "voltage-input": "IN", "battery": "BAT",
+}  # fmt: skip
 _NAMES = {
     "memory": {"inactive": "kbinact", "shared": "kbshmem"},
     "interrupts": {"value": "intr/s"},
@@ -56,8 +46,6 @@ _BETWEEN = re.compile(r"[\s,]*")
 def column_of(table: str, name: str) -> str:
     """The name that sar gives a column, for its name in JSON.
 
-    Examples
-    --------
     >>> column_of("cpu-load", "idle"), column_of("net-dev", "rxkB"), column_of("disk", "util-percent")
     ('%idle', 'rxkB/s', '%util')
     """
@@ -76,42 +64,30 @@ def column_of(table: str, name: str) -> str:
     return f"{name}/s" if activities_of(f"{name}/s") and not activities_of(name) else name
 
 
-class JsonReader:
+class JsonReader(WindowReader):
     """Reads a file of ``sadf -j``, record by record; rows are of the line 1, the file's first."""
 
     def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES // 4) -> None:
-        self.chunk = chunk
-        self.window_bytes = window_bytes
+        super().__init__(chunk, window_bytes)
         self._rows = Rows()
         self._decoder = json.JSONDecoder(parse_constant=lambda _: None)
         self._host: str | None = None
         self._inside = False
         self._text = ""
+        self._depth = 0
+        """Open braces and brackets; names of devices that hold some would disturb it, and no kernel gives such."""
 
-    def batches(self) -> Iterator[list[Block]]:
-        """Blocks of whole records, those of a window of text together.
+    def read(self, window: bytes) -> Iterator[Block]:
+        text = window.decode("utf-8", "replace")
+        self._text += text
+        self._depth += text.count("{") + text.count("[") - text.count("}") - text.count("]")
+        self._take()
+        yield from self._rows.blocks()
 
-        Raises
-        ------
-        ParseError
-            At the end, when the file is damaged or cut off.
-        """
-        damage: ParseError | None = None
-        depth = 0
-        try:
-            for window in windows(self.chunk.path, size=self.window_bytes):
-                text = window.decode("utf-8", "replace")
-                self._text += text
-                depth = _depth(depth, text)
-                self._take()
-                yield list(self._rows.blocks())
-        except ParseError as error:
-            damage = error
-        yield list(self._rows.blocks())
-        if damage is None and (self._inside or depth != 0):
-            damage = ParseError("expected whole JSON, found its end inside of a record or of the file")
-        if damage is not None:
-            raise ParseError(damage.message, file=self.chunk.path, line=damage.line)
+    def finish(self) -> Iterator[Block]:
+        if self.cut is None and (self._inside or self._depth != 0):
+            self.cut = ParseError("expected whole JSON, found its end inside of a record or of the file")
+        return self._rows.blocks()
 
     def _take(self) -> None:
         """Take whole records from the start of the text, and keep the rest of it."""
@@ -132,7 +108,7 @@ class JsonReader:
                 break
             except ValueError as error:
                 raise ParseError(f"expected numbers, found one of too many digits: {error}") from error
-            self._record(self._rows, self._host, record)
+            self._record(record)
         self._text = self._text[at:]
         if len(self._text) > MAX_BYTES:
             raise ParseError(f"expected records of at most {MAX_BYTES:,} bytes, found a bigger one")
@@ -146,7 +122,7 @@ class JsonReader:
         # a name may be halved by the window's border
         return (found.end(), True) if found else (max(at, end - 1024), False)
 
-    def _record(self, rows: Rows, host: str | None, record: object) -> None:
+    def _record(self, record: object) -> None:
         if not isinstance(record, dict) or not isinstance(stamp := record.get("timestamp"), dict):
             return
         zone = stamp.get("tz")
@@ -156,10 +132,10 @@ class JsonReader:
         if when is None:
             raise ParseError(f"expected a date and a time in timestamp, found {str(stamp)[:80]}")
         for table, content in _tables(record):
-            items = content if isinstance(content, list) else [content]
-            for item in items:
+            for item in content if isinstance(content, list) else [content]:
                 if isinstance(item, dict):
-                    _item(rows, host, when, table, item)
+                    for header, fields in _rows_of(table, item):
+                        self._rows.add(header, fields, self._host, when, 1)
 
 
 def _tables(record: dict[str, Any]) -> Iterator[tuple[str, object]]:
@@ -170,7 +146,8 @@ def _tables(record: dict[str, Any]) -> Iterator[tuple[str, object]]:
             yield name, content
 
 
-def _item(rows: Rows, host: str | None, when: tuple[float, bool], table: str, item: dict[str, Any]) -> None:
+def _rows_of(table: str, item: dict[str, Any]) -> Iterator[tuple[Header, list[str]]]:
+    """The table and the fields of one item; that of memory is two."""
     fields: dict[str, str] = {}
     for name, value in item.items():
         if isinstance(value, dict):
@@ -180,21 +157,13 @@ def _item(rows: Rows, host: str | None, when: tuple[float, bool], table: str, it
             fields[_DEVICES[name]] = str(value)
         elif name == "number" and table in _NUMBERED:
             fields[_NUMBERED[table]] = str(value)
-        elif name in {"idvendor", "idprod"}:
-            fields[name] = str(value)
         elif name not in _TEXTS:
             fields[column_of(table, name)] = _text(value)
     swap = {name: value for name, value in fields.items() if table == "memory" and name in _SWAP}
     for part in ({name: value for name, value in fields.items() if name not in swap}, swap):
-        header = header_of(tuple(part)) if part else None
-        if header is not None:
-            rows.add(header, list(part.values()), host, when, 1)
+        if part and (header := header_of(tuple(part))) is not None:
+            yield header, list(part.values())
 
 
 def _text(value: object) -> str:
     return "nan" if value is None else str(value)
-
-
-def _depth(depth: int, text: str) -> int:
-    """Open braces and brackets; names of devices that hold some would disturb it, and no kernel gives such."""
-    return depth + text.count("{") + text.count("[") - text.count("}") - text.count("]")

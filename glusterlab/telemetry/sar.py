@@ -12,19 +12,16 @@ from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
-from glusterlab.errors import ParseError
+import numpy as np
+from numpy.typing import NDArray
+
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, State
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk, Names, State
 from glusterlab.telemetry.columns import Columns, NotRegular, line_numbers, parse
 from glusterlab.telemetry.sar_lines import LOOK_AHEAD, LineReader, banner_of, is_whole
 from glusterlab.telemetry.sysstat import Header, header_of
-from glusterlab.telemetry.windows import windows
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from glusterlab.telemetry.windows import WindowReader
 
 SMALL_BYTES = 2048
 """Fewer bytes are read faster line by line."""
@@ -60,14 +57,14 @@ class _Group:
             yield state, start, end
 
 
-class TextReader:
+class TextReader(WindowReader):
     """Reads a chunk of sar's report; `averages` also gives the averages that sar printed."""
 
+    gap = b"\n\n"
+
     def __init__(self, chunk: Chunk, averages: bool, window_bytes: int = WINDOW_BYTES) -> None:
-        self.chunk = chunk
+        super().__init__(chunk, window_bytes)
         self.averages = averages
-        self.window_bytes = window_bytes
-        self.line = chunk.line
         self.line_reader = LineReader(chunk.path, deepcopy(chunk.state), averages)
         self._width = 8
         self._groups: dict[tuple[tuple[str, ...], int, str], _Group] = {}
@@ -77,50 +74,19 @@ class TextReader:
         # a window that does not begin behind a blank line goes on with the rows of the one before
         self._continues = chunk.state.header is not None
 
-    def batches(self) -> Iterator[list[Block]]:
-        """Blocks of whole rows, those of a window of text together.
-
-        Raises
-        ------
-        ParseError
-            At the end, when some rows were damaged or the file is cut off.
-        """
-        cut: ParseError | None = None
-        batch: list[Block] = []
-        try:
-            for window in windows(self.chunk.path, self.chunk.start, self.chunk.end, self.window_bytes, gap=b"\n\n"):
-                self._window = window
-                whole = window
-                if not window.endswith(b"\n"):
-                    whole, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:]
-                    cut = self._cut(tail, whole)
-                    whole = whole if cut is not None else window + b"\n"
-                batch = []
-                batch.extend(self._read(whole))
-                yield batch
-                self.line += window.count(b"\n")
-        except ParseError as error:
-            cut = error
-            yield batch
+    def finish(self) -> tuple[Block, ...]:
         self.line_reader.finish()
-        if (damage := self.line_reader.damage or cut) is not None:
-            raise damage
+        self.damage = self.line_reader.damage
+        return ()
 
-    def _cut(self, tail: bytes, whole: bytes) -> ParseError | None:
-        text = tail.decode("utf-8", "replace")
-        words = text.split()
-        average = _AVERAGE.match(tail) is not None
-        if not words or not (average or clock.is_time(words[0])):
-            return None
-        before = whole.rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace")
-        header = header_of(tuple(words[clock.time_words(words) :]))
-        if header is None and is_whole(text, before):
-            return None
-        line = self.line + whole.count(b"\n")
-        message = f"expected the end of a row, found the file's: {text.strip()[-40:]!r} is cut off"
-        return ParseError(message, file=self.chunk.path, line=line)
+    def is_cut(self, tail: str, before: str) -> bool:
+        words = tail.split()
+        if not words or not (_AVERAGE.match(tail.encode()) or clock.is_time(words[0])):
+            return False
+        return header_of(tuple(words[clock.time_words(words) :])) is not None or not is_whole(tail, before)
 
-    def _read(self, window: bytes) -> Iterator[Block]:
+    def read(self, window: bytes) -> Iterator[Block]:
+        self._window = window
         parts = window.split(b"\n\n")
         lines = list(accumulate((part.count(b"\n") + 2 for part in parts), initial=self.line))
         by_head, last, reader = self._by_head, None, self.line_reader
@@ -236,8 +202,6 @@ class TextReader:
 
     def _group_by_columns(self, group: _Group) -> list[Block]:
         """Blocks of a group, one per banner; changes clocks only when all of the group is regular."""
-        import numpy as np
-
         header = group.header
         if header.texts:
             raise NotRegular
@@ -262,7 +226,7 @@ class TextReader:
                     tool="sar",
                     host=state.host,
                     activity=header.activity,
-                    device=None if device is None else device.part(rows),
+                    device=None if device is None else Names(device.codes[rows], device.categories),
                     time=local + (state.date or 0.0),
                     utc=False,
                     dated=state.date is not None,
@@ -284,8 +248,6 @@ def _dates(
     `start` is the first of these blocks, `times` are seconds since midnight, `firsts` the first row of every block and
     the one behind the last; `zoned` as `clock.start_table` takes it.
     """
-    import numpy as np
-
     mark = group.header.mark
     _start(group, start, state, zoned)
     # a table that is printed anew after midnight goes forward
@@ -314,8 +276,6 @@ def _rows(
     text: bytes, numbers: NDArray[np.int64]
 ) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64], list[tuple[int, bytes]]]:
     """Lines that begin with a digit, the place and the number of each of them, and the numbered others: averages."""
-    import numpy as np
-
     text += b"\n"
     data = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(data == 10)
@@ -347,8 +307,6 @@ def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Column
 
 def _times(columns: Columns, time_words: int) -> tuple[NDArray[np.float64], bool]:
     """Seconds since midnight of every row, and whether times have a time zone without a mark of the half day."""
-    import numpy as np
-
     codes = columns["t0"].codes.astype(np.int64)
     words: list[tuple[str, ...]] = [(word,) for word in columns["t0"].categories]
     for at in range(1, time_words):

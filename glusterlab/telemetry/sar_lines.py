@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import Block, Clock, Names, State
+from glusterlab.telemetry.blocks import Block, Clock, Row, State, block_of
 from glusterlab.telemetry.metrics import activities_of, is_suffixed, scaled
 from glusterlab.telemetry.sysstat import Header, device_name, header_of, is_column
 
@@ -58,16 +58,6 @@ def restart_of(state: State, header: Header | None, words: list[str]) -> None:
 
 
 @dataclass
-class _Table:
-    header: Header
-    average: bool
-    time: list[float] = field(default_factory=list)
-    device: list[str | None] = field(default_factory=list)
-    values: list[list[float]] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-
-
-@dataclass
 class _Row:
     """A row, or the first part of one that was broken in two; an average has no time."""
 
@@ -94,7 +84,8 @@ class LineReader:
         self.header: Header | None = None
         self.time_words = 1
         self.average: Header | None = None
-        self._table: _Table | None = None
+        self._table: tuple[Header, bool] | None = None
+        self._rows: list[Row] = []
         self._part: _Row | None = None
         self._after: Literal["header", "row", "average"] | None = None
         if state.header is not None:
@@ -237,17 +228,13 @@ class LineReader:
             # printed averages are no rows
             self.damage = damage if average else self.damage
             return
-        yield from self._open(header, average)
-        assert self._table is not None
-        table = self._table
-        if part.seconds is None:
-            table.time.append(float("nan"))
-        else:
-            at = clock.advance(self.state, header.mark, part.seconds, part.zoned)
-            table.time.append(at + (self.state.date or 0.0))
-        table.device.append(device_name(header, part.fields))
-        table.values.append(values)
-        table.lines.append(part.line)
+        if self._table != (header, average):
+            yield from self.flush()
+            self._table = header, average
+        time = float("nan")
+        if part.seconds is not None:
+            time = clock.advance(self.state, header.mark, part.seconds, part.zoned) + (self.state.date or 0.0)
+        self._rows.append((time, device_name(header, part.fields), values, part.line))
 
     def _fits(self, header: Header, fields: list[str]) -> bool:
         """Whether a row has all columns; `fields` is brought to the header's length where it can be."""
@@ -285,31 +272,13 @@ class LineReader:
             values.append(value)
         return values
 
-    def _open(self, header: Header, average: bool) -> Iterator[Block]:
-        if self._table is None or self._table.header is not header or self._table.average is not average:
-            yield from self.flush()
-            self._table = _Table(header, average)
-
     def flush(self) -> Iterator[Block]:
         """The rows that have been read and not yet yielded."""
-        table, self._table = self._table, None
-        if table is None:
-            return
-        import numpy as np
-
-        values = np.array(table.values, dtype=np.float64).reshape(len(table.time), -1)
-        yield Block(
-            tool="sar",
-            host=self.state.host,
-            activity=table.header.activity,
-            device=None if table.header.device is None else Names.of(table.device),
-            time=np.array(table.time, dtype=np.float64),
-            utc=False,
-            dated=self.state.date is not None,
-            metrics={name: values[:, at] for at, name in enumerate(table.header.metrics)},
-            average=table.average,
-            lines=np.array(table.lines, dtype=np.int64),
-        )
+        rows, self._rows = self._rows, []
+        if rows and self._table is not None:
+            header, average = self._table
+            state = self.state
+            yield block_of("sar", state.host, header, rows, utc=False, dated=state.date is not None, average=average)
 
     def _damaged(self, message: str, line: int) -> None:
         if self.damage is None or line < (self.damage.line or 0):
@@ -319,8 +288,6 @@ class LineReader:
 def is_whole(last: str, before: str) -> bool:
     """Whether a last line without its end seems whole: as many words as the line before, and decimals as there.
 
-    Examples
-    --------
     >>> is_whole("10:00:02 all 1.00 98.9", "10:00:01 all 1.00 99.00")
     False
     """

@@ -10,85 +10,31 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-DEVICES = frozenset(
-    (
-        "CPU",
-        "INTR",
-        "DEV",
-        "IFACE",
-        "TTY",
-        "FCHOST",
-        "FILESYSTEM",
-        "MOUNTPOINT",
-        "FAN",
-        "TEMP",
-        "IN",
-        "BAT",
-        "BUS",
-        "PID",
-    )
-)
+DEVICES = frozenset({
+    "CPU", "INTR", "DEV", "IFACE", "TTY", "FCHOST", "FILESYSTEM", "MOUNTPOINT", "FAN", "TEMP", "IN", "BAT", "BUS",
+    "PID",
+})  # fmt: skip
 """Columns that name the CPU, interface, ... of a row."""
 
 TEXTS = frozenset({"DEVICE", "status", "manufact", "product", "idvendor", "idprod"})
 """Columns of text, or of numbers that count nothing; a row's text may hold blanks."""
 
 MARKS = {
-    "MHz": "cpu-frequency",
-    "%MHz": "cpu-frequency",
-    "wghMHz": "cpu-frequency",
-    "total/s": "softnet",
-    "intr/s": "interrupts",
-    "INTR": "interrupts",
-    "rpm": "fan",
-    "degC": "temperature",
-    "inV": "voltage",
-    "maxpower": "usb",
-    "%cap": "battery",
-    "minflt/s": "process",
-    "cminflt/s": "process",
-    "%idle": "cpu",
-    "proc/s": "processes",
-    "cswch/s": "processes",
-    "pswpin/s": "swapping",
-    "pgpgin/s": "paging",
-    "kbmemfree": "memory",
-    "frmpg/s": "memory",
-    "kbswpfree": "swap",
-    "kbhugfree": "hugepages",
-    "dentunusd": "kernel-tables",
-    "inode-sz": "kernel-tables",
-    "file-nr": "kernel-tables",
-    "file-sz": "kernel-tables",
-    "runq-sz": "queue",
-    "ldavg-1": "queue",
-    "rcvin/s": "tty",
-    "rxpck/s": "network",
-    "rxerr/s": "network-errors",
-    "DEV": "disk",
-    "bread/s": "io",
-    "scall/s": "nfsd",
-    "call/s": "nfs",
-    "totsck": "sockets",
-    "irec/s": "ip",
-    "ihdrerr/s": "ip-errors",
-    "imsg/s": "icmp",
-    "ierr/s": "icmp-errors",
-    "active/s": "tcp",
-    "atmptf/s": "tcp-errors",
-    "idgm/s": "udp",
-    "tcp6sck": "sockets6",
-    "irec6/s": "ip6",
-    "ihdrer6/s": "ip6-errors",
-    "imsg6/s": "icmp6",
-    "ierr6/s": "icmp6-errors",
-    "idgm6/s": "udp6",
-    "fch_rxf/s": "fc",
-    "MBfsfree": "filesystem",
-    "%scpu-10": "psi",
-    "%sio-10": "psi",
-    "%smem-10": "psi",
-}
+    mark: activity
+    for activity, marks in {
+        "cpu-frequency": "MHz %MHz wghMHz", "softnet": "total/s", "interrupts": "intr/s INTR", "fan": "rpm",
+        "temperature": "degC", "voltage": "inV", "usb": "maxpower", "battery": "%cap", "process": "minflt/s cminflt/s",
+        "cpu": "%idle", "processes": "proc/s cswch/s", "swapping": "pswpin/s", "paging": "pgpgin/s",
+        "memory": "kbmemfree frmpg/s", "swap": "kbswpfree", "hugepages": "kbhugfree",
+        "kernel-tables": "dentunusd inode-sz file-nr file-sz", "queue": "runq-sz ldavg-1", "tty": "rcvin/s",
+        "network": "rxpck/s", "network-errors": "rxerr/s", "disk": "DEV", "io": "bread/s", "nfsd": "scall/s",
+        "nfs": "call/s", "sockets": "totsck", "ip": "irec/s", "ip-errors": "ihdrerr/s", "icmp": "imsg/s",
+        "icmp-errors": "ierr/s", "tcp": "active/s", "tcp-errors": "atmptf/s", "udp": "idgm/s", "sockets6": "tcp6sck",
+        "ip6": "irec6/s", "ip6-errors": "ihdrer6/s", "icmp6": "imsg6/s", "icmp6-errors": "ierr6/s", "udp6": "idgm6/s",
+        "fc": "fch_rxf/s", "filesystem": "MBfsfree", "psi": "%scpu-10 %sio-10 %smem-10",
+    }.items()
+    for mark in marks.split()
+}  # fmt: skip
 """A column that only one table has, and the table's activity; the first that is found counts."""
 
 _IRQ = re.compile(r"i\d{3}/s")
@@ -127,8 +73,6 @@ def is_column(word: str) -> bool:
 def header_of(columns: tuple[str, ...]) -> Header | None:
     """The table that has these columns, or None when they are no header.
 
-    Examples
-    --------
     >>> header_of(("IFACE", "rxpck/s", "txpck/s")).activity
     'network'
     >>> header_of(("all", "0.00", "100.00")) is None

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import codecs
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import IO
 
 from glusterlab.errors import ParseError
-from glusterlab.telemetry.blocks import WINDOW_BYTES
+from glusterlab.telemetry.blocks import WINDOW_BYTES, Block, Chunk
 from glusterlab.tools.document import MAX_LINE_BYTES, PACKED_ERRORS, open_binary
 
 PIECE_BYTES = 1 << 16
-
 SADC_MAGIC = (b"\x96\xd5", b"\xd5\x96")
 
 
@@ -73,12 +72,7 @@ def windows(
     """Windows of whole lines; only the last may lack the end of its last line.
 
     `start` and `end` are bytes of a plain file, `size` is read at a time; a window ends behind `gap` where one is in
-    its second half.
-
-    Raises
-    ------
-    ParseError
-        When the file cannot be read, is packed and damaged, or is no text.
+    its second half. `ParseError` when the file cannot be read, is packed and damaged, or is no text.
     """
     rest, first = b"", start == 0
     damage: ParseError | None = None
@@ -132,3 +126,60 @@ def _texts(path: Path, start: int, end: int | None, size: int) -> Iterator[bytes
                 raise damage
             if len(data) < wanted or at == end:
                 return
+
+
+class WindowReader:
+    """Reads a chunk window by window; `damage` is the first damaged row, `cut` where the file ends too early."""
+
+    gap = b"\n"
+
+    def __init__(self, chunk: Chunk, window_bytes: int = WINDOW_BYTES) -> None:
+        self.chunk = chunk
+        self.window_bytes = window_bytes
+        self.line = chunk.line
+        self.damage: ParseError | None = None
+        self.cut: ParseError | None = None
+
+    def batches(self) -> Iterator[list[Block]]:
+        """Blocks of whole rows, those of a window of text together; `ParseError` at the end when some are not."""
+        batch: list[Block] = []
+        try:
+            for window in windows(self.chunk.path, self.chunk.start, self.chunk.end, self.window_bytes, self.gap):
+                batch.extend(self.read(self._whole(window)))
+                yield batch
+                batch = []
+                self.line += window.count(b"\n")
+        except ParseError as error:
+            self.cut = error
+        yield [*batch, *self.finish()]
+        if (damage := self.damage or self.cut) is not None:
+            raise ParseError(damage.message, file=self.chunk.path, line=damage.line)
+
+    def _whole(self, window: bytes) -> bytes:
+        """The window without a last line that was cut off."""
+        if window.endswith(b"\n"):
+            return window
+        whole, tail = window[: (at := window.rfind(b"\n") + 1)], window[at:].decode("utf-8", "replace")
+        before = whole.rstrip(b"\n").rpartition(b"\n")[2].decode("utf-8", "replace")
+        if not self.is_cut(tail, before):
+            return window + b"\n"
+        message = f"expected the end of a row, found the file's: {tail.strip()[-40:]!r} is cut off"
+        self.cut = ParseError(message, line=self.line + whole.count(b"\n"))
+        return whole
+
+    def read(self, window: bytes) -> Iterator[Block]:
+        """The blocks of whole lines, whose first is `line`."""
+        raise NotImplementedError
+
+    def is_cut(self, tail: str, before: str) -> bool:
+        """Whether a last line without its end is not whole, by the line before it."""
+        del tail, before
+        return False
+
+    def finish(self) -> Iterable[Block]:
+        """What was read and not yet given, at the end."""
+        return ()
+
+    def damaged(self, message: str, line: int) -> None:
+        if self.damage is None or line < (self.damage.line or 0):
+            self.damage = ParseError(message, line=line)

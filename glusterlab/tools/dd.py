@@ -66,8 +66,6 @@ class Command:
 def commands(line: str) -> list[Command]:
     """The dd in a line, with single blanks, that print statistics; in a pipe nobody knows whose they are.
 
-    Examples
-    --------
     >>> [found] = commands("# time dd if=/dev/zero of=/mnt/f bs=64k count=16")
     >>> found.operation, found.output_size, found.count
     ('write', 65536, 16)
@@ -105,8 +103,6 @@ def _command(operands: str, looped: bool) -> Command:
 def size_of(text: str | None) -> int | None:
     """Bytes in a size as dd takes it; None for a variable of the shell, and for what is none.
 
-    Examples
-    --------
     >>> size_of("1M"), size_of("4kB"), size_of("2x512"), size_of("$BS"), size_of("8KiB")
     (1048576, 4000, 1024, None, 8192)
     """
@@ -341,10 +337,7 @@ def _grew(before: Copy, copy: Copy) -> bool:
 def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
     """The runs in a text, with the host in front of their lines, in the order in which they start.
 
-    Raises
-    ------
-    ParseError
-        When the last run of a host is cut off, after the others.
+    `ParseError` when the last run of a host is cut off, after the others.
     """
     found: list[tuple[str | None, Copy]] = []
     errors: list[ParseError] = []
@@ -394,13 +387,7 @@ def recognise(document: Document) -> float:
 
 
 def read(document: Document) -> Iterator[Record]:
-    """Each run of dd.
-
-    Raises
-    ------
-    ParseError
-        When the last run is cut off or there is none, after those that are whole.
-    """
+    """Each run of dd. `ParseError` when the last run is cut off or there is none, after those that are whole."""
     runs: dict[str | None, int] = {}
     for host, copy in copies(document):
         runs[host] = runs.get(host, 0) + 1
@@ -503,8 +490,6 @@ def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
 def _last_place(text: str) -> float:
     """What the last digit of a number counts.
 
-    Examples
-    --------
     >>> _last_place("113"), _last_place("9,5"), _last_place("3.65e-05")
     (1.0, 0.1, 1e-07)
     """

@@ -338,8 +338,6 @@ T = TypeVar("T")
 def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
     """Rounds in which every player meets every other once; of an odd number of players one rests in each round.
 
-    Examples
-    --------
     >>> tournament("abcd")
     [[('a', 'd'), ('b', 'c')], [('c', 'a'), ('d', 'b')], [('a', 'b'), ('c', 'd')]]
     >>> [len(pairs) for pairs in tournament("abc")]

@@ -115,10 +115,7 @@ def recognise(document: Document) -> float:
 def read(document: Document) -> Iterator[WorkloadRecord]:
     """The load points of a summary.
 
-    Raises
-    ------
-    ParseError
-        After what is whole was yielded: when it is damaged or cut off, or has no load point.
+    `ParseError` after what is whole was yielded: when it is damaged or cut off, or has no load point.
     """
     if _XML.search(document.text):
         yield from _read_xml(document)

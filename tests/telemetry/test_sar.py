@@ -42,6 +42,9 @@ def parse(files: dict[str, Path]) -> pd.DataFrame:
     return frame.sort_values(["host", "activity", "device", "metric", "time_s"], ignore_index=True)
 
 
+MARKS = sar.REQUIRED | {"io": "bread/s", "disk": "await", "network": "rxpck/s"}
+
+
 def _reference(files: dict[str, Path]) -> pd.DataFrame:
     """Line by line, value by value: slow, and plain to see."""
     rows = []
@@ -57,7 +60,7 @@ def _reference(files: dict[str, Path]) -> pd.DataFrame:
             values = dict(zip(columns, fields, strict=True))
             for activity, used in COLUMNS.items():
                 place = {"queue": "load"}.get(activity, activity)
-                if sar.MARKS[place] not in values:
+                if MARKS[place] not in values:
                     continue
                 device = values.get({"cpu": "CPU", "disk": "DEV", "network": "IFACE"}.get(activity, ""), "")
                 if activity == "cpu":

@@ -18,8 +18,6 @@ _UNITS = (("_ns", 1e9), ("", 1e6))
 def measured(value: object) -> float | None:
     """A value as a number, also when it is written as a string; None when it is none that fio could have measured.
 
-    Examples
-    --------
     >>> measured(3), measured("2.5"), measured(-1), measured("nan"), measured((1 << 64) - 1)
     (3.0, 2.5, None, None, None)
     """
@@ -299,8 +297,6 @@ def as_bytes(text: str, kb_base: int = 1024) -> int | None:
 
     fio's ``k`` is 1,024 and its ``ki`` is 1,000; with the option ``kb_base=1000`` it is the other way round.
 
-    Examples
-    --------
     >>> as_bytes("4k"), as_bytes("1gb"), as_bytes("4ki"), as_bytes("4ki", kb_base=1000), as_bytes("50%")
     (4096, 1073741824, 4000, 4096, None)
     """
@@ -315,8 +311,6 @@ def as_bytes(text: str, kb_base: int = 1024) -> int | None:
 def as_seconds(text: str) -> float | None:
     """A time in fio's units, in seconds.
 
-    Examples
-    --------
     >>> as_seconds("5m"), as_seconds("90"), as_seconds("1h"), as_seconds("500ms"), as_seconds("soon")
     (300.0, 90.0, 3600.0, 0.5, None)
     """

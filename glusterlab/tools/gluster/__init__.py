@@ -86,10 +86,7 @@ def _has_rows(head: str) -> bool:
 def read(document: Document) -> Iterator[Record]:
     """The volumes, bricks and profiles of a document.
 
-    Raises
-    ------
-    ParseError
-        When it has none, is cut off or damaged, or when gluster reports an error; after what is whole.
+    `ParseError` when it has none, is cut off or damaged, or when gluster reports an error; after what is whole.
     """
     errors: list[ParseError] = []
     found = False
@@ -214,8 +211,6 @@ def _closed(
 def _command(text: str) -> str | None:
     """The volume that a command line of gluster is about; empty where it names none; None for other lines.
 
-    Examples
-    --------
     >>> _command("root@srv2:~# gluster volume profile gv0 info"), _command("gluster> vol info"), _command("gluster")
     ('gv0', '', None)
     """

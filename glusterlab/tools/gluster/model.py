@@ -49,8 +49,6 @@ class Geometry:
     def usable_fraction(self) -> float:
         """What users can fill, of the capacity of the bricks that hold data: an arbiter brick holds none.
 
-        Examples
-        --------
         >>> Geometry(6, 6, data=4, redundancy=2).usable_fraction, Geometry(3, 3, replica=3, arbiter=1).usable_fraction
         (0.6666666666666666, 0.5)
         """
@@ -69,15 +67,9 @@ def geometry(
 ) -> Geometry:
     """The geometry of a volume of a type in gluster's words, from the counts that it prints.
 
-    `copies` are the bricks of a replica set, with its arbiter, or of a disperse set.
+    `copies` are the bricks of a replica set, with its arbiter, or of a disperse set. `ParseError` when they
+    contradict each other.
 
-    Raises
-    ------
-    ParseError
-        When they contradict each other.
-
-    Examples
-    --------
     >>> geometry("Distributed-Disperse", 72, copies=6, redundancy=2).as_dict()
     {'subvolumes': 12, 'bricks': 72, 'data': 4, 'redundancy': 2}
     """
@@ -101,13 +93,8 @@ def geometry(
 def read_geometry(kind: str, text: str) -> Geometry:
     """The geometry of ``2 x (4 + 2) = 12``, ``3 x 2 = 6``, ``2 x 2 x 2 = 8`` or ``6``.
 
-    Raises
-    ------
-    ParseError
-        When it is none of these, or does not add up.
+    `ParseError` when it is none of these, or does not add up.
 
-    Examples
-    --------
     >>> read_geometry("Replicate", "1 x (2 + 1) = 3").as_dict()
     {'subvolumes': 1, 'bricks': 3, 'replica': 3, 'arbiter': 1}
     >>> read_geometry("Distribute", "3").subvolumes
@@ -136,15 +123,8 @@ def read_geometry(kind: str, text: str) -> Geometry:
 
 
 def split_brick(address: str) -> tuple[str, str]:
-    """Host and path of ``host:/path``; hosts may be names, IPv4 or IPv6 addresses.
+    """Host and path of ``host:/path``; hosts may be names, IPv4 or IPv6 addresses. `ParseError` when it is none.
 
-    Raises
-    ------
-    ParseError
-        When it is none.
-
-    Examples
-    --------
     >>> split_brick("fe80::1:/bricks/a")
     ('fe80::1', '/bricks/a')
     """
@@ -179,13 +159,7 @@ class Volume:
     options: dict[str, str] = field(default_factory=dict)
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
-        """The volume's record and its bricks'.
-
-        Raises
-        ------
-        ParseError
-            When a brick's address is none.
-        """
+        """The volume's record and its bricks'. `ParseError` when a brick's address is none."""
         tiered = len(self.tiers) > 1
         whole = self.tiers[None]
         hosts = [split_brick(brick.address)[0] for brick in self.bricks]
@@ -313,8 +287,6 @@ def latency_unit(fops: Sequence[Fop], version: str | None) -> str | None:
     At least 20 such calls of which the quickest took 1,000 units are nanoseconds: as microseconds, each of them would
     have taken a millisecond or more. Else it is None.
 
-    Examples
-    --------
     >>> latency_unit([Fop("LOOKUP", 40, 73_021.4, 21_630.0, 376_660.0, 1)], None)
     'ns'
     >>> latency_unit([Fop("LOOKUP", 40, 110.5, 55.0, 166.0, 1)], None)

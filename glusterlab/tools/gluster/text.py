@@ -320,8 +320,6 @@ class StatusText(_Report):
 def _columns(words: list[str], ports: int | None) -> tuple[list[str], str, str] | None:
     """Ports, state and process number at the end of a row; None where it does not end so.
 
-    Examples
-    --------
     >>> _columns("Brick s1:/b 49152 0 Y 71".split(), 2), _columns("s1:/b N/A N N/A".split(), None)
     ((['49152', '0'], 'Y', '71'), (['N/A'], 'N', 'N/A'))
     """
@@ -361,8 +359,6 @@ def _from_detail(found: Details) -> Details:
 def _bytes(text: str) -> int | None:
     """Bytes of a size as gluster prints it.
 
-    Examples
-    --------
     >>> _bytes("1.8TB"), _bytes("960.0MB"), _bytes("0Bytes"), _bytes("12")
     (1979120929997, 1006632960, 0, None)
     """

@@ -33,10 +33,7 @@ _UPCALLS = {
 def read_output(text: bytes | str) -> Element:
     """The root of what one `gluster --xml` command wrote.
 
-    Raises
-    ------
-    ParseError
-        When it is no XML, has a document type declaration, or reports that the command failed.
+    `ParseError` when it is no XML, has a document type declaration, or reports that the command failed.
     """
     try:
         root = read_xml(text)
@@ -80,10 +77,7 @@ def tcp_port(node: Element) -> int | None:
 def records(document: Document, text: str, line: int, version: str | None) -> Iterator[Record]:
     """The records of one command's output, whose first line is `line` of the document.
 
-    Raises
-    ------
-    ParseError
-        When it is damaged, reports a failure, or is of another command.
+    `ParseError` when it is damaged, reports a failure, or is of another command.
     """
     try:
         root = read_output(text)
