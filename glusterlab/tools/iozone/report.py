@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
 
 from glusterlab.errors import ParseError
-from glusterlab.tools.iozone.runs import LABELS, Child, Log, Run, Section, wants_value
+from glusterlab.tools.iozone.runs import LABELS, Child, Run, Section, wants_value
 from glusterlab.tools.iozone.tables import COLUMNS, Header, begins_row, fits, is_excel_title, read_header, read_row
 
 _VALUE = r"(\S{1,60}?)"
@@ -56,36 +55,31 @@ ERROR = re.compile(
 LOOSE_ERROR = re.compile(r"\b[Ee]rror\b|\b[Ff]ailed\b|Segmentation fault|core dumped|^Killed$|^Terminated$|^Aborted$")
 """What any program says when something fails: IOzone's own word only between its banner and its end."""
 
-TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("version", re.compile(r"Version \$Revision: ([0-9][0-9.]{0,20}) ?\$")),
-    ("began", re.compile(r"Run began: (.{1,60})")),
-    ("command_line", re.compile(r"Command line used: (.{1,10000})")),
-    ("warning", re.compile(r"(Performance measurements (?:are|may be) invalid in this.{0,40})")),
+_BANNER: tuple[tuple[str, Callable[[str], str | int], re.Pattern[str]], ...] = (
+    ("version", str, re.compile(r"Version \$Revision: ([0-9][0-9.]{0,20}) ?\$")),
+    ("began", str, re.compile(r"Run began: (.{1,60})")),
+    ("command_line", str, re.compile(r"Command line used: (.{1,10000})")),
+    ("warning", str, re.compile(r"(Performance measurements (?:are|may be) invalid in this.{0,40})")),
+    ("file_size_kb", int, re.compile(r"File size set to ([0-9]{1,15}) [kK]B")),
+    ("record_size_kb", int, re.compile(r"Record Size ([0-9]{1,15}) [kK]B")),
+    ("processes_min", int, re.compile(r"Min (?:process|thread) ?= ?([0-9]{1,9})$")),
+    ("processes_max", int, re.compile(r"Max (?:process|thread) ?= ?([0-9]{1,9})$")),
 )
-"""Lines of the banner that say a text, by the attribute of a run that keeps it."""
-COUNTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("file_size_kb", re.compile(r"File size set to ([0-9]{1,15}) [kK]B")),
-    ("record_size_kb", re.compile(r"Record Size ([0-9]{1,15}) [kK]B")),
-    ("processes", re.compile(r"Throughput test with ([0-9]{1,9}) (?:process|thread)")),
-    ("processes_min", re.compile(r"Min (?:process|thread) ?= ?([0-9]{1,9})$")),
-    ("processes_max", re.compile(r"Max (?:process|thread) ?= ?([0-9]{1,9})$")),
-    (
-        "poor_below_kb",
-        re.compile(r"reported inaccurate results\. Sizes ([0-9]{1,15}) [kK]bytes and below", re.IGNORECASE),
-    ),
-)
-"""Lines that say a number, by the attribute of a run that keeps it."""
-EACH = re.compile(
+"""Lines of the banner, by the attribute of a run that keeps what they state."""
+
+_POOR_TIMER = re.compile(r"reported inaccurate results\. Sizes ([0-9]{1,15}) [kK]bytes and below", re.IGNORECASE)
+_EACH = re.compile(
     r"Each (?:process|thread) writes an? ([0-9]{1,15}) [kK]bytes? file in ([0-9]{1,15}) [kK]bytes? records",
     re.IGNORECASE,
 )
 """The line that announces a block of sections of throughput mode, with its sizes."""
 
-UNITS = (
-    *(("ops mode.", "ops/s"), ("output is in operations", "ops/s"), ("output is in ops", "ops/s")),
-    *(("microseconds/op mode.", "us/op"), ("output is in microseconds", "us/op"), ("output is in kbytes/sec", "kB/s")),
-)
-"""How lines that say the unit of all results begin, in small letters, and the unit."""
+_UNITS = {
+    **dict.fromkeys(("ops mode.", "output is in operations", "output is in ops"), "ops/s"),
+    **dict.fromkeys(("microseconds/op mode.", "output is in microseconds"), "us/op"),
+    "output is in kbytes/sec": "kB/s",
+}
+"""How lines that state the unit of all results begin, in small letters, and the unit."""
 
 
 _MARK = re.compile(
@@ -155,38 +149,32 @@ _OPENS = re.compile(
     r"(?:Children|Parent) sees? throughput\b|(?:Min|Max|Avg) throughput\b|Min xfer\b|Child\[[0-9]+\] xfer\b"
     r"|CPU [Uu]tilization\b|Command line used:"
 )
-_FIRST_LETTERS = "CPMA"
 _WHOLE = re.compile(
     r"= ?\S{1,60} ?(?:[kK]B(?:ytes)?|ops)/sec$|^Min xfer ?= ?\S{1,60} ?(?:[kK]B|ops)$|[0-9] ?%$|%= ?[0-9.]{1,30}$"
 )
 _MAX_LINES = 3
 
 
-def is_bare(line: str) -> bool:
+def _is_bare(line: str) -> bool:
     """Whether a line whose blanks are single has nothing but numbers."""
     return _BARE.fullmatch(line) is not None
 
 
-def names_columns(line: str) -> bool:
+def _names_columns(line: str) -> bool:
     """Whether a line has nothing but names of columns, as the rest of a header has."""
     words = line.split()
     return _NAMES.issuperset(words) or (not _UPPER.isdisjoint(words) and (_NAMES | _UPPER).issuperset(words))
 
 
-def is_upper(line: str) -> bool:
-    """Whether a line has nothing but words of a header's first line."""
-    return _UPPER.issuperset(line.split())
-
-
-def is_rest(line: str) -> bool:
+def _is_rest(line: str) -> bool:
     """Whether a line can only be the rest of another one."""
-    return line.startswith("=") or is_bare(" ".join(line.split())) or names_columns(line)
+    return line.startswith("=") or _is_bare(" ".join(line.split())) or _names_columns(line)
 
 
-def is_rest_of_row(header: Header, row: str, line: str, asked: int | None) -> bool:
+def _is_rest_of_row(header: Header, row: str, line: str, requested: int | None) -> bool:
     """Whether a line of bare numbers is the rest of the `row` above it, and no row of its own."""
     have, numbers = len(row.split()) - 2, line.split()
-    if have >= header.width or have == asked:
+    if have >= header.width or have == requested:
         return False
     if len(numbers) == 1 or "." in line or int(numbers[1][:30]) > int(numbers[0][:30]):
         return True
@@ -195,52 +183,33 @@ def is_rest_of_row(header: Header, row: str, line: str, asked: int | None) -> bo
     return have + len(numbers) <= header.width
 
 
-class Broken:
-    """Holds a line of a report that stops in its middle until the lines below it have made it whole."""
-
-    def __init__(self) -> None:
-        self._held: list[tuple[int, str]] = []
-        self._text = ""
-
-    def take(self, body: str, number: int) -> list[tuple[int, str]]:
-        """The lines that are to be read now, with the number of their first one."""
+def _mended(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """The lines; one of a report that stops in its middle is one with those below that make it whole."""
+    held: list[tuple[int, str]] = []
+    text = ""
+    for number, body in lines:
         line = " ".join(body.split())
-        if not self._held:
-            if not _may_go_on(line):
-                return [(number, body)]
-            self._held, self._text = [(number, body)], line
-            return []
-        first = self._held[0][0]
-        command = self._text.startswith("Command line used:")
-        if _opens(line) or (command and not _is_option(line) and not wants_value(self._text)):
-            return [*self.flush(), *self.take(body, number)]
-        self._text = f"{self._text} {line}"
+        command = text.startswith("Command line used:")
+        opens = _OPENS.match(line) is not None
+        if held and (opens or (command and not re.match(r"-[a-zA-Z+]", line) and not wants_value(text))):
+            yield from held
+            held = []
+        if not held:
+            if opens and _WHOLE.search(line) is None:
+                held, text = [(number, body)], line
+            else:
+                yield number, body
+            continue
+        text = f"{text} {line}"
         if command:
-            self._held = [(first, self._text)]
-            return []
-        self._held.append((number, body))
-        if not _may_go_on(self._text):
-            self._held = []
-            return [(first, self._text)]
-        return self.flush() if len(self._held) >= _MAX_LINES else []
-
-    def flush(self) -> list[tuple[int, str]]:
-        """The lines that are held, one by one: no rest of them came."""
-        found, self._held = self._held, []
-        return found
-
-
-def _is_option(line: str) -> bool:
-    return len(line) > 1 and line[0] == "-" and (line[1].isalpha() or line[1] == "+")
-
-
-def _opens(line: str) -> bool:
-    return line[:1] in _FIRST_LETTERS and _OPENS.match(line) is not None
-
-
-def _may_go_on(line: str) -> bool:
-    """Whether a line is the beginning of a report's line, without its end."""
-    return _opens(line) and _WHOLE.search(line) is None
+            held = [(held[0][0], text)]
+            continue
+        held.append((number, body))
+        is_whole = _WHOLE.search(text) is not None
+        if is_whole or len(held) >= _MAX_LINES:
+            yield from [(held[0][0], text)] if is_whole else held
+            held = []
+    yield from held
 
 
 _TYPED = re.compile(r"iozone[0-9.]{0,6} -\S")
@@ -248,31 +217,32 @@ _PROMPT_ENDS = "$#%>`:;&|"
 _BEFORE_COMMAND = frozenset({"sudo", "time", "nohup", "exec"})
 _NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]{1,9})?")
 _MAX_COMPLAINTS = 20
+Damage = list[tuple[int, str]]
 
 
-def scan(lines: list[str]) -> Log:
-    """The runs in the lines of a file, and its damage."""
-    streams: dict[str | None, _Stream] = {}
-    damage: list[tuple[int, str]] = []
+def scan(lines: list[str]) -> tuple[list[Run], Damage]:
+    """The runs in the lines of a file, in their order, and what in it is damaged, by line."""
+    by_prefix: dict[str | None, list[tuple[int, str]]] = {}
     last: tuple[int, str | None] = (0, None)
     for number, prefix, body in bodies(lines):
-        if prefix is None and last[1] is not None and number == last[0] + 1 and is_rest(body):
+        if prefix is None and last[1] is not None and number == last[0] + 1 and _is_rest(body):
             # what was broken off a line has lost the name in front of it
             prefix = last[1]
         last = (number, prefix)
-        if prefix not in streams:
-            streams[prefix] = _Stream(prefix, damage)
-        streams[prefix].take(body, number)
-    for stream in streams.values():
-        stream.close()
-    runs = sorted((run for stream in streams.values() for run in stream.runs), key=lambda run: run.line)
-    return Log(runs, sorted(damage))
+        by_prefix.setdefault(prefix, []).append((number, body))
+    runs: list[Run] = []
+    damage: Damage = []
+    for prefix, found in by_prefix.items():
+        reader = _Reader(prefix, damage)
+        reader.read(found)
+        runs += reader.runs
+    return sorted(runs, key=lambda run: run.line), sorted(damage)
 
 
-class _Stream:
-    """The runs of the lines that have the same prefix."""
+class _Reader:
+    """Reads the lines that have the same prefix."""
 
-    def __init__(self, prefix: str | None, damage: list[tuple[int, str]]) -> None:
+    def __init__(self, prefix: str | None, damage: Damage) -> None:
         self.prefix = prefix
         self.runs: list[Run] = []
         self._number = 0
@@ -282,59 +252,46 @@ class _Stream:
         self._typed: str | None = None
         self._errors: list[str] = []
         self._seen: set[tuple[object, ...]] = set()
-        self._broken = Broken()
         self._header: str | None = None
         self._row: tuple[int, int, str] | None = None
         self._below_table = False
         self._words: dict[str, Callable[[str], bool]] = {
-            "Children": self._take_section,
-            "Parent": self._take_section,
-            "Min": self._take_extreme,
-            "Max": self._take_extreme,
-            "Avg": self._take_extreme,
+            **dict.fromkeys(("Children", "Parent"), self._take_section),
+            **dict.fromkeys(("Min", "Max", "Avg"), self._take_extreme),
+            **dict.fromkeys(("iozone", "iozone:"), self._take_end),
             "CPU": self._take_cpu,
             "Iozone:": self._take_title,
-            "iozone": self._take_end,
-            "iozone:": self._take_end,
             "Each": self._take_block,
         }
 
-    def take(self, body: str, number: int) -> None:
-        """Read one line, or several that were one."""
-        for first, whole in self._broken.take(body, number):
-            self._take_whole(whole, first)
-
-    def _take_whole(self, body: str, number: int) -> None:
-        line = " ".join(body.split())
-        self._number = number
-        if self._below_table:
-            if self._guarded(self._take_rest, body, line):
-                return
-            self._guarded(self._end_table)
+    def read(self, lines: Iterable[tuple[int, str]]) -> None:
+        for number, body in _mended(lines):
+            line = " ".join(body.split())
             self._number = number
-        if not self._guarded(self._take_known, body, line):
-            self._take_text(line)
+            if self._below_table:
+                if self._noting_damage(self._take_rest, body, line):
+                    continue
+                self._noting_damage(self._end_table)
+                self._number = number
+            if not self._noting_damage(self._take_known, body, line):
+                self._take_text(line)
+        self._noting_damage(self._end_table)
+        if self.runs:
+            # errors that no report followed
+            self.runs[-1].late_errors += self._errors
 
-    def _guarded(self, action: Callable[..., bool], *arguments: str) -> bool:
-        """Whether an action took its line; damage is noted, and taken."""
+    def _noting_damage(self, action: Callable[..., bool], *arguments: str) -> bool:
+        """Whether an action took its line, as it does a damaged one."""
         try:
             return action(*arguments)
         except ParseError as error:
             self._damage.append((self._number, error.message))
             return True
 
-    def close(self) -> None:
-        """At the end of the file: errors that no report followed belong to the last run."""
-        for first, whole in self._broken.flush():
-            self._take_whole(whole, first)
-        self._guarded(self._end_table)
-        if self.runs:
-            self.runs[-1].late_errors += self._errors
-
     def _take_known(self, body: str, line: str) -> bool:
         word = line.partition(" ")[0]
         if word[0].isdigit():
-            return self._take_row(body) or (is_bare(line) and self._take_excel(line))
+            return self._take_row(body) or (_is_bare(line) and self._take_excel(line))
         if word in self._words:
             return self._words[word](line) or self._take_banner(line)
         if word.startswith("Child["):
@@ -363,37 +320,35 @@ class _Stream:
             self._errors = []
 
     def _run_for_results(self) -> Run:
-        run = self._run
-        return self._start() if run is None or run.complete else run
+        return self._start() if self._run is None or self._run.complete else self._run
+
+    def _run_for_banner(self) -> Run:
+        run = self._run_for_results()
+        return self._start() if run.has_results or run.header is not None else run
 
     # --- throughput mode
 
     def _take_section(self, line: str) -> bool:
         if (match := SECTION.match(line)) is None:
-            self._refuse(line)
-            return False
-        who, count, test, text, unit = match.groups()
-        test = test.strip()
-        unit = "ops/s" if unit == "ops/sec" else "kB/s"
+            return self._refuse(line)
+        who, digits, test, text, unit = match.groups()
+        test, count, unit = test.strip(), int(digits), "ops/s" if unit == "ops/sec" else "kB/s"
         last = self._section
-        own = last is not None and (last.test, last.count, last.unit) == (test, int(count), unit)
+        own = last is not None and (last.test, last.count, last.unit) == (test, count, unit)
         if who == "Parent" and last is not None and own and last.parent is None:
             last.parent = _number(text)
             return True
         run = self._run_for_results()
         if test not in LABELS:
             raise ParseError(f"expected a test of IOzone, found {test!r}")
-        keys = self._keys(run, test, int(count))
+        keys = self._keys(run, test, count)
         if run.rows or keys[0] in self._seen:
             run = self._start()
-            keys = self._keys(run, test, int(count))
+            keys = self._keys(run, test, count)
         self._seen.update(keys)
-        section = Section(test, int(count), None, unit, line=self._number, block=run.blocks)
-        section.errors, self._errors, self._section = self._errors, [], None
-        if who == "Children":
-            section.children = _number(text)
-        else:
-            section.parent = _number(text)
+        section = Section(test, count, unit, line=self._number, errors=self._errors)
+        self._errors, self._section = [], None
+        setattr(section, who.lower(), _number(text))
         run.sections.append(section)
         self._section = section
         return True
@@ -417,51 +372,46 @@ class _Stream:
         if match := EXTREME.match(line):
             section = self._of_section(f"{match[1]} throughput", match[4])
             section.worker = match[2]
-            name = {"Min": "minimum", "Max": "maximum", "Avg": "average"}[match[1]]
-            self._set(section, name, match[3])
+            name, text = {"Min": "minimum", "Max": "maximum", "Avg": "average"}[match[1]], match[3]
         elif match := MIN_XFER.match(line):
-            self._set(self._of_section("Min xfer", match[2]), "min_xfer", match[1])
+            section, name, text = self._of_section("Min xfer", match[2]), "min_xfer", match[1]
         else:
-            self._refuse(line)
-            return False
-        return True
-
-    def _set(self, section: Section, name: str, text: str) -> None:
+            return self._refuse(line)
         if getattr(section, name) is not None:
             raise ParseError(f"expected one {name.replace('_', ' ')} in the report of {section.test}, found another")
-        try:
-            setattr(section, name, _number(text))
-        except ParseError:
-            self._drop(section)
-            raise
-
-    def _refuse(self, line: str) -> None:
-        """A line that begins as one of a report and does not go on as one damages it."""
-        if BEGINNING.match(line):
-            if self._section is not None and not line.startswith(("Children", "Parent")):
-                self._drop(self._section)
-            self._section = None
-            raise ParseError(f"expected a number and its unit, found {line[:100]!r}")
-
-    def _drop(self, section: Section) -> None:
-        """A report with a damaged number is none."""
-        if self._run is not None and self._run.sections and self._run.sections[-1] is section:
-            self._run.sections.pop()
-        self._section = None
+        setattr(section, name, self._value(text))
+        return True
 
     def _take_child(self, line: str) -> bool:
         if (match := CHILD.match(line)) is None:
-            self._refuse(line)
-            return False
+            return self._refuse(line)
         child, xfer, _, rate, unit, wall, cpu = match.groups()
         section = self._of_section("Child[", unit)
-        try:
-            values = Child(int(child), _number(xfer), _number(rate), self._number, _maybe(wall), _maybe(cpu))
-        except ParseError:
-            self._drop(section)
-            raise
-        section.workers.append(values)
+        values = (self._value(xfer), self._value(rate))
+        section.workers.append(Child(int(child), *values, self._number, _maybe(wall), _maybe(cpu)))
         return True
+
+    def _refuse(self, line: str) -> bool:
+        """A line that begins as one of a report and does not go on as one damages it."""
+        if BEGINNING.match(line):
+            if not line.startswith(("Children", "Parent")):
+                self._drop()
+            self._section = None
+            raise ParseError(f"expected a number and its unit, found {line[:100]!r}")
+        return False
+
+    def _value(self, text: str) -> float:
+        """A number of a section; a report with a damaged one is none."""
+        try:
+            return _number(text)
+        except ParseError:
+            self._drop()
+            raise
+
+    def _drop(self) -> None:
+        if self._run is not None and self._run.sections and self._run.sections[-1] is self._section:
+            self._run.sections.pop()
+        self._section = None
 
     def _take_cpu(self, line: str) -> bool:
         match = CPU.match(line)
@@ -472,7 +422,7 @@ class _Stream:
         return match is not None
 
     def _take_block(self, line: str) -> bool:
-        if (match := EACH.match(line)) is None:
+        if (match := _EACH.match(line)) is None:
             return False
         run = self._run_for_results()
         run.file_size_kb, run.record_size_kb = int(match[1]), int(match[2])
@@ -493,9 +443,7 @@ class _Stream:
     def _take_row(self, body: str) -> bool:
         """Begin a row, which may go on in the lines below it."""
         run = self._run
-        if run is None or run.header is None or run.complete:
-            return False
-        if not begins_row(body):
+        if run is None or run.header is None or run.complete or not begins_row(body):
             return False
         self._row, self._below_table = (self._number, self._number, body), True
         return True
@@ -505,19 +453,19 @@ class _Stream:
 
         `ParseError` when it is neither a rest nor a line of its own: numbers and names in a table are never noise.
         """
-        if names_columns(line) and (self._row is None or not is_upper(line)):
+        if _names_columns(line) and (self._row is None or not _UPPER.issuperset(line.split())):
             return self._take_names(line)
-        if not is_bare(line):
+        if not _is_bare(line):
             return False
-        run, asked = self._run, None
+        run = self._run
         if run is not None and run.header is not None and self._row is not None:
             first, _, row = self._row
-            asked = _asked_columns(run)
-            if is_rest_of_row(run.header, row, body, None if asked is None else len(asked)):
+            requested = run.requested_columns
+            if _is_rest_of_row(run.header, row, body, None if requested is None else len(requested)):
                 self._row = (first, self._number, " ".join([*row.split(), line]))
                 return True
         number = self._number
-        self._guarded(self._end_table)
+        self._noting_damage(self._end_table)
         self._number = number
         if not self._take_row(body):
             raise ParseError(f"expected a row of the table, found {line[:100]!r}")
@@ -534,13 +482,13 @@ class _Stream:
         return True
 
     def _end_table(self) -> bool:
-        """Nothing more belongs to the header or to the row above; tell whether there was a row."""
+        """Nothing more belongs to the header or to the row above; return whether there was a row."""
         (self._header, self._below_table), row, run = (None, False), self._row, self._run
         self._row = None
         if row is None or run is None or run.header is None:
             return False
         self._number = row[0]
-        found = read_row(run.header, row[2], (row[0], row[1]), _asked_columns(run))
+        found = read_row(run.header, row[2], (row[0], row[1]), run.requested_columns)
         if (found.file_kb, found.record_kb) in self._seen:
             header, run = run.header, self._start()
             run.header = header
@@ -575,52 +523,45 @@ class _Stream:
             run = self._run_for_results()
             (run.late_errors if self._section is None else self._section.errors).extend(self._errors)
             run.complete, self._errors, self._section = True, [], None
-            return True
-        if line.startswith("iozone: interrupted"):
+        elif line.startswith("iozone: interrupted"):
             if self._run is not None:
                 self._run.interrupted = True
-            return True
-        return self._take_typed(line)
+        else:
+            return self._take_typed(line)
+        return True
 
     def _take_banner(self, line: str) -> bool:
-        for name, pattern in (*TEXTS, *COUNTS):
+        for name, kind, pattern in _BANNER:
             if match := pattern.match(line):
-                value: Any = match[1] if any(name == text for text, _ in TEXTS) else int(match[1])
-                self._set_banner(name, value)
+                run = self._run_for_banner()
+                if name in {"command_line", "began", "version"} and getattr(run, name) is not None:
+                    run = self._start()
+                setattr(run, name, kind(match[1]))
                 return True
-        if line.startswith("Network distribution mode enabled"):
-            self._run_for_banner().cluster = True
-            return True
-        if line.startswith("The test completed too quickly") and self._run is not None and self._run.rows:
-            self._run.quick.add(self._run.rows[-1].line)
-            return True
-        unit = next((unit for words, unit in UNITS if line.lower().startswith(words)), None)
-        if unit is not None:
-            self._run_for_banner().unit = unit
-        return unit is not None
-
-    def _set_banner(self, name: str, value: Any) -> None:
-        if name == "poor_below_kb":
+        if match := _POOR_TIMER.match(line):
             if self.runs:
-                self.runs[-1].poor_below_kb = value
-            return
-        run = self._run_for_banner()
-        if name in {"command_line", "began", "version"} and getattr(run, name) is not None:
-            run = self._start()
-        setattr(run, name, value)
-
-    def _run_for_banner(self) -> Run:
-        run = self._run_for_results()
-        return self._start() if run.has_results or run.header is not None else run
+                self.runs[-1].poor_below_kb = int(match[1])
+        elif re.match(r"Throughput test with [0-9]{1,9} (?:process|thread)", line):
+            self._run_for_banner()
+        elif line.startswith("Network distribution mode enabled"):
+            self._run_for_banner().cluster = True
+        elif line.startswith("The test completed too quickly") and self._run is not None and self._run.rows:
+            self._run.quick.add(self._run.rows[-1].line)
+        elif unit := next((unit for words, unit in _UNITS.items() if line.lower().startswith(words)), None):
+            self._run_for_banner().unit = unit
+        else:
+            return False
+        return True
 
     def _take_typed(self, line: str) -> bool:
+        """Take the command of a run as a person typed it, after a prompt."""
         if "iozone" not in line or (match := _TYPED.search(line)) is None:
             return False
         rest, _, path = line[: match.start()].rpartition(" ")
-        before = rest.split()[-1:] or [""]
+        before = (rest.split() or [""])[-1]
         if not (path.strip(_PROMPT_ENDS) == "" or path.endswith("/")):
             return False
-        if before[0] and before[0] not in _BEFORE_COMMAND and before[0][-1] not in _PROMPT_ENDS:
+        if before and before not in _BEFORE_COMMAND and before[-1] not in _PROMPT_ENDS:
             return False
         if self._run is not None and self._run.has_results:
             self._leave()
@@ -639,14 +580,7 @@ class _Stream:
             run.complaints.append(line[:200])
 
 
-def _asked_columns(run: Run) -> tuple[int, ...] | None:
-    if run.options is None or run.options.tests is None:
-        return None
-    return tuple(place for place, column in enumerate(COLUMNS) if column.test in run.options.tests)
-
-
 def _number(text: str) -> float:
-    """A rate or a size as printed; `ParseError` when it is not a number, not finite, or negative."""
     if not _NUMBER.fullmatch(text):
         raise ParseError(f"expected a number of at least 0, found {text}")
     return float(text)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from glusterlab.tools.iozone.tables import ExcelReports, Header, Row
+from glusterlab.tools.iozone.tables import COLUMNS, ExcelReports, Header, Row
 from glusterlab.tools.records import Operation
 
 _WITH_VALUE = frozenset("JjkVrtsfFdluUSLHPibXYgnyq")
@@ -32,32 +31,28 @@ class Options:
     flags: frozenset[str] = frozenset()
     values: dict[str, list[str]] = field(default_factory=dict)
 
+    def _numbers(self, name: str) -> list[int]:
+        return [int(text) for text in self.values.get(name, []) if re.fullmatch("[0-9]{1,4}", text)]
+
     @property
     def tests(self) -> frozenset[int] | None:
         """The numbers given by ``-i``; None stands for all tests."""
-        numbers = [int(text) for text in self.values.get("i", []) if re.fullmatch("[0-9]{1,3}", text)]
-        if "A" in self.flags:
-            numbers += [0, 1]
-        return frozenset(numbers) or None
+        return frozenset([*self._numbers("i"), *((0, 1) if "A" in self.flags else ())]) or None
+
+    @property
+    def columns(self) -> tuple[int, ...] | None:
+        """The columns of a table of these tests; None stands for all."""
+        tests = self.tests
+        return None if tests is None else tuple(n for n, column in enumerate(COLUMNS) if column.test in tests)
 
     @property
     def counts(self) -> tuple[int, ...]:
         """How many workers, in their order: by ``-t``, or from ``-l`` to ``-u``; empty outside throughput mode."""
-        times = [int(text) for text in self.values.get("t", []) if re.fullmatch("[0-9]{1,4}", text)]
-        if times:
-            return tuple(times)
-        low, high = (
-            next((int(text) for text in reversed(self.values.get(name, [])) if re.fullmatch("[0-9]{1,4}", text)), None)
-            for name in "lu"
-        )
-        if low is None and high is None:
-            return ()
-        return tuple(range(low or 1, (high or low or 1) + 1))
-
-    @property
-    def auto(self) -> bool:
-        """Automatic mode: many file and record sizes."""
-        return bool({"a", "A"} & self.flags)
+        counts, low, high = (self._numbers(name) for name in "tlu")
+        if counts or not (low or high):
+            return tuple(counts)
+        first = (low or [1])[-1] or 1
+        return tuple(range(first, ((high or [0])[-1] or first) + 1))
 
     @property
     def unit(self) -> str:
@@ -72,13 +67,13 @@ class Options:
     def last_row_kb(self) -> tuple[int, int]:
         """The file and record size, in kB, of the last row of a table."""
         files, records = self.sizes_kb("s"), self.sizes_kb("r")
-        if not self.auto:
+        if self.flags.isdisjoint("aA"):
             return (files[-1] if files else SINGLE_KB[0], records[-1] if records else SINGLE_KB[1])
         file = max(files) if files else _last(AUTO_SIZES_KB, self.sizes_kb("n"), self.sizes_kb("g"))
         if records:
             return file, max((size for size in records if size <= file), default=min(records))
-        low, high = self.sizes_kb("y"), self.sizes_kb("q")
-        return file, _last(AUTO_RECORDS_KB, low, [min([*high, AUTO_RECORDS_KB[1]][0], file)])
+        largest = min([*self.sizes_kb("q"), AUTO_RECORDS_KB[1]][0], file)
+        return file, _last(AUTO_RECORDS_KB, self.sizes_kb("y"), [largest])
 
 
 def _last(default: tuple[int, int], low: list[int], high: list[int]) -> int:
@@ -104,8 +99,12 @@ def parse_options(command: str) -> Options:
     for word in words:
         if word.startswith("-+"):
             flags.add(word[1:3])
-        elif word.startswith("-") and len(word) > 1:
-            _letters(word[1:], words, flags, values)
+        elif word.startswith("-"):
+            for place, letter in enumerate(word[1:], start=2):
+                if letter in _WITH_VALUE:
+                    values.setdefault(letter, []).append(word[place:] or next(words, ""))
+                    break
+                flags.add(letter)
     return Options(frozenset(flags), values)
 
 
@@ -122,14 +121,6 @@ def wants_value(command: str) -> bool:
         return len(last) == len("-+m") and last[2] in _PLUS_WITH_VALUE
     place = next((place for place, letter in enumerate(last) if letter in _WITH_VALUE), None)
     return last.startswith("-") and place == len(last) - 1
-
-
-def _letters(word: str, words: Iterator[str], flags: set[str], values: dict[str, list[str]]) -> None:
-    for place, letter in enumerate(word):
-        if letter in _WITH_VALUE:
-            values.setdefault(letter, []).append(word[place + 1 :] or next(words, ""))
-            return
-        flags.add(letter)
 
 
 LABELS: dict[str, Operation] = {
@@ -164,6 +155,11 @@ class Child:
     wall_s: float | None = None
     cpu_s: float | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether it did nothing."""
+        return not self.throughput or not self.xfer
+
 
 @dataclass
 class Section:
@@ -171,16 +167,15 @@ class Section:
 
     `test` is IOzone's label (``initial writers``), `count` the workers that it names, `children` the sum over them,
     `parent` the parent's, which cluster mode does not print; `workers` are there with ``-C``. `cpu`, with ``-+u``, is
-    wall time and CPU time in seconds, and their percentage. A run with several numbers of workers has a `block` of
-    sections for each. `errors` are lines before it that report some.
+    wall time and CPU time in seconds, and their percentage. `errors` are lines before it that report some.
     """
 
     test: str
     count: int
-    children: float | None
     unit: str
     line: int = 0
-    block: int = 0
+    errors: list[str] = field(default_factory=list)
+    children: float | None = None
     parent: float | None = None
     minimum: float | None = None
     maximum: float | None = None
@@ -189,7 +184,6 @@ class Section:
     cpu: tuple[float, float, float] | None = None
     worker: str | None = None
     workers: list[Child] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -197,10 +191,11 @@ class Run:
     """One run of IOzone, as printed; sizes in kB of 1,024 bytes.
 
     `prefix` is what stood in front of its lines with a colon: a host, as parallel shells print, or a file, as grep
-    does. `typed` is the command before the run, as a person typed it. `cluster` is network distribution mode. IOzone
-    itself says the `warning` that its measurements are, or may be, invalid, that records up to `poor_below_kb` were
-    timed badly, and that the rows in the lines `quick` ran too quickly. `complaints` are all lines that look like
-    errors, `early_errors` those before the run's first line, `late_errors` those after its last report.
+    does. `typed` is the command before the run, as a person typed it. `cluster` is network distribution mode. `blocks`
+    counts those of sections, one for each number of workers. IOzone itself prints the `warning` that its measurements
+    are, or may be, invalid, that records up to `poor_below_kb` were timed badly, and that the rows in the lines `quick`
+    ran too quickly. `complaints` are all lines that look like errors, `early_errors` those before the run's first line,
+    `late_errors` those after its last report.
     """
 
     line: int = 0
@@ -212,7 +207,6 @@ class Run:
     unit: str | None = None
     typed: str | None = None
     cluster: bool = False
-    processes: int | None = None
     processes_min: int | None = None
     processes_max: int | None = None
     file_size_kb: int | None = None
@@ -244,19 +238,10 @@ class Run:
 
     @cached_property
     def options(self) -> Options | None:
-        """What it was asked for, None when no command line says it; ask only when the run has been read."""
+        """Those of its command line, None when none is there; use it only when the banner has been read."""
         command = self.command_line or self.typed
         return None if command is None else parse_options(command)
 
-
-@dataclass
-class Log:
-    """The runs of a file, in their order, and what in it is damaged, by line."""
-
-    runs: list[Run]
-    damage: list[tuple[int, str]] = field(default_factory=list)
-
-    @cached_property
-    def has_transfers(self) -> bool:
-        """Whether any report ends in its line ``Min xfer``; ask only when the file has been read."""
-        return any(section.min_xfer is not None for run in self.runs for section in run.sections)
+    @property
+    def requested_columns(self) -> tuple[int, ...] | None:
+        return None if self.options is None else self.options.columns

@@ -274,7 +274,7 @@ def _wrong_rates(report: Report) -> Iterator[Reason]:
         yield _wrong("MiB/s of", f"{fsum(rates):.1f}", f"{report.mib_per_s:.1f}")
     if report.iops is not None and report.record_kb is not None:
         # of records of the size that it bounds, or in some versions of the size that was requested
-        sizes = (report.record_kb, report.record_size_kb or 0)
+        sizes = (report.record_kb, report.record_size_kb or report.file_size_kb or 0)
         if not any(isclose(report.mib_per_s, report.iops * size / KB, rel_tol=_TOLERANCE) for size in sizes):
             yield _wrong("MiB/s of", f"{report.iops * report.record_kb / KB:.1f}", f"{report.mib_per_s:.1f}")
 
