@@ -15,13 +15,13 @@ from glusterlab.cli.console import (
     ClusterArgument,
     JsonOption,
     count_of,
-    emit_json,
     examples,
     local_path,
     megabytes,
     percent,
     person,
-    show_table,
+    picked,
+    show,
     talk,
 )
 from glusterlab.errors import UsageError
@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_PANEL = "With --baseline"
+
+def _option(name: str, metavar: str | None, text: str, **more: Any) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="With --baseline", **more)
 
 
 @app.command(
@@ -57,47 +59,21 @@ def check(
         ),
     ] = False,
     raw: Annotated[
-        Path | None,
-        typer.Option(
-            "--raw",
-            metavar="DIR",
-            parser=local_path,
-            help="Where campaigns are kept; default: raw.",
-            rich_help_panel=_PANEL,
-        ),
+        Path | None, _option("--raw", "DIR", "Where campaigns are kept; default: raw.", parser=local_path)
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="Its folder below raw/; default: <cluster>-baseline.", rich_help_panel=_PANEL
-        ),
+        str | None, _option("--name", "NAME", "Its folder below raw/; default: <cluster>-baseline.")
     ] = None,
     seconds: Annotated[
-        float | None,
-        typer.Option(
-            "--seconds", metavar="S", help="About how long each measurement takes; default: 20.", rich_help_panel=_PANEL
-        ),
+        float | None, _option("--seconds", "S", "About how long each measurement takes; default: 20.")
     ] = None,
     size: Annotated[
         str | None,
-        typer.Option(
-            "--size",
-            metavar="SIZE",
-            help="Of each IOzone file, instead of what the stated rates make in that time.",
-            rich_help_panel=_PANEL,
-        ),
+        _option("--size", "SIZE", "Of each IOzone file, instead of what the stated rates make in that time."),
     ] = None,
-    repeats: Annotated[
-        int | None,
-        typer.Option("--repeats", metavar="N", help="Samples of each kind; default: 3.", rich_help_panel=_PANEL),
-    ] = None,
-    only: Annotated[
-        str | None,
-        typer.Option("--only", metavar="PART", help="disks or network; default: both.", rich_help_panel=_PANEL),
-    ] = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="New attempts for what used up its attempts.", rich_help_panel=_PANEL)
-    ] = False,
+    repeats: Annotated[int | None, _option("--repeats", "N", "Samples of each kind; default: 3.")] = None,
+    only: Annotated[str | None, _option("--only", "PART", "disks or network; default: both.")] = None,
+    retry: Annotated[bool, _option("--retry", None, "New attempts for what used up its attempts.")] = False,
     codes: Annotated[bool, typer.Option("--codes", help="Show what is inspected, by code, and exit.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -107,10 +83,9 @@ def check(
     from glusterlab.spec import load_cluster
 
     if codes:
-        if json:
-            emit_json({"codes": CODES})
-        else:
-            show_table(("code", "fit when"), CODES.items(), fold="fit when")
+        show(
+            [{"code": code, "fit when": text} for code, text in CODES.items()], json, {"codes": CODES}, fold="fit when"
+        )
         return
     if cluster is None:
         raise UsageError("which cluster? Name a cluster.yaml: glusterlab check cluster.yaml")
@@ -131,11 +106,12 @@ def check(
     if not json:
         show_check(findings, as_json=False)
         typer.echo("")
-    summary = _measure(campaign, pool, raw or Path("raw"), retry=retry)
-    if json:
-        show_check(findings, as_json=True, more={"baseline": _baseline_json(summary, pool)})
-    else:
-        _show_baseline(summary, pool)
+    from glusterlab.run.runner import run
+    from glusterlab.run.view import output_for
+    from glusterlab.testbed.throttle import run_options
+
+    summary = run(campaign, pool, raw or Path("raw"), retry=retry, output=output_for(person()), **run_options(pool))
+    _show_baseline(findings, summary, pool, as_json=json)
     raise typer.Exit(summary.exit_code or (0 if fit else 1))
 
 
@@ -160,55 +136,43 @@ def _campaign(
         raise UsageError(f"{option.get(key, '--baseline')}: {message}") from error
 
 
-def _measure(campaign: Campaign, cluster: Cluster, raw: Path, *, retry: bool) -> RunSummary:
-    from glusterlab.run.runner import run
-    from glusterlab.run.view import output_for
-    from glusterlab.testbed.throttle import run_options
-
-    return run(campaign, cluster, raw, retry=retry, output=output_for(person()), **run_options(cluster))
-
-
-def _show_baseline(summary: RunSummary, cluster: Cluster) -> None:
+def _show_baseline(findings: Sequence[Finding], summary: RunSummary, cluster: Cluster, *, as_json: bool) -> None:
     from glusterlab.cli.run import show_run
     from glusterlab.sections.baseline import read_results
 
     results = read_results(summary.path)
+    if as_json:
+        found = {**asdict(summary), "exit_code": summary.exit_code, "rates": rates_json(results, cluster)}
+        show_check(findings, as_json=True, more={"baseline": found})
+        return
     if results:
         show_rates(results, cluster)
         typer.echo("")
     show_run(summary, as_json=False)
 
 
-def _baseline_json(summary: RunSummary, cluster: Cluster) -> dict[str, Any]:
-    from glusterlab.sections.baseline import read_results
-
-    rates = rates_json(read_results(summary.path), cluster)
-    return {**asdict(summary), "exit_code": summary.exit_code, "rates": rates}
-
-
 def show_rates(results: Sequence[Rates], cluster: Cluster) -> None:
     """A row for each kind of place: the median, the slowest and where it is, and what the cluster file states."""
     from glusterlab.analysis.baselines import label, ordered, slow_places, stated
 
-    columns = ("model", "what", "operation", "places", "MB/s", "lowest", "highest", "stated", "share", "n")
-    rows = []
+    rows: list[dict[str, object]] = []
     for each in ordered(results, cluster):
         expected = stated(each, cluster)
         rows.append(
-            (
-                each.model,
-                label(each, cluster),
-                "" if each.what == "link" else each.operation,
-                len(each.rates),
-                megabytes(each.median),
-                megabytes(min(each.rates.values())),
-                megabytes(max(each.rates.values())),
-                "" if expected is None else megabytes(expected),
-                "" if expected is None else percent(round(each.median / expected, 2)),
-                each.samples,
-            )
+            {
+                "model": each.model,
+                "what": label(each, cluster),
+                "operation": "" if each.what == "link" else each.operation,
+                "places": len(each.rates),
+                "MB/s": megabytes(each.median),
+                "lowest": megabytes(min(each.rates.values())),
+                "highest": megabytes(max(each.rates.values())),
+                "stated": "" if expected is None else megabytes(expected),
+                "share": "" if expected is None else percent(round(each.median / expected, 2)),
+                "n": each.samples,
+            }
         )
-    show_table(columns, rows, right=columns[3:])
+    show(rows, False, right=list(rows[0])[3:] if rows else ())
     for line in slow_places(results, cluster):
         typer.echo(line)
 
@@ -219,13 +183,7 @@ def rates_json(results: Sequence[Rates], cluster: Cluster) -> list[dict[str, Any
 
     return [
         {
-            "model": each.model,
-            "scale": each.scale,
-            "operations_limited": each.operations_limited,
-            "what": each.what,
-            "of": each.of,
-            "operation": each.operation,
-            "samples": each.samples,
+            **picked(each, "model", "scale", "operations_limited", "what", "of", "operation", "samples"),
             "median_bytes_per_s": each.median,
             "stated_bytes_per_s": stated(each, cluster),
             "rates_bytes_per_s": dict(each.rates),
@@ -256,24 +214,16 @@ def fold_names(names: Iterable[str]) -> str:
         else:
             families[match[1], match[3]].append(match[2])
     for (before, after), numbers in families.items():
-        ranges = _ranges(sorted(numbers, key=lambda text: (int(text), len(text))))
-        inner = ranges[0] if len(numbers) == 1 else f"[{','.join(ranges)}]"
-        words.append(f"{before}{inner}{after}")
+        runs: list[list[str]] = []
+        for text in sorted(numbers, key=lambda text: (int(text), len(text))):
+            # 9 and 10 are written alike, and 09 and 10; 9 and 010 are not
+            if runs and text == str(int(runs[-1][-1]) + 1).zfill(len(runs[-1][-1])):
+                runs[-1].append(text)
+            else:
+                runs.append([text])
+        ranges = ",".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+        words.append(f"{before}{ranges if len(numbers) == 1 else f'[{ranges}]'}{after}")
     return ",".join(sorted(words))
-
-
-def _ranges(numbers: Sequence[str]) -> list[str]:
-    """Runs of numbers that follow each other and are written alike: 01 is not 1."""
-    runs: list[list[str]] = []
-    for text in numbers:
-        follows = runs and int(text) == int(runs[-1][-1]) + 1
-        # 9 and 10 are written alike, and 09 and 10; 9 and 010 are not
-        alike = runs and text == str(int(runs[-1][-1]) + 1).zfill(len(runs[-1][-1]))
-        if follows and alike:
-            runs[-1].append(text)
-        else:
-            runs.append([text])
-    return [run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
 
 
 def rows_of(findings: Iterable[Finding]) -> list[tuple[str, str, str, str]]:
@@ -295,26 +245,15 @@ def rows_of(findings: Iterable[Finding]) -> list[tuple[str, str, str, str]]:
 def show_check(findings: Sequence[Finding], *, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """Findings and the verdict; `more` has further keys of the JSON."""
     levels = Counter(finding.level for finding in findings)
-    if as_json:
-        emit_json(
-            {
-                "fit": not levels["error"],
-                "findings": [
-                    {name: getattr(finding, name) for name in ("host", "level", "code", "message", "advice")}
-                    for finding in findings
-                ],
-                **(more or {}),
-            }
-        )
-        return
+    listed = [picked(finding, "host", "level", "code", "message", "advice") for finding in findings]
     rows = rows_of(findings)
-    if rows:
-        show_table(("level", "host", "finding", "what to do"), rows)
-        typer.echo("")
     wrong = {finding.code for finding in findings if finding.level != "ok"}
     fine = dict.fromkeys(finding.code for finding in findings if finding.level == "ok" and finding.code not in wrong)
-    if fine:
-        typer.echo(f"inspected and fine: {', '.join(fine)}")
     verdict = "not fit to measure" if levels["error"] else "fit to measure"
     counts = ", ".join(count_of(sum(row[0] == level for row in rows), level) for level in ("error", "warning"))
-    typer.echo(f"{verdict}: {counts}")
+    show(
+        [dict(zip(("level", "host", "finding", "what to do"), row, strict=True)) for row in rows],
+        as_json,
+        {"fit": not levels["error"], "findings": listed, **(more or {})},
+        lines=[*([f"inspected and fine: {', '.join(fine)}"] if fine else []), f"{verdict}: {counts}"],
+    )

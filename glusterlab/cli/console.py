@@ -193,17 +193,10 @@ def show_table(
 
 
 def format_bytes(count: float) -> str:
-    """Bytes for a person, rounded.
+    """Bytes for a person, rounded."""
+    from rich.filesize import decimal
 
-    Examples
-    --------
-    >>> format_bytes(4_413_194_240), format_bytes(7_929_129), format_bytes(0)
-    ('4.4 GB', '7.9 MB', '0 B')
-    """
-    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= factor:
-            return f"{count / factor:.1f} {unit}"
-    return f"{count:.0f} B"
+    return decimal(round(count))
 
 
 def megabytes(rate: float) -> str:

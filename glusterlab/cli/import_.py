@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,10 +16,10 @@ from glusterlab.cli.console import (
     bar,
     complete_yaml,
     count_of,
-    emit_json,
     examples,
     local_path,
-    show_table,
+    picked,
+    show,
     talk,
 )
 from glusterlab.errors import UsageError
@@ -103,88 +103,71 @@ LISTED = 20
 def show_import(
     plan: ImportPlan, path: Path, samples: Sequence[Sample] | None, *, everything: bool, as_json: bool
 ) -> None:
-    """What an import made, or would make, on stdout; notes on stderr.
-
-    `samples` as they were written, None when nothing was; `everything` names each sample and file not imported.
-    """
+    """What an import made, or would make; `everything` names each sample and file not imported."""
     from glusterlab.importing.match import shown
 
-    if as_json:
-        emit_json(_as_json(plan, path, samples))
-        return
-    if everything and plan.samples:
-        rows = [
-            (
-                shown(sample.result.file.name),
-                str(sample.result.key),
-                sample.result.cell.id,
-                sample.repeat,
-                sample.result.status,
-            )
-            for sample in plan.samples
-        ]
-        show_table(("file", "result", "cell", "repeat", "status"), rows, right=("repeat",))
-    limit = None if everything else LISTED
-    _list_refused(plan, limit)
-    _list("left out", [f"{each.file}: {each.result}: {each.reason}" for each in plan.left_out], limit)
-    _list("not mapped", [f"{name}: {why}" for name, why in plan.unmapped], limit)
-    _say_why_invalid(plan)
-    counts = Counter(sample.result.status for sample in plan.samples)
-    states = ", ".join(f"{counts[status]} {status}" for status in ("valid", "invalid", "failed") if counts[status])
-    many = f"{count_of(len(plan.samples), 'sample')} in {count_of(plan.cells, 'cell')}"
-    files = len({sample.result.file.name for sample in plan.samples})
-    if samples is not None:
-        typer.echo(f"{path}: imported {many} from {count_of(files, 'file')}: {states}")
-        typer.echo(f"{path.name}: {IMPORTED} (caches, bricks, clocks)")
-    elif plan.samples:
-        typer.echo(f"nothing was written; {path} would get {many} from {count_of(files, 'file')}: {states}")
-    else:
-        typer.echo("nothing was written: no mapped file holds a result")
-    for note in plan.notes:
-        talk(f"note: {note}")
+    rows = [
+        {
+            "file": shown(sample.result.file.name),
+            "result": sample.result.key,
+            "cell": sample.result.cell.id,
+            "repeat": sample.repeat,
+            "status": sample.result.status,
+        }
+        for sample in plan.samples
+        if everything
+    ]
+    lines = _lines(plan, path, written=samples is not None, limit=None if everything else LISTED)
+    show(rows, as_json, _as_json(plan, path, samples), right=("repeat",), lines=lines)
+    if not as_json:
+        for note in plan.notes:
+            talk(f"note: {note}")
 
 
-def _list_refused(plan: ImportPlan, limit: int | None) -> None:
-    """Causes one by one; what only follows from them is counted."""
-    _list("refused", [str(refusal) for refusal in plan.refused if refusal.follows is None], limit)
+def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) -> Iterator[str]:
+    def listed(what: str, lines: Sequence[str]) -> Iterator[str]:
+        yield from (f"{what}: {line}" for line in lines[:limit])
+        if limit is not None and len(lines) > limit:
+            yield f"{what}: and {len(lines) - limit} more (--dry-run names all)"
+
+    # causes one by one; what only follows from them is counted
+    yield from listed("refused", [str(refusal) for refusal in plan.refused if refusal.follows is None])
     for cause, number in Counter(refusal.follows for refusal in plan.refused if refusal.follows).items():
-        verb = "follows" if number == 1 else "follow"
-        typer.echo(f"refused: {number:,} more, which {verb} from {cause} (--json names all)")
-
-
-def _say_why_invalid(plan: ImportPlan) -> None:
+        yield f"refused: {number:,} more because of {cause} (--json names all)"
+    yield from listed("left out", [f"{each.file}: {each.result}: {each.reason}" for each in plan.left_out])
+    yield from listed("not mapped", [f"{name}: {why}" for name, why in plan.unmapped])
     reasons = Counter(sample.result.reasons[0].message for sample in plan.samples if sample.result.status != "valid")
     for message, number in reasons.most_common(5):
-        typer.echo(f"not valid, so in no figure: {count_of(number, 'sample')}: {message}")
-
-
-def _list(what: str, lines: Sequence[str], limit: int | None) -> None:
-    for line in lines[:limit]:
-        typer.echo(f"{what}: {line}")
-    if limit is not None and len(lines) > limit:
-        typer.echo(f"{what}: and {len(lines) - limit} more (--dry-run names all)")
+        yield f"not valid, so in no figure: {count_of(number, 'sample')}: {message}"
+    counts = Counter(sample.result.status for sample in plan.samples)
+    states = ", ".join(f"{counts[status]} {status}" for status in ("valid", "invalid", "failed") if counts[status])
+    files = count_of(len({sample.result.file.name for sample in plan.samples}), "file")
+    many = f"{count_of(len(plan.samples), 'sample')} in {count_of(plan.cells, 'cell')} from {files}: {states}"
+    if written:
+        yield f"{path}: imported {many}"
+        yield f"{path.name}: {IMPORTED} (caches, bricks, clocks)"
+    elif plan.samples:
+        yield f"nothing was written; {path} would get {many}"
+    else:
+        yield "nothing was written: no mapped file holds a result"
 
 
 def _as_json(plan: ImportPlan, path: Path, samples: Sequence[Sample] | None) -> dict[str, Any]:
     return {
         "campaign": path.name,
-        "path": str(path),
+        "path": path,
         "written": samples is not None,
         "samples": [
             {
                 "file": sample.result.file.name,
-                "result": sample.result.key.model_dump(mode="json"),
-                "line": sample.result.line,
+                "result": sample.result.key,
                 "cell": sample.result.cell.id,
                 "repeat": sample.repeat,
-                "status": sample.result.status,
-                "reasons": [reason.model_dump(mode="json") for reason in sample.result.reasons],
+                **picked(sample.result, "line", "status", "reasons"),
                 "beside": [attached.source for _, attached in sample.attached],
             }
             for sample in plan.samples
         ],
-        "refused": [vars(refusal) for refusal in plan.refused],
-        "left_out": [vars(each) for each in plan.left_out],
         "unmapped": [{"file": name, "reason": why} for name, why in plan.unmapped],
-        "notes": list(plan.notes),
+        **picked(plan, "refused", "left_out", "notes"),
     }

@@ -15,10 +15,10 @@ from glusterlab.cli.console import (
     ClusterArgument,
     JsonOption,
     count_of,
-    emit_json,
     examples,
     format_bytes,
-    show_table,
+    picked,
+    show,
     talk,
 )
 from glusterlab.errors import HostError, UsageError
@@ -115,37 +115,29 @@ _WORDS = {"ready": "none", "mount": "mount", "make": "make", "wipe": "WIPE", "re
 
 def show_devices(devices: Sequence[Device], *, as_json: bool) -> None:
     """What is on each device, and what is to be done with it."""
-    if as_json:
-        emit_json({"devices": [_plain(device) for device in devices]})
-        return
     rows = [
-        (
-            device.host,
-            device.path,
-            "" if device.size_bytes is None else format_bytes(device.size_bytes),
-            device.model,
-            device.contents,
-            _WORDS[device.action],
-            device.why,
-        )
+        {
+            "host": device.host,
+            "device": device.path,
+            "size": "" if device.size_bytes is None else format_bytes(device.size_bytes),
+            "model": device.model,
+            "what is on it": device.contents,
+            "to do": _WORDS[device.action],
+            "because it": device.why,
+        }
         for device in devices
     ]
-    show_table(("host", "device", "size", "model", "what is on it", "to do", "because it"), rows, right=("size",))
+    show(rows, as_json, {"devices": [_plain(device) for device in devices]}, right=("size",))
 
 
 def _plain(device: Device) -> dict[str, object]:
-    return asdict(device) | {"size_bytes": device.size_bytes, "model": device.model, "contents": device.contents}
+    return asdict(device) | picked(device, "size_bytes", "model", "contents")
 
 
 def show_prepared(done: Prepared, *, as_json: bool) -> None:
     """What was done, and the lines for /etc/fstab."""
-    if as_json:
-        made = [_plain(device) for device in done.made]
-        emit_json({"made": made, "fstab": done.fstab})
-        return
-    typer.echo(f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:")
-    for host, lines in sorted(done.fstab.items()):
-        for line in lines:
-            typer.echo(f"{host}: {line}")
-    if not done.made:
+    lines = [f"\n{count_of(len(done.made), 'file system')} made or mounted; for /etc/fstab:"]
+    lines += [f"{host}: {line}" for host, lines in sorted(done.fstab.items()) for line in lines]
+    show([], as_json, {"made": [_plain(device) for device in done.made], "fstab": done.fstab}, lines=lines)
+    if not as_json and not done.made:
         talk("all bricks were ready already")

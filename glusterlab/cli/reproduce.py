@@ -23,7 +23,8 @@ from glusterlab.cli.console import (
     examples,
     local_path,
     person,
-    show_table,
+    picked,
+    show,
     talk,
 )
 from glusterlab.errors import DataError
@@ -89,12 +90,15 @@ def parse(
     from glusterlab.parse import write_lines
 
     kinds = [each.value for each in kind or ()]
-    if not write_lines(files, _write_line, complain, tool=tool, averages=averages, kinds=kinds):
+    if not write_lines(
+        files, lambda line: sys.stdout.write(line + "\n"), complain, tool=tool, averages=averages, kinds=kinds
+    ):
         raise typer.Exit(1)
 
 
 def _write_line(line: str) -> None:
-    sys.stdout.write(line + "\n")
+    # not typer's echo, which flushes each line
+    sys.stdout.write(f"{line}\n")
 
 
 @app.command(
@@ -127,21 +131,17 @@ def tables(
 
 
 def show_tables(made: Written, folder: str, *, as_json: bool) -> None:
-    """What ``glusterlab tables`` made."""
+    """Rows and columns of each table."""
     from glusterlab.tables.schema import SCHEMAS
 
-    columns = {str(name): list(schema) for name, schema in SCHEMAS.items()}
-    if as_json:
-        tables = {name: {"rows": made.rows[name], "columns": names} for name, names in columns.items()}
-        samples = {"made": made.made, "kept": made.kept}
-        emit_json({"folder": folder, "tables": tables, "samples": samples})
-        return
-    show_table(
-        ("table", "rows", "columns"),
-        [(name, f"{made.rows[name]:,}", len(names)) for name, names in columns.items()],
+    tables = {str(name): {"rows": made.rows[name], "columns": list(schema)} for name, schema in SCHEMAS.items()}
+    show(
+        [{"table": name, "rows": f"{made.rows[name]:,}", "columns": len(schema)} for name, schema in SCHEMAS.items()],
+        as_json,
+        {"folder": folder, "tables": tables, "samples": picked(made, "made", "kept")},
         right=("rows", "columns"),
+        lines=[f"in {folder}; {count_of(made.made, 'sample')} parsed, {made.kept} unchanged"],
     )
-    typer.echo(f"\nin {folder}; {count_of(made.made, 'sample')} parsed, {made.kept} unchanged")
 
 
 @app.command(
@@ -223,51 +223,43 @@ class ReproduceDisplay:
     def __call__(self, event: Progress) -> None:
         """Show one event."""
         name = f"{event.campaign}/{event.notebook}"
+        lines = {
+            "failed": f"failed     {event.message}",
+            "ran": f"ran        {name} in {format_duration(event.seconds)}",
+            "retold": f"retold     {name} in {format_duration(event.seconds)}",
+            "started": f"started    {name}" if self._status is None else None,
+        }
+        if line := lines.get(event.outcome):
+            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         if event.outcome == "started":
             self._running.append(name)
         elif name in self._running:
             self._running.remove(name)
-        if event.outcome == "failed":
-            self._say(f"failed     {event.message}")
-        elif event.outcome in ("ran", "retold"):
-            self._say(f"{event.outcome:<9}  {name} in {format_duration(event.seconds)}")
-        elif event.outcome == "started" and self._status is None:
-            self._say(f"started    {name}")
-        self._refresh()
-
-    def _say(self, line: str) -> None:
-        self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-    def _refresh(self) -> None:
-        if self._status is None:
-            return
-        if self._running:
+        if self._status is not None and self._running:
             self._status.update(f"running {', '.join(self._running)}")
             self._status.start()
-        else:
+        elif self._status is not None:
             self._status.stop()
 
 
 def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
-    """What ``glusterlab reproduce`` did."""
-    if as_json:
-        emit_json({**asdict(summary), "exit_code": summary.exit_code})
-        return
-    done = [
-        f"{len(names)} {word}"
-        for names, word in ((summary.ran, "run"), (summary.retold, "with new text"), (summary.unchanged, "unchanged"))
-        if names
-    ]
-    for name in summary.stale:
-        typer.echo(f"stale: {name}")
-    if not summary.stale:
-        talk(f"notebooks: {', '.join(done) or 'none'}, {len(summary.failed)} failed")
-    for failure in summary.failed:
+    """How many notebooks ran, what failed, and where the figures are."""
+    if not as_json and not summary.stale:
+        counts = (
+            f"{len(names)} {word}"
+            for names, word in (
+                (summary.ran, "run"),
+                (summary.retold, "with new text"),
+                (summary.unchanged, "unchanged"),
+            )
+            if names
+        )
+        talk(f"notebooks: {', '.join(counts) or 'none'}, {len(summary.failed)} failed")
+    for failure in summary.failed if not as_json else ():
         talk(f"failed: {failure}")
-    for folder in summary.figures_dirs:
-        index = folder / "index.html"
-        if index.is_file():
-            typer.echo(str(index))
+    indexes = [index for folder in summary.figures_dirs if (index := folder / "index.html").is_file()]
+    lines = [*(f"stale: {name}" for name in summary.stale), *map(str, indexes)]
+    show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=lines)
 
 
 class SchemaKind(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -18,14 +18,13 @@ from glusterlab.cli.console import (
     bounds,
     complete_yaml,
     count_of,
-    emit_json,
     examples,
     format_bytes,
     local_path,
     percent,
     person,
     picked,
-    show_table,
+    show,
     talk,
 )
 from glusterlab.errors import RawStoreError, UsageError
@@ -33,7 +32,7 @@ from glusterlab.units import format_duration, format_size
 
 if TYPE_CHECKING:
     from glusterlab.run.notify import Notifier
-    from glusterlab.run.plan import Estimate, Plan
+    from glusterlab.run.plan import Estimate, Plan, PlannedSample
     from glusterlab.run.progress import Ending, RunSummary
     from glusterlab.spec import Campaign, Cell
 
@@ -63,20 +62,18 @@ _ON_END = (
 )
 
 
-def _find_cluster(campaign: Path, given: Path | None) -> Path | None:
-    """The cluster file of a campaign: the given one, the one beside it, or that of the only testbed that is up."""
+def _find_cluster(campaign: Path, named: Path | None) -> Path | None:
+    """The cluster file of a campaign: the named one, the one beside it, or that of the only testbed that is up."""
     from glusterlab.testbed.state import default_cluster_file
 
     beside = campaign.parent / "cluster.yaml"
-    if given is not None:
-        return given
-    return beside if beside.is_file() else default_cluster_file()
+    return named or (beside if beside.is_file() else default_cluster_file())
 
 
-def _require_cluster(campaign: Path, given: Path | None) -> Path:
+def _require_cluster(campaign: Path, named: Path | None) -> Path:
     from glusterlab.testbed.state import running
 
-    found = _find_cluster(campaign, given)
+    found = _find_cluster(campaign, named)
     if found is None:
         up = running()
         seen = f"{len(up)} testbeds are up ({', '.join(up)})" if up else "no testbed is up"
@@ -231,22 +228,22 @@ def _renamed(campaign: Campaign, name: str) -> Campaign:
 
 
 def show_run(summary: RunSummary, *, as_json: bool) -> None:
-    """How ``glusterlab run`` ended."""
-    if as_json:
-        emit_json({**asdict(summary), "exit_code": summary.exit_code})
-        return
+    """How a run ended."""
     numbers = picked(summary, "valid", "invalid", "failed", "left")
     counts = ", ".join(f"{number} {word}" for word, number in numbers.items() if number or word == "valid")
     stopped = ", stopped as asked" if summary.interrupted else ""
     left_out = f"; {count_of(summary.not_runnable, 'cell')} not runnable here" if summary.not_runnable else ""
-    typer.echo(
+    line = (
         f"{summary.path}: {count_of(summary.total, 'sample')}: {counts}; "
         f"{summary.executed} executed in {format_duration(summary.seconds)}{stopped}{left_out}"
     )
+    show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=[line])
+    if as_json:
+        return
     for reason in summary.not_runnable_reasons:
         talk(f"not runnable here, and left out: {reason}")
-    for line in summary.problems:
-        talk(line)
+    for problem in summary.problems:
+        talk(problem)
     if summary.advice:
         talk(summary.advice)
 
@@ -254,22 +251,26 @@ def show_run(summary: RunSummary, *, as_json: bool) -> None:
 def show_plan(
     campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None, *, cells: bool, as_json: bool
 ) -> None:
-    """What ``glusterlab plan`` found."""
-    if as_json:
-        emit_json(_plan_json(campaign, cluster_file, plan, cost))
-        return
+    """A row per cell, or per group of cells; then the whole, and what is left out."""
+    heading = "time" if plan.repeats is None else "at most"
     if cells:
-        _show_cells(plan, cost)
+        rows, right, fold = _cell_rows(plan, cost), ("samples", "each"), "cell"
     else:
-        _show_groups(plan, cost)
-    typer.echo("")
-    typer.echo(_total(campaign, plan, cost))
+        rows, right, fold = _group_rows(plan, cost, heading), ("samples", heading), "layout"
+    lines = []
+    if not cells:
+        for layout in dict.fromkeys(cell.layout for cell in plan.cells):
+            options = "".join(f", {option}={value}" for option, value in layout.options)
+            lines.append(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
+        lines.append("")
+    lines.append(_total(campaign, plan, cost))
     if plan.repeats is not None:
-        bounds = f"{plan.repeats.least} to {plan.repeats.max} repeats"
+        limits = f"{plan.repeats.least} to {plan.repeats.max} repeats"
         target = percent(plan.repeats.half_width)
-        typer.echo(f"a cell ends after {bounds}, as soon as the 95 % interval of its mean is ± {target}")
-    _show_left_out("excluded", plan.excluded)
-    _show_left_out("not runnable", plan.not_runnable)
+        lines.append(f"a cell ends after {limits}, as soon as the 95 % interval of its mean is ± {target}")
+    lines += [*_left_out("excluded", plan.excluded), *_left_out("not runnable", plan.not_runnable)]
+    data = _plan_json(campaign, cluster_file, plan, cost) if as_json else None
+    show(rows, as_json, data, right=right, fold=fold, lines=lines)
 
 
 def _total(campaign: Campaign, plan: Plan, cost: Estimate | None) -> str:
@@ -279,79 +280,76 @@ def _total(campaign: Campaign, plan: Plan, cost: Estimate | None) -> str:
     total = f"{count_of(len(plan.cells), 'cell')}, {samples}"
     if plan.warmup:
         total += f" and {len(plan.warmup):,} of the warm-up"
-    if cost is not None:
-        time = format_duration(cost.seconds)
-        if cost.fewest_seconds != cost.seconds:
-            time = f"{format_duration(cost.fewest_seconds)} to {time}"
-        at_most = "at most " if fewest != most else ""
-        total += (
-            f", roughly {time}, {format_bytes(cost.brick_bytes)} on bricks, "
-            f"{at_most}{format_bytes(cost.raw_bytes)} in raw/{campaign.name}"
-        )
-    return total
+    if cost is None:
+        return total
+    time = format_duration(cost.seconds)
+    if cost.fewest_seconds != cost.seconds:
+        time = f"{format_duration(cost.fewest_seconds)} to {time}"
+    at_most = "at most " if fewest != most else ""
+    return (
+        f"{total}, roughly {time}, {format_bytes(cost.brick_bytes)} on bricks, "
+        f"{at_most}{format_bytes(cost.raw_bytes)} in raw/{campaign.name}"
+    )
 
 
-def _counts(plan: Plan, *, warmup: bool = False) -> Counter[str]:
-    """Samples of each cell: the most repeats, or those of the warm-up."""
-    return Counter(planned.cell.id for planned in (plan.warmup if warmup else plan.counted))
+def _counts(samples: Iterable[PlannedSample]) -> Counter[str]:
+    """Samples of each cell."""
+    return Counter(sample.cell.id for sample in samples)
 
 
-def _bounds(plan: Plan, most: int, cells: int) -> str:
+def _repeats(plan: Plan, most: int, cells: int) -> str:
     """Repeats of some cells as a number, or as the fewest and the most."""
     fewest = most if plan.repeats is None else plan.repeats.least * cells
     return str(most) if fewest == most else f"{fewest}-{most}"
 
 
-def _seconds(cell: Cell, cost: Estimate | None) -> float:
-    return 0.0 if cost is None else cost.cells[cell.id].seconds
-
-
-def _show_cells(plan: Plan, cost: Estimate | None) -> None:
-    samples = _counts(plan)
-    rows = [
-        (cell.id, _bounds(plan, samples[cell.id], 1), "" if cost is None else format_duration(_seconds(cell, cost)))
+def _cell_rows(plan: Plan, cost: Estimate | None) -> list[dict[str, object]]:
+    samples = _counts(plan.counted)
+    return [
+        {
+            "cell": cell.id,
+            "samples": _repeats(plan, samples[cell.id], 1),
+            "each": format_duration(cost.cells[cell.id].seconds) if cost else "",
+        }
         for cell in plan.cells
     ]
-    show_table(("cell", "samples", "each"), rows, right=("samples", "each"), fold="cell")
 
 
-def _show_groups(plan: Plan, cost: Estimate | None) -> None:
+def _group_rows(plan: Plan, cost: Estimate | None, heading: str) -> list[dict[str, object]]:
     """One row for all cells that differ in their workers alone."""
-    samples, warmup = _counts(plan), _counts(plan, warmup=True)
+    samples, executed = _counts(plan.counted), _counts([*plan.counted, *plan.warmup])
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in plan.cells:
         access = "" if cell.access == "native" else f" over {cell.access}"
         workload = f"{cell.tool} {cell.operation} {format_size(cell.nominal_file_size_bytes)}{access}"
         groups.setdefault((cell.layout.name, workload), []).append(cell)
-    rows = []
-    for (name, workload), members in groups.items():
-        count = sum(samples[cell.id] for cell in members)
-        time = sum((samples[cell.id] + warmup[cell.id]) * _seconds(cell, cost) for cell in members)
-        workers = " ".join(str(number) for number in sorted({cell.workers for cell in members}))
-        shown = _bounds(plan, count, len(members))
-        rows.append((name, workload, workers, shown, "" if cost is None else format_duration(time)))
-    heading = "time" if plan.repeats is None else "at most"
-    show_table(("layout", "workload", "workers", "samples", heading), rows, right=("samples", heading), fold="layout")
-    typer.echo("")
-    for layout in dict.fromkeys(cell.layout for cell in plan.cells):
-        options = "".join(f", {option}={value}" for option, value in layout.options)
-        typer.echo(f"{layout.name}: {layout.type} {layout.geometry} on {layout.backing}{options}")
+    return [
+        {
+            "layout": name,
+            "workload": workload,
+            "workers": " ".join(str(number) for number in sorted({cell.workers for cell in members})),
+            "samples": _repeats(plan, sum(samples[cell.id] for cell in members), len(members)),
+            heading: format_duration(sum(executed[cell.id] * cost.cells[cell.id].seconds for cell in members))
+            if cost
+            else "",
+        }
+        for (name, workload), members in groups.items()
+    ]
 
 
-def _show_left_out(what: str, cells: Sequence[tuple[Cell, str]]) -> None:
+def _left_out(what: str, cells: Sequence[tuple[Cell, str]]) -> Iterator[str]:
     reasons: dict[str, list[Cell]] = {}
     for cell, reason in cells:
         reasons.setdefault(reason, []).append(cell)
     for reason, members in reasons.items():
-        typer.echo(f"\n{what}: {count_of(len(members), 'cell')}: {reason}")
-        for cell in members[:5]:
-            typer.echo(f"  {cell.id}")
+        yield f"\n{what}: {count_of(len(members), 'cell')}: {reason}"
+        yield from (f"  {cell.id}" for cell in members[:5])
         if len(members) > 5:
-            typer.echo(f"  and {len(members) - 5} more (--json names all)")
+            yield f"  and {len(members) - 5} more (--json names all)"
 
 
 def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: Estimate | None) -> dict[str, Any]:
-    samples, warmup = _counts(plan), _counts(plan, warmup=True)
+    samples, warmup = _counts(plan.counted), _counts(plan.warmup)
     cells = []
     for cell in plan.cells:
         count = {"samples": samples[cell.id], "warmup": warmup[cell.id]}
@@ -367,7 +365,7 @@ def _plan_json(campaign: Campaign, cluster_file: Path | None, plan: Plan, cost: 
     }
     if cost is not None:
         total |= {"seconds": round(cost.seconds), "fewest_seconds": round(cost.fewest_seconds)}
-        total |= {"brick_bytes": cost.brick_bytes, "raw_bytes": cost.raw_bytes}
+        total |= picked(cost, "brick_bytes", "raw_bytes")
     return {
         "campaign": campaign.name,
         "cluster": cluster_file,

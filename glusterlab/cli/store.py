@@ -8,7 +8,7 @@ import shutil
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from json import dumps
@@ -31,24 +31,25 @@ from glusterlab.cli.console import (
     percent,
     person,
     picked,
-    show_table,
+    show,
     talk,
 )
 from glusterlab.errors import RawStoreError, StoppedError, UsageError
 from glusterlab.units import parse_duration
 
 if TYPE_CHECKING:
-    from glusterlab.publishing import Published
     from glusterlab.run.measured import Interval
     from glusterlab.run.state import RunState
-    from glusterlab.run.status import CampaignStatus, CellStatus, ReasonCount
+    from glusterlab.run.status import CampaignStatus
     from glusterlab.run.stopping import Decision
     from glusterlab.run.verify import Finding
-    from glusterlab.spec import Repeats
     from glusterlab.store.campaign import Sample
     from glusterlab.store.journal import Event
 
 app = typer.Typer()
+
+_MOST_LEFT = 20
+"""So many names that are left in a copy are shown."""
 
 
 @app.command(
@@ -73,14 +74,14 @@ def status(
     if watch:
         _watch(raw)
     found = campaign_status(raw)
-    show_status(found, as_json=json, run=None if watch else _run_of(raw))
+    show_status(found, as_json=json, run=None if watch else _run_state(raw))
     if found.missing:
         talk(found.missing_sentence())
     if not found.complete:
         raise typer.Exit(1)
 
 
-def _run_of(raw: Path) -> RunState | None:
+def _run_state(raw: Path) -> RunState | None:
     """State of the campaign's run; a damaged file of it must not hide what is stored."""
     from glusterlab.run.state import read_now
 
@@ -101,107 +102,87 @@ def _watch(raw: Path) -> None:
 
 
 _NUMBERS = ("wanted", "valid", "left", "spent", "invalid", "failed", "warmup")
-
-_DECISIONS: dict[Decision, str] = {"reached": "reached", "at-maximum": "not reached", "going-on": "going on"}
-
-
+_DECISIONS: dict[Decision | None, str] = {
+    "reached": "reached",
+    "at-maximum": "not reached",
+    "going-on": "going on",
+    None: "",
+}
 _SHOWN_HOSTS = 4
-
 _CELL_WIDTH = 24
 """A cell's id is not broken into narrower lines than this."""
 
 
 def show_status(status: CampaignStatus, *, as_json: bool, run: RunState | None = None) -> None:
-    """What ``glusterlab status`` found; and what the campaign's run does, or how the last one ended."""
+    """What is stored, and what the campaign's run does, or how the last one ended."""
     if as_json:
         emit_json({**_status_json(status), "run": None if run is None else _run_json(run)})
         return
-    _show_cells(status)
+    rows = _rows(status)
+    names = [name for name in rows[0] if name != "cell"] if rows else []
+    width = sum(3 + max(len(name), *(len(row[name]) for row in rows)) for name in names)
+    if sys.stdout.isatty() and width + _CELL_WIDTH > shutil.get_terminal_size().columns:
+        for row in rows:
+            typer.echo(row.pop("cell"))
+            typer.echo("    " + ", ".join(f"{name} {text}" for name, text in row.items() if text))
+    else:
+        show(rows, False, right=set(names) - {"target"}, fold="cell")
     _show_reasons(status)
     typer.echo("")
     if status.repeats is not None:
-        typer.echo(_target_line(status, status.repeats))
-    typer.echo(_line(status))
+        counts = Counter(cell.decision for cell in status.cells)
+        typer.echo(
+            f"target ± {percent(status.repeats.half_width)} of the mean by {status.repeats.least} to"
+            f" {status.repeats.max} repeats: {count_of(counts['reached'], 'cell')} reached it,"
+            f" {counts['at-maximum']} ended without, {counts['going-on']} going on"
+        )
+    typer.echo(_total(status))
     if run is not None:
         from glusterlab.run.view import describe_state
 
         talk(describe_state(run, time.time()))
 
 
-def _run_json(run: RunState) -> dict[str, Any]:
-    """What the run does now, its last results and notes aside: they are in the log."""
-    from glusterlab.run.state import life
+def _rows(status: CampaignStatus) -> list[dict[str, str]]:
+    """A row per cell; columns that would be empty in every row are left out."""
 
-    state = run.model_dump(mode="json", exclude={"schema_version", "recent", "notes", "process_start"})
-    return {**state, "life": life(run)}
+    def half_width(interval: Interval) -> str:
+        return f"n = {interval.estimate.n}" if interval.half_width is None else f"± {percent(interval.half_width)}"
 
-
-def _show_cells(status: CampaignStatus) -> None:
-    """A row per cell; columns that would be empty in every row are left out. A narrow terminal gets lines instead."""
-    always = ("valid", "of", "left")
-    columns: dict[str, Callable[[CellStatus], object]] = {
-        "valid": lambda cell: cell.valid,
-        "of": lambda cell: cell.wanted,
-        "left": lambda cell: cell.left,
-        "given up": lambda cell: cell.spent or "",
-        "invalid": lambda cell: cell.invalid or "",
-        "failed": lambda cell: cell.failed or "",
-        "warm-up": lambda cell: cell.warmup or "",
-        "mean": lambda cell: _mean(cell.interval),
-        "95 %": lambda cell: _half_width(cell.interval),
-        "target": lambda cell: "" if cell.decision is None else _DECISIONS[cell.decision],
-    }
-    shown = {
-        name: texts
-        for name, value in columns.items()
-        if any(texts := [str(value(cell)) for cell in status.cells]) or name in always
-    }
-    width = sum(3 + max(len(name), *map(len, texts)) for name, texts in shown.items()) if status.cells else 0
-    if sys.stdout.isatty() and width + _CELL_WIDTH > shutil.get_terminal_size().columns:
-        for cell in status.cells:
-            typer.echo(f"{cell.cell.id}\n    {_cell_line(cell)}")
-        return
-    rows = zip([cell.cell.id for cell in status.cells], *shown.values(), strict=True)
-    show_table(("cell", *shown), rows, right=tuple(name for name in shown if name != "target"), fold="cell")
-
-
-def _cell_line(cell: CellStatus) -> str:
-    numbers = ((cell.left, "left"), (cell.spent, "given up"), (cell.invalid, "invalid"), (cell.failed, "failed"))
-    line = ", ".join([f"{cell.valid} of {cell.wanted}", *(f"{number} {word}" for number, word in numbers if number)])
-    if cell.interval is not None:
-        line += f"; {_mean(cell.interval)} {_half_width(cell.interval)}"
-    return line if cell.decision is None else f"{line}, {_DECISIONS[cell.decision]}"
-
-
-def _mean(interval: Interval | None) -> str:
-    return "" if interval is None else interval.mean
-
-
-def _half_width(interval: Interval | None) -> str:
-    if interval is None:
-        return ""
-    return f"n = {interval.estimate.n}" if interval.half_width is None else f"± {percent(interval.half_width)}"
+    rows = [
+        {
+            "cell": cell.cell.id,
+            "valid": str(cell.valid),
+            "of": str(cell.wanted),
+            "left": str(cell.left),
+            "given up": str(cell.spent or ""),
+            "invalid": str(cell.invalid or ""),
+            "failed": str(cell.failed or ""),
+            "warm-up": str(cell.warmup or ""),
+            "mean": cell.interval.mean if cell.interval else "",
+            "95 %": half_width(cell.interval) if cell.interval else "",
+            "target": _DECISIONS[cell.decision],
+        }
+        for cell in status.cells
+    ]
+    return [{name: text for name, text in row.items() if any(other[name] for other in rows)} for row in rows]
 
 
 def _show_reasons(status: CampaignStatus) -> None:
     if status.reasons:
         typer.echo("\nwhy samples are not valid:")
     for count in status.reasons:
-        typer.echo(f"  {_count_line(count)}")
-        typer.echo(f"      {count.sentence}")
+        more = f" and {len(count.hosts) - _SHOWN_HOSTS} more" if len(count.hosts) > _SHOWN_HOSTS else ""
+        hosts = f", on {', '.join(count.hosts[:_SHOWN_HOSTS])}{more}" if count.hosts else ""
+        since = f"{count.open} without a valid sample since" if count.open else "all made good since"
+        many = f"{count_of(count.samples, 'sample')} of {count_of(count.cells, 'cell')}"
+        typer.echo(f"  {count.code}: {many}{hosts}; {since}\n      {count.sentence}")
         if status.origin == "measured":
             typer.echo(f"      What to do: {count.advice}")
     if status.failures:
         typer.echo("\nthe last that are not valid:")
     for sample in status.failures:
         typer.echo(f"  {_failure_line(sample)}")
-
-
-def _count_line(count: ReasonCount) -> str:
-    more = f" and {len(count.hosts) - _SHOWN_HOSTS} more" if len(count.hosts) > _SHOWN_HOSTS else ""
-    hosts = f", on {', '.join(count.hosts[:_SHOWN_HOSTS])}{more}" if count.hosts else ""
-    since = f"{count.open} without a valid sample since" if count.open else "all made good since"
-    return f"{count.code}: {count_of(count.samples, 'sample')} of {count_of(count.cells, 'cell')}{hosts}; {since}"
 
 
 def _failure_line(sample: Sample) -> str:
@@ -217,14 +198,7 @@ def _failure_line(sample: Sample) -> str:
     return f"{line}: {sample.reasons[0]}{more}"
 
 
-def _target_line(status: CampaignStatus, repeats: Repeats) -> str:
-    counts = Counter(cell.decision for cell in status.cells)
-    reached, without, going_on = counts["reached"], counts["at-maximum"], counts["going-on"]
-    ended = f"{count_of(reached, 'cell')} reached it, {without} ended without, {going_on} going on"
-    return f"target ± {percent(repeats.half_width)} of the mean by {repeats.least} to {repeats.max} repeats: {ended}"
-
-
-def _line(status: CampaignStatus) -> str:
+def _total(status: CampaignStatus) -> str:
     totals = {name: status.total(name) for name in _NUMBERS}
     line = f"{status.campaign}: {totals['valid']} of {totals['wanted']} samples valid"
     if status.origin == "imported":
@@ -241,43 +215,51 @@ def _line(status: CampaignStatus) -> str:
     return line
 
 
+def _run_json(run: RunState) -> dict[str, Any]:
+    """What the run does now, without its last results and notes: they are in the log."""
+    from glusterlab.run.state import life
+
+    state = run.model_dump(mode="json", exclude={"schema_version", "recent", "notes", "process_start"})
+    return {**state, "life": life(run)}
+
+
 def _status_json(status: CampaignStatus) -> dict[str, Any]:
     from glusterlab.run.status import ended_at
 
-    totals = {name: status.total(name) for name in _NUMBERS}
     return {
         **picked(status, "campaign", "origin", "complete"),
-        "cells": [_cell_json(cell) for cell in status.cells],
+        "cells": [
+            {"cell": cell.cell.id, **picked(cell, *_NUMBERS, "decision"), "interval": _interval_json(cell.interval)}
+            for cell in status.cells
+        ],
         "missing": status.missing,
         "reasons": [
             picked(count, "code", "sentence", "advice", "samples", "open", "cells", "hosts") for count in status.reasons
         ],
         "last_failures": [
             {
-                **picked(sample, "sample", "repeat", "attempt", "warmup", "status"),
+                **picked(sample, "sample", "repeat", "attempt", "warmup", "status", "reasons"),
                 "cell": sample.cell_id,
                 "time": round(ended_at(sample), 3),
-                "reasons": [reason.model_dump(mode="json") for reason in sample.reasons],
             }
             for sample in status.failures
         ],
         "repeats": bounds(status.repeats),
-        "total": totals | {"not_runnable": status.not_runnable},
+        "total": {name: status.total(name) for name in _NUMBERS} | {"not_runnable": status.not_runnable},
     }
 
 
-def _cell_json(cell: CellStatus) -> dict[str, Any]:
-    found = {"cell": cell.cell.id, **picked(cell, *_NUMBERS, "decision", "interval")}
-    if cell.interval is not None:
-        estimate, known = cell.interval.estimate, cell.interval.half_width is not None
-        found["interval"] = {
-            **picked(cell.interval, "quantity", "half_width"),
-            **picked(estimate, "n", "method"),
-            "mean": estimate.centre,
-            "low": estimate.low if known else None,
-            "high": estimate.high if known else None,
-        }
-    return found
+def _interval_json(interval: Interval | None) -> dict[str, Any] | None:
+    if interval is None:
+        return None
+    estimate, known = interval.estimate, interval.half_width is not None
+    return {
+        **picked(interval, "quantity", "half_width"),
+        **picked(estimate, "n", "method"),
+        "mean": estimate.centre,
+        "low": estimate.low if known else None,
+        "high": estimate.high if known else None,
+    }
 
 
 @app.command(
@@ -316,7 +298,6 @@ def log(
 
 
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
-
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|s)\b", re.ASCII)
 
 
@@ -352,19 +333,15 @@ def _moment(words: str, now: datetime) -> datetime:
 
 
 def selected(events: Iterable[Event], since: float | None, *, problems: bool, everything: bool) -> Iterable[Event]:
-    """Entries from a moment on, for people or everything, and of those for people only problems on request."""
+    """Entries from a moment on: those for people, on request only problems, or everything."""
     for event in events:
-        if since is not None and event.time < since:
-            continue
-        if event.is_for_people:
-            if not problems or event.level != "info":
-                yield event
-        elif everything and not problems:
+        wanted = (event.is_for_people and event.level != "info") if problems else (everything or event.is_for_people)
+        if wanted and (since is None or event.time >= since):
             yield event
 
 
 def show_events(events: Iterable[Event], *, as_json: bool) -> int:
-    """Entries, one line each; those for people coloured on a terminal. How many there were is returned."""
+    """Entries, one line each, coloured on a terminal. How many there were is returned."""
     colours = {"warning": typer.colors.YELLOW, "error": typer.colors.RED}
     number = 0
     for number, event in enumerate(events, start=1):  # noqa: B007  it is returned
@@ -390,17 +367,14 @@ def verify(raw: RawArgument, json: JsonOption = False) -> None:
 
 
 def show_verify(raw: Path, findings: Sequence[Finding], *, as_json: bool) -> None:
-    """What ``glusterlab verify`` found."""
+    """One line per finding."""
     from glusterlab.store.sample import campaign_origin
 
     origin = campaign_origin(raw)
-    if as_json:
-        emit_json({"raw": raw, "origin": origin, "intact": not findings, "findings": findings})
-        return
-    for finding in findings:
-        typer.echo(f"{finding.path}: {finding.code}: {finding.message}")
-    told = f"; {IMPORTED}" if origin == "imported" else ""
-    typer.echo(f"{raw}: {count_of(len(findings), 'finding') if findings else 'intact'}{told}")
+    imported = f"; {IMPORTED}" if origin == "imported" else ""
+    lines = [f"{finding.path}: {finding.code}: {finding.message}" for finding in findings]
+    lines.append(f"{raw}: {count_of(len(findings), 'finding') if findings else 'intact'}{imported}")
+    show([], as_json, {"raw": raw, "origin": origin, "intact": not findings, "findings": findings}, lines=lines)
 
 
 @app.command(
@@ -434,34 +408,31 @@ def publish(
     from glusterlab.publishing import publish as copy
     from glusterlab.publishing import read_names
 
-    given = {} if names is None else read_names(names)
-    made = copy(raw, output, given=given, keep_host_names=keep_host_names, name=name, phases=bar)
-    show_publish(made, as_json=json)
-    if made.left:
-        raise typer.Exit(1)
-
-
-_SHOWN = 20
-
-
-def show_publish(made: Published, *, as_json: bool) -> None:
-    """What ``glusterlab publish`` made, and what is left in it."""
-    if as_json:
-        emit_json({**asdict(made), "fit": not made.left})
-        return
-    if made.left:
-        rows = [(left.kind, left.path, left.found) for left in made.left[:_SHOWN]]
-        show_table(("left", "file", "found"), rows)
-        if len(made.left) > _SHOWN:
-            typer.echo(f"and {len(made.left) - _SHOWN} more; --json lists all")
-        typer.echo("")
-    typer.echo(
-        f"{made.path}: {count_of(made.files, 'file')} with {count_of(made.samples, 'sample')}, judged as in the"
-        f" original; {count_of(made.renamed, 'name')} replaced"
-        + (f", secrets taken out of {count_of(made.redacted, 'text')}" if made.redacted else "")
+    made = copy(
+        raw,
+        output,
+        given={} if names is None else read_names(names),
+        keep_host_names=keep_host_names,
+        name=name,
+        phases=bar,
     )
-    talk(f"{made.names_file} leads back to the original names: do not give it away")
-    if made.left:
+    more = len(made.left) - _MOST_LEFT
+    redacted = f", secrets taken out of {count_of(made.redacted, 'text')}" if made.redacted else ""
+    counts = f"{count_of(made.files, 'file')} with {count_of(made.samples, 'sample')}, judged as in the original"
+    show(
+        [{"left": left.kind, "file": left.path, "found": left.found} for left in made.left[:_MOST_LEFT]],
+        json,
+        {**asdict(made), "fit": not made.left},
+        lines=[
+            *([f"and {more} more; --json lists all"] if more > 0 else []),
+            f"{made.path}: {counts}; {count_of(made.renamed, 'name')} replaced{redacted}",
+        ],
+    )
+    if not json:
+        talk(f"{made.names_file} leads back to the original names: do not give it away")
+    if not made.left:
+        return
+    if not json:
         if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
             talk(
                 "--name renames the campaign; the ids of its cells, and what they are made of such as the layouts'"
@@ -471,3 +442,4 @@ def show_publish(made: Published, *, as_json: bool) -> None:
             "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
             " and publish again"
         )
+    raise typer.Exit(1)

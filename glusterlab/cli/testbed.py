@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, emit_json, examples, show_table, steps, talk
+from glusterlab.cli.console import JsonOption, emit_json, examples, show, steps, talk
 from glusterlab.errors import UsageError
 
 app = typer.Typer(
@@ -112,9 +111,7 @@ def up(
     with steps() as progress:
         state = start(options, progress)
     if json:
-        emit_json(
-            {"name": name, "cluster": str(state.folder / "cluster.yaml"), "state": str(state.folder)}, version=None
-        )
+        emit_json({"name": name, "cluster": state.folder / "cluster.yaml", "state": state.folder}, version=None)
     else:
         typer.echo(instructions(state))
 
@@ -141,12 +138,17 @@ def status(name: NameOption = "default", json: JsonOption = False) -> None:
     TestbedOptions(name=name)
     hosts, folder = examine(name), state_folder(name)
     cluster = folder / "cluster.yaml"
-    if json:
-        found = [asdict(host) for host in hosts]
-        emit_json({"name": name, "state": str(folder), "cluster": str(cluster), "hosts": found})
-    else:
-        rows = [(host.name, host.address, "up" if host.running else "down", host.processes) for host in hosts]
-        show_table(("host", "address", "state", "processes"), rows, right=("processes",))
+    rows = [
+        {
+            "host": host.name,
+            "address": host.address,
+            "state": "up" if host.running else "down",
+            "processes": host.processes,
+        }
+        for host in hosts
+    ]
+    show(rows, json, {"name": name, "state": folder, "cluster": cluster, "hosts": hosts}, right=("processes",))
+    if not json:
         talk(f"cluster file: {cluster}")
     if not all(host.running for host in hosts):
         raise typer.Exit(1)

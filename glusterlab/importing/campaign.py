@@ -9,11 +9,10 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from glusterlab.errors import SpecError, UsageError
-from glusterlab.importing.mapping import Mapping
 from glusterlab.importing.match import SourceFile
 from glusterlab.importing.plan import ImportPlan, PlannedImport, roles
 from glusterlab.run.validity import judge_imported
-from glusterlab.spec import Campaign, Cluster, dump_yaml, load_campaign
+from glusterlab.spec import Campaign, dump_yaml, load_campaign
 from glusterlab.spec.campaign import LayoutSpec, WorkloadSpec
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.fields import NAME_FORM, Name
@@ -47,7 +46,7 @@ def campaign_path(raw_root: Path, name: str) -> Path:
     return path
 
 
-def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None] | None = None) -> list[Sample]:
+def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None]) -> list[Sample]:
     """Make the campaign's folder; it appears when it is whole.
 
     `plan`: with at least one sample. `path`: ``raw/<name>``, which must not hold a campaign. `progress`: called with
@@ -57,9 +56,11 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
     Raises `UsageError` when it is more than one campaign can name.
     """
     mapping, cluster = plan.mapping, plan.cluster
-    texts = {"campaign.yaml": dump_yaml(describe_campaign(plan, path.name)), "import.yaml": _resolved(mapping)}
+    texts = {"campaign.yaml": dump_yaml(describe_campaign(plan, path.name)), "import.yaml": dump_yaml(mapping)}
     if cluster is not None:
-        texts["cluster.yaml"] = dump_yaml(cluster)
+        # its file lies beside the mapping now
+        beside = mapping.model_copy(update={"cluster": Path("cluster.yaml")})
+        texts |= {"cluster.yaml": dump_yaml(cluster), "import.yaml": dump_yaml(beside)}
     samples: list[Sample] = []
     with RawStore.whole(path, specifications=texts, environment=environment(plan)) as store:
         try:
@@ -68,51 +69,43 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
             raise UsageError(
                 f"these results are too many kinds for one campaign ({error.message}): import less"
             ) from error
-        originals = _Originals(store.path.parent / "originals")
+        originals = store.path.parent / "originals"
+        originals.mkdir()
+        # one copy of each file on the disk of the campaign, however many samples share it
+        copies: dict[str, Path] = {}
+
+        def copied(file: SourceFile) -> Path:
+            if file.name not in copies:
+                file.copy(originals / str(len(copies)))
+                copies[file.name] = originals / str(len(copies))
+            return copies[file.name]
+
         for order, planned in enumerate(plan.samples, start=1):
             cell, repeat = planned.result.cell, planned.repeat
             with store.begin_sample(cell, repeat=repeat, round=repeat, order=order, attempt=1) as writer:
-                samples.append(_write_sample(writer, planned, mapping, cluster, originals))
-            if progress is not None:
-                progress(order, len(plan.samples))
+                samples.append(_write_sample(writer, planned, plan, copied))
+            progress(order, len(plan.samples))
         message = f"imported {len(samples)} samples in {plan.cells} cells from the folder {plan.folder.resolve().name}"
         store.journal.say(message)
     return [sample.model_copy(update={"path": path / sample.path.relative_to(store.path)}) for sample in samples]
 
 
-class _Originals:
-    """Copies of the imported files on the disk of the campaign, one each, however many samples share it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.folder.mkdir()
-        self._copies: dict[str, Path] = {}
-
-    def copy(self, file: SourceFile) -> Path:
-        """The copy of a file."""
-        if file.name not in self._copies:
-            target = self.folder / str(len(self._copies))
-            file.copy(target)
-            self._copies[file.name] = target
-        return self._copies[file.name]
-
-
 def _write_sample(
-    writer: SampleWriter, planned: PlannedImport, mapping: Mapping, cluster: Cluster | None, originals: _Originals
+    writer: SampleWriter, planned: PlannedImport, plan: ImportPlan, copied: Callable[[SourceFile], Path]
 ) -> Sample:
-    result = planned.result
+    result, mapping, cluster = planned.result, plan.mapping, plan.cluster
     name = f"workload/{PurePosixPath(result.file.name).name}"
-    writer.link(name, originals.copy(result.file))
+    writer.link(name, copied(result.file))
     for source, attached in planned.attached:
-        writer.link(attached.file, originals.copy(source))
+        writer.link(attached.file, copied(source))
     record = ImportRecord(
         source=result.file.name,
         file=name,
-        tool=result.tool,
+        tool=result.record.tool,
         result=result.key,
-        label=result.label,
+        label=result.record.label,
         line=result.line,
-        said=result.said,
+        said=result.stated,
         accept_unjudged=result.accept_unjudged,
         telemetry=tuple(each for _, each in planned.attached if each.host is not None),
         gluster=tuple(each for _, each in planned.attached if each.host is None),
@@ -136,20 +129,13 @@ def _write_sample(
     )
 
 
-def _resolved(mapping: Mapping) -> str:
-    """The mapping as it was used; the cluster's file lies beside it now."""
-    if mapping.cluster is not None:
-        mapping = mapping.model_copy(update={"cluster": Path("cluster.yaml")})
-    return dump_yaml(mapping)
-
-
 def environment(plan: ImportPlan) -> dict[str, Any]:
     """What environment.json says of an import: what is not known is null."""
     from glusterlab.hosts.facts import controller
 
     versions: dict[str, set[str]] = {}
     for sample in plan.samples:
-        versions.setdefault(sample.result.tool, set()).add(sample.result.tool_version or "unknown")
+        versions.setdefault(sample.result.record.tool, set()).add(sample.result.record.tool_version or "unknown")
     release = plan.samples[0].result.gluster_version
     return {
         "origin": "imported",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, TypeAdapter, ValidationError, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -18,7 +19,8 @@ from glusterlab.errors import UsageError
 from glusterlab.spec.campaign import Geometry, OptionName, OptionValue
 from glusterlab.spec.cell import Access, Layout, LayoutType, parse_geometry
 from glusterlab.spec.cluster import HOST_FORM, LocalPath, Role
-from glusterlab.spec.fields import AxisSchema, Count, Label, Name, Size, SpecModel, Text, describe, problem, suggest
+from glusterlab.spec.fields import AxisSchema, Count, Label, Name, Size, SpecModel, Text, problem, suggest
+from glusterlab.spec.yaml import first_problem, validate
 from glusterlab.tools import readers
 from glusterlab.tools.records import Operation
 
@@ -32,24 +34,15 @@ TELEMETRY_FIELDS = (*FIELDS, "role")
 
 NUMBERS = frozenset({"workers", "files_per_worker", "run", "repeat"})
 
-Accepts = Callable[[str, str], bool]
-"""Whether a text can be the value of a field."""
-
 _TOKEN = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<folders>\*\*/)|(?P<any>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
 
 
 @dataclass(frozen=True)
-class _Token:
-    kind: Literal["text", "field", "any", "folders"]
-    value: str
-
-
-@dataclass(frozen=True)
 class Pattern:
-    """A pattern as it was written, and what it is made of."""
+    """A pattern over paths: text, ``{field}``, ``*`` within a name, ``**/`` for any folders; `tokens` by their kind."""
 
     text: str
-    _tokens: tuple[_Token, ...]
+    tokens: tuple[tuple[str, str], ...]
 
     @classmethod
     def parse(cls, text: str, fields: tuple[str, ...] = TELEMETRY_FIELDS) -> Pattern:
@@ -57,39 +50,30 @@ class Pattern:
 
         Raises `ValueError` when a field is unknown, stands twice or cannot be told from its neighbour, or the path
         leaves its folder.
-
-        Examples
-        --------
-        >>> Pattern.parse("{layout}/{workers}w/{operation}.txt").fields
-        ('layout', 'workers', 'operation')
         """
-        parts = text.split("/")
-        if text.startswith("/") or any(part in ("", ".", "..") for part in parts):
-            raise ValueError(f"expected a path below the imported folder, such as '{{layout}}/*.txt', found {text!r}")
-        tokens: list[_Token] = []
+        _source(text)
+        tokens: list[tuple[str, str]] = []
         for match in _TOKEN.finditer(text):
-            kind, value = str(match.lastgroup), match[0]
+            kind, value = str(match.lastgroup), match["field"] or match[0]
             if kind == "stray":
                 raise ValueError(f"expected fields such as {{workers}}, found a single {value!r} in {text!r}")
-            if kind == "field":
-                value = match["field"]
-                if value not in fields:
-                    raise ValueError(f"unknown field {{{value}}}" + suggest(value, list(fields)))
-                if value in {token.value for token in tokens if token.kind == "field"}:
-                    raise ValueError(f"expected each field once, found {{{value}}} twice in {text!r}")
-            if kind in ("field", "any") and tokens and tokens[-1].kind in ("field", "any"):
+            if kind == "field" and value not in fields:
+                raise ValueError(f"unknown field {{{value}}}" + suggest(value, list(fields)))
+            if kind == "field" and (kind, value) in tokens:
+                raise ValueError(f"expected each field once, found {{{value}}} twice in {text!r}")
+            if kind in ("field", "any") and tokens and tokens[-1][0] in ("field", "any"):
                 raise ValueError(
                     f"expected text between two fields, which tells where one ends, found none in {text!r}"
                 )
-            tokens.append(_Token(kind, value))  # type: ignore[arg-type]
+            tokens.append((kind, value))
         return cls(text, tuple(tokens))
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields in it, in their order."""
-        return tuple(token.value for token in self._tokens if token.kind == "field")
+        return tuple(value for kind, value in self.tokens if kind == "field")
 
-    def match(self, path: str, accepts: Accepts) -> dict[str, str] | None:
+    def match(self, path: str, accepts: Callable[[str, str], bool]) -> dict[str, str] | None:
         """What a path says, or None when it is not of this pattern.
 
         `path`: below the imported folder, with ``/`` between its parts. `accepts`: called with a field and a text. Of
@@ -100,52 +84,43 @@ class Pattern:
         >>> Pattern.parse("{layout}-{operation}.txt").match("ec-4-read.txt", lambda field, text: text != "ec")
         {'layout': 'ec-4', 'operation': 'read'}
         """
-        found: dict[str, str] = {}
-        # places from which the rest did not fit: each is tried once, whatever the path looks like
-        failed: set[tuple[int, int]] = set()
 
-        def fits(n: int, start: int) -> bool:
-            if n == len(self._tokens):
-                return start == len(path)
-            if (n, start) in failed:
-                return False
-            token = self._tokens[n]
-            for end in _ends(token, path, start):
-                fit = token.kind != "field" or accepts(token.value, path[start:end])
-                if fit and fits(n + 1, end):
-                    if token.kind == "field":
-                        found[token.value] = path[start:end]
-                    return True
-            failed.add((n, start))
-            return False
+        # kept, so that each place is tried once, whatever the path looks like: a regular expression may take for ever
+        @cache
+        def read(n: int, start: int) -> dict[str, str] | None:
+            if n == len(self.tokens):
+                return {} if start == len(path) else None
+            kind, value = self.tokens[n]
+            for end in _ends(kind, value, path, start):
+                if kind != "field" or accepts(value, path[start:end]):
+                    rest = read(n + 1, end)
+                    if rest is not None:
+                        return {value: path[start:end], **rest} if kind == "field" else rest
+            return None
 
-        return {name: found[name] for name in self.fields} if fits(0, 0) else None
+        return read(0, 0)
 
 
-def _ends(token: _Token, path: str, start: int) -> range | list[int]:
+def _ends(kind: str, value: str, path: str, start: int) -> range | list[int]:
     """Where a token that begins at `start` may end."""
-    if token.kind == "text":
-        return [start + len(token.value)] if path.startswith(token.value, start) else []
-    if token.kind == "folders":
+    if kind == "text":
+        return [start + len(value)] if path.startswith(value, start) else []
+    if kind == "folders":
         return [start, *(n + 1 for n in range(start, len(path)) if path[n] == "/")]
     slash = path.find("/", start)
-    last = len(path) if slash < 0 else slash
-    return range(start + (token.kind == "field"), last + 1)
+    return range(start + (kind == "field"), (len(path) if slash < 0 else slash) + 1)
 
 
 OPERATIONS: tuple[str, ...] = get_args(Operation)
 
 
-def _operation(value: object) -> object:
-    if isinstance(value, str) and value not in OPERATIONS:
-        raise ValueError(f"unknown operation {value!r}" + suggest(value, list(OPERATIONS)))
-    return value
+def _known(kind: str, choices: Callable[[], Sequence[str]]) -> BeforeValidator:
+    def check(value: object) -> object:
+        if isinstance(value, str) and value not in choices():
+            raise ValueError(f"unknown {kind} {value!r}" + suggest(value, list(choices())))
+        return value
 
-
-def _tool(value: object) -> object:
-    if isinstance(value, str) and value not in readers():
-        raise ValueError(f"unknown tool {value!r}" + suggest(value, readers()))
-    return value
+    return BeforeValidator(check)
 
 
 def _pattern(value: object) -> object:
@@ -155,8 +130,8 @@ def _pattern(value: object) -> object:
 
 
 def _source(value: object) -> object:
-    if isinstance(value, str) and (value.startswith("/") or any(part in ("", ".", "..") for part in value.split("/"))):
-        raise ValueError(f"expected a path below the imported folder, found {value!r}")
+    if isinstance(value, str) and any(part in ("", ".", "..") for part in value.split("/")):
+        raise ValueError(f"expected a path below the imported folder, such as '{{layout}}/*.txt', found {value!r}")
     return value
 
 
@@ -166,18 +141,18 @@ def _zone(value: object) -> object:
     return value
 
 
-ToolName = Annotated[str, BeforeValidator(_tool)]
-OperationName = Annotated[str, BeforeValidator(_operation)]
+ToolName = Annotated[str, _known("tool", readers)]
+OperationName = Annotated[str, _known("operation", lambda: OPERATIONS)]
 PatternText = Annotated[str, BeforeValidator(_pattern)]
 SourceName = Annotated[str, BeforeValidator(_source)]
 Zone = Annotated[str, BeforeValidator(_zone)]
 ImportedHost = Annotated[str, Field(pattern=HOST_FORM, max_length=253)]
 Version = Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+~_-]*$", max_length=60)]
 
-ACCESSES: tuple[str, ...] = get_args(Access)
-
 _UNFIT_FOR_LABELS = re.compile(r"[^A-Za-z0-9_-]+")
-_SPOKEN_LAYOUT = re.compile(r"(distribute|replicate|disperse)-(\d+(?:x(?:\d+|\(?\d+\+\d+\)?))?)(?:-([A-Za-z0-9_-]+))?")
+_LAYOUT_NAME = re.compile(
+    r"(distribute|replicate|disperse)-(\d+)(?:x(?:(\d+)|\(?(\d+\+\d+)\)?))?(?:-([A-Za-z0-9_-]+))?"
+)
 
 
 def _entry(value: object) -> object:
@@ -216,8 +191,10 @@ class Facts(SpecModel):
     )
 
 
-class Selection(Facts):
-    """Facts, and which results of a file they are about."""
+class _Entry(Facts):
+    """Facts, which files they are about, and which results of these."""
+
+    pattern_fields: ClassVar[tuple[str, ...]] = FIELDS
 
     operation: OperationName | None = Field(default=None, description="only the file's results of this operation")
     host: ImportedHost | None = Field(default=None, description="only the file's results of this host")
@@ -226,60 +203,45 @@ class Selection(Facts):
     )
     run: Count | None = Field(default=None, description="only the file's n-th run")
     repeat: Count | None = Field(default=None, description="of its cell; default: in the order of the paths")
-
-    def said(self) -> dict[str, Any]:
-        """The keys that were given, and their values."""
-        return {name: getattr(self, name) for name in (*FIELDS, "accept_unjudged") if getattr(self, name) is not None}
-
-
-class _Placed(Selection):
     pattern: PatternText | None = None
     file: SourceName | None = None
 
     @model_validator(mode="after")
-    def _says_each_once(self) -> _Placed:
+    def _says_each_once(self) -> Self:
         if (self.pattern is None) == (self.file is None):
             raise ValueError("expected either a pattern or a file")
         if self.pattern is not None:
-            for name in Pattern.parse(self.pattern, self.fields()).fields:
+            for name in Pattern.parse(self.pattern, self.pattern_fields).fields:
                 if getattr(self, name) is not None:
                     raise problem(f"the pattern says it already by {{{name}}}: leave one of the two out", name)
         return self
 
-    @classmethod
-    def fields(cls) -> tuple[str, ...]:
-        """Fields that its patterns may have."""
-        return FIELDS
-
-    @property
-    def place(self) -> str:
-        """The pattern or the file, for messages."""
-        return str(self.pattern or self.file)
+    def facts(self) -> dict[str, Any]:
+        """The keys that have a value, and their values."""
+        names = (*FIELDS, "accept_unjudged", "role", "timezone")
+        return {name: value for name in names if (value := getattr(self, name, None)) is not None}
 
 
-class Results(_Placed):
+class Results(_Entry):
     """Files whose results belong to the matrix."""
 
 
-class TelemetryFiles(_Placed):
+class TelemetryFiles(_Entry):
     """Output of sar or sadf: it is kept with every sample that all the given keys fit."""
+
+    pattern_fields: ClassVar[tuple[str, ...]] = TELEMETRY_FIELDS
 
     role: Role | None = Field(default=None, description="of the host; default: server, or as servers and clients say")
     timezone: Zone | None = Field(default=None, description="of sar's local times; default: the mapping's")
 
-    @classmethod
-    def fields(cls) -> tuple[str, ...]:
-        """Fields that its patterns may have."""
-        return TELEMETRY_FIELDS
-
     @model_validator(mode="after")
-    def _has_a_host(self) -> TelemetryFiles:
+    def _has_a_host(self) -> Self:
         if self.host is None and (self.pattern is None or "{host}" not in self.pattern):
             raise ValueError("whose telemetry is it? Say host, or write {host} into the pattern")
         return self
 
 
-class GlusterFiles(_Placed):
+class GlusterFiles(_Entry):
     """Output of gluster (volume info, status, profile): it is kept with every sample that all the given keys fit."""
 
     volume: Annotated[str, Field(min_length=1, max_length=255)] | None = Field(
@@ -319,25 +281,18 @@ class LayoutFacts(SpecModel):
 
         Raises `ValueError` when neither says what it is, or the two contradict each other.
         """
-        kind, geometry = self.type, self.geometry or "1"
-        if kind is None:
-            if volume is None:
-                raise ValueError(f"layout {name!r} has no type: say type and geometry, or map a volume info of it")
-            kind, geometry = volume
-        elif volume is not None and (kind, parse_geometry(kind, geometry)) != (
-            volume[0],
-            parse_geometry(volume[0], volume[1]),
-        ):
-            raise ValueError(
-                f"layout {name!r} is {kind} {geometry} by the mapping, and {volume[0]} {volume[1]} by its volume info"
-            )
-        return Layout(
-            name=label(name),
-            type=kind,
-            **parse_geometry(kind, geometry),
-            backing=self.backing,
-            options=tuple(sorted(self.options.items())),
-        )
+        geometry = self.geometry or "1"
+        stated = None if self.type is None else (self.type, parse_geometry(self.type, geometry))
+        found = None if volume is None else (volume[0], parse_geometry(*volume))
+        if stated and found and stated != found:
+            seen = " ".join(volume or ())
+            raise ValueError(f"layout {name!r} is {self.type} {geometry} by the mapping, and {seen} by its volume info")
+        known = stated or found
+        if known is None:
+            raise ValueError(f"layout {name!r} has no type: say type and geometry, or map a volume info of it")
+        kind, numbers = known
+        options = tuple(sorted(self.options.items()))
+        return Layout(name=label(name), type=kind, **numbers, backing=self.backing, options=options)
 
 
 def label(name: str) -> str:
@@ -363,15 +318,12 @@ def layout_of_name(name: str) -> LayoutFacts:
     >>> found.type, found.geometry, found.backing
     ('other', None, 'gpfs')
     """
-    match = _SPOKEN_LAYOUT.fullmatch(name)
+    match = _LAYOUT_NAME.fullmatch(name)
     if match is not None:
-        geometry = re.sub(r"x\(?(\d+\+\d+)\)?$", r"x(\1)", match[2])
-        try:
-            return LayoutFacts.model_validate(
-                {"type": match[1], "geometry": geometry, "backing": label(match[3] or "unknown")}
-            )
-        except ValidationError:
-            pass  # a name that only looks like a layout
+        copies = f"x{match[3]}" if match[3] else f"x({match[4]})" if match[4] else ""
+        data = {"type": match[1], "geometry": match[2] + copies, "backing": label(match[5] or "unknown")}
+        with suppress(ValidationError):  # a name that only looks like a layout
+            return LayoutFacts.model_validate(data)
     return LayoutFacts(type="other", backing=label(name))
 
 
@@ -417,23 +369,17 @@ class Mapping(SpecModel):
                 raise problem(
                     f"expected names that differ in letters and digits, found {other!r} and {name!r}", "layouts", name
                 )
-        for kind, n, entry in self._all_entries():
-            if entry.layout is not None:
+        for kind in ("patterns", "files", "telemetry", "gluster"):
+            for n, entry in enumerate(getattr(self, kind)):
                 self._known_layout(entry.layout, kind, n, "layout")
-        if self.defaults.layout is not None:
-            self._known_layout(self.defaults.layout, "defaults", "layout")
+        self._known_layout(self.defaults.layout, "defaults", "layout")
         shared = sorted({*self.servers} & {*self.clients})
         if shared:
             raise problem(f"expected each host either as server or as client, found {shared[0]!r} as both", "clients")
         return self
 
-    def _all_entries(self) -> Iterator[tuple[str, int, Entry]]:
-        for kind in ("patterns", "files", "telemetry", "gluster"):
-            for n, entry in enumerate(getattr(self, kind)):
-                yield kind, n, entry
-
-    def _known_layout(self, name: str, *at: str | int) -> None:
-        if self.layouts and name not in self.layouts:
+    def _known_layout(self, name: str | None, *at: str | int) -> None:
+        if name is not None and self.layouts and name not in self.layouts:
             raise problem(f"unknown layout {name!r}" + suggest(name, list(self.layouts)), *at)
 
     def layout_facts(self, name: str) -> LayoutFacts:
@@ -455,11 +401,12 @@ class Mapping(SpecModel):
         word = self.aliases.get(field, {}).get(text, text)
         if field == "options":
             return (word,)
-        value: Any = int(word) if field in NUMBERS and _whole(word) else word
+        whole = word.isascii() and word.isdecimal() and len(word) < 19
         try:
-            found = _adapter(field).validate_python(value)
+            found = _adapter(field).validate_python(int(word) if field in NUMBERS and whole else word)
         except ValidationError as error:
-            raise ValueError(_sentence(error, field, word)) from None
+            message = first_problem(error, TelemetryFiles)[1]
+            raise ValueError(message if field in message else f"{field}: {message}") from None
         if field == "layout":
             self.layout_facts(found)
         return found
@@ -480,44 +427,21 @@ def _adapter(field: str) -> TypeAdapter[Any]:
     return TypeAdapter(annotation)
 
 
-def _whole(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 19
-
-
-def _sentence(error: ValidationError, field: str, word: str) -> str:
-    details = error.errors(include_url=False)[0]
-    kind = details["type"]
-    if kind == "value_error":
-        return str(details["ctx"]["error"])
-    if kind == "literal_error":
-        choices = [choice for choice in (*ACCESSES, *get_args(Role)) if repr(choice) in str(details["ctx"]["expected"])]
-        return f"unknown {field} {word!r}" + suggest(word, choices)
-    if kind in ("int_type", "int_parsing"):
-        return f"expected a whole number for {field}, found {describe(word)}"
-    return f"{field}: {details['msg'][:1].lower()}{details['msg'][1:]}, found {describe(word)}"
-
-
 def load_mapping(path: Path | None, patterns: tuple[str, ...], defaults: dict[str, str]) -> Mapping:
-    """The mapping of a file, with patterns and defaults of the command line added.
-
-    `patterns`: they go after those of the file. `defaults`: they go before those of the file.
+    """The mapping of a file, with the patterns and defaults of the command line, which go before those of the file.
 
     Raises `SpecError` with file, line and key of what is wrong in the file. Raises `UsageError` when something of the
     command line is wrong, or nothing is mapped.
     """
-    from glusterlab.spec.yaml import validate
-
     mapping = Mapping(schema_version=1) if path is None else validate(Mapping, path)
     data = {name: getattr(mapping, name) for name in mapping.model_fields_set}
     try:
         added = tuple(Results(pattern=text) for text in patterns)
-        given = {name: _default(mapping, name, text) for name, text in defaults.items()}
-        facts = Facts.model_validate({**mapping.defaults.model_dump(exclude_unset=True), **given})
+        values = {name: _default(mapping, name, text) for name, text in defaults.items()}
+        facts = Facts.model_validate({**mapping.defaults.model_dump(exclude_unset=True), **values})
         found = Mapping.model_validate({**data, "patterns": (*mapping.patterns, *added), "defaults": facts})
     except ValidationError as error:
-        details = error.errors(include_url=False)[0]
-        message = details.get("ctx", {}).get("error", details["msg"])
-        raise UsageError(f"--pattern or --default: {message}") from error
+        raise UsageError(f"--pattern or --default: {first_problem(error, Mapping)[1]}") from error
     if not found.patterns and not found.files:
         raise UsageError(
             "nothing is mapped: say which part of the matrix each file is, by --pattern"
@@ -527,16 +451,15 @@ def load_mapping(path: Path | None, patterns: tuple[str, ...], defaults: dict[st
 
 
 def _default(mapping: Mapping, name: str, text: str) -> Any:
-    names = [field for field in Facts.model_fields if field != "accept_unjudged"]
+    if name not in Facts.model_fields:
+        if name in FIELDS:
+            raise UsageError(f"--default {name}: is no default: use {{{name}}} in the pattern or an entry")
+        raise UsageError(f"--default {name}: unknown field" + suggest(name, list(Facts.model_fields)))
     if name == "accept_unjudged":
         if text not in ("true", "false"):
             raise UsageError(f"--default accept_unjudged: expected true or false, found {text!r}")
         return text == "true"
-    if name in FIELDS and name not in names:
-        raise UsageError(f"--default {name}: is no default: use {{{name}}} in the pattern or an entry")
-    if name not in names:
-        raise UsageError(f"--default {name}: unknown field" + suggest(name, [*names, "accept_unjudged"]))
     try:
         return mapping.read_field(name, text)
     except ValueError as error:
-        raise UsageError(f"--default {name}: {error}") from error
+        raise UsageError(f"--default {name}: {str(error).removeprefix(f'{name}: ')}") from error

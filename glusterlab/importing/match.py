@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -22,11 +22,7 @@ _NUMBER = re.compile(r"(\d{1,18})")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file below the imported folder.
-
-    `root`: the imported folder. `name`: below it, with ``/`` between the parts. `size`: bytes. `modified_ns`: when it
-    was changed last, so that a change while it is imported is noticed.
-    """
+    """A file below the imported folder `root`: its `name` there, with ``/``, and what shows that it was not changed."""
 
     root: Path
     name: str
@@ -35,7 +31,6 @@ class SourceFile:
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
         return self.root / self.name
 
     def copy(self, target: Path) -> None:
@@ -98,10 +93,9 @@ def natural(name: str) -> list[list[tuple[int, int, str]]]:
 
 
 def list_sources(folder: Path, without: Path | None = None) -> tuple[list[SourceFile], list[tuple[str, str]]]:
-    """Files below a folder, and what is there besides.
+    """Files below a folder in natural order, and names of what else is there and cannot be imported, and why.
 
-    `without`: A folder below it that is passed over. `files`: in natural order. `others`: names that are not files, or
-    cannot be kept, and why. Hidden files and folders are passed over in silence.
+    `without`: a folder below it that is passed over. Hidden files and folders are passed over in silence.
 
     Raises `UsageError` when it is no folder, cannot be read, or has more than `MAX_FILES` files.
     """
@@ -110,21 +104,23 @@ def list_sources(folder: Path, without: Path | None = None) -> tuple[list[Source
     files: list[SourceFile] = []
     others: list[tuple[str, str]] = []
     waiting = [""]
-    left = None if without is None else without.resolve()
+    left_out = None if without is None else without.resolve()
     while waiting:
         prefix = waiting.pop()
-        for entry in _entries(folder, prefix, others):
+        try:
+            with os.scandir(folder / prefix) as entries:
+                visible = [entry for entry in entries if not entry.name.startswith(".")]
+        except OSError as error:
+            if not prefix:
+                raise UsageError(f"{folder}: cannot be read: {error.strerror}") from error
+            others.append((shown(prefix), f"cannot be read: {error.strerror}"))
+            continue
+        for entry in visible:
             name = prefix + entry.name
-            if entry.name.startswith("."):
-                continue
-            if entry.is_symlink():
-                others.append((shown(name), "a symbolic link, and links are not followed: put a copy in its place"))
-            elif entry.is_dir(follow_symlinks=False):
-                if (folder / name).resolve() != left:
+            if entry.is_dir(follow_symlinks=False):
+                if (folder / name).resolve() != left_out:
                     waiting.append(f"{name}/")
-            elif not entry.is_file(follow_symlinks=False):
-                others.append((shown(name), "no regular file"))
-            elif (why := _unfit(name)) is not None:
+            elif why := _unfit(entry, name):
                 others.append((shown(name), why))
             else:
                 state = entry.stat(follow_symlinks=False)
@@ -134,18 +130,11 @@ def list_sources(folder: Path, without: Path | None = None) -> tuple[list[Source
     return sorted(files, key=lambda file: natural(file.name)), sorted(others)
 
 
-def _entries(folder: Path, prefix: str, others: list[tuple[str, str]]) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder / prefix) as entries:
-            return list(entries)
-    except OSError as error:
-        if not prefix:
-            raise UsageError(f"{folder}: cannot be read: {error.strerror}") from error
-        others.append((shown(prefix), f"cannot be read: {error.strerror}"))
-        return []
-
-
-def _unfit(name: str) -> str | None:
+def _unfit(entry: os.DirEntry[str], name: str) -> str | None:
+    if entry.is_symlink():
+        return "a symbolic link, and links are not followed: put a copy in its place"
+    if not entry.is_file(follow_symlinks=False):
+        return "no regular file"
     if not name.isprintable():
         return "a name with characters that cannot be printed, or that are no UTF-8: rename it"
     if name.endswith(".partial"):
@@ -159,19 +148,28 @@ _SECTIONS: dict[type[Entry], str] = {Results: "patterns", TelemetryFiles: "telem
 
 @dataclass(frozen=True)
 class Assignment:
-    """A file, the entry that it belongs to, and what is said of it.
+    """A file, the entry that it belongs to, and what is known of it by field.
 
-    `said`: by field: of the path and of the entry. `by_path`: fields that the path says; the entry says the others.
+    `facts`: of the path and of the entry. `by_path`: fields that the path states; the entry states the others.
     """
 
     file: SourceFile
     entry: Entry
-    said: dict[str, Any]
+    facts: dict[str, Any]
     by_path: frozenset[str] = frozenset()
 
-    def who(self, field: str) -> str:
-        """Who says a field, for messages."""
+    def source_of(self, field: str) -> str:
+        """Who states a field, for messages."""
         return "the path" if field in self.by_path else "the mapping"
+
+    @property
+    def is_results(self) -> bool:
+        """Whether the file's results are to be imported; else it goes beside others."""
+        return isinstance(self.entry, Results)
+
+    @property
+    def is_gluster(self) -> bool:
+        return isinstance(self.entry, GlusterFiles)
 
 
 @dataclass(frozen=True)
@@ -192,13 +190,13 @@ class Refusal:
 
 
 def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignment], list[SourceFile], list[Refusal]]:
-    """Give every file to the entries that are about it.
+    """Give every file to the entries that are about it; also the files without one, and what is refused.
 
     An entry that names the file goes before all patterns, and a pattern whose words are all known before one that only
     has the right form. Where patterns of results and of telemetry or gluster fit, the file's content decides.
 
-    `assigned`: in the order of the files; a file has several when several entries name it. `refused`: files whose path
-    has the form of a pattern and says a word that is none; entries whose file is not there.
+    Assigned in the order of the files; a file has several entries when several name it. Refused are files whose path
+    has the form of a pattern and an unknown word, and entries whose file is not there.
     """
     entries: tuple[Entry, ...] = (*mapping.files, *mapping.telemetry, *mapping.gluster, *mapping.patterns)
     named: dict[str, list[Entry]] = {}
@@ -211,7 +209,7 @@ def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignme
     refused: list[Refusal] = []
     for file in files:
         if file.name in named:
-            assigned += [Assignment(file, entry, _said(mapping, entry, {})) for entry in named.pop(file.name)]
+            assigned += [Assignment(file, entry, entry.facts()) for entry in named.pop(file.name)]
             continue
         found = _by_pattern(mapping, file, patterns)
         if isinstance(found, Assignment):
@@ -231,21 +229,23 @@ def _by_pattern(
     for entry, pattern in patterns:
         words = None if type(entry) in fitting else pattern.match(file.name, mapping.accepts)
         if words is not None:
-            fitting[type(entry)] = Assignment(file, entry, _said(mapping, entry, words), frozenset(words))
+            facts = entry.facts() | {field: mapping.read_field(field, word) for field, word in words.items()}
+            fitting[type(entry)] = Assignment(file, entry, facts, frozenset(words))
     if len(fitting) > 1:
         kind = _kind(file)
-        torn = _torn(file, [found.entry for found in fitting.values()])
-        return torn if kind is None else fitting.get(kind, torn)
+        if kind is not None and kind in fitting:
+            return fitting[kind]
+        places = " and ".join(f"{found.entry.pattern!r} of {_SECTIONS[kind]}" for kind, found in fitting.items())
+        message = f"fits the patterns {places}, and its content is that of neither: write them so that one of them fits"
+        return Refusal(shown(file.name), message)
     if fitting:
         return next(iter(fitting.values()))
     for _, pattern in patterns:
-        words = pattern.match(file.name, lambda *_: True)
-        if words is not None:
-            for field, word in words.items():
-                try:
-                    mapping.read_field(field, word)
-                except ValueError as error:
-                    return Refusal(shown(file.name), f"by the pattern {pattern.text!r}: {error}")
+        for field, word in (pattern.match(file.name, lambda *_: True) or {}).items():
+            try:
+                mapping.read_field(field, word)
+            except ValueError as error:
+                return Refusal(shown(file.name), f"by the pattern {pattern.text!r}: {error}")
     return None
 
 
@@ -260,26 +260,3 @@ def _kind(file: SourceFile) -> type[Entry] | None:
     if tool in TELEMETRY_TOOLS:
         return TelemetryFiles
     return GlusterFiles if tool == "gluster" else Results
-
-
-def _torn(file: SourceFile, entries: Sequence[Entry]) -> Refusal:
-    places = " and ".join(f"{entry.place!r} of {_SECTIONS[type(entry)]}" for entry in entries)
-    message = f"fits the patterns {places}, and its content is that of neither: write them so that one of them fits"
-    return Refusal(shown(file.name), message)
-
-
-def _said(mapping: Mapping, entry: Entry, words: dict[str, str]) -> dict[str, Any]:
-    found = entry.said()
-    if isinstance(entry, TelemetryFiles):
-        found |= {name: value for name in ("role", "timezone") if (value := getattr(entry, name)) is not None}
-    return found | {field: mapping.read_field(field, word) for field, word in words.items()}
-
-
-def is_results(assignment: Assignment) -> bool:
-    """Whether the file's results are to be imported; else it goes beside others."""
-    return isinstance(assignment.entry, Results)
-
-
-def is_gluster(assignment: Assignment) -> bool:
-    """Whether the file is gluster's output."""
-    return isinstance(assignment.entry, GlusterFiles)

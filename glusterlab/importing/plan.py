@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Mapping as ReadOnly
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -15,8 +17,6 @@ from glusterlab.importing.match import (
     Refusal,
     SourceFile,
     assign,
-    is_gluster,
-    is_results,
     list_sources,
     natural,
     shown,
@@ -30,7 +30,6 @@ from glusterlab.importing.results import (
     resolve_layouts,
 )
 from glusterlab.spec import Cluster, load_cluster
-from glusterlab.spec.cluster import Role
 from glusterlab.spec.fields import describe
 from glusterlab.store.imported import AttachedFile
 from glusterlab.tools import volume_tools
@@ -45,38 +44,36 @@ _ABOUT_THE_FILE = frozenset({"host", "role", "timezone"})
 
 def attach(
     mapping: Mapping,
-    results: Sequence[PlannedResult],
+    results: Sequence[tuple[PlannedResult, int]],
     assignments: Sequence[Assignment],
     refused_results: Sequence[Assignment] = (),
 ) -> tuple[list[list[Attached]], list[Refusal]]:
-    """For each result the files that are kept beside it.
+    """For each result, with its repeat, the files that are kept beside it; and files that cannot be, with the reason.
 
-    `results`: with their repeats. `assignments`: of telemetry and of gluster's output. `refused_results`: of results
-    that are not among `results`: what belongs to these alone follows from that. `attached`: in the order of the
-    results. `refused`: files that cannot be read, or that belong to no sample.
+    `assignments`: of telemetry and of gluster's output. `refused_results`: of results that are not among `results`:
+    what belongs to these alone follows from that.
     """
     found: list[list[Attached]] = [[] for _ in results]
-    facts = [result.facts() for result in results]
+    known = [result.facts() | {"repeat": repeat} for result, repeat in results]
     refused: list[Refusal] = []
     for assignment in assignments:
         name = shown(assignment.file.name)
-        wanted = {field: value for field, value in assignment.said.items() if field not in _ABOUT_THE_FILE}
-        fitting = [n for n, known in enumerate(facts) if _fits(wanted, known)]
+        wanted = {field: value for field, value in assignment.facts.items() if field not in _ABOUT_THE_FILE}
+        fitting = [n for n, facts in enumerate(known) if _fits(wanted, facts)]
         try:
             _check(mapping, assignment)
         except ParseError as error:
             refused.append(Refusal(name, error.message, error.line))
             continue
         if not fitting:
-            said = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
-            follows = any(_fits(wanted, other.said) for other in refused_results)
-            message = f"expected a sample of {said}, which this file belongs to, found none"
+            described = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
+            follows = any(_fits(wanted, other.facts) for other in refused_results)
+            message = f"expected a sample of {described}, which this file belongs to, found none"
             refused.append(Refusal(name, message, follows=REFUSED_RESULTS if follows else None))
-            continue
         for n in fitting:
-            if is_gluster(assignment) and any(source.name == assignment.file.name for source, _ in found[n]):
+            if assignment.is_gluster and any(source.name == assignment.file.name for source, _ in found[n]):
                 continue  # two entries may be about two volumes of one file
-            found[n].append(_placed(mapping, assignment, [each.file for _, each in found[n]]))
+            found[n].append(_placed(mapping, assignment, {each.file for _, each in found[n]}))
     return found, refused
 
 
@@ -86,8 +83,8 @@ def _fits(wanted: ReadOnly[str, Any], known: ReadOnly[str, Any]) -> bool:
 
 def _check(mapping: Mapping, assignment: Assignment) -> None:
     """Read a whole file, so that what is imported can be made into tables."""
-    if is_gluster(assignment):
-        read_volumes(assignment, assignment.said.get("layout", mapping.defaults.layout))
+    if assignment.is_gluster:
+        read_volumes(assignment, assignment.facts.get("layout", mapping.defaults.layout))
         return
     from glusterlab.telemetry.reader import read
 
@@ -95,24 +92,22 @@ def _check(mapping: Mapping, assignment: Assignment) -> None:
         pass
 
 
-def _placed(mapping: Mapping, assignment: Assignment, taken: Sequence[str]) -> Attached:
+def _placed(mapping: Mapping, assignment: Assignment, taken: Collection[str]) -> Attached:
     """Where a file goes: telemetry by its host, gluster's output by its name, each numbered where that is taken."""
-    source, said = assignment.file, assignment.said
+    source, facts = assignment.file, assignment.facts
     original = PurePosixPath(source.name).name
-    if is_gluster(assignment):
-        stem, suffixes, folder = original, "", "gluster"
-    else:
-        stem, folder = said["host"], "telemetry"
-        suffixes = _suffixes(original)
-    number, name = 1, f"{folder}/{stem}{suffixes}"
-    while name in taken:
-        number += 1
-        name = f"{folder}/{number}-{stem}" if is_gluster(assignment) else f"{folder}/{stem}.{number}{suffixes}"
-    if is_gluster(assignment):
-        return source, AttachedFile(file=name, source=source.name)
-    role: Role = said.get("role") or ("client" if said["host"] in mapping.clients else "server")
-    zone = said.get("timezone", mapping.timezone)
-    return source, AttachedFile(file=name, source=source.name, host=said["host"], role=role, timezone=zone)
+    if assignment.is_gluster:
+        names = itertools.chain([f"gluster/{original}"], (f"gluster/{n}-{original}" for n in itertools.count(2)))
+        return source, AttachedFile(file=next(name for name in names if name not in taken), source=source.name)
+    host, end = facts["host"], _suffixes(original)
+    names = itertools.chain([f"telemetry/{host}{end}"], (f"telemetry/{host}.{n}{end}" for n in itertools.count(2)))
+    return source, AttachedFile(
+        file=next(name for name in names if name not in taken),
+        source=source.name,
+        host=host,
+        role=facts.get("role") or ("client" if host in mapping.clients else "server"),
+        timezone=facts.get("timezone", mapping.timezone),
+    )
 
 
 def _suffixes(name: str) -> str:
@@ -139,7 +134,7 @@ def contradicting_roles(mapping: Mapping, assignments: Sequence[Assignment]) -> 
     known = {**dict.fromkeys(mapping.servers, "server"), **dict.fromkeys(mapping.clients, "client")}
     refused = []
     for assignment in assignments:
-        role, host = assignment.said.get("role"), assignment.said.get("host")
+        role, host = assignment.facts.get("role"), assignment.facts.get("host")
         if role is not None and host is not None and known.setdefault(host, role) != role:
             message = f"host {describe(host)} is a {role} here, and a {known[host]} elsewhere"
             refused.append(Refusal(shown(assignment.file.name), message))
@@ -163,9 +158,9 @@ class PlannedImport:
 class ImportPlan:
     """What an import would make of a folder.
 
-    `cluster`: as the mapping names it. `samples`: by cell and repeat. `refused`: of mapped files, causes first; while
-    there are any, nothing is imported unless that is asked for. `left_out`: results of mapped files that the mapping is
-    not about. `unmapped`: files, and why they belong to nothing. `notes`: what the person should know of the samples.
+    `samples`: by cell and repeat. `refused`: of mapped files, causes first; while there are any, nothing is imported
+    unless that is asked for. `left_out`: results of mapped files that the mapping is not about. `unmapped`: files, and
+    why they belong to nothing. `notes`: what the person should know of the samples.
     """
 
     folder: Path
@@ -184,7 +179,7 @@ class ImportPlan:
 
 
 def plan_import(
-    folder: Path, mapping: Mapping, progress: Callable[[int, int], None] | None = None, *, raw_root: Path | None = None
+    folder: Path, mapping: Mapping, progress: Callable[[int, int], None], *, raw_root: Path | None = None
 ) -> ImportPlan:
     """Look at every file of a folder and read those that are mapped; nothing is written.
 
@@ -200,26 +195,24 @@ def plan_import(
     refused += unreadable
     by_file: dict[str, list[Assignment]] = {}
     for assignment in assigned:
-        if is_results(assignment):
+        if assignment.is_results:
             by_file.setdefault(assignment.file.name, []).append(assignment)
     results: list[PlannedResult] = []
     left_out: list[LeftOut] = []
     lost: list[Assignment] = []
     for n, assignments in enumerate(by_file.values(), start=1):
-        found = read_results(mapping, assignments, layouts)
-        results += found.results
-        left_out += found.left_out
-        refused += found.refused
-        if found.refused:
-            lost += assignments
-        if progress is not None:
-            progress(n, len(by_file))
+        found, not_meant, wrong = read_results(mapping, assignments, layouts)
+        results += found
+        left_out += not_meant
+        refused += wrong
+        lost += assignments if wrong else []
+        progress(n, len(by_file))
     results, strange = _one_release(results)
     for result in strange:
         lost += by_file[result.file.name]
     placed, clashes = _place(results)
-    beside = [assignment for assignment in assigned if not is_results(assignment)]
-    attached, alone = attach(mapping, [replace(result, repeat=repeat) for result, repeat in placed], beside, lost)
+    beside = [assignment for assignment in assigned if not assignment.is_results]
+    attached, alone = attach(mapping, placed, beside, lost)
     refused += [*_of_other_releases(results, strange), *clashes, *contradicting_roles(mapping, beside), *alone]
     samples = tuple(
         PlannedImport(result, repeat, tuple(files)) for (result, repeat), files in zip(placed, attached, strict=True)
@@ -238,10 +231,8 @@ def plan_import(
 
 def _one_release(results: Sequence[PlannedResult]) -> tuple[list[PlannedResult], list[PlannedResult]]:
     """The results of the release that most files are of, and the others."""
-    files: dict[str | None, set[str]] = {}
-    for result in results:
-        files.setdefault(result.gluster_version, set()).add(result.file.name)
-    most = max(files, key=lambda release: len(files[release]), default=None)
+    files = Counter(release for release, _ in {(result.gluster_version, result.file.name): 1 for result in results})
+    most = max(files, key=lambda release: files[release], default=None)
     kept = [result for result in results if result.gluster_version == most]
     return kept, [result for result in results if result.gluster_version != most]
 
@@ -266,19 +257,19 @@ def _causes_first(refused: Sequence[Refusal], named: set[str]) -> tuple[Refusal,
     """
     causes: list[Refusal] = []
     following: list[Refusal] = []
-    told = set(named)
+    known: set[str | None] = set(named)
     for refusal in sorted(dict.fromkeys(refused), key=lambda refusal: natural(refusal.file)):
-        if refusal.follows in told:
+        if refusal.follows in known:
             following.append(refusal)
-            continue
-        if refusal.follows is not None:
-            told.add(refusal.follows)
-        causes.append(replace(refusal, follows=None))
+        else:
+            if refusal.follows is not None:
+                known.add(refusal.follows)
+            causes.append(replace(refusal, follows=None))
     return (*causes, *following)
 
 
 def _place(results: Sequence[PlannedResult]) -> tuple[list[tuple[PlannedResult, int]], list[Refusal]]:
-    """Repeats of each cell: those that are said, and for the others the free numbers in the order of the paths."""
+    """Repeats of each cell: those that are stated, and for the others the free numbers in the order of the paths."""
     cells: dict[str, list[PlannedResult]] = {}
     for result in results:
         cells.setdefault(result.cell.id, []).append(result)
@@ -287,23 +278,23 @@ def _place(results: Sequence[PlannedResult]) -> tuple[list[tuple[PlannedResult, 
     for cell_id in sorted(cells):
         taken: dict[int, PlannedResult] = {}
         for result in cells[cell_id]:
-            if result.repeat is None:
-                continue
-            other = taken.setdefault(result.repeat, result)
-            if other is not result:
+            if result.repeat is not None and (other := taken.setdefault(result.repeat, result)) is not result:
                 where = f"{shown(other.file.name)} ({other.key})"
                 message = f"{result.key}: is repeat {result.repeat} of {cell_id}, and so is {where}"
                 refused.append(Refusal(shown(result.file.name), message, result.line))
-        free = (number for number in range(1, MAX_REPEATS + len(cells[cell_id]) + 1) if number not in taken)
+        free = (number for number in itertools.count(1) if number not in taken)
         for result in cells[cell_id]:
             if result.repeat is None:
                 taken[next(free)] = result
-        if max(taken) > MAX_REPEATS:
-            last = taken[max(taken)]
-            message = (
-                f"expected at most {MAX_REPEATS:,} repeats of {cell_id}, found more: what tells these results apart?"
+        last = max(taken)
+        if last > MAX_REPEATS:
+            refused.append(
+                Refusal(
+                    shown(taken[last].file.name),
+                    f"expected at most {MAX_REPEATS:,} repeats of {cell_id}, found more: what tells these results"
+                    " apart?",
+                )
             )
-            refused.append(Refusal(shown(last.file.name), message))
         placed += [(taken[repeat], repeat) for repeat in sorted(taken)]
     return placed, refused
 
@@ -313,10 +304,10 @@ def _notes(samples: Sequence[PlannedImport]) -> list[str]:
         f"layout {name}: how many disks lie under it is not known, so no figure is per disk"
         for name in sorted({sample.result.layout for sample in samples if not sample.result.disks})
     ]
-    undrawn = {sample.result.tool for sample in samples} - {*volume_tools()}
+    undrawn = {sample.result.record.tool for sample in samples} - {*volume_tools()}
     notes += [f"no figure is drawn of {tool} yet; its numbers are in the tables" for tool in sorted(undrawn)]
-    unjudged = sum(sample.result.status == "valid" and not sample.result.judged for sample in samples)
+    unjudged = sum(sample.result.status == "valid" and sample.result.record.valid is None for sample in samples)
     if unjudged:
-        told = f"{unjudged} of {len(samples)} samples"
-        notes.append(f"{told}: valid by accept_unjudged, though their files do not hold what a judgement needs")
+        accepted = f"{unjudged} of {len(samples)} samples: valid by accept_unjudged"
+        notes.append(f"{accepted}, though their files do not hold what a judgement needs")
     return notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from glusterlab.errors import ParseError
 from glusterlab.importing.mapping import GlusterFiles, Mapping, label
-from glusterlab.importing.match import Assignment, Refusal, SourceFile, is_gluster, shown
+from glusterlab.importing.match import Assignment, Refusal, SourceFile, shown
 from glusterlab.reasons import Reason, Status, status_of
 from glusterlab.spec.cell import Cell, Layout, LayoutType
 from glusterlab.spec.cluster import REAL_HARDWARE
+from glusterlab.spec.yaml import first_problem
 from glusterlab.store.imported import ResultKey, keyed, read_all, reasons_of
 from glusterlab.units import format_size
 
@@ -43,32 +44,37 @@ def volume_layout(record: VolumeRecord) -> Volume:
 
 def resolve_layouts(
     mapping: Mapping, assignments: Sequence[Assignment]
-) -> tuple[dict[str, Layout | str], list[Refusal], frozenset[str]]:
-    """Every layout that files are about.
+) -> tuple[dict[str, Layout | str], list[Refusal], set[str]]:
+    """Every layout that files are about, by the names that the mapping uses: text says why there is no such layout.
 
-    `layouts`: by the names that the mapping uses; text says why there is no such layout. `refused`: of gluster's files
-    that cannot be read, or that contradict each other. `unread`: layouts that are lacking because a file of gluster was
-    refused.
+    Also what is refused of gluster's files, as they cannot be read or contradict each other, and names of layouts that
+    are lacking because of that.
     """
-    said = (assignment.said.get("layout", mapping.defaults.layout) for assignment in assignments)
-    names = {str(name) for name in said if name is not None}
-    found = _Volumes(frozenset(names))
+    all_names = (_layout_of(mapping, assignment) for assignment in assignments)
+    names = sorted({name for name in all_names if name is not None})
+    volumes: dict[str, tuple[Volume, str]] = {}
+    refused: list[Refusal] = []
+    lost: set[str] = set()
     for assignment in assignments:
-        if is_gluster(assignment):
-            found.add(assignment, assignment.said.get("layout", mapping.defaults.layout))
+        if assignment.is_gluster:
+            about = _layout_of(mapping, assignment)
+            try:
+                _add_volumes(volumes, assignment, about, names)
+            except (ParseError, ValueError) as error:
+                refused.append(_refusal(assignment.file, error))
+                lost |= set(names) if about is None else {about}
     unread: set[str] = set()
     layouts: dict[str, Layout | str] = {}
     identities: dict[str, str] = {}
-    for name in sorted(names):
+    for name in names:
         try:
-            layout = mapping.layout_facts(name).resolve(name, found.volumes.get(name))
+            layout = mapping.layout_facts(name).resolve(name, volumes.get(name, (None, ""))[0])
         except ValueError as error:
             layouts[name] = str(error)
-            if name in found.lost and name not in found.volumes:
+            if name in lost and name not in volumes:
                 unread.add(name)
             continue
-        identity = layout.model_copy(update={"name": "-"}).model_dump_json()
-        other = identities.setdefault(identity, name)
+        other = identities.setdefault(layout.model_copy(update={"name": "-"}).model_dump_json(), name)
         layouts[name] = layout
         if other != name:
             layouts[name] = (
@@ -77,47 +83,41 @@ def resolve_layouts(
             )
         if any(label(name) == label(known) for known in layouts if known != name):
             layouts[name] = f"layout {name!r}: another one has a name that differs in punctuation only: declare both"
-    return layouts, found.refused, frozenset(unread)
+    return layouts, refused, unread
 
 
-class _Volumes:
-    """What files of gluster say of layouts, one file after the other."""
+def _layout_of(mapping: Mapping, assignment: Assignment) -> str | None:
+    name: str | None = assignment.facts.get("layout", mapping.defaults.layout)
+    return name
 
-    def __init__(self, names: frozenset[str]) -> None:
-        self.names = names
-        self.volumes: dict[str, Volume] = {}
-        self.refused: list[Refusal] = []
-        self.lost: set[str] = set()
-        self._files: dict[str, str] = {}
 
-    def add(self, assignment: Assignment, layout: str | None) -> None:
-        """Read a file, which is about a layout or about those that are called as its volumes."""
-        file = shown(assignment.file.name)
-        try:
-            for name, record in read_volumes(assignment, layout).items():
-                if name in self.names:
-                    self._say(name, volume_layout(record), file)
-        except ParseError as error:
-            self._refuse(Refusal(file, error.message, error.line), layout)
-        except ValueError as error:
-            self._refuse(Refusal(file, str(error)), layout)
+def _refusal(file: SourceFile, error: Exception) -> Refusal:
+    if isinstance(error, ParseError):
+        return Refusal(shown(file.name), error.message, error.line)
+    return Refusal(shown(file.name), str(error))
 
-    def _say(self, layout: str, volume: Volume, file: str) -> None:
-        known = self.volumes.setdefault(layout, volume)
-        where = self._files.setdefault(layout, file)
+
+def _add_volumes(
+    volumes: dict[str, tuple[Volume, str]], assignment: Assignment, about: str | None, names: Sequence[str]
+) -> None:
+    """Note what a file of gluster says of layouts: of the one it is about, or of those that are called as its volumes.
+
+    Raises `ParseError` and `ValueError` when it cannot be read, or contradicts another file.
+    """
+    for name, record in read_volumes(assignment, about).items():
+        if name not in names:
+            continue
+        volume = volume_layout(record)
+        known, where = volumes.setdefault(name, (volume, shown(assignment.file.name)))
         if known != volume:
-            raise ValueError(f"layout {layout!r} is {volume[0]} {volume[1]} here, and {known[0]} {known[1]} in {where}")
-
-    def _refuse(self, refusal: Refusal, layout: str | None) -> None:
-        self.refused.append(refusal)
-        self.lost |= self.names if layout is None else {layout}
+            raise ValueError(f"layout {name!r} is {volume[0]} {volume[1]} here, and {known[0]} {known[1]} in {where}")
 
 
 def read_volumes(assignment: Assignment, layout: str | None) -> dict[str, VolumeRecord]:
-    """The volumes that a file of gluster describes; several descriptions of one volume count once.
+    """The volumes that a file of gluster describes, by layout; several descriptions of one volume count once.
 
-    `layout`: that the file is about. Returns: By layout: of several volumes the one that the mapping names, or that is
-    called as the layout. Without a layout all, by their own names. Nothing where the file describes none.
+    Of several volumes the one that the mapping names, or that is called as the layout. Without a layout all, by their
+    own names. Nothing where the file describes none.
 
     Raises `ParseError` when it is no output of gluster, lacks the volume that the mapping names, or leaves open which
     one it is.
@@ -148,7 +148,8 @@ def read_volumes(assignment: Assignment, layout: str | None) -> dict[str, Volume
 SAME_SIZE = 0.1
 """Relative difference up to which two file sizes are one: "4GB" may be 4 GB or 4 GiB. What the file says counts."""
 
-_CHOOSING = ("run", "operation", "job", "host", "workers", "file_size", "record_size", "files_per_worker")
+_NUMBERS = ("workers", "file_size", "record_size", "files_per_worker")
+_CHOOSING = ("run", "operation", "job", "host", *_NUMBERS)
 """What is said of these chooses among the results of a file."""
 
 
@@ -156,42 +157,38 @@ _CHOOSING = ("run", "operation", "job", "host", "workers", "file_size", "record_
 class PlannedResult:
     """One result that is to become a sample.
 
-    `layout`: the layout as paths and mapping name it. `label`: the operation as printed. `said`: what path and mapping
-    said, as JSON. `repeat`: as it was said. `status`: by the tool's own output. `judged`: the file holds what a
-    judgement needs. `disks`: 0 where it is not known.
+    `layout`: as paths and mapping name it. `stated`: what path and mapping say, as JSON; `repeat` as they say it.
+    `status` by the tool's own output. `disks`: 0 where it is not known.
     """
 
     file: SourceFile
+    record: WorkloadRecord
     cell: Cell
     layout: str
     key: ResultKey
-    label: str
-    line: int | None
-    tool: str
-    tool_version: str | None
-    said: dict[str, Any]
+    stated: dict[str, Any]
     repeat: int | None
     status: Status
     reasons: tuple[Reason, ...]
-    judged: bool
     accept_unjudged: bool
     gluster_version: str | None
     disks: int
+
+    @property
+    def line(self) -> int | None:
+        return self.record.source.line
 
     def facts(self) -> dict[str, Any]:
         """What telemetry and gluster's files can be matched with, by field."""
         cell = self.cell
         return {
-            **{name: getattr(cell, name) for name in ("access", "operation", "workers", "files_per_worker")},
-            "layout": self.layout,
-            "tool": self.tool,
+            **{name: getattr(cell, name) for name in ("access", "tool", "operation", "workers", "files_per_worker")},
+            **{name: getattr(self, name) for name in ("layout", "repeat", "gluster_version")},
             "file_size": cell.file_size_bytes,
             "record_size": cell.record_size_bytes,
             "options": cell.options,
             "job": self.key.job,
             "run": self.key.run,
-            "repeat": self.repeat,
-            "gluster_version": self.gluster_version,
         }
 
 
@@ -204,15 +201,6 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True)
-class FileResults:
-    """What the results of one file come to."""
-
-    results: tuple[PlannedResult, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
-    refused: tuple[Refusal, ...] = ()
-
-
 class _RefusedError(Exception):
     """Something that the mapping and the file say does not go together."""
 
@@ -221,8 +209,10 @@ class _RefusedError(Exception):
         self.follows = follows
 
 
-def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]) -> FileResults:
-    """The results of one file.
+def read_results(
+    mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]
+) -> tuple[list[PlannedResult], list[LeftOut], list[Refusal]]:
+    """The results of one file: those that become samples, those that the mapping is not about, and what is refused.
 
     `assignments`: all of one file. `layouts`: by the names that the mapping uses; text says why there is no such
     layout.
@@ -234,21 +224,16 @@ def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: d
     try:
         document = Document.open(file.path)
         records, damage = read_all(document, _tool(document, assignments, mapping.defaults.tool))
-    except ParseError as error:
-        return FileResults(refused=(Refusal(name, error.message, error.line),))
-    except _RefusedError as error:
-        return FileResults(refused=(Refusal(name, str(error)),))
-    refused = [] if damage is None else [Refusal(name, damage.message, damage.line)]
+    except (ParseError, _RefusedError) as error:
+        return [], [], [_refusal(file, error)]
+    refused = [] if damage is None else [_refusal(file, damage)]
     found = keyed(records)
     if not found:
         if damage is None:
-            kinds = sorted({f"{record.tool}'s {record.kind}" for record in records})
-            refused.append(
-                Refusal(
-                    name, f"expected results of a workload, found {', '.join(kinds)}: map it under gluster or telemetry"
-                )
-            )
-        return FileResults(refused=tuple(refused))
+            kinds = ", ".join(sorted({f"{record.tool}'s {record.kind}" for record in records}))
+            message = f"expected results of a workload, found {kinds}: map it under gluster or telemetry"
+            refused.append(Refusal(name, message))
+        return [], [], refused
     results: list[PlannedResult] = []
     left_out: dict[ResultKey, LeftOut] = {}
     taken: set[ResultKey] = set()
@@ -267,9 +252,10 @@ def read_results(mapping: Mapping, assignments: Sequence[Assignment], layouts: d
             except _RefusedError as error:
                 refused.append(Refusal(name, f"{key}: {error}", record.source.line, error.follows))
             taken.add(key)
-    return FileResults(
-        tuple(results), tuple(entry for key, entry in left_out.items() if key not in taken), _merged(refused)
-    )
+    once: dict[str, Refusal] = {}
+    for refusal in refused:  # where all results of a file lack the same, that is said once
+        once.setdefault(refusal.message.split(": ", 1)[-1], refusal)
+    return results, [entry for key, entry in left_out.items() if key not in taken], list(once.values())
 
 
 def about_layout(name: str) -> str:
@@ -281,7 +267,7 @@ def _tool(document: Document, assignments: Sequence[Assignment], default: str | 
     """Whose output a file is, by its content and by what is said of it."""
     from glusterlab import tools
 
-    wanted = {assignment.said["tool"]: assignment for assignment in assignments if "tool" in assignment.said}
+    wanted = {assignment.facts["tool"]: assignment for assignment in assignments if "tool" in assignment.facts}
     try:
         found = tools.recognise(document)
     except ParseError:
@@ -292,17 +278,8 @@ def _tool(document: Document, assignments: Sequence[Assignment], default: str | 
         return known
     for tool, assignment in wanted.items():
         if tool != found:
-            raise _RefusedError(f"{assignment.who('tool')} says tool {tool}, the file is of {found}")
+            raise _RefusedError(f"{assignment.source_of('tool')} says tool {tool}, the file is of {found}")
     return found
-
-
-def _merged(refused: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    """Refusals of a file; where all of its results lack the same, once."""
-    once: dict[str, Refusal] = {}
-    for refusal in refused:
-        message = refusal.message.split(": ", 1)[-1]
-        once.setdefault(message, refusal)
-    return tuple(once.values())
 
 
 Keyed = Sequence[tuple[ResultKey, "WorkloadRecord"]]
@@ -316,18 +293,18 @@ def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey
     chosen = list(found)
     others: dict[ResultKey, str] = {}
     for field in _CHOOSING:
-        if field not in assignment.said:
+        if field not in assignment.facts:
             continue
-        wanted = assignment.said[field]
+        wanted = assignment.facts[field]
         values = {key: _value(field, key, record) for key, record in chosen}
         fitting = [(key, record) for key, record in chosen if _fits(field, wanted, values[key])]
-        says = f"{assignment.who(field)} says {field} {_words(field, wanted)}"
+        says = f"{assignment.source_of(field)} says {field} {_words(field, wanted)}"
         if not fitting:
             there = ", ".join(dict.fromkeys(_words(field, value) for value in values.values()))
             raise _RefusedError(f"{says}, the file has {there}")
         others |= {key: says for key, _ in chosen if not _fits(field, wanted, values[key])}
         chosen = fitting
-    if "host" not in assignment.said:
+    if "host" not in assignment.facts:
         chosen, hosts = _all_hosts_together(chosen)
         others |= hosts
     return chosen, others
@@ -335,7 +312,7 @@ def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey
 
 def _value(field: str, key: ResultKey, record: WorkloadRecord) -> Any:
     """What a file says of a field; None where it does not."""
-    if field in ("run", "operation", "job", "host"):
+    if field not in _NUMBERS:
         return getattr(key, field)
     if field == "files_per_worker":
         found = record.details.get("files_per_thread")
@@ -346,7 +323,7 @@ def _value(field: str, key: ResultKey, record: WorkloadRecord) -> Any:
 
 
 def _fits(field: str, wanted: Any, found: Any) -> bool:
-    if field not in ("run", "operation", "job", "host") and found is None:
+    if field in _NUMBERS and found is None:
         return True
     if field == "file_size":
         return bool(abs(found / wanted - 1) <= SAME_SIZE)
@@ -386,8 +363,9 @@ def _all_hosts_together(chosen: Keyed) -> tuple[list[tuple[ResultKey, WorkloadRe
 def _plan(
     mapping: Mapping, assignment: Assignment, key: ResultKey, record: WorkloadRecord, layouts: dict[str, Layout | str]
 ) -> PlannedResult:
-    said, defaults = assignment.said, mapping.defaults
-    name = said.get("layout", defaults.layout)
+    defaults = mapping.defaults.model_dump(exclude_none=True)
+    facts = {**defaults, **assignment.facts}
+    name = facts.get("layout")
     if name is None:
         raise _RefusedError(
             "which layout? Neither path nor mapping says it: write {layout} into the pattern, or say layout"
@@ -395,59 +373,44 @@ def _plan(
     layout = layouts[name]
     if isinstance(layout, str):
         raise _RefusedError(layout, follows=about_layout(name))
-    accept = bool(said.get("accept_unjudged", defaults.accept_unjudged))
-    options = said.get("options", defaults.options) or ()
     # jobs of one file are different workloads, even where sizes and workers agree
     job = () if key.job is None else (f"--name={key.job}",)
-
-    def known(field: str) -> int | None:
-        # the file's own word, then that of path and mapping: where both speak they agree, or it would not be chosen
-        found: int | None = _value(field, key, record)
-        wanted: int | None = said.get(field, getattr(defaults, field))
-        return wanted if found is None else found
-
-    size, workers = known("file_size"), known("workers")
-    if workers is None:
-        raise _RefusedError(
-            "how many workers? The file does not say it: write {workers} into the pattern, or say workers"
-        )
-    if size is None:
-        raise _RefusedError(
-            "which file size? The file does not say it: write {file_size} into the pattern, or say file_size"
-        )
+    # the file's own word first: where path and mapping speak, too, they agree, or it would not be chosen
+    known: dict[str, Any] = {field: _value(field, key, record) or facts.get(field) for field in _NUMBERS}
+    for field, question in (("workers", "how many workers"), ("file_size", "which file size")):
+        if known[field] is None:
+            raise _RefusedError(
+                f"{question}? The file does not say it: write {{{field}}} into the pattern, or say {field}"
+            )
     try:
         cell = Cell(
             layout=layout,
-            access=said.get("access", defaults.access) or "native",
+            access=facts.get("access", "native"),
             tool=record.tool,
             operation=record.operation,
-            file_size_bytes=size,
-            nominal_file_size_bytes=size,
-            record_size_bytes=known("record_size"),
-            files_per_worker=known("files_per_worker") or 1,
-            workers=workers,
+            file_size_bytes=known["file_size"],
+            nominal_file_size_bytes=known["file_size"],
+            record_size_bytes=known["record_size"],
+            files_per_worker=known["files_per_worker"] or 1,
+            workers=known["workers"],
             model=REAL_HARDWARE,
-            options=(*options, *job),
+            options=(*facts.get("options", ()), *job),
         )
     except ValidationError as error:
-        details = error.errors(include_url=False)[0]
-        raise _RefusedError(f"{details['loc'][0]}: {details['msg'][:1].lower()}{details['msg'][1:]}") from error
+        raise _RefusedError(": ".join(first_problem(error, Cell))) from error
+    accept = bool(facts.get("accept_unjudged"))
     reasons = reasons_of(record, accept_unjudged=accept)
     return PlannedResult(
         file=assignment.file,
+        record=record,
         cell=cell,
         layout=name,
         key=key,
-        label=record.label,
-        line=record.source.line,
-        tool=record.tool,
-        tool_version=record.tool_version,
-        said={field: list(value) if isinstance(value, tuple) else value for field, value in said.items()},
-        repeat=said.get("repeat"),
+        stated={field: list(value) if isinstance(value, tuple) else value for field, value in assignment.facts.items()},
+        repeat=assignment.facts.get("repeat"),
         status=status_of(reasons),
         reasons=reasons,
-        judged=record.valid is not None,
         accept_unjudged=accept,
-        gluster_version=said.get("gluster_version", defaults.gluster_version),
+        gluster_version=facts.get("gluster_version"),
         disks=mapping.layout_facts(name).disks or 0,
     )

@@ -9,7 +9,7 @@ import lzma
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -68,7 +68,7 @@ def publish(
     given: Mapping[str, str] | None = None,
     keep_host_names: bool = False,
     name: str | None = None,
-    phases: Phases | None = None,
+    phases: Phases = lambda _what: nullcontext(lambda _done, _total: None),
 ) -> Published:
     """Copy a campaign so that it can be given away; the original is only read.
 
@@ -83,8 +83,7 @@ def publish(
         output = output.resolve()
     names_file = output.with_name(f"names-of-{output.name}.yaml")
     _refuse_place(raw, output, names_file)
-    phase = phases or (lambda _what: nullcontext(lambda _done, _total: None))
-    with phase("checking the campaign") as count:
+    with phases("checking the campaign") as count:
         _require_intact(raw, count)
     packed = {path.parent.relative_to(raw) for path in raw.glob(f"*/*/sample-*/{evidence.ARCHIVE}")}
     with ExitStack() as stack:
@@ -93,32 +92,17 @@ def publish(
             plain.mkdir()
             evidence.unpack(raw, plain)
             raw = plain
-        return _publish(raw, output, names_file, given or {}, keep_host_names, name, phase, packed=packed)
-
-
-def _publish(
-    raw: Path,
-    output: Path,
-    names_file: Path,
-    given: Mapping[str, str],
-    keep_host_names: bool,
-    name: str | None,
-    phase: Phases,
-    *,
-    packed: Set[Path],
-) -> Published:
-    """Publish a campaign of plain files; samples in `packed`, by their folders below it, are packed in the copy."""
-    names = collect_names(raw, given, hosts_kept=keep_host_names, campaign=name)
-    try:
-        # a name of its own, so that nothing that lies there already is written or removed
-        partial = Path(tempfile.mkdtemp(prefix=f".{output.name[:100]}.", suffix=".partial", dir=output.parent))
+        names = collect_names(raw, given or {}, hosts_kept=keep_host_names, campaign=name)
         try:
-            with phase("copying files") as count:
+            # a name of its own, so that nothing that lies there already is written or removed
+            partial = Path(tempfile.mkdtemp(prefix=f".{output.name[:100]}.", suffix=".partial", dir=output.parent))
+            stack.callback(shutil.rmtree, partial, ignore_errors=True)
+            with phases("copying files") as count:
                 files, redacted = _copy(raw, partial, names, count)
             list_files(partial, [partial])
-            with phase("judging the copy") as count:
+            with phases("judging the copy") as count:
                 samples = _require_same(raw, partial, names, count)
-            with phase("looking for what is left") as count:
+            with phases("looking for what is left") as count:
                 left = _left(partial, names, count)
             for folder in packed:
                 evidence.pack(partial / folder)
@@ -131,10 +115,8 @@ def _publish(
             except BaseException:
                 names_file.unlink()
                 raise
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
-    except OSError as error:
-        raise RawStoreError(f"{output}: cannot be written: {error.strerror}", path=output) from error
+        except OSError as error:
+            raise RawStoreError(f"{output}: cannot be written: {error.strerror}", path=output) from error
     return Published(output, names_file, files, samples, len(names.mapping), redacted, tuple(left))
 
 
@@ -286,7 +268,7 @@ def _comparable(judgement: Judgement, names: Names | None) -> Any:
 
 
 def _numbers(record: Record) -> str:
-    values = {each.name: getattr(record, each.name) for each in dataclasses.fields(record)}
+    values = dataclasses.asdict(record)
     return repr({name: value for name, value in values.items() if isinstance(value, int | float) and name != "worker"})
 
 
@@ -295,20 +277,18 @@ def _left(copy: Path, names: Names, count: Count) -> list[Left]:
     found: set[Left] = set()
     files = sorted(copy.rglob("*"))
     for number, file in enumerate(files, start=1):
-        path = file.relative_to(copy).as_posix()
-        found |= set(names.left(path, path))
+        path = file.relative_to(copy)
+        found |= set(names.left(str(path), str(path)))
         if file.is_file():
-            found |= set(_left_in(file, path, names))
+            text = _text_of(file)
+            if text is None:
+                why = "no text, or packed and damaged: what is in it cannot be seen"
+                found.add(Left("unreadable", str(path), why))
+            else:
+                text = "\n".join(_name_fields(text)) if _is_telemetry(PurePosixPath(path)) else text
+                found |= set(names.left(text, str(path)))
         count(number, len(files))
     return sorted(found, key=lambda left: (left.path, left.kind, left.found))
-
-
-def _left_in(file: Path, path: str, names: Names) -> Iterator[Left]:
-    text = _text_of(file)
-    if text is None:
-        yield Left("unreadable", path, "no text, or packed and damaged: what is in it cannot be seen")
-    else:
-        yield from names.left("\n".join(_name_fields(text)) if _is_telemetry(PurePosixPath(path)) else text, path)
 
 
 def _write_names(path: Path, names: Names, raw: Path) -> None:

@@ -7,6 +7,7 @@ import itertools
 import json
 import platform
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -73,6 +74,14 @@ _NO_SERIAL = frozenset({"unknown", "none", "null", "empty", "true", "false"})
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _WORD = re.compile(r"[A-Za-z0-9](?:[\w.+-]{0,58}[A-Za-z0-9])?")
 _MAC = re.compile(rf"(?:{_HEX2}[:-]){{5,19}}{_HEX2}|(?:[0-9a-f]{{4}}\.){{2}}[0-9a-f]{{4}}", re.IGNORECASE)
+_NEUTRAL: dict[str, Callable[[int], str]] = {
+    "address6": lambda n: f"2001:db8::{n:x}",
+    "mac": lambda n: f"00:00:5e:00:{0x53 + n // 256:02x}:{n % 256:02x}",
+    "uuid": lambda n: f"00000000-0000-4000-8000-{n:012x}",
+    "device": lambda n: f"device{n:04d}",
+    "user": lambda n: "user" if n == 1 else f"user{n}",
+}
+"""The n-th neutral name of a kind."""
 _MANY_LINES, _LONG_LINE = 100_000, 1000
 """N lines of less than so many characters are remembered: most files of a campaign repeat those of others."""
 
@@ -123,7 +132,7 @@ class Names:
                 if len(line) < _LONG_LINE and len(self._seen) < _MANY_LINES:
                     self._seen.add(line)
                 for match in self._forms.finditer(line):
-                    self._by_form(str(match.lastgroup), match[0])
+                    self.by_form(str(match.lastgroup), match[0])
 
     def text(self, text: str) -> str:
         """A text with the names of the copy and without secrets."""
@@ -152,16 +161,16 @@ class Names:
         for match in self._compiled().finditer(text):
             kind, found = str(match.lastgroup), match[0]
             if kind == "keep":
-                yield from (Left("name", path, word) for word in self._given_in(found))
+                yield from (
+                    Left("name", path, word)
+                    for word in self.given
+                    if self.known[word] != word and re.search(f"{_STARTS}{re.escape(word)}{_ENDS}", found.lower())
+                )
             elif found.lower() not in neutral and self._replace(match) != found:
                 kind = self.kinds.get(found.lower(), kind)
                 yield Left(_SHOWN_KINDS.get(kind, kind), path, found[:60])
         for secret in secrets.find(text):
             yield Left("secret", path, secret.kind)
-
-    def _given_in(self, kept: str) -> list[str]:
-        words = (word for word in self.given if self.known[word] != word)
-        return [word for word in words if re.search(f"{_STARTS}{re.escape(word)}{_ENDS}", kept.lower())]
 
     def _line(self, line: str) -> str:
         found = self._lines.get(line)
@@ -173,68 +182,61 @@ class Names:
 
     def _compiled(self) -> re.Pattern[str]:
         """What is kept, then what is known, longest first, then the forms."""
-        if self._pattern is None:
-            self._lines.clear()
-            parts = []
-            if self.kept:
-                parts.append(rf"(?P<keep>(?<![\w+-])(?:{_any_of(self.kept)})(?:-[0-9a-f]{{6}})?(?![\w+]))")
-            parts.append(f"(?P<mail>{_FORMS['mail']})")
-            known = [old for old, new in self.known.items() if old != new and not _is_common(old)]
-            addresses = {old for old in known if is_address(old)}
-            dashed = {old.replace(".", "-") for old in addresses if "." in old}
-            macs = [old.replace(":", "[:.-]?") for old in known if self.kinds[old] == "mac"]
-            if addresses:
-                parts.append(rf"(?P<knownip>(?<![0-9])(?i:{_any_of(addresses | dashed)})(?![0-9]))")
-            if macs:
-                parts.append(rf"(?P<knownmac>(?<![0-9A-Fa-f])(?i:{'|'.join(macs)})(?![0-9A-Fa-f]))")
-            words = [old for old in known if self.kinds[old] != "mac" and old not in addresses]
-            if words:
-                parts.append(rf"(?P<known>{_STARTS}(?i:{_any_of(words)}){_ENDS})")
-            parts += [f"(?P<{kind}>{form})" for kind, form in _FORMS.items() if kind != "mail"]
-            self._pattern = re.compile("|".join(parts))
+        if self._pattern is not None:
+            return self._pattern
+        self._lines.clear()
+        known = [old for old, new in self.known.items() if old != new and not _is_common(old)]
+        addresses = {old for old in known if is_address(old)}
+        dashed = {old.replace(".", "-") for old in addresses if "." in old}
+        macs = [old.replace(":", "[:.-]?") for old in known if self.kinds[old] == "mac"]
+        words = [old for old in known if self.kinds[old] != "mac" and old not in addresses]
+        parts = [
+            ("keep", rf"(?<![\w+-])(?:{_any_of(self.kept)})(?:-[0-9a-f]{{6}})?(?![\w+])", self.kept),
+            ("mail", _FORMS["mail"], True),
+            ("knownip", rf"(?<![0-9])(?i:{_any_of(addresses | dashed)})(?![0-9])", addresses),
+            ("knownmac", rf"(?<![0-9A-Fa-f])(?i:{'|'.join(macs)})(?![0-9A-Fa-f])", macs),
+            ("known", rf"{_STARTS}(?i:{_any_of(words)}){_ENDS}", words),
+            *((kind, form, kind != "mail") for kind, form in _FORMS.items()),
+        ]
+        self._pattern = re.compile("|".join(f"(?P<{kind}>{form})" for kind, form, has_any in parts if has_any))
         return self._pattern
 
     def _replace(self, match: re.Match[str]) -> str:
         kind, found = str(match.lastgroup), match[0]
         if kind in ("keep", "digest"):
             return found
-        if kind == "known":
-            return self.known[found.lower()]
-        if kind == "knownip":
-            if found.lower() in self.known:
-                return self.known[found.lower()]
-            return self.known[found.replace("-", ".")].replace(".", "-")
-        return self._by_form("mac" if kind == "knownmac" else kind, found)
+        if kind in ("known", "knownip"):
+            plain = self.known.get(found.lower())
+            return self.known[found.replace("-", ".")].replace(".", "-") if plain is None else plain
+        return self.by_form("mac" if kind == "knownmac" else kind, found)
 
-    def _by_form(self, kind: str, found: str) -> str:
+    def by_form(self, kind: str, found: str) -> str:
         """What something of a private form is called in the copy; what is public stays."""
         if found.lower() in self.known.values() or kind == "digest":
             return found
         if kind == "serial":
             value = _SERIAL.sub("", found)
             public = value.lower() in _NO_SERIAL or value in self.known.values()
-            return found if public else found.removesuffix(value) + self._next("device", value)
-        if kind in ("address", "address6"):
-            public = not is_address(found) or self.hosts_kept or not _is_private(found)
-            return found if public else self._next("address", found)
+            return found if public else found.removesuffix(value) + self.next("device", value)
         if kind == "mac":
             return self._mac(found)
         if kind == "mail":
             return self._mail(found)
+        if kind in ("address", "address6"):
+            public = not is_address(found) or self.hosts_kept or not _is_private(found)
+            return found if public else self.next("address", found)
         public = (kind == "uuid" and set(found) <= set("0-")) or (kind == "user" and found in _PUBLIC_USERS)
-        return found if public else self._next(kind, found)
+        return found if public else self.next(kind, found)
 
     def _mac(self, found: str) -> str:
         key = with_colons(found)
         if set(key) <= set("0:") or set(key) <= set("f:") or key in self.known.values():
             return found
-        neutral = self._next("mac", key)
-        if ":" in found:
-            return neutral
-        digits = neutral.replace(":", "")
+        neutral = self.next("mac", key)
         if "." in found:
+            digits = neutral.replace(":", "")
             return ".".join(digits[n : n + 4] for n in range(0, 12, 4))
-        return neutral.replace(":", "-" if "-" in found else "")
+        return neutral.replace(":", ":" if ":" in found else "-" if "-" in found else "")
 
     def _mail(self, found: str) -> str:
         user, _, domain = found.rpartition("@")
@@ -243,34 +245,23 @@ class Names:
         if not self.hosts_kept and domain not in self.known.values():
             domain = self.known.get(domain.lower(), DOMAIN)
         public = user in _PUBLIC_USERS or user in self.known.values()
-        return f"{user if public else self._next('user', user)}@{domain}"
+        return f"{user if public else self.next('user', user)}@{domain}"
 
-    def _next(self, kind: str, original: str) -> str:
+    def next(self, kind: str, original: str) -> str:
+        """The next free name of a kind, for what has none yet."""
         key = with_colons(original) if kind == "mac" else original.lower()
         if key in self.known:
             return self.known[key]
-        makes: dict[str, Callable[[int], str]] = {
-            "mac": lambda n: f"00:00:5e:00:{0x53 + n // 256:02x}:{n % 256:02x}",
-            "uuid": lambda n: f"00000000-0000-4000-8000-{n:012x}",
-            "device": lambda n: f"device{n:04d}",
-            "user": lambda n: "user" if n == 1 else f"user{n}",
-        }
-        taken = set(self.known.values())
-        if kind != "address":
-            found = next(name for n in itertools.count(1) if (name := makes[kind](n)) not in taken)
-        elif ":" in original:
-            found = next(name for n in itertools.count(1) if (name := f"2001:db8::{n:x}") not in taken)
+        if kind == "address" and ":" not in original:
+            names: Iterable[str] = (str(address) for net in _NETS for address in net.hosts())
         else:
-            every = itertools.chain.from_iterable(net.hosts() for net in _NETS)
-            found = next(str(address) for address in every if str(address) not in taken)
-        return self.add(kind, original, found)
+            names = map(_NEUTRAL["address6" if kind == "address" else kind], itertools.count(1))
+        taken = set(self.known.values())
+        return self.add(kind, original, next(name for name in names if name not in taken))
 
 
 def read_names(path: Path) -> dict[str, str]:
-    """A file of names: what is to be replaced, and what replaces it.
-
-    Raises `UsageError` when it is no such mapping of texts.
-    """
+    """A file of names: what is to be replaced, and what replaces it; `UsageError` when it is no such mapping."""
     data, _ = load_yaml(path)
     if not isinstance(data, dict) or not all(isinstance(text, str) and text for pair in data.items() for text in pair):
         raise UsageError(f"{path}: expected lines 'name: neutral name', both quoted where they are numbers")
@@ -295,16 +286,15 @@ def collect_names(
     _take_given(names, given, {host.lower() for host in hosts})
     if not hosts_kept:
         _name_hosts(names, hosts, raw)
-    renamed = [names.known.get(host.lower(), host) for host in hosts]
-    twice = sorted({name for name in renamed if renamed.count(name) > 1})
-    if twice:
+    renamed = Counter(names.known.get(host.lower(), host) for host in hosts)
+    if twice := sorted(name for name, number in renamed.items() if number > 1):
         raise UsageError(f"expected a name of its own for each host, found '{twice[0]}' for two of them")
     if (raw / "cluster.yaml").is_file():
         cluster = load_cluster(raw / "cluster.yaml")
         if not cluster.is_testbed and not _is_common(cluster.name.lower()):
             names.add("name", cluster.name, "cluster")
         if cluster.ssh.user not in _ORDINARY:
-            names._next("user", cluster.ssh.user)
+            names.next("user", cluster.ssh.user)
     return names
 
 
@@ -340,8 +330,9 @@ Hosts = dict[str, tuple[str, tuple[str, ...]]]
 def _name_hosts(names: Names, hosts: Hosts, raw: Path) -> None:
     for role in ("server", "client"):
         group = [host for host, (its, _) in hosts.items() if its == role]
+        digits = max(2, len(str(len(group))))
         for number, host in enumerate(group, start=1):
-            _name_host(names, host, hosts[host][1], f"{role}{number:0{max(2, len(str(len(group))))}d}")
+            _name_host(names, host, hosts[host][1], f"{role}{number:0{digits}d}")
     for controller in _controllers(raw):
         for name in (controller, controller.partition(".")[0]):
             if not _is_common(name.lower()):
@@ -357,7 +348,7 @@ def _name_host(names: Names, host: str, others: Iterable[str], neutral: str) -> 
     neutral = names.add("host", host, neutral)
     for other in (host, *others):
         if is_address(other):
-            names._by_form("address", other)
+            names.by_form("address", other)
             continue
         short, _, domain = other.lower().partition(".")
         same = short == host.lower().partition(".")[0]

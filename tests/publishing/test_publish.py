@@ -18,8 +18,10 @@ from glusterlab.cli import app
 from glusterlab.errors import RawStoreError, UsageError
 from glusterlab.publishing import Left, publish, read_names
 from glusterlab.run.verify import verify
+from glusterlab.store import evidence
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.manifest import MANIFEST, Manifest, list_files
+from tests.packed import make_plain
 
 REFERENCE = Path(__file__).parents[2] / "raw" / "first-light"
 CELLS = (
@@ -44,6 +46,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         target = root / "cells" / cell
         shutil.copytree(REFERENCE / "cells" / cell, target)
         shutil.copy(REFERENCE / "cells" / Path(cell).parent / "cell.json", target.parent)
+    make_plain(root)
     (root / "log.txt").write_text('{"host": "server01", "message": "server01: not reachable at 10.77.0.11 port 22"}\n')
     list_files(root, [root])
     assert verify(root) == []
@@ -212,6 +215,16 @@ def test_host_names_can_be_kept(own: Path, tmp_path: Path) -> None:
         made.path / SAMPLE / "workload/extra.txt"
     ).read_text() == "by /home/user, password=[redacted] at 10.77.0.11\n"
     assert "10.77.0.11" in (made.path / "cluster.yaml").read_text()
+
+
+def test_a_packed_campaign_is_packed_in_the_copy(own: Path, tmp_path: Path) -> None:
+    evidence.pack(own / SAMPLE)
+    list_files(own, [own])
+    made = publish(own, tmp_path / "copy")
+    assert made.left == ()
+    assert (made.path / SAMPLE / evidence.ARCHIVE).is_file()
+    assert not (made.path / SAMPLE / "telemetry").exists()
+    assert verify(made.path) == []
 
 
 def test_a_name_in_what_a_cell_is_called_is_found(own: Path, tmp_path: Path) -> None:
