@@ -302,18 +302,15 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
     layouts: list[tuple[str, Layout]] = []
     for spec in campaign.layouts:
         names = sorted(spec.options)
-        for geometry, backing, *values in itertools.product(
-            spec.geometry, spec.backing, *(spec.options[name] for name in names)
-        ):
-            parts = [spec.name]
-            if len(spec.geometry) > 1:
-                parts.append(geometry)
-            if len(spec.backing) > 1:
-                parts.append(backing)
-            for name, value in zip(names, values, strict=True):
-                if len(spec.options[name]) > 1:
-                    parts.append(f"{name.rpartition('.')[2]}-{value}")
-            label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join(parts)).strip("-")
+        axes = (spec.geometry, spec.backing, *(spec.options[name] for name in names))
+        for geometry, backing, *values in itertools.product(*axes):
+            texts = (
+                geometry,
+                backing,
+                *(f"{name.rpartition('.')[2]}-{value}" for name, value in zip(names, values, strict=True)),
+            )
+            varying = [text for text, axis in zip(texts, axes, strict=True) if len(axis) > 1]
+            label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join([spec.name, *varying])).strip("-")
             layout = Layout(
                 name=label[:60].rstrip("-"),
                 type=spec.type,
@@ -328,17 +325,24 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
 def count_points(campaign: Campaign) -> int:
     """Points of the matrix, before duplicates are merged and exclusions taken out."""
     layouts = sum(
-        len(spec.geometry) * len(spec.backing) * math.prod(len(values) for values in spec.options.values())
-        for spec in campaign.layouts
+        math.prod(map(len, (spec.geometry, spec.backing, *spec.options.values()))) for spec in campaign.layouts
     )
-    workloads = sum(
-        math.prod(len(axis) for axis in (spec.tool, spec.operations, spec.file_size))
-        * math.prod(len(axis or (None,)) for axis in (spec.record_size, spec.files_per_worker, spec.model))
-        * len(spec.workers or campaign.workers)
-        * len(spec.runtime or (None,))
-        for spec in campaign.workloads
+    workloads = sum(math.prod(map(len, _axes(campaign, spec))) for spec in campaign.workloads)
+    return layouts * workloads
+
+
+def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]:
+    return (
+        campaign.access,
+        spec.tool,
+        spec.operations,
+        tuple(zip(spec.file_size, spec.stands_for or spec.file_size, strict=True)),
+        spec.record_size or (None,),
+        spec.files_per_worker or (1,),
+        spec.model or (None,),
+        spec.workers or campaign.workers,
+        spec.runtime or (None,),
     )
-    return layouts * len(campaign.access) * workloads
 
 
 def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cell, str | None, float]]:
@@ -357,17 +361,8 @@ def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cel
 
 
 def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Cluster | None) -> Iterator[Cell]:
-    nominal = spec.stands_for or spec.file_size
     for access, tool, operation, (size, stands_for), record, files, model, workers, runtime in itertools.product(
-        campaign.access,
-        spec.tool,
-        spec.operations,
-        zip(spec.file_size, nominal, strict=True),
-        spec.record_size or (None,),
-        spec.files_per_worker or (1,),
-        spec.model or (None,),
-        spec.workers or campaign.workers,
-        spec.runtime or (None,),
+        *_axes(campaign, spec)
     ):
         yield Cell(
             layout=layout,

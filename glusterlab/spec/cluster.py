@@ -238,7 +238,7 @@ class Telemetry(SpecModel):
     @field_validator("interval")
     @classmethod
     def _whole_seconds(cls, value: float) -> float:
-        if value < 1 or value != int(value):
+        if value != int(value):
             raise ValueError(f"expected whole seconds of at least 1 s, as sar counts, found {value:g} s")
         return value
 
@@ -290,9 +290,8 @@ class Cluster(SpecModel):
         for group, hosts in (("servers", self.servers), ("clients", self.clients)):
             for n, host in enumerate(hosts):
                 if host.name in names:
-                    raise problem(
-                        f"expected each host once, found {host.name!r} also in {names[host.name]}", group, n, "name"
-                    )
+                    where = names[host.name]
+                    raise problem(f"expected each host once, found {host.name!r} also in {where}", group, n, "name")
                 if host.address in addresses:
                     other = addresses[host.address]
                     raise problem(f"expected an address of its own, found that of {other!r}", group, n, "address")
@@ -301,29 +300,27 @@ class Cluster(SpecModel):
 
     def _check_devices(self) -> None:
         servers = {server.name for server in self.servers}
+        used: dict[tuple[str, str], str] = {}
         for name, backing in self.backings.items():
-            if isinstance(backing.devices, dict) and set(backing.devices) != servers:
-                wrong = sorted(servers ^ set(backing.devices))
+            if isinstance(backing.devices, dict) and (wrong := servers ^ set(backing.devices)):
                 raise problem(
-                    f"expected the devices of every server and of no other host, found a difference at {wrong[0]}",
+                    f"expected the devices of every server and of no other host, found a difference at {min(wrong)}",
                     *("backings", name, "devices"),
                 )
-        for server in servers:
-            used: dict[str, str] = {}
-            for name, backing in self.backings.items():
+            for server in sorted(servers):
                 for device in backing.devices_of(server):
-                    if device in used:
-                        message = f"expected a device for one brick, found {device} of {server} also in {used[device]}"
+                    other = used.setdefault((server, device), name)
+                    if other != name:
+                        message = f"expected a device for one brick, found {device} of {server} also in {other}"
                         raise problem(message, "backings", name, "devices")
-                    used[device] = name
 
     def _check_backings(self) -> None:
         own = {"work_dir": self.work_dir, "mount_root": self.mount_root, "shared_dir": self.shared_dir}
-        places = [(key, path) for key, path in own.items() if path is not None]
-        for n, (key, path) in enumerate(places):
-            for other, other_path in places[:n]:
-                if _overlap(path, other_path):
-                    raise problem(f"expected a directory apart from {other}, found {path} and {other_path}", key)
+        places: dict[str, str] = {}
+        for key, path in own.items():
+            if path is not None:
+                _apart(path, places, "a directory apart from {}", key)
+                places[key] = path
         for name, backing in self.backings.items():
             if backing.server_model is not None and backing.server_model not in self.server_models:
                 known = ", ".join(self.server_models) or "none"
@@ -331,26 +328,19 @@ class Cluster(SpecModel):
                     f"expected one of server_models ({known}), found {backing.server_model!r}",
                     *("backings", name, "server_model"),
                 )
-            disks = len(backing.bricks) * backing.disks_per_brick
             # a small testbed may model an array of more disks than it has
-            if self.testbed is None and disks > self.hardware.disks_per_server:
+            if self.testbed is None and len(backing.bricks) * backing.disks_per_brick > self.hardware.disks_per_server:
                 raise problem(
                     f"expected at most the {self.hardware.disks_per_server} disks of a server, "
                     f"found {len(backing.bricks)} bricks of {backing.disks_per_brick}",
-                    "backings",
-                    name,
+                    *("backings", name),
                 )
             for n, root in enumerate(backing.bricks):
-                for other in backing.bricks[:n]:
-                    if _overlap(root, other):
-                        raise problem(
-                            f"expected file systems apart, found {root} and {other}", "backings", name, "bricks", n
-                        )
-                for key, path in places:
-                    if _overlap(root, path):
-                        raise problem(
-                            f"expected bricks apart from {key}, found {root} and {path}", "backings", name, "bricks", n
-                        )
+                at = ("backings", name, "bricks", n)
+                _apart(
+                    root, {f"brick {m}": other for m, other in enumerate(backing.bricks[:n])}, "file systems apart", *at
+                )
+                _apart(root, places, "bricks apart from {}", *at)
 
     @property
     def hosts(self) -> tuple[Host, ...]:
@@ -381,8 +371,7 @@ class Cluster(SpecModel):
 
     def scale_model(self, name: str) -> ScaleModel:
         """The scale model of that name."""
-        parameters = self.scale_models[name]
-        return ScaleModel(name=name, scale=parameters.scale, operations=parameters.operations)
+        return ScaleModel(name=name, **self.scale_models[name].model_dump())
 
     def smallfile_checkout(self, environ: Mapping[str, str] = os.environ) -> Path | None:
         """The smallfile checkout on the controller: ``smallfile.checkout``, else ``GLUSTERLAB_SMALLFILE``.
@@ -395,5 +384,8 @@ class Cluster(SpecModel):
         return named if named is not None and (named / "smallfile_cli.py").is_file() else None
 
 
-def _overlap(one: str, other: str) -> bool:
-    return one == other or one.startswith(other + "/") or other.startswith(one + "/")
+def _apart(path: str, others: Mapping[str, str], expected: str, *at: str | int) -> None:
+    """Refuse a directory that lies in one of `others`, or one of them in it; `expected` may name which one."""
+    for key, other in others.items():
+        if path == other or path.startswith(other + "/") or other.startswith(path + "/"):
+            raise problem(f"expected {expected.format(key)}, found {path} and {other}", *at)

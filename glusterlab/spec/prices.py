@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, mo
 from glusterlab.spec.fields import Label, Size, SpecModel, Text, describe, problem, suggest
 from glusterlab.spec.yaml import validate
 
-MAX_PRICE = 1e9
+MAX_PRICE = 1_000_000_000
 MAX_QUANTITY = 10_000
 
 EXAMPLE_NOTICE = "example prices, not quotes: use a list of your own"
@@ -27,31 +27,20 @@ GROUPS: tuple[Group, ...] = ("disks", "server", "software", "network", "support"
 _AMOUNT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)(?:\s*([A-Za-z]{3}))?\s*$")
 
 
-def _amount(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
-        raise ValueError(f"expected an amount such as 1200 or '1200.50 USD', found {describe(value)}")
-    if value < 0:
-        raise ValueError(f"expected an amount of at least 0, found {describe(value)}")
-    if value > MAX_PRICE:
-        raise ValueError(f"expected an amount of at most {MAX_PRICE:,.0f}, found {describe(value)}")
-    return float(value)
-
-
 def _date(value: object) -> dt.date:
     if isinstance(value, dt.date):
         return value
-    form = "expected a date of the form 2017-03-31"
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        raise ValueError(f"{form}, found {describe(value)}")
     try:
-        return dt.date.fromisoformat(value)
+        if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
+            return dt.date.fromisoformat(value)
     except ValueError:
-        raise ValueError(f"{form}, found {value!r}, a day that no calendar has") from None
+        pass  # a day that no calendar has
+    raise ValueError(f"expected a date of the form 2017-03-31, found {describe(value)}")
 
 
 Amount = Annotated[
     float,
-    BeforeValidator(_amount),
+    Field(strict=True, ge=0, le=MAX_PRICE, allow_inf_nan=False),
     WithJsonSchema(
         {
             "anyOf": [
@@ -170,6 +159,11 @@ class CostLine:
     assumed: bool
 
 
+def _cost_line(group: Group, name: str, quantity: int, line: PartPrice | PerServerLine) -> CostLine:
+    amount = quantity * line.price
+    return CostLine(group, name, line.description, quantity, line.price, amount, line.source, line.assumed)
+
+
 class PriceList(SpecModel):
     """Prices of one currency and date, and the servers that they are for (``prices.yaml``)."""
 
@@ -189,20 +183,6 @@ class PriceList(SpecModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> PriceList:
-        self._check_lines()
-        known = [line.part for line in self.prices]
-        for name, server in self.servers.items():
-            for part in server.parts:
-                if part not in known:
-                    raise problem(
-                        f"expected a price for each part, found none for {part!r}{suggest(part, known, listed=False)}",
-                        *("servers", name, "parts", part),
-                    )
-            if not self.cost(name).total > 0:
-                raise problem("expected a server that costs something, found a total of 0", "servers", name)
-        return self
-
-    def _check_lines(self) -> None:
         seen: set[str] = set()
         lines: list[tuple[str, int, str, _Line]] = [
             *(("prices", n, line.part, line) for n, line in enumerate(self.prices)),
@@ -218,6 +198,17 @@ class PriceList(SpecModel):
             if name in seen:
                 raise problem(f"expected one price for each line, found {name!r} twice", key, n)
             seen.add(name)
+        known = [line.part for line in self.prices]
+        for name, server in self.servers.items():
+            for part in server.parts:
+                if part not in known:
+                    raise problem(
+                        f"expected a price for each part, found none for {part!r}{suggest(part, known, listed=False)}",
+                        *("servers", name, "parts", part),
+                    )
+            if not self.cost(name).total > 0:
+                raise problem("expected a server that costs something, found a total of 0", "servers", name)
+        return self
 
     def server_name(self, server_model: str, disks_per_server: float) -> str | None:
         """The server of this list that a measured one stands for; None where the list has no such server.
@@ -235,17 +226,9 @@ class PriceList(SpecModel):
         prices = {line.part: line for line in self.prices}
         found: list[CostLine] = []
         for part, quantity in priced.parts.items():
-            line = prices[part]
             group: Group = "disks" if part == priced.data_disks.part else "server"
-            amount = quantity * line.price
-            found.append(
-                CostLine(group, part, line.description, quantity, line.price, amount, line.source, line.assumed)
-            )
-        for extra in self.per_server:
-            if extra.included:
-                line_of = (extra.category, extra.name, extra.description, 1, extra.price, extra.price)
-                found.append(CostLine(*line_of, extra.source, extra.assumed))
-        return found
+            found.append(_cost_line(group, part, quantity, prices[part]))
+        return found + [_cost_line(line.category, line.name, 1, line) for line in self.per_server if line.included]
 
     def cost(self, server: str) -> ServerCost:
         """What one server costs: the sum of quantity times price."""

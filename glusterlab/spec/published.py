@@ -25,15 +25,8 @@ the section and quotes the number.
 
 def load(folder: Path, study: str) -> pd.DataFrame:
     """The published numbers of a study's figures, from ``raw/published``: columns `COLUMNS`; no rows without any."""
-    import pandas as pd
-
-    path = folder / study / "figures.csv"
-    if not path.is_file():
-        return pd.DataFrame({name: pd.Series(dtype="float64" if name == "value" else "str") for name in COLUMNS})
-    text = dict.fromkeys(COLUMNS, "str") | {"value": "float64", "nominal_file_size_bytes": "int64"}
-    table = pd.read_csv(path, dtype=text, keep_default_na=False)
-    _require(table, COLUMNS, path)
-    return table[COLUMNS]
+    types = dict.fromkeys(COLUMNS, "str") | {"value": "float64", "nominal_file_size_bytes": "int64"}
+    return _read(folder / study / "figures.csv", types)
 
 
 def load_table(folder: Path, number: int) -> pd.DataFrame:
@@ -55,26 +48,8 @@ BASELINE_COLUMNS = ["study", "what", "disks", "origin", "operation", "value", "u
 
 def load_baselines(folder: Path) -> pd.DataFrame:
     """What a study measured of its hardware alone: columns `BASELINE_COLUMNS`; no rows when nothing is transcribed."""
-    import pandas as pd
-
-    path = folder / "baselines.csv"
     types = dict.fromkeys(BASELINE_COLUMNS, "str") | {"value": "float64", "disks": "int64"}
-    if not path.is_file():
-        return pd.DataFrame({name: pd.Series(dtype=types[name]) for name in BASELINE_COLUMNS})
-    try:
-        table = pd.read_csv(path, dtype=types, keep_default_na=False)
-    except ValueError as error:
-        raise DataError(f"{path}: expected numbers in the columns disks and value: {error}", path=path) from error
-    _require(table, BASELINE_COLUMNS, path)
-    return table[BASELINE_COLUMNS]
-
-
-def _require(table: pd.DataFrame, columns: list[str], path: Path) -> None:
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
-        raise DataError(
-            f"{path}: expected the columns {', '.join(columns)}, found none of {', '.join(missing)}", path=path
-        )
+    return _read(folder / "baselines.csv", types)
 
 
 FILE_SIZES = ["nominal_file_size_bytes", "label", "use_case", "tool", "metric", "on_line", "source"]
@@ -86,17 +61,32 @@ FILE_SIZES = ["nominal_file_size_bytes", "label", "use_case", "tool", "metric", 
 
 def load_file_sizes(folder: Path) -> pd.DataFrame:
     """The file sizes that a study tested, and what each stands for: columns `FILE_SIZES`, by size."""
+    path = folder / "file-sizes.csv"
+    table = _read(path, dict.fromkeys(FILE_SIZES, "str"))
+    for line, (size, on_line) in enumerate(
+        zip(table["nominal_file_size_bytes"], table["on_line"], strict=True), start=2
+    ):
+        if not size.isdigit() or on_line not in ("yes", "no"):
+            raise DataError(
+                f"{path}:{line}: expected a size in bytes, and yes or no for on_line, found {size!r} and {on_line!r}"
+            )
+    table = table.astype({"nominal_file_size_bytes": "int64"}).assign(on_line=table["on_line"] == "yes")
+    return table.sort_values("nominal_file_size_bytes", ignore_index=True)
+
+
+def _read(path: Path, types: dict[str, str]) -> pd.DataFrame:
+    """The columns of a CSV, as these types; no rows without such a file."""
     import pandas as pd
 
-    path = folder / "file-sizes.csv"
     if not path.is_file():
-        return pd.DataFrame(columns=FILE_SIZES)
-    table = pd.read_csv(path, dtype="str", keep_default_na=False)
-    _require(table, FILE_SIZES, path)
-    for line, row in enumerate(table.to_dict("records"), start=2):
-        if not str(row["nominal_file_size_bytes"]).isdigit() or row["on_line"] not in ("yes", "no"):
-            found = f"{row['nominal_file_size_bytes']!r} and {row['on_line']!r}"
-            raise DataError(f"{path}:{line}: expected a size in bytes, and yes or no for on_line, found {found}")
-    sizes = table["nominal_file_size_bytes"].astype("int64")
-    table = table[FILE_SIZES].assign(nominal_file_size_bytes=sizes, on_line=table["on_line"] == "yes")
-    return table.sort_values("nominal_file_size_bytes", ignore_index=True)
+        return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in types.items()})
+    try:
+        table = pd.read_csv(path, dtype=types, keep_default_na=False)
+    except ValueError as error:
+        numbers = ", ".join(name for name, kind in types.items() if kind != "str")
+        raise DataError(f"{path}: expected numbers in the columns {numbers}: {error}", path=path) from error
+    if missing := [name for name in types if name not in table.columns]:
+        raise DataError(
+            f"{path}: expected the columns {', '.join(types)}, found none of {', '.join(missing)}", path=path
+        )
+    return table[list(types)]

@@ -60,22 +60,16 @@ def validate(model: type[M], path: str | Path, **context: object) -> M:
 
 
 def _check_version(version: object, path: Path, lines: dict[Place, int]) -> None:
-    line = lines.get(("schema_version",), 1)
+    if type(version) is int and version == SCHEMA_VERSION:
+        return
     if type(version) is int and version > SCHEMA_VERSION:
-        raise SpecError(
-            f"this file is of schema {version}, this glusterlab reads {SCHEMA_VERSION}: install a newer glusterlab",
-            file=path,
-            line=line,
-            key="schema_version",
+        message = (
+            f"this file is of schema {version}, this glusterlab reads {SCHEMA_VERSION}: install a newer glusterlab"
         )
-    if type(version) is not int or version < 1:
+    else:
         found = "no such key" if ("schema_version",) not in lines else describe(version)
-        raise SpecError(
-            f"expected the line 'schema_version: {SCHEMA_VERSION}', found {found}",
-            file=path,
-            line=line,
-            key="schema_version",
-        )
+        message = f"expected the line 'schema_version: {SCHEMA_VERSION}', found {found}"
+    raise SpecError(message, file=path, line=lines.get(("schema_version",), 1), key="schema_version")
 
 
 def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
@@ -152,26 +146,24 @@ class _NodeReader:
         self._scalars = yaml.constructor
         self._count = 0
 
-    def error(self, message: str, node: Node, place: Place) -> SpecError:
+    def error(self, message: str, node: Node, place: Place = ()) -> SpecError:
         return SpecError(message, file=self.path, line=node.start_mark.line + 1, key=key_text(place) or None)
 
     def value(self, node: Node, place: Place, depth: int) -> Any:
         self._count += 1
         if self._count > MAX_VALUES:
-            raise self.error(
-                f"expected at most {MAX_VALUES:,} values, found more (do aliases repeat each other?)",
-                node,
-                (),
-            )
+            message = f"expected at most {MAX_VALUES:,} values, found more (do aliases repeat each other?)"
+            raise self.error(message, node)
         if depth > MAX_DEPTH:
-            raise self.error("expected a specification, found one that is nested too deeply", node, ())
+            raise self.error("expected a specification, found one that is nested too deeply", node)
         self.lines.setdefault(place, node.start_mark.line + 1)
-        if isinstance(node, MappingNode):
-            return self._mapping(node, place, depth)
-        if isinstance(node, SequenceNode):
-            self._plain_tag(node, place, "seq")
+        kind = "map" if isinstance(node, MappingNode) else "seq" if isinstance(node, SequenceNode) else ""
+        if not kind:
+            return self._scalar(node, place)
+        self._plain_tag(node, place, kind)
+        if kind == "seq":
             return [self.value(item, (*place, n), depth + 1) for n, item in enumerate(node.value)]
-        return self._scalar(node, place)
+        return self._mapping(node, place, depth)
 
     def _plain_tag(self, node: Node, place: Place, *known: str) -> str:
         prefix, _, name = str(node.tag).rpartition(":")
@@ -179,17 +171,15 @@ class _NodeReader:
             raise self.error(f"expected plain YAML, found the tag {node.tag}", node, place)
         return name
 
-    def _mapping(self, node: MappingNode, place: Place, depth: int) -> dict[str, Any]:
-        self._plain_tag(node, place, "map")
+    def _mapping(self, node: Node, place: Place, depth: int) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if str(key_node.tag).endswith(":merge"):
                 raise self.error("YAML 1.2 has no merge keys '<<': write the keys out", key_node, place)
             key = self._scalar(key_node, place) if isinstance(key_node, ScalarNode) else None
             if not isinstance(key, str):
-                raise self.error(
-                    f"expected a key that is text, found {describe(key)}: put it in quotes", key_node, place
-                )
+                message = f"expected a key that is text, found {describe(key)}: put it in quotes"
+                raise self.error(message, key_node, place)
             inner = (*place, key)
             if key in found:
                 raise self.error(f"this key stands here twice, first on line {self.lines[inner]}", key_node, inner)
@@ -199,18 +189,12 @@ class _NodeReader:
 
     def _scalar(self, node: Node, place: Place) -> Any:
         kind = self._plain_tag(node, place, "str", "int", "float", "bool", "null", "timestamp", "value")
+        if kind not in ("null", "bool", "int", "float"):
+            return node.value
         try:
-            if kind == "null":
-                return None
-            if kind == "bool":
-                return self._scalars.construct_yaml_bool(node)
-            if kind == "int":
-                return self._scalars.construct_yaml_int(node)
-            if kind == "float":
-                return self._scalars.construct_yaml_float(node)
+            return getattr(self._scalars, f"construct_yaml_{kind}")(node)
         except ValueError:
             raise self.error(f"expected a number, found {describe(node.value)}", node, place) from None
-        return node.value
 
 
 def key_text(place: Place) -> str:
@@ -281,50 +265,49 @@ def _locate(details: ErrorDetails, lines: dict[Place, int]) -> tuple[Place, int]
 
 
 _EXPECTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "a mapping of keys",
-    "model_type": "a mapping of keys",
-    "model_attributes_type": "a mapping of keys",
-    "path_type": "a path",
+    "string": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "tuple": "a list",
+    "list": "a list",
+    "dict": "a mapping of keys",
+    "model": "a mapping of keys",
+    "path": "a path",
 }
+"""By what pydantic's kinds of error begin with, before _type, _parsing and the like."""
+
+_FORMS = {
+    "missing": "this key is required",
+    "value_error": "{error}",
+    "string_pattern_mismatch": "expected text of the form {pattern}, found {found}",
+    "greater_than_equal": "expected at least {ge:,.10g}, found {found}",
+    "less_than_equal": "expected at most {le:,.10g}, found {found}",
+    "greater_than": "expected more than {gt:,.10g}, found {found}",
+    "less_than": "expected less than {lt:,.10g}, found {found}",
+    "string_too_long": "expected at most {max_length} characters, found {length}",
+    "too_short": "expected at least {min_length}, found {actual_length}",
+    "finite_number": "expected a finite number, found {found}",
+}
+"""Messages by pydantic's kinds of error, with the keys of its context."""
 
 
 def _message(details: ErrorDetails, place: Place, model: type[BaseModel]) -> str:
-    kind, found, context = details["type"], details["input"], details.get("ctx", {})
-    if kind == "missing":
-        return "this key is required"
+    kind, value, context = details["type"], details["input"], details.get("ctx", {})
+    found = describe(value)
     if kind == "extra_forbidden":
         parent = _model_at(model, place[:-1])
         return "unknown key" + suggest(str(place[-1]), list(parent.model_fields) if parent else [])
-    if kind == "value_error":
-        return str(context["error"])
     if kind == "literal_error":
         choices = [str(choice).strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
-        return f"expected one of {', '.join(choices)}, found {describe(found)}" + suggest(
-            str(found), choices, listed=False
-        )
-    if kind in _EXPECTED:
-        quotes = ": put it in quotes" if kind == "string_type" and isinstance(found, (int, float)) else ""
-        return f"expected {_EXPECTED[kind]}, found {describe(found)}{quotes}"
-    if kind == "string_pattern_mismatch":
-        return f"expected text of the form {context['pattern']}, found {describe(found)}"
-    if kind in ("greater_than_equal", "less_than_equal", "greater_than", "less_than"):
-        words = {"ge": "at least", "le": "at most", "gt": "more than", "lt": "less than"}
-        bound, limit = next(iter(context.items()))
-        return f"expected {words[bound]} {limit}, found {describe(found)}"
-    if kind == "string_too_long":
-        return f"expected at most {context['max_length']} characters, found {len(found)}"
-    if kind == "too_short":
-        return f"expected at least {context['min_length']}, found {context['actual_length']}"
+        near = suggest(str(value), choices, listed=False)
+        return f"expected one of {', '.join(choices)}, found {found}{near}"
+    if kind in _FORMS:
+        return _FORMS[kind].format(**context, found=found, length=len(value) if isinstance(value, str) else 0)
+    expected = _EXPECTED.get(kind.partition("_")[0])
+    if expected is not None and kind.endswith(("_type", "_parsing", "_from_float")):
+        quotes = ": put it in quotes" if kind == "string_type" and isinstance(value, (int, float)) else ""
+        return f"expected {expected}, found {found}{quotes}"
     return details["msg"][:1].lower() + details["msg"][1:]
 
 

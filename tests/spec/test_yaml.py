@@ -17,10 +17,6 @@ from glusterlab.spec.yaml import MAX_BYTES
 from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
 
 
-def lines_of(text: str, part: str) -> int:
-    return text[: text.index(part)].count("\n") + 1
-
-
 @pytest.mark.parametrize(
     ("old", "new", "key", "message"),
     [
@@ -35,7 +31,6 @@ def lines_of(text: str, part: str) -> int:
         ("deadline: 20 min", "deadline: 0 s", "deadline", "expected something like '10 min'"),
         ("deadline: 20 min", "deadline:", "deadline", "found nothing"),
         ("repeats: 3", "repeats: three", "repeats", "expected a whole number, found 'three'"),
-        ("repeats: 3", "repeats: true", "repeats", "expected a whole number, found true"),
         ("repeats: 3", "repeats: 0", "repeats", "expected at least 1, found the number 0"),
         ("repeats: 3", "repeats: 2.5", "repeats", "expected a whole number"),
         ("repeats: 3", "repeats: {max: 5}", "repeats.half_width", "this key is required"),
@@ -44,7 +39,6 @@ def lines_of(text: str, part: str) -> int:
         ("repeats: 3", "repeats: {min: 6, max: 5, half_width: 5%}", "repeats.max", "at least 6 (min), found 5"),
         ("repeats: 3", "repeats: {min: 1, max: 2, half_width: 5%}", "repeats.max", "an interval needs as many"),
         ("repeats: 3", "repeats: {max: 5, half_width: 5}", "repeats.half_width", "expected a share such as 5% or 0.05"),
-        ("repeats: 3", "repeats: {max: 5, half_width: -5%}", "repeats.half_width", "expected a share"),
         ("repeats: 3", "repeats: {max: 5, half_width: true}", "repeats.half_width", "expected a share"),
         ("repeats: 3", "repeats: {max: 5, halfwidth: 5%}", "repeats.halfwidth", "did you mean 'half_width'?"),
         ("repeats: 3", "repeats: [3]", "repeats", "expected a whole number, found a list"),
@@ -103,7 +97,6 @@ def test_what_is_wrong_in_a_campaign_is_named(write: Write, old: str, new: str, 
         ("/bricks/raid6/a01", "bricks/raid6", "backings.raid6.bricks.0", "expected an absolute path on the hosts"),
         ("/bricks/raid6/a01", "/mnt/glusterlab/a", "backings.raid6.bricks.0", "bricks apart from mount_root"),
         ("/bricks/jbod/d02", "/bricks/jbod/d01/x", "backings.jbod.bricks.1", "file systems apart"),
-        ("/bricks/jbod/d02", "/bricks/jbod/d01", "backings.jbod.bricks.1", "file systems apart"),
         ("kind: raid6", "kind: raid66", "backings.raid6.kind", "did you mean 'raid6'?"),
         ("disks_per_brick: 12", "disks_per_brick: 3", "backings.raid6.disks_per_brick", "at least 4 disks in a RAID 6"),
         ("disks_per_brick: 12, kind", "kind", "backings.raid6", "a RAID 6 array, found 1"),
@@ -134,19 +127,12 @@ def test_what_is_wrong_in_a_cluster_is_named(write: Write, old: str, new: str, k
     assert "\n" not in str(caught.value)
 
 
-def test_lines_are_those_of_the_keys(write: Write) -> None:
-    text = CAMPAIGN.replace("    record_size: 512 KiB", "    recrod_size: 512 KiB")
-    with pytest.raises(SpecError) as caught:
-        load_campaign(write("campaign.yaml", text))
-    assert caught.value.line == lines_of(text, "recrod_size")
-
-
 def test_all_problems_are_named_in_the_order_of_the_file(write: Write) -> None:
     path = write("campaign.yaml", CAMPAIGN, {"seed: 2017\n": "", "deadline: 20 min": "deadline: x"})
     with pytest.raises(SpecError) as caught:
         load_campaign(path)
-    places = [line.split(" ")[1] for line in str(caught.value).splitlines()]
-    assert places == ["seed:", "deadline:"]
+    places = [line.split(":")[1:3] for line in str(caught.value).splitlines()]
+    assert places == [["1", " seed"], ["17", " deadline"]]
 
 
 @pytest.mark.parametrize(
@@ -160,7 +146,6 @@ def test_all_problems_are_named_in_the_order_of_the_file(write: Write) -> None:
         (b"schema_version: 1\nname: \xff\xfe\n", "expected text in UTF-8"),
         (b"name: a\x07b\n", "control character"),
         (b"a: 1\n\tb: 2\n", "found a tab"),
-        (b"\tname: x\n", "found a tab"),
         (b"a:\n\t- b\n", "found a tab"),
         (b"name: [a, b\n", "this is not YAML"),
         (b"name: *nowhere\n", "this is not YAML"),
@@ -259,20 +244,18 @@ def test_rates_are_written_exactly(rate: float) -> None:
 
 @pytest.mark.parametrize("text", ["5%", "5 %", "0.05"])
 def test_bounds_of_repeats_read_back_as_they_were_written(write: Write, text: str) -> None:
-    new = f"repeats: {{max: 10, half_width: {text}}}\nwarmup: 2"
+    new = f"repeats: {{max: 10, half_width: {text}}}\nwarmup: 2\nnotebooks: [80-releases]"
     campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {"repeats: 3": new}))
     assert campaign.repeats == Repeats(min=3, max=10, half_width=0.05)
     assert campaign.most_repeats == 10
+    assert campaign.notebooks == ("80-releases",)
     again = dump_yaml(campaign)
     assert "half_width: 5%\n" in again
     assert "\nwarmup: 2\n" in again
     assert load_campaign(write("again.yaml", again)) == campaign
 
 
-def test_notebooks_of_a_campaign_read_back_as_they_were_written(write: Write) -> None:
-    campaign = load_campaign(write("campaign.yaml", CAMPAIGN, {"repeats: 3": "repeats: 3\nnotebooks: [80-releases]"}))
-    assert campaign.notebooks == ("80-releases",)
-    assert load_campaign(write("again.yaml", dump_yaml(campaign))) == campaign
+def test_notebooks_of_a_campaign_are_a_list_with_members(write: Write) -> None:
     with pytest.raises(SpecError, match="notebooks: expected at least 1"):
         load_campaign(write("campaign.yaml", CAMPAIGN, {"repeats: 3": "repeats: 3\nnotebooks: []"}))
 
