@@ -14,7 +14,7 @@ from glusterlab.errors import ParseError, UsageError
 from glusterlab.store.evidence import ARCHIVE, opened
 from glusterlab.telemetry import records as telemetry
 from glusterlab.telemetry.reader import recognise
-from glusterlab.tools.document import MAX_BYTES, Document, read_head
+from glusterlab.tools.document import MAX_BYTES, Document, located, read_head
 from glusterlab.tools.records import Record
 
 TELEMETRY_TOOLS = ("sar", "sadf")
@@ -32,41 +32,25 @@ def tools() -> tuple[str, ...]:
 
 
 def tool_of(path: Path) -> str:
-    """Whose output a file is, by its content.
-
-    Raises
-    ------
-    ParseError
-        When it is no known tool's.
-    """
+    """Whose output a file is, by its content; `ParseError` when it is no known tool's."""
     return _telemetry_tool(path) or readers.recognise(Document.open(path))
 
 
 def parse(path: str | Path, *, tool: str | None = None, averages: bool = False) -> Iterator[Record]:
     """The records of a raw file, plain or packed (xz, gzip, bzip2); ``-`` is the standard input, which needs `tool`.
 
-    A file of a sample's packed evidence is named as if it lay beside it.
-    `averages` also gives the averages that sar printed.
-
-    Raises
-    ------
-    ParseError
-        When it is no result of a known tool, is cut off or damaged; what is whole before that was yielded.
-    UsageError
-        When there is no such tool, or none is named for the standard input.
+    A file of a sample's packed evidence is named as if it lay beside it. `averages` also gives the averages that sar
+    printed. `ParseError` when it is no result of a known tool, is cut off or damaged, after what is whole before that;
+    `UsageError` when there is no such tool, or none is named for the standard input.
     """
     path = Path(path)
-    try:
-        with _opened(path) as plain:
-            found: Iterator[Record]
-            if _is_telemetry(plain, tool):
-                found = telemetry.records(_source(plain), averages)
-            else:
-                found = readers.read(_document(plain), tool)
-            for record in found:
-                yield record if plain == path else replace(record, source=replace(record.source, file=str(path)))
-    except ParseError as error:
-        raise ParseError(error.message, file=path, line=error.line) from error
+    with located(path), _opened(path) as plain:
+        is_telemetry = _is_telemetry(plain, tool)
+        found: Iterator[Record] = (
+            telemetry.records(_source(plain), averages) if is_telemetry else readers.read(_document(plain), tool)
+        )
+        for record in found:
+            yield record if plain == path else replace(record, source=replace(record.source, file=str(path)))
 
 
 def _opened(path: Path) -> AbstractContextManager[Path]:
@@ -74,10 +58,6 @@ def _opened(path: Path) -> AbstractContextManager[Path]:
         named = f"name one of its files as if it lay beside it, such as {path.parent}/telemetry/HOST.csv.xz"
         raise ParseError(f"holds the packed files of a sample: {named}", file=path)
     return opened(path)
-
-
-def _in_json(path: Path) -> str:
-    return f'"file": {json.dumps(str(path), ensure_ascii=False)}'
 
 
 def _is_telemetry(path: Path, tool: str | None) -> bool:
@@ -91,11 +71,8 @@ def _is_telemetry(path: Path, tool: str | None) -> bool:
 def _telemetry_tool(path: Path) -> str | None:
     head = read_head(path)
     tool = recognise(head)
-    if tool is None:
-        return None
     # a log may hold sar's lines and a tool's report; the report is what it was kept for
-    document = Document(path, head)
-    return tool if readers.surest(document)[0] < SURE else None
+    return tool if tool is not None and readers.surest(Document(path, head))[0] < SURE else None
 
 
 def _source(path: Path) -> Path | telemetry.Stream:
@@ -129,14 +106,14 @@ def write_lines(
     good = True
     for path in paths:
         try:
-            with _opened(path) as plain:
+            with located(path), _opened(path) as plain:
+                old, new = (f'"file": {json.dumps(str(name), ensure_ascii=False)}' for name in (plain, path))
                 for text in _lines(plain, tool, averages, wanted):
                     # the name of a temporary copy is no name of a source
-                    emit(text if plain == path else text.replace(_in_json(plain), _in_json(path)))
+                    emit(text if plain == path else text.replace(old, new))
         except ParseError as error:
             good = False
-            message = ParseError(error.message, file=path, line=error.line)
-            complain(" ".join(str(message).split()))
+            complain(" ".join(str(error).split()))
     return good
 
 

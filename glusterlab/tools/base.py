@@ -16,32 +16,18 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
 from glusterlab.shell import quote
+from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 from glusterlab.tools.records import incomplete as incomplete
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster, Host
-    from glusterlab.tools.document import Document
-
-MAX_TEXT_BYTES = 64 << 20
-"""A tool's output may have so many bytes; raw files from elsewhere are hostile."""
 
 Direction = Literal["write", "read", "mixed"]
 MeasuredPart = Literal["onset", "end", "busiest"]
 """How the measured part of a command is found in its telemetry: it begins where the traffic does, it ends with the
 command, or it is the stretch with the most traffic."""
-
-
-def read_text(path: Path, limit: int = MAX_TEXT_BYTES) -> str:
-    """The text of a raw file, read as UTF-8; `ParseError` when it is absent or bigger than `limit` bytes."""
-    try:
-        size = path.stat().st_size
-        if size > limit:
-            raise ParseError(f"expected at most {limit} bytes, found {size}", file=path)
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise ParseError(f"cannot be read: {error.strerror}", file=path) from error
 
 
 # ssh takes its options before and after the host; the command begins with the first word after those.

@@ -21,7 +21,6 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
 from xml.etree import ElementTree as ET
-from xml.parsers import expat
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.records import Source
@@ -71,12 +70,9 @@ PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open a raw file for reading, unpacked when it is xz, gzip or bzip2, which is known by its content.
+    """Open a raw file for reading, unpacked when its content is xz, gzip or bzip2.
 
-    Raises
-    ------
-    ParseError
-        When it cannot be opened. Damage of the packed data raises `PACKED_ERRORS` while reading.
+    `ParseError` when it cannot be opened; reading damaged packed data raises `PACKED_ERRORS`.
     """
     if path.is_dir():
         raise ParseError("expected a file, found a folder", file=path)
@@ -149,17 +145,16 @@ def read_head(path: Path) -> bytes:
 
 
 def read_bytes(path: Path, limit: int = MAX_BYTES) -> bytes:
-    """The bytes of a raw file, unpacked.
-
-    Raises
-    ------
-    ParseError
-        When it cannot be read, is damaged, or is bigger than `limit` bytes.
-    """
+    """The bytes of a raw file, unpacked; `ParseError` when it cannot be read, is damaged, or has more than `limit`."""
     data = _read(path, limit + 1)
     if len(data) > limit:
         raise ParseError(f"expected at most {limit:,} bytes, found more", file=path)
     return data
+
+
+def read_text(path: Path) -> str:
+    """The text of a raw file that is UTF-8; as `read_bytes`."""
+    return read_bytes(path).decode("utf-8", errors="replace")
 
 
 def decode(data: bytes) -> str:
@@ -212,13 +207,7 @@ class Document:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines, without their ends and a terminal's colours; line n is ``lines[n - 1]``.
-
-        Raises
-        ------
-        ParseError
-            When a line is longer than `MAX_LINE_BYTES`.
-        """
+        """The lines, without their ends and a terminal's colours; `ParseError` for one beyond `MAX_LINE_BYTES`."""
         lines = _ESCAPES.sub("", self.text).split("\n")
         if lines[-1] == "":
             lines.pop()
@@ -247,65 +236,68 @@ class Document:
         return ParseError(message, file=self.path, line=line)
 
 
+@contextmanager
+def _json_errors(text: str, line: int | None = None) -> Iterator[None]:
+    """What is wrong with JSON as a `ParseError`, with the line, or where it is unknown that on which it begins."""
+    try:
+        yield
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        found = "its end" if cut else f"damage: {error.msg}"
+        raise ParseError(f"expected whole JSON, found {found}", line=error.lineno) from error
+    except RecursionError as error:
+        raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more", line=line) from error
+    except ValueError as error:
+        raise ParseError("expected JSON, found a number of too many digits", line=line) from error
+
+
 def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """JSON data; NaN and Infinity become None, as no tool means them as values.
 
-    `pairs` makes the value of an object from its pairs, for tools that write a key twice.
-
-    Raises
-    ------
-    ParseError
-        When it is no JSON, is cut off, or nests too deep; with the line.
+    `pairs` makes the value of an object from its pairs, for tools that write a key twice. `ParseError` when it is no
+    JSON, is cut off, or nests too deep.
     """
-    try:
+    with _json_errors(text):
         return json.loads(text, object_pairs_hook=pairs, parse_constant=lambda _: None)
-    except json.JSONDecodeError as error:
-        cut = error.pos >= len(text.rstrip())
-        message = "expected whole JSON, found its end" if cut else f"expected JSON, found damage: {error.msg}"
-        raise ParseError(message, line=error.lineno) from error
-    except RecursionError as error:
-        raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more") from error
-    except ValueError as error:
-        raise ParseError(f"expected JSON, found a number of too many digits: {error}") from error
+
+
+class _Guard(ET.TreeBuilder):
+    """Builds bounded XML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = self._nodes = 0
+
+    def doctype(self, *_: object) -> NoReturn:
+        raise ParseError("expected XML without a document type declaration, found one: no tool writes it")
+
+    def start(self, tag: str, attributes: dict[str, str], /) -> Element:
+        self._depth, self._nodes = self._depth + 1, self._nodes + 1 + len(attributes)
+        if self._nodes > MAX_NODES:
+            raise ParseError(f"expected XML of at most {MAX_NODES:,} elements and attributes, found more")
+        if self._depth > MAX_DEPTH:
+            raise ParseError(f"expected XML of at most {MAX_DEPTH} levels, found more")
+        return super().start(tag, attributes)
+
+    def end(self, tag: str, /) -> Element:
+        self._depth -= 1
+        return super().end(tag)
 
 
 def read_xml(text: bytes | str) -> Element:
     """The root of an XML document without a document type declaration, and so without entities.
 
-    Raises
-    ------
-    ParseError
-        When it is no XML, nests too deep, has more than `MAX_NODES`, or has a declaration; with the line.
+    `ParseError` when it is no XML, nests too deep, has more than `MAX_NODES`, or has a declaration.
     """
-    guard = expat.ParserCreate()
-    guard.StartDoctypeDeclHandler = _refuse_doctype
-    guard.ordered_attributes = True
-    depth = nodes = 0
-
-    def enter(_: str, attributes: list[str]) -> None:
-        nonlocal depth, nodes
-        depth, nodes = depth + 1, nodes + 1 + len(attributes) // 2
-        if nodes > MAX_NODES:
-            raise ParseError(f"expected XML of at most {MAX_NODES:,} elements and attributes, found more")
-        if depth > MAX_DEPTH:
-            raise ParseError(f"expected XML of at most {MAX_DEPTH} levels, found more")
-
-    def leave(_: str) -> None:
-        nonlocal depth
-        depth -= 1
-
-    guard.StartElementHandler, guard.EndElementHandler = enter, leave
+    parser = ET.XMLParser(target=_Guard())  # noqa: S314 - it refuses every DTD
     try:
-        guard.Parse(text, True)
-        return ET.fromstring(text)  # noqa: S314 - the guard above has refused every DTD
-    except (expat.ExpatError, ET.ParseError) as error:
-        raise ParseError(f"expected XML, found damage: {error}", line=getattr(error, "lineno", None)) from error
+        parser.feed(text)
+        root: Element = parser.close()
+    except ET.ParseError as error:
+        raise ParseError(f"expected XML, found damage: {error}", line=error.position[0]) from error
     except (ValueError, LookupError) as error:
         raise ParseError(f"expected XML, found another encoding: {error}") from error
-
-
-def _refuse_doctype(*_: object) -> NoReturn:
-    raise ParseError("expected XML without a document type declaration, found one: no tool writes it")
+    return root
 
 
 def unwrapped(line: str) -> str:
@@ -347,28 +339,15 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
     """The JSON objects and lists of objects in a text, with the line, from 1, on which each starts.
 
     Text between them is passed over; one starts at the beginning of a line or right after another. NaN and Infinity,
-    however they are written, are None.
-
-    Raises
-    ------
-    ParseError
-        When one is cut off or damaged, after those before it; with the line.
+    however they are written, are None. `ParseError` when one is cut off or damaged, after those before it.
     """
     text = _BARE.sub(r"\1null", text)
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     position, line, counted = 0, 1, 0
     while (start := _OBJECT.search(text, position)) is not None:
         line, counted = line + text.count("\n", counted, start.end()), start.end()
-        try:
+        with _json_errors(text, line):
             value, position = decoder.raw_decode(text, start.end())
-        except json.JSONDecodeError as error:
-            cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-            found = "its end" if cut else f"damage: {error.msg}"
-            raise ParseError(f"expected whole JSON, found {found}", line=error.lineno) from error
-        except RecursionError as error:
-            raise ParseError(f"expected JSON of at most {MAX_DEPTH} levels, found more", line=line) from error
-        except ValueError as error:
-            raise ParseError("expected JSON, found a number of too many digits", line=line) from error
         yield line, value
 
 

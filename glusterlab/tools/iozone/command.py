@@ -33,10 +33,9 @@ from glusterlab.tools.base import (
     incomplete,
     of_operation,
     outputs_in_order,
-    read_text,
     valued,
 )
-from glusterlab.tools.document import Document
+from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.iozone.records import read, recognise
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 from glusterlab.units import IOZONE_KB

@@ -86,7 +86,7 @@ _MARK = re.compile(
     r"(?:Children|Parent) sees? throughput|(?:Min|Max|Avg) throughput per|Min xfer|Child\[[0-9]+\] xfer"
     r"|[kK][bB][ \t]+reclen|Iozone: Performance Test|iozone test complete"
 )
-_MARK_WORDS = ("throughput", "xfer", "reclen", "Iozone:", "iozone test")
+_MARK_WORDS = ("throughput", "xfer", "reclen", "Iozone:", "iozone test")  # quicker than the pattern, for most lines
 _PREFIX = re.compile(r"[\w.@/+-]{1,200}")
 _LOG_WORDS = frozenset({"info", "debug", "warning", "error", "notice", "stdout", "stderr", "output", "out", "result"})
 _GREP_LINE = re.compile(r"[0-9]{1,9}:")
@@ -95,7 +95,7 @@ _TAGS = re.compile(r"</?(?:br|p|pre|code|div|span|tt|samp|b|td|tr)\b[^<>]{0,100}
 
 def bodies(lines: list[str]) -> Iterator[tuple[int, str | None, str]]:
     """Number, prefix and rest of each line that is not blank, without quotes and markup."""
-    cleaned = [_clean(line) for line in lines]
+    cleaned = [_TAGS.sub("", html.unescape(line)).strip(" \t>").rstrip() for line in lines]
     prefixes = {name for body in cleaned if (name := _prefix(body)) is not None}
     for number, body in enumerate(cleaned, start=1):
         if not body:
@@ -109,19 +109,9 @@ def bodies(lines: list[str]) -> Iterator[tuple[int, str | None, str]]:
             yield number, prefix, _without_stamp(body)
 
 
-def _clean(line: str) -> str:
-    if "&" in line:
-        line = html.unescape(line)
-    if "<" in line:
-        line = _TAGS.sub("", line)
-    return line.strip(" \t>").rstrip()
-
-
 def _marked(body: str) -> int:
     """Where a line of a report begins in a line, -1 when there is none."""
-    if not any(word in body for word in _MARK_WORDS):
-        return -1
-    mark = _MARK.search(body)
+    mark = _MARK.search(body) if any(word in body for word in _MARK_WORDS) else None
     return -1 if mark is None else mark.start()
 
 
@@ -130,9 +120,7 @@ def _prefix(body: str) -> str | None:
         return None
     name, colon, rest = body[:start].rstrip().partition(":")
     whole = bool(colon) and (not rest or _GREP_LINE.fullmatch(rest) is not None)
-    if not whole or name.lower() in _LOG_WORDS or not _PREFIX.fullmatch(name):
-        return None
-    return name
+    return name if whole and name.lower() not in _LOG_WORDS and _PREFIX.fullmatch(name) else None
 
 
 def _without_stamp(body: str) -> str:
@@ -243,10 +231,8 @@ class _Reader:
     """Reads the lines that have the same prefix."""
 
     def __init__(self, prefix: str | None, damage: Damage) -> None:
-        self.prefix = prefix
         self.runs: list[Run] = []
-        self._number = 0
-        self._damage = damage
+        self._prefix, self._damage, self._number = prefix, damage, 0
         self._run: Run | None = None
         self._section: Section | None = None
         self._typed: str | None = None
@@ -306,11 +292,10 @@ class _Reader:
 
     def _start(self) -> Run:
         self._leave()
-        run = Run(line=self._number, prefix=self.prefix, typed=self._typed)
-        run.early_errors, self._errors, self._typed = self._errors, [], None
-        run.complaints += run.early_errors
+        run = Run(self._number, self._prefix, self._typed, early_errors=self._errors, complaints=[*self._errors])
         self.runs.append(run)
-        self._run, self._section, self._seen = run, None, set()
+        self._errors, self._typed, self._section, self._seen = [], None, None, set()
+        self._run = run
         return run
 
     def _leave(self) -> None:

@@ -124,23 +124,12 @@ def wants_value(command: str) -> bool:
 
 
 LABELS: dict[str, Operation] = {
-    "initial writers": "write",
-    "rewriters": "rewrite",
-    "readers": "read",
-    "re-readers": "reread",
-    "reverse readers": "reverse-read",
-    "stride readers": "stride-read",
-    "random readers": "random-read",
-    "mixed workload": "mixed",
-    "random writers": "random-write",
-    "pwrite writers": "pwrite",
-    "pread readers": "pread",
-    "fwriters": "fwrite",
-    "freaders": "fread",
-    "initial readers": "read",
-    "pwritev writers": "pwrite",
-    "preadv readers": "pread",
-}
+    "initial writers": "write", "rewriters": "rewrite", "initial readers": "read", "readers": "read",
+    "re-readers": "reread", "reverse readers": "reverse-read", "stride readers": "stride-read",
+    "random readers": "random-read", "random writers": "random-write", "mixed workload": "mixed",
+    "pwrite writers": "pwrite", "pwritev writers": "pwrite", "pread readers": "pread", "preadv readers": "pread",
+    "fwriters": "fwrite", "freaders": "fread",
+}  # fmt: skip
 """The tests of throughput mode as its reports name them."""
 
 
@@ -200,12 +189,12 @@ class Run:
 
     line: int = 0
     prefix: str | None = None
+    typed: str | None = None
     banner: bool = False
     version: str | None = None
     command_line: str | None = None
     began: str | None = None
     unit: str | None = None
-    typed: str | None = None
     cluster: bool = False
     processes_min: int | None = None
     processes_max: int | None = None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.records import Operation
@@ -30,28 +31,24 @@ class Column:
     again: bool = False
 
 
+def _twice(first: str, second: str, operation: Operation, again: Operation, test: int) -> tuple[Column, Column]:
+    return Column(first, operation, first, test), Column(second, again, second, test, again=True)
+
+
 COLUMNS = (
-    Column("write", "write", "write", 0),
-    Column("rewrite", "rewrite", "rewrite", 0, again=True),
-    Column("read", "read", "read", 1),
-    Column("reread", "reread", "reread", 1, again=True),
+    *_twice("write", "rewrite", "write", "rewrite", 0),
+    *_twice("read", "reread", "read", "reread", 1),
     Column("read", "random-read", "random read", 2),
     Column("write", "random-write", "random write", 2),
     Column("read", "reverse-read", "bkwd read", 3),
     Column("rewrite", "record-rewrite", "record rewrite", 4),
     Column("read", "stride-read", "stride read", 5),
-    Column("fwrite", "fwrite", "fwrite", 6),
-    Column("frewrite", "frewrite", "frewrite", 6, again=True),
-    Column("fread", "fread", "fread", 7),
-    Column("freread", "freread", "freread", 7, again=True),
-    Column("pwrite", "pwrite", "pwrite", 9),
-    Column("repwrite", "pwrite", "repwrite", 9, again=True),
-    Column("pread", "pread", "pread", 10),
-    Column("repread", "pread", "repread", 10, again=True),
-    Column("pwritev", "pwrite", "pwritev", 11),
-    Column("repwritev", "pwrite", "repwritev", 11, again=True),
-    Column("preadv", "pread", "preadv", 12),
-    Column("repreadv", "pread", "repreadv", 12, again=True),
+    *_twice("fwrite", "frewrite", "fwrite", "frewrite", 6),
+    *_twice("fread", "freread", "fread", "freread", 7),
+    *_twice("pwrite", "repwrite", "pwrite", "pwrite", 9),
+    *_twice("pread", "repread", "pread", "pread", 10),
+    *_twice("pwritev", "repwritev", "pwrite", "pwrite", 11),
+    *_twice("preadv", "repreadv", "pread", "pread", 12),
 )
 """All columns in their order; a header may end earlier."""
 
@@ -61,21 +58,12 @@ _TITLES = (
 )
 """What the Excel reports call the columns."""
 
+_SAME: tuple[Operation, ...] = ("rewrite", "read", "pwrite", "pread", "fwrite", "fread")
 SUMS: dict[str, Operation] = {
-    "initial write": "write",
-    "rewrite": "rewrite",
-    "read": "read",
-    "re-read": "reread",
-    "reverse read": "reverse-read",
-    "stride read": "stride-read",
-    "random read": "random-read",
-    "mixed workload": "mixed",
-    "random write": "random-write",
-    "pwrite": "pwrite",
-    "pread": "pread",
-    "fwrite": "fwrite",
-    "fread": "fread",
-}
+    **{name: name for name in _SAME},
+    "initial write": "write", "re-read": "reread", "reverse read": "reverse-read", "stride read": "stride-read",
+    "random read": "random-read", "random write": "random-write", "mixed workload": "mixed",
+}  # fmt: skip
 """The labels of the Excel report of throughput mode."""
 
 _WORD = re.compile(r"\S+")
@@ -117,8 +105,7 @@ class Row:
     last_line: int = 0
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """A value of an Excel report of automatic mode: the report's title, and the number of its column in a table."""
 
     line: int
@@ -129,8 +116,7 @@ class Cell:
     value: int
 
 
-@dataclass(frozen=True)
-class Sums:
+class Sums(NamedTuple):
     """A line of the Excel report of throughput mode: the sums over all workers, for each number of workers."""
 
     line: int
@@ -185,39 +171,35 @@ def read_row(header: Header, line: str, lines: tuple[int, int], requested: tuple
     numbers = [word[0] for word in words]
     if any(not (text.isascii() and text.isdigit()) or len(text) > _MAX_DIGITS for text in numbers[2:]):
         raise ParseError(f"expected rates of at most {_MAX_DIGITS} digits, found {' '.join(numbers[2:])[:200]}")
-    ends = [word.end() - words[1].end() for word in words[2:]]
-    places = _by_position(header, words[1].end() - words[0].end(), ends)
-    exact = False
-    if places is not None:
-        late = ends[-1] - header.ends[places[-1]] if places else 0
+    places, count, exact = _by_position(header, words), len(words) - 2, False
+    if places:
+        late = words[-1].end() - words[1].end() - header.ends[places[-1]]
         # a value that stands one digit left of where its release puts it has lost that digit
         # and the first digits of a long one may end where the column before it does
-        exact = bool(places) and late >= (1 if places[-1] in _LATE else 0) and len(numbers[-1]) >= _LEAST_DIGITS
-    elif len(ends) == header.width:
+        exact = late >= (places[-1] in _LATE) and len(numbers[-1]) >= _LEAST_DIGITS
+    elif count == header.width:
         places = list(range(header.width))
-    elif requested is not None and len(ends) == len(requested):
+    elif requested is not None and count == len(requested):
         places = list(requested)
-    elif ends:
-        raise ParseError(
-            f"expected values under the names of their columns, found {len(ends)} of {header.width} values"
-        )
+    elif count:
+        raise ParseError(f"expected values under the names of their columns, found {count} of {header.width} values")
     values = {place: int(text) for place, text in zip(places or (), numbers[2:], strict=True)}
     return Row(lines[0], int(numbers[0]), int(numbers[1]), values, exact, lines[1])
 
 
 def fits(header: Header, line: str) -> bool:
     """Whether the numbers of a line stand where those of a row stand."""
-    words = list(_WORD.finditer(line))
-    ends = [word.end() - words[1].end() for word in words[2:]]
-    return bool(ends) and _by_position(header, words[1].end() - words[0].end(), ends) is not None
+    return bool(_by_position(header, list(_WORD.finditer(line))))
 
 
-def _by_position(header: Header, gap: int, ends: list[int]) -> list[int] | None:
-    if not header.ends or gap != header.gap:
+def _by_position(header: Header, words: list[re.Match[str]]) -> list[int] | None:
+    """The columns under whose names the values of a row end, None where one ends under none."""
+    base = words[1].end()
+    if not header.ends or base - words[0].end() != header.gap:
         return None
     places: list[int] = []
     place = 0
-    for end in ends:
+    for end in (word.end() - base for word in words[2:]):
         while place < header.width and header.ends[place] + _SLACK < end:
             place += 1
         if place == header.width or abs(header.ends[place] - end) > _SLACK:

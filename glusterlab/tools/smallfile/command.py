@@ -26,10 +26,9 @@ from glusterlab.tools.base import (
     held_against,
     incomplete,
     of_operation,
-    read_text,
     valued,
 )
-from glusterlab.tools.document import Document, located
+from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.records import WorkerRecord
 from glusterlab.tools.smallfile.records import read, recognise
 from glusterlab.tools.smallfile.report import KB
@@ -88,9 +87,6 @@ class Smallfile(VolumeTool):
         parent = job.shared_dir if job.shared_dir is not None else job.dataset_dir
         return f"{parent}/smallfile-sync"
 
-    def _json(self, job: Job) -> str:
-        return f"{job.tool_dir}/output.json"
-
     def uploads(self, job: Job) -> dict[str, str]:
         """The ssh that smallfile finds first."""
         return {job.ssh_wrapper: job.ssh_wrapper_text()}
@@ -107,7 +103,7 @@ class Smallfile(VolumeTool):
         cell = job.cell
         script = [
             join(("chmod", "700", job.ssh_wrapper)),
-            join(("rm", "-rf", self._json(job), self._sync_dir(job))),
+            join(("rm", "-rf", *self.outputs(job), self._sync_dir(job))),
         ]
         if cell.operation == "create":
             script += [join(("rm", "-rf", job.dataset_dir)), join(("mkdir", "-p", job.dataset_dir))]
@@ -139,7 +135,7 @@ class Smallfile(VolumeTool):
             *("--prefix", PREFIX, "--stonewall", "Y", "--response-times", "N", "--min-dirs-per-sec", "1"),
             # the patience of its starting gate grows with the directories that it counts: it shall count one per worker
             *("--files-per-dir", str(_files_per_dir(cell.files_per_worker))),
-            *("--output-json", self._json(job), *cell.options),
+            *("--output-json", *self.outputs(job), *cell.options),
         )
         # words of the script, not an environment variable: the PATH of the host must stay behind the wrapper's folder
         path = f"PATH={quote(job.ssh_wrapper.rpartition('/')[0])}:$PATH"
@@ -148,7 +144,7 @@ class Smallfile(VolumeTool):
 
     def outputs(self, job: Job) -> tuple[str, ...]:
         """The JSON report."""
-        return (self._json(job),)
+        return (f"{job.tool_dir}/output.json",)
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """Read ``output.json``; where there is none, ``stdout.txt`` and ``stderr.txt`` say why."""

@@ -29,29 +29,11 @@ from glusterlab.tools.records import (
 from glusterlab.tools.smallfile.report import KB, SUCCESS, THREAD, Report, Thread, json_reports, text_reports
 from glusterlab.units import MIB
 
-OPERATIONS: dict[str, Operation] = {
-    "create": "create",
-    "append": "append",
-    "overwrite": "overwrite",
-    "truncate-overwrite": "overwrite",
-    "read": "read",
-    "rename": "rename",
-    "delete": "delete",
-    "delete-renamed": "delete-renamed",
-    "cleanup": "cleanup",
-    "symlink": "symlink",
-    "mkdir": "mkdir",
-    "rmdir": "rmdir",
-    "stat": "stat",
-    "chmod": "chmod",
-    "setxattr": "setxattr",
-    "getxattr": "getxattr",
-    "swift-get": "swift-get",
-    "swift-put": "swift-put",
-    "readdir": "readdir",
-    "ls-l": "ls-l",
-    "await-create": "await-create",
-}
+_NAMES: tuple[Operation, ...] = (
+    *("create", "append", "overwrite", "read", "rename", "delete", "delete-renamed", "cleanup", "symlink", "mkdir"),
+    *("rmdir", "stat", "chmod", "setxattr", "getxattr", "swift-get", "swift-put", "readdir", "ls-l", "await-create"),
+)
+OPERATIONS: dict[str, Operation] = {**{name: name for name in _NAMES}, "truncate-overwrite": "overwrite"}
 """smallfile's names of operations, and the suite's."""
 
 DATA_OPERATIONS = frozenset({"create", "append", "overwrite", "truncate-overwrite", "read", "swift-get", "swift-put"})
