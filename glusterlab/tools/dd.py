@@ -16,7 +16,17 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, by_host, number, unwrapped, whole
-from glusterlab.tools.records import Details, Operation, Record, WorkloadRecord
+from glusterlab.tools.records import (
+    Details,
+    Operation,
+    Record,
+    WorkloadRecord,
+    failed,
+    incomplete,
+    unjudged,
+    verdict,
+    without_none,
+)  # fmt: skip
 
 _VALUE = r"""(?:"[^"]*"|'[^']*'|[^\s;|&)<>`"']+)"""
 _COMMAND = re.compile(rf"(?<![\w.=-])dd(?P<operands>(?: [a-z]{{2,8}}={_VALUE})+)")
@@ -58,9 +68,9 @@ class Command:
     @property
     def operation(self) -> Operation:
         """``write`` from a source without content, ``read`` into nothing, else ``copy``."""
-        if self.generated and self.target != "/dev/null":
-            return "write"
-        return "read" if self.target == "/dev/null" and not self.generated else "copy"
+        if self.generated is (self.target == "/dev/null"):
+            return "copy"
+        return "write" if self.generated else "read"
 
 
 def commands(line: str) -> list[Command]:
@@ -76,8 +86,7 @@ def commands(line: str) -> list[Command]:
     if len(matches) > 1 and re.search(r"(?<!\|)\|(?!\|)", line[matches[0].end() : matches[-1].start()]):
         return [Command(text=line[:200])]
     looped = _LOOP.search(line) is not None
-    found = [_command(match["operands"], looped) for match in matches]
-    return [command for command in found if "status=none" not in command.text]
+    return [_command(match["operands"], looped) for match in matches if "status=none" not in match["operands"]]
 
 
 def _command(operands: str, looped: bool) -> Command:
@@ -118,8 +127,6 @@ def size_of(text: str | None) -> int | None:
 _WORD = r"[^\W\d_]"
 _NUMBER = r"[0-9][0-9.,]*(?:[eE][-+]?[0-9]{1,3})?"
 _IN = re.compile(r"(?:\^C)?([0-9]{1,18})\+([0-9]{1,18}) records? in$")
-"""The line of records read, in English."""
-
 _OUT = re.compile(r"([0-9]{1,18})\+([0-9]{1,18}) records? out$")
 _COUNTS = re.compile(r"(?:\^C)?[^0-9+:=/]{0,24}([0-9]{1,18})\+([0-9]{1,18}) ?[^0-9+:=/]{0,40}$")
 _BYTES = re.compile(rf"(?:\^C)?(?P<bytes>[0-9]{{1,18}}) ?{_WORD}{{1,12}}(?!{_WORD})(?P<rest>.*)$")
@@ -129,8 +136,6 @@ _RATE = re.compile(
     rf"(?P<open>[(]?)(?P<rate>(?:{_NUMBER}|Infinity|inf) ?{_WORD}{{0,9}} ?/ ?{_WORD}{{1,4}})(?P<shut>[)]?)$"
 )
 _COPIED_LINE = re.compile(r"(?:\^C)?[0-9]{1,18} bytes?\b[^\n]{0,80}\b(?:copied|transferred)\b[^\n]{0,60}/ ?s")
-"""The line of bytes, in English."""
-
 _OTHERS = re.compile(r"bytes?\b(?!.*\b(?:[ck]op|trans))", re.IGNORECASE)
 """What other programs, such as ftp, write after a number of bytes."""
 
@@ -182,6 +187,7 @@ class _Reader:
 
     def line(self, place: int, line: str, following: str) -> None:
         """Take one line; `following` is the next one that is not empty."""
+        awaits_out = self.open is not None and self.open.read is not None and self.open.written is None
         if found := commands(line):
             self._end()
             if self.used:
@@ -193,8 +199,9 @@ class _Reader:
             return
         elif (match := _ERROR.match(line)) is not None:
             self._complaint(place, match["message"])
-        elif (match := _OUT.match(line)) is not None or (self._awaits_out() and (match := _COUNTS.match(line))):
-            self._out(place, (int(match[1]), int(match[2])))
+        elif (match := _OUT.match(line)) is not None or (awaits_out and (match := _COUNTS.match(line))):
+            copy = self.open if self.open is not None and self.open.written is None else self._new(place)
+            copy.written = int(match[1]), int(match[2])
         elif (match := _IN.match(line)) is not None or (_COUNTS.match(following) and (match := _COUNTS.match(line))):
             self._in(place, (int(match[1]), int(match[2])), line)
         elif (match := _REAL.match(line)) is not None and self.open is not None:
@@ -203,9 +210,6 @@ class _Reader:
             self.break_seen = True
         else:
             self._bytes(place, line, following)
-
-    def _awaits_out(self) -> bool:
-        return self.open is not None and self.open.read is not None and self.open.written is None
 
     def _new(self, place: int) -> Copy:
         self._end()
@@ -230,12 +234,6 @@ class _Reader:
         copy.read = counts
         copy.interrupted = self.break_seen or line.startswith("^C")
         self.break_seen = False
-
-    def _out(self, place: int, counts: tuple[int, int]) -> None:
-        copy = self.open
-        if copy is None or copy.written is not None:
-            copy = self._new(place)
-        copy.written = counts
 
     def _bytes(self, place: int, line: str, following: str) -> None:
         match = _BYTES.match(line)
@@ -283,15 +281,15 @@ class _Reader:
     def finish(self, document: Document, lines: list[tuple[int, str]], ends: bool) -> None:
         """Take the last run; `ParseError` when it is cut off."""
         copy, waiting = self.open, self.loose
+        place, text = lines[-1]
+        whole = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
         if copy is not None and copy.written is None and copy.read is not None:
             self.open = None
-            raise document.error("expected dd's line of records out, found the end of the file", lines[-1][0])
+            raise document.error("expected dd's line of records out, found the end of the file", place)
         if copy is not None and copy.bytes is None and copy.written is not None and not ends:
             self.open = None
-            raise document.error("expected dd's whole line of bytes, found the end of the file", lines[-1][0])
-        place, text = lines[-1]
-        known = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
-        if not ends and text[0].isdigit() and place not in known:
+            raise document.error("expected dd's whole line of bytes, found the end of the file", place)
+        if not ends and text[0].isdigit() and place not in whole:
             self._end()
             raise document.error("expected a whole line of dd, found the end of the file", place)
         if waiting and re.search(rb"\r(?!\n)", document.data):
@@ -325,13 +323,10 @@ def _led_to(progress: Copy, copy: Copy) -> bool:
 def _grew(before: Copy, copy: Copy) -> bool:
     """Whether one statistic is the other's run at an earlier time, printed on a signal."""
     command = copy.command
-    if command is None or command is not before.command or command.looped or before.errors:
+    if command is None or command is not before.command or command.looped or before.errors or command.count is None:
         return False
-    earlier = (before.bytes, before.seconds)
-    later = (copy.bytes, copy.seconds)
-    if None in earlier or None in later or command.count is None:
-        return False
-    return (before.bytes or 0) < (copy.bytes or 0) and (before.seconds or 0) < (copy.seconds or 0)
+    pairs = ((before.bytes, copy.bytes), (before.seconds, copy.seconds))
+    return all(early is not None and late is not None and early < late for early, late in pairs)
 
 
 def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
@@ -397,9 +392,22 @@ def read(document: Document) -> Iterator[Record]:
 
 
 def _record(document: Document, host: str | None, copy: Copy, run: int) -> WorkloadRecord:
-    command = copy.command
-    valid, reasons = _judge(copy)
-    rate = copy.bytes / copy.seconds if copy.bytes and copy.seconds else None
+    command, gaps = copy.command, "; ".join(_gaps(copy))
+    valid, reasons = verdict(_faults(copy), [unjudged(gaps)] if gaps else ())
+    read, written = copy.read or (None, None), copy.written or (None, None)
+    details: Details = {
+        "bytes": copy.bytes,
+        "records_in_full": read[0],
+        "records_in_partial": read[1],
+        "records_out_full": written[0],
+        "records_out_partial": written[1],
+        "printed_rate": copy.rate,
+        "input": command and command.source,
+        "output": command and command.target,
+        "flags": list(command.flags) if command is not None and command.flags else None,
+        "real_s": copy.real_s,
+        "warnings": copy.warnings or None,
+    }
     return WorkloadRecord(
         tool="dd",
         tool_version=None,
@@ -411,11 +419,11 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
         workers=1,
         file_size_bytes=_file_size(copy),
         record_size_bytes=_record_size(copy),
-        throughput_bytes_per_s=rate,
+        throughput_bytes_per_s=copy.bytes / copy.seconds if copy.bytes and copy.seconds else None,
         elapsed_s=copy.seconds or None,
         valid=valid,
         reasons=reasons,
-        details=_details(copy),
+        details=without_none(details),
     )
 
 
@@ -437,38 +445,24 @@ def _file_size(copy: Copy) -> int | None:
     return None if command.count is not None else (copy.bytes or None)
 
 
-def _judge(copy: Copy) -> tuple[bool | None, tuple[Reason, ...]]:
-    reasons = tuple(_faults(copy))
-    if reasons:
-        return False, reasons
-    unknown = tuple(_gaps(copy))
-    if unknown:
-        return None, (Reason(code="tool-incomplete", message=f"cannot be judged: {'; '.join(unknown)}"),)
-    return True, ()
-
-
 def _faults(copy: Copy) -> Iterator[Reason]:
-    def short(message: str) -> Reason:
-        return Reason(code="tool-incomplete", message=message)
-
     for message in copy.errors:
-        yield Reason(code="tool-failed", message=f"dd said: {message}")
+        yield failed(f"dd said: {message}")
     if copy.interrupted:
-        yield short("dd was interrupted from the keyboard")
+        yield incomplete("dd was interrupted from the keyboard")
     if copy.bytes == 0 or (copy.written is not None and sum(copy.written) == 0):
-        yield short("nothing was copied")
+        yield incomplete("nothing was copied")
     command = copy.command
     if command is not None and copy.read is not None:
         if copy.written is not None and not command.converts and sum(copy.read) > sum(copy.written):
-            yield short(f"{sum(copy.read)} records were read, {sum(copy.written)} written")
+            yield incomplete(f"{sum(copy.read)} records were read, {sum(copy.written)} written")
         if command.generated and command.count is not None and sum(copy.read) < command.count:
-            yield short(f"expected {command.count} records, found {sum(copy.read)}")
-    if copy.bytes and copy.written is not None and copy.written[0] and not copy.written[1]:
-        even = copy.bytes % copy.written[0] == 0
-        if not even and not (command is not None and command.converts):
-            yield short(f"{copy.bytes} bytes are not {copy.written[0]} records of one size")
+            yield incomplete(f"expected {command.count} records, found {sum(copy.read)}")
+    full, partial = copy.written or (0, 0)
+    if copy.bytes and full and not partial and copy.bytes % full and not (command is not None and command.converts):
+        yield incomplete(f"{copy.bytes} bytes are not {full} records of one size")
     if copy.bytes and copy.seconds and not _fits_its_rate(copy.bytes, copy.seconds, copy):
-        yield short(f"{copy.bytes} bytes in {copy.time} s are not {copy.rate}")
+        yield incomplete(f"{copy.bytes} bytes in {copy.time} s are not {copy.rate}")
 
 
 def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
@@ -508,24 +502,6 @@ def _gaps(copy: Copy) -> Iterator[str]:
         yield "more records were read than written, and no command says why"
     if copy.misfit:
         yield "the command that is shown has other sizes"
-
-
-def _details(copy: Copy) -> Details:
-    command = copy.command
-    found: Details = {
-        "bytes": copy.bytes,
-        "records_in_full": copy.read and copy.read[0],
-        "records_in_partial": copy.read and copy.read[1],
-        "records_out_full": copy.written and copy.written[0],
-        "records_out_partial": copy.written and copy.written[1],
-        "printed_rate": copy.rate,
-        "input": command and command.source,
-        "output": command and command.target,
-        "flags": list(command.flags) if command is not None and command.flags else None,
-        "real_s": copy.real_s,
-        "warnings": copy.warnings or None,
-    }
-    return {name: value for name, value in found.items() if value is not None}
 
 
 TOOL = Tool(name="dd", recognise=recognise, read=read)

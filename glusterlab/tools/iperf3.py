@@ -26,12 +26,22 @@ from glusterlab.tools.base import (
     Measurement,
     Operation,
     Program,
-    incomplete,
     outputs_in_order,
     valued,
 )
-from glusterlab.tools.document import Document, json_values, number, whole
-from glusterlab.tools.records import Details, Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.document import Document, json_values, number, whole, word
+from glusterlab.tools.records import (
+    Details,
+    Record,
+    WorkerRecord,
+    WorkloadRecord,
+    failed,
+    incomplete,
+    unjudged,
+    verdict,
+    without_none,
+    worker_of,
+)  # fmt: skip
 from glusterlab.tools.records import Operation as OperationName
 
 if TYPE_CHECKING:
@@ -190,17 +200,42 @@ def _records(document: Document, run: _Run) -> Iterator[Record]:
     udp_taken: set[bool] = set()
     for name, (counts, operation, back) in sums.items():
         yield _workload(document, run, name, counts, operation, back)
-        yield from _workers(document, run, operation, back, back not in udp_taken)
+        # streams of UDP have one count for both sides
+        streams = run.of(operation, back) or ([] if back in udp_taken else run.of(operation, back, "udp"))
         udp_taken.add(back)
+        for worker, stream in enumerate(streams, start=1):
+            yield _stream(document, run, operation, worker, stream)
 
 
 def _workload(
     document: Document, run: _Run, name: str, counts: dict[str, Any], operation: OperationName, back: bool
 ) -> WorkloadRecord:
-    start = run.part("start", "test_start")
-    title = run.report.get("title") or run.part("start").get("title")
-    reasons = (*_faults(run, counts), *_lost_streams(run, counts, operation, back))
-    unknown = () if start else (Reason(code="tool-incomplete", message="cannot be judged: no parameters of the test"),)
+    start, test, end = run.part("start"), run.part("start", "test_start"), run.part("end")
+    title = run.report.get("title") or start.get("title")
+    doubts = () if test else (unjudged("no parameters of the test"),)
+    valid, reasons = verdict(_faults(run, counts, operation, back), doubts)
+    connected = start.get("connected")
+    first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
+    server = "accepted_connection" in start
+    remote = run.part("start", "accepted_connection" if server else "connecting_to").get("host")
+    cpu = run.part("end", "cpu_utilization_percent")
+    details: Details = {
+        "side": "server" if server else "client",
+        "direction": "client to server" if run.reverse is back else "server to client",
+        "protocol": word(test.get("protocol")),
+        "local_host": word(first.get("local_host")),
+        "remote_host": word(remote) or word(first.get("remote_host")),
+        "bytes": whole(counts.get("bytes")),
+        **_traffic(counts),
+        "duration_s": number(test.get("duration")),
+        "omit_s": number(test.get("omit")) or None,
+        "target_bits_per_s": number(test.get("target_bitrate", start.get("target_bitrate"))) or None,
+        "tcp_mss_bytes": whole(start.get("tcp_mss") or start.get("tcp_mss_default")),
+        "start_time_epoch_s": whole(run.part("start", "timestamp").get("timesecs")),
+        "sender_congestion": word(end.get("sender_tcp_congestion")),
+        "receiver_congestion": word(end.get("receiver_tcp_congestion")),
+        **{f"cpu_{name}_percent": number(cpu[name]) for name in cpu if re.fullmatch("[a-z_]{1,40}", str(name))},
+    }
     return WorkloadRecord(
         tool=TOOL,
         tool_version=run.version,
@@ -210,12 +245,12 @@ def _workload(
         operation=operation,
         label=name or operation,
         workers=run.workers,
-        record_size_bytes=whole(start.get("blksize")) or None,
+        record_size_bytes=whole(test.get("blksize")) or None,
         throughput_bytes_per_s=_rate(counts),
         elapsed_s=number(counts.get("seconds")) or None,
-        valid=False if reasons else (None if unknown else True),
-        reasons=reasons or unknown,
-        details=_details(run, counts, back),
+        valid=valid,
+        reasons=reasons,
+        details=without_none(details),
     )
 
 
@@ -224,103 +259,62 @@ def _rate(counts: dict[str, Any]) -> float | None:
     return bits / 8 if bits else None
 
 
-def _faults(run: _Run, counts: dict[str, Any]) -> Iterator[Reason]:
+def _faults(run: _Run, counts: dict[str, Any], operation: OperationName, back: bool) -> Iterator[Reason]:
     if run.error is not None:
-        yield Reason(code="tool-failed", message=f"iperf3 said: {run.error}")
+        yield failed(f"iperf3 said: {run.error}")
     bits, done, seconds = (number(counts.get(name)) for name in ("bits_per_second", "bytes", "seconds"))
     if not bits or not done or not seconds:
-        yield Reason(code="tool-incomplete", message="nothing was transferred, or not all of it was counted")
+        yield incomplete("nothing was transferred, or not all of it was counted")
     elif abs(done * 8 / seconds - bits) > _SLACK * bits:
-        yield Reason(code="tool-incomplete", message=f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s")
-    start = run.part("start", "test_start")
-    wanted = number(start.get("duration"))
-    limited = bool(number(start.get("bytes"))) or bool(number(start.get("blocks")))
+        yield incomplete(f"{done:.0f} bytes in {seconds:g} s are not {bits:g} bit/s")
+    test = run.part("start", "test_start")
+    wanted = number(test.get("duration"))
+    limited = number(test.get("bytes")) or number(test.get("blocks"))
     if wanted and seconds and not limited and seconds < _LEAST_TIME * wanted:
-        yield Reason(code="tool-incomplete", message=f"expected {wanted:g} s, found {seconds:g} s")
-
-
-def _lost_streams(run: _Run, counts: dict[str, Any], operation: OperationName, back: bool) -> Iterator[Reason]:
-    """Where the streams are not those of the sum."""
+        yield incomplete(f"expected {wanted:g} s, found {seconds:g} s")
     ways = 2 if run.both_ways else 1
     if run.workers is not None and run.streams and len(run.streams) != ways * run.workers:
-        message = f"expected {ways * run.workers} streams, found {len(run.streams)}"
-        yield Reason(code="tool-incomplete", message=message)
-    done = [whole(stream.get("bytes")) or 0 for stream in run.of(operation, back)]
+        yield incomplete(f"expected {ways * run.workers} streams, found {len(run.streams)}")
+    in_streams = sum(whole(stream.get("bytes")) or 0 for stream in run.of(operation, back))
     total = whole(counts.get("bytes"))
-    if done and total and sum(done) != total:
-        yield Reason(code="tool-incomplete", message=f"expected {sum(done)} bytes as in the streams, found {total}")
-
-
-def _details(run: _Run, counts: dict[str, Any], back: bool) -> Details:
-    start = run.part("start")
-    test = run.part("start", "test_start")
-    cpu = run.part("end", "cpu_utilization_percent")
-    connected = start.get("connected")
-    first = connected[0] if isinstance(connected, list) and connected and isinstance(connected[0], dict) else {}
-    server = "accepted_connection" in start
-    remote = run.part("start", "accepted_connection" if server else "connecting_to").get("host")
-    to_client = run.reverse is not back
-    found: Details = {
-        "side": "server" if server else "client",
-        "direction": "server to client" if to_client else "client to server",
-        "protocol": _word(test.get("protocol")),
-        "local_host": _word(first.get("local_host")),
-        "remote_host": _word(remote) or _word(first.get("remote_host")),
-        "bytes": whole(counts.get("bytes")),
-        **_traffic(counts),
-        "duration_s": number(test.get("duration")),
-        "omit_s": number(test.get("omit")) or None,
-        "target_bits_per_s": number(test.get("target_bitrate", start.get("target_bitrate"))) or None,
-        "tcp_mss_bytes": whole(start.get("tcp_mss") or start.get("tcp_mss_default")),
-        "start_time_epoch_s": whole(run.part("start", "timestamp").get("timesecs")),
-        "sender_congestion": _word(run.part("end").get("sender_tcp_congestion")),
-        "receiver_congestion": _word(run.part("end").get("receiver_tcp_congestion")),
-    }
-    found |= {f"cpu_{name}_percent": number(cpu.get(name)) for name in cpu if re.fullmatch("[a-z_]{1,40}", str(name))}
-    return {name: value for name, value in found.items() if value is not None}
+    if run.of(operation, back) and total and in_streams != total:
+        yield incomplete(f"expected {in_streams} bytes as in the streams, found {total}")
 
 
 def _traffic(counts: dict[str, Any]) -> Details:
     jitter = number(counts.get("jitter_ms"))
-    found: Details = {
-        "retransmits": whole(counts.get("retransmits")),
-        "jitter_s": None if jitter is None else jitter / 1000,
-        "packets": whole(counts.get("packets")),
-        "lost_packets": whole(counts.get("lost_packets")),
-        "lost_percent": number(counts.get("lost_percent")),
-    }
-    return {name: value for name, value in found.items() if value is not None}
+    return without_none(
+        {
+            "retransmits": whole(counts.get("retransmits")),
+            "jitter_s": None if jitter is None else jitter / 1000,
+            "packets": whole(counts.get("packets")),
+            "lost_packets": whole(counts.get("lost_packets")),
+            "lost_percent": number(counts.get("lost_percent")),
+        }
+    )
 
 
-def _word(value: object) -> str | None:
-    return value[:200] if isinstance(value, str) and value else None
-
-
-def _workers(
-    document: Document, run: _Run, operation: OperationName, back: bool, first: bool
-) -> Iterator[WorkerRecord]:
-    """The streams of one direction; those of UDP, which have one count for both sides, only once."""
-    streams = run.of(operation, back) or (run.of(operation, back, "udp") if first else [])
-    for worker, counts in enumerate(streams, start=1):
-        done = whole(counts.get("bytes"))
-        rate = _rate(counts)
-        valid = None if done and rate is None and run.error is None else bool(done) and run.error is None
-        lost = run.error or ("the stream's rate cannot be read" if done else "nothing was transferred")
-        yield WorkerRecord(
-            tool=TOOL,
-            tool_version=run.version,
-            source=document.source(run.line),
-            run=run.number,
-            operation=operation,
-            label=str(counts.get("socket", worker))[:20],
-            worker=worker,
-            throughput_bytes_per_s=rate,
-            elapsed_s=number(counts.get("seconds")) or None,
-            bytes=done,
-            valid=valid,
-            reasons=() if valid else (Reason(code="tool-incomplete", message=lost),),
-            details=_traffic(counts),
-        )
+def _stream(
+    document: Document, run: _Run, operation: OperationName, worker: int, counts: dict[str, Any]
+) -> WorkerRecord:
+    done, rate = whole(counts.get("bytes")), _rate(counts)
+    valid = None if done and rate is None and run.error is None else bool(done) and run.error is None
+    why = run.error or ("the stream's rate cannot be read" if done else "nothing was transferred")
+    return WorkerRecord(
+        tool=TOOL,
+        tool_version=run.version,
+        source=document.source(run.line),
+        run=run.number,
+        operation=operation,
+        label=str(counts.get("socket", worker))[:20],
+        worker=worker,
+        throughput_bytes_per_s=rate,
+        elapsed_s=number(counts.get("seconds")) or None,
+        bytes=done,
+        valid=valid,
+        reasons=() if valid else (incomplete(why),),
+        details=_traffic(counts),
+    )
 
 
 PORT = 5201
@@ -398,7 +392,6 @@ class Iperf3(HostTool):
         workers: list[WorkerRecord] = []
         bad: list[str] = []
         by_round: dict[str, list[WorkerRecord]] = {}
-        last: WorkloadRecord | None = None
         for path in outputs_in_order(folder, "round-*/*.json"):
             one, _, other = path.stem.partition("_")
             sender, receiver = (one, other) if cell.operation == "send" else (other, one)
@@ -409,47 +402,33 @@ class Iperf3(HostTool):
                 bad.append(f"{place}: {error.message}")
                 continue
             if record.valid is not True or not record.throughput_bytes_per_s:
-                why = record.reasons[0].message if record.reasons else "no rate"
-                bad.append(f"{place}: {why}")
-            worker = WorkerRecord(
-                tool=self.name,
-                tool_version=record.tool_version,
-                source=record.source,
+                bad.append(f"{place}: {record.reasons[0].message if record.reasons else 'no rate'}")
+            worker = worker_of(
+                record,
+                run=1,
                 host=place,
-                operation=record.operation,
+                job=None,
                 label=place,
                 worker=len(workers) + 1,
-                throughput_bytes_per_s=record.throughput_bytes_per_s,
                 bytes=record.details.get("bytes"),
-                elapsed_s=record.elapsed_s,
-                valid=record.valid,
-                reasons=record.reasons,
             )
-            last = record
             workers.append(worker)
             by_round.setdefault(path.parent.name, []).append(worker)
-        if last is None:
-            said = f"; the first said: {bad[0]}" if bad else ""
-            raise ParseError(f"expected iperf3's JSON of every pair of hosts, found none{said}", file=folder)
-        sums = [sum(worker.throughput_bytes_per_s or 0.0 for worker in pairs) for pairs in by_round.values()]
+        if not workers:
+            first = f"; the first: {bad[0]}" if bad else ""
+            raise ParseError(f"expected iperf3's JSON of every pair of hosts, found none{first}", file=folder)
+        # of all pairs at once, which are those of a round
+        rates = [sum(worker.throughput_bytes_per_s or 0.0 for worker in pairs) for pairs in by_round.values()]
         longest = [max(worker.elapsed_s or 0.0 for worker in pairs) for pairs in by_round.values()]
-        record = replace(
-            last,
-            workers=len(workers),
-            # of all pairs at once, which are those of a round
-            throughput_bytes_per_s=sum(sums) / len(sums),
-            elapsed_s=sum(longest),
+        total = replace(
+            record, workers=len(workers), throughput_bytes_per_s=sum(rates) / len(rates), elapsed_s=sum(longest)
         )
-        return Measurement(record, tuple(workers), tuple(_problems(bad, len(workers), cell.workers)))
-
-
-def _problems(bad: Sequence[str], found: int, wanted: int) -> list[Reason]:
-    reasons = [incomplete(message) for message in bad[:_SHOWN]]
-    if len(bad) > _SHOWN:
-        reasons.append(incomplete(f"and {len(bad) - _SHOWN} more pairs without a result"))
-    if found != wanted:
-        reasons.append(incomplete(f"expected {wanted} pairs of hosts, found {found}"))
-    return reasons
+        problems = [incomplete(message) for message in bad[:_SHOWN]]
+        if len(bad) > _SHOWN:
+            problems.append(incomplete(f"and {len(bad) - _SHOWN} more pairs without a result"))
+        if len(workers) != cell.workers:
+            problems.append(incomplete(f"expected {cell.workers} pairs of hosts, found {len(workers)}"))
+        return Measurement(total, tuple(workers), tuple(problems))
 
 
 def _received(path: Path) -> WorkloadRecord:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import ParseError
-from glusterlab.reasons import Reason
 from glusterlab.shell import join, quote
 from glusterlab.tools.base import (
     HostCommand,
@@ -32,10 +31,10 @@ from glusterlab.tools.base import (
     held_against,
     valued,
 )
-from glusterlab.tools.document import Document
+from glusterlab.tools.document import Document, located
 from glusterlab.tools.fio.records import read, recognise
 from glusterlab.tools.fio.reports import entries, find_reports
-from glusterlab.tools.records import WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import WorkerRecord, WorkloadRecord, worker_of
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
@@ -129,10 +128,15 @@ class Fio(VolumeTool):
         for path in sorted(folder.glob("fio-*.json")):
             document = Document.open(path)
             host = path.stem.removeprefix("fio-")
-            try:
-                results += [(_worker(record, host), record) for record in read(document)]
-            except ParseError as error:
-                raise ParseError(error.message, file=path, line=error.line) from error
+            with located(path):
+                for record in read(document):
+                    number = (record.job or "").removeprefix("w")
+                    worker = worker_of(
+                        record, run=1, host=host, label=record.job or "",
+                        worker=int(number) if number.isdecimal() else 0, files_per_s=None, files=1,
+                        bytes=record.details.get("io_bytes"),
+                    )  # fmt: skip
+                    results.append((worker, record))
             for seconds, count in _latencies(document):
                 buckets[seconds] += count
         if not results:
@@ -140,7 +144,12 @@ class Fio(VolumeTool):
         results.sort(key=lambda result: result[0].worker)
         workers = [worker for worker, _ in results]
         records = [record for _, record in results]
-        bad = [_with_host(reason, worker) for worker in workers if not worker.valid for reason in worker.reasons]
+        bad = [
+            reason.model_copy(update={"host": worker.host})
+            for worker in workers
+            if not worker.valid
+            for reason in worker.reasons
+        ]
         record = replace(
             records[0],
             host=None,
@@ -157,32 +166,6 @@ class Fio(VolumeTool):
             reasons=tuple(dict.fromkeys(bad))[:_SHOWN],
         )
         return held_against(cell, record, workers)
-
-
-def _with_host(reason: Reason, worker: WorkerRecord) -> Reason:
-    """A reason with the client that it is of."""
-    return reason.model_copy(update={"host": worker.host})
-
-
-def _worker(record: WorkloadRecord, host: str) -> WorkerRecord:
-    number = (record.job or "").removeprefix("w")
-    return WorkerRecord(
-        tool=record.tool,
-        tool_version=record.tool_version,
-        source=record.source,
-        host=host,
-        job=record.job,
-        operation=record.operation,
-        label=record.job or "",
-        worker=int(number) if number.isdecimal() else 0,
-        throughput_bytes_per_s=record.throughput_bytes_per_s,
-        operations_per_s=record.operations_per_s,
-        elapsed_s=record.elapsed_s,
-        bytes=record.details.get("io_bytes"),
-        files=1,
-        valid=record.valid,
-        reasons=record.reasons,
-    )
 
 
 def _sum(values: Iterator[float | None]) -> float | None:

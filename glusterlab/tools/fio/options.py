@@ -77,12 +77,12 @@ class Measured:
     not fit together.
     """
 
-    bytes: float | None
-    ios: float | None
-    seconds: float | None
-    throughput: float | None
-    rate: float | None
-    contradiction: str | None
+    bytes: float | None = None
+    ios: float | None = None
+    seconds: float | None = None
+    throughput: float | None = None
+    rate: float | None = None
+    contradiction: str | None = None
 
     @classmethod
     def of(cls, direction: dict[str, Any]) -> Measured:
@@ -161,7 +161,7 @@ def as_options(value: object) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for part in value if isinstance(value, Several) else [value]:
         if isinstance(part, dict):
-            found |= {_ALIASES.get(str(name), str(name)): given for name, given in part.items()}
+            found |= {_ALIASES.get(str(name), str(name)): option for name, option in part.items()}
     return found
 
 
@@ -172,13 +172,13 @@ class Options:
     `shared` are those of several clients in one list: of different values no one knows whose.
     """
 
-    given: dict[str, Any] = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
     own: bool = False
     shared: bool = False
 
     def text(self, name: str) -> str | None:
         """The value of an option; of one that stands several times the last, which is the one that fio obeys."""
-        value = self.given.get(name)
+        value = self.values.get(name)
         if isinstance(value, Several):
             value = None if self.shared else value[-1]
         return str(value).strip() if isinstance(value, (str, int, float)) else None
@@ -218,9 +218,9 @@ class Options:
     def file_size_bytes(self) -> int | None:
         """The size of one file, in bytes: ``filesize``, or a job's ``size`` over its files."""
         size = self._size("size")
-        if "filesize" in self.given:
+        if "filesize" in self.values:
             return self._size("filesize")
-        names = self.given.get("filename")
+        names = self.values.get("filename")
         listed = names if isinstance(names, Several) else [names]
         # a colon parts names, unless a backslash says that it belongs to one
         named = sum(len(re.split(r"(?<!\\):", name)) for name in listed if isinstance(name, str))
@@ -229,7 +229,7 @@ class Options:
     def record_size_bytes(self, direction: str) -> int | None:
         """The block size of a direction, in bytes; None for a range, and for blocks of several sizes."""
         value = self.text("bs")
-        if value is None or "bsrange" in self.given or "bssplit" in self.given:
+        if value is None or "bsrange" in self.values or "bssplit" in self.values:
             return None
         sizes = [as_bytes(part, self.kb_base) for part in value.split(",")]
         if direction == "mixed":
@@ -242,7 +242,7 @@ class Options:
     def of_one_size(self) -> bool:
         """Whether all records are of one size: else a random job rightly ends before it has done its size."""
         sizes = {part.strip() for part in (self.text("bs") or "").split(",")}
-        return len(sizes) == 1 and "bsrange" not in self.given and "bssplit" not in self.given
+        return len(sizes) == 1 and "bsrange" not in self.values and "bssplit" not in self.values
 
     @property
     def slack_bytes(self) -> int:

@@ -16,6 +16,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -24,7 +25,7 @@ from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document, whole
 from glusterlab.tools.fio.options import MAX_OPTIONS, Measured, Options, as_options, latency, measured
 from glusterlab.tools.fio.reports import Report, Several, entries, find_reports
-from glusterlab.tools.records import Details, Source, WorkloadRecord
+from glusterlab.tools.records import Details, Source, WorkloadRecord, failed, incomplete
 
 ALL_CLIENTS = "All clients"
 _DIRECTIONS = ("read", "write", "trim", "mixed")
@@ -57,15 +58,37 @@ class Job:
 
     @property
     def name(self) -> str | None:
-        """The job's name."""
         name = self.data.get("jobname")
         return name if isinstance(name, str) else None
 
     @property
     def errors(self) -> list[int]:
         """The error numbers of the job that are not 0."""
-        found = self.data.get("error")
-        return [code for value in _each(found) if (code := whole(value)) not in (None, 0)]
+        return [code for value in _each(self.data.get("error")) if (code := whole(value)) not in (None, 0)]
+
+    @cached_property
+    def directions(self) -> list[tuple[str, dict[str, Any], Measured]]:
+        """Each direction of the entry, as often as it stands there."""
+        return [
+            (label, values, Measured.of(values))
+            for label in _DIRECTIONS
+            for values in _each(self.data.get(label))
+            if isinstance(values, dict)
+        ]
+
+    @property
+    def ran_s(self) -> float:
+        """Seconds of the direction that took longest."""
+        return max((numbers.seconds or 0.0 for _, _, numbers in self.directions), default=0.0)
+
+    @property
+    def bytes_done(self) -> dict[str, float]:
+        """What each direction has done; empty where one of them does not say it."""
+        done = {label: numbers.bytes for label, _, numbers in self.directions}
+        if len(done) > 1:
+            done.pop("mixed", None)
+        known = {label: amount for label, amount in done.items() if amount is not None}
+        return known if len(known) == len(done) else {}
 
     @property
     def covers_others(self) -> bool:
@@ -74,43 +97,32 @@ class Job:
         With ``group_reporting`` an entry has the name and the options of its group's first section, and sums all.
         """
         spent = measured(self.data.get("job_runtime"))
-        ran = sum(1000 * (Measured.of(values).seconds or 0) for _, values in self.directions())
-        mine = ran * self.options.workers
-        return spent is not None and ran > 1000 and spent > 1.5 * mine
-
-    def directions(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Each direction of the entry, as often as it stands there."""
-        for label in _DIRECTIONS:
-            for values in _each(self.data.get(label)):
-                if isinstance(values, dict):
-                    yield label, values
+        ran = sum(1000 * (numbers.seconds or 0) for _, _, numbers in self.directions)
+        return spent is not None and ran > 1000 and spent > 1.5 * ran * self.options.workers
 
 
 def records_of(job: Job) -> Iterator[WorkloadRecord]:
-    """A record for each direction that did something, and for each that was asked to and did nothing.
+    """A record for each direction that did something, and for each that was to do something and did nothing.
 
-    The second kind is not valid: a direction that was not asked for is no result, one that was and did nothing failed.
+    The second kind is not valid: a direction that was not wanted is no result, one that was and did nothing failed.
     """
     faults, doubts = _faults(job), _doubts(job)
     found: set[str] = set()
-    sides = [(label, values, Measured.of(values)) for label, values in job.directions()]
-    for label, values, numbers in sides:
+    for label, values, numbers in job.directions:
         if not numbers.idle:
             found.add(label)
             yield _record(job, label, values, numbers, faults, doubts)
-    asked = job.options.operations
-    mixed = any(label == "mixed" for label, _, _ in sides)
-    if asked is None and not found and faults:
+    wanted = job.options.operations
+    mixed = any(label == "mixed" for label, _, _ in job.directions)
+    if wanted is None and not found and faults:
         # what was to be done is not said, yet the failure is
-        asked = {"read": "read"} if not mixed else {"mixed": "mixed"}
-    for label in asked or ():
-        if label not in found and not (mixed and label != "mixed"):
-            nothing = Reason(code="tool-failed", message=f"{label} was asked for, and fio did none of it")
-            numbers = Measured(None, None, None, None, None, None)
-            yield _record(job, label, {}, numbers, [*faults, nothing], doubts)
-    if mixed and asked and not found:
-        nothing = Reason(code="tool-failed", message="I/O was asked for, and fio did none of it")
-        yield _record(job, "mixed", {}, Measured(None, None, None, None, None, None), [*faults, nothing], doubts)
+        wanted = {"mixed": "mixed"} if mixed else {"read": "read"}
+    missing = [(label, label) for label in wanted or () if label not in found and (not mixed or label == "mixed")]
+    if mixed and wanted and not found:
+        missing.append(("mixed", "I/O"))
+    for label, what in missing:
+        nothing = failed(f"{what} was asked for, and fio did none of it")
+        yield _record(job, label, {}, Measured(), [*faults, nothing], doubts)
 
 
 def as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecord]]]) -> WorkloadRecord:
@@ -119,14 +131,13 @@ def as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecor
     reasons: list[Reason] = list(record.reasons)
     if not parts:
         verdicts.append(None)
-        reasons.append(Reason(code="tool-incomplete", message="the clients that were summed up are not in the file"))
+        reasons.append(incomplete("the clients that were summed up are not in the file"))
     for job, found in parts:
         who = f"client {job.host or 'without a name'}, job {job.name or 'without a name'}"
         same = [part for part in found if part.label == record.label] or found
         if not same and job.options.operations != {}:
-            message = f"{who}: it did nothing, and the file does not say what it was to do"
             verdicts.append(None)
-            reasons.append(Reason(code="tool-incomplete", message=message, host=job.host))
+            reasons.append(incomplete(f"{who}: it did nothing, and the file does not say what it was to do", job.host))
         for part in same:
             verdicts.append(part.valid)
             reasons += [
@@ -139,25 +150,53 @@ def as_sum(record: WorkloadRecord, parts: Sequence[tuple[Job, list[WorkloadRecor
 def _record(
     job: Job, label: str, values: dict[str, Any], numbers: Measured, faults: list[Reason], doubts: list[str]
 ) -> WorkloadRecord:
+    options = job.options
     own_doubts = [*doubts, *_own_doubts(job, label, values, numbers)] if values else []
-    valid = False if faults else None if own_doubts else True
-    completion, total = latency(values, "clat"), latency(values, "lat")
+    submission, completion, total = (latency(values, kind) for kind in ("slat", "clat", "lat"))
     kind = total if completion.mean_s is None else completion
     percentiles = completion.percentiles_s or total.percentiles_s or {}
-    on_files = job.options.file_operation is not None
+    on_files = options.file_operation is not None
+    in_parts = label == "mixed" and any(other != "mixed" for other, _, _ in job.directions)
+    details: Details = {
+        "io_bytes": None if numbers.bytes is None else int(numbers.bytes),
+        "total_ios": None if numbers.ios is None else int(numbers.ios),
+        "short_ios": whole(values.get("short_ios")),
+        "drop_ios": whole(values.get("drop_ios")),
+        "submission_latency_mean_s": submission.mean_s,
+        "completion_latency_mean_s": completion.mean_s,
+        "total_latency_mean_s": total.mean_s,
+        "latency_stddev_s": kind.stddev_s,
+        "latency_min_s": kind.min_s,
+        "latency_max_s": kind.max_s,
+        "latency_percentiles_s": {f"{share:g}": value for share, value in percentiles.items()},
+        "throughput_samples_mean_bytes_per_s": (measured(values.get("bw_mean")) or 0) * 1024 or None,
+        "throughput_samples_stddev_bytes_per_s": (measured(values.get("bw_dev")) or 0) * 1024 or None,
+        "numjobs": options.integer("numjobs"),
+        "iodepth": options.integer("iodepth"),
+        "ioengine": options.text("ioengine"),
+        "asked_runtime_s": options.runtime_s,
+        "interrupted": True if job.signal is not None or _ended_early(job) is not None else None,
+        "interim": True if job.interim else None,
+        "sum_of": "directions" if in_parts else "clients" if job.summed else None,
+        "error": job.errors[0] if job.errors else None,
+        "user_cpu_percent": measured(job.data.get("usr_cpu")),
+        "system_cpu_percent": measured(job.data.get("sys_cpu")),
+        "context_switches": whole(job.data.get("ctx")),
+        "options": options.values,
+    }
     return WorkloadRecord(
         tool="fio",
         tool_version=job.version,
         source=job.source,
-        details=job.details | _details(job, label, values, numbers),
+        details=job.details | {key: value for key, value in details.items() if value is not None and value != {}},
         run=job.run,
         host=job.host,
         job=job.name,
-        operation=job.options.operation(label),
+        operation=options.operation(label),
         label=label,
         workers=job.workers,
-        file_size_bytes=job.options.file_size_bytes,
-        record_size_bytes=job.options.record_size_bytes(label),
+        file_size_bytes=options.file_size_bytes,
+        record_size_bytes=options.record_size_bytes(label),
         throughput_bytes_per_s=None if on_files else numbers.throughput,
         operations_per_s=numbers.rate,
         files_per_s=numbers.rate if on_files else None,
@@ -166,8 +205,8 @@ def _record(
         latency_p95_s=percentiles.get(95.0),
         latency_p99_s=percentiles.get(99.0),
         elapsed_s=numbers.seconds,
-        valid=valid,
-        reasons=(*faults, *(Reason(code="tool-incomplete", message=doubt) for doubt in own_doubts)),
+        valid=False if faults else None if own_doubts else True,
+        reasons=(*faults, *map(incomplete, own_doubts)),
     )
 
 
@@ -175,35 +214,35 @@ def _faults(job: Job) -> list[Reason]:
     """What shows that a job failed or did not end as it should."""
     found = []
     for code in job.errors[:_MAX_FINDINGS]:
-        said = os.strerror(code) if code < 1 << 15 else "unknown"
+        meaning = os.strerror(code) if code < 1 << 15 else "unknown"
         kind: Any = "disk-full" if code == _ENOSPC else "tool-failed"
-        found.append(Reason(code=kind, message=f"fio ended the job with error {code} ({said})"))
+        found.append(Reason(code=kind, message=f"fio ended the job with error {code} ({meaning})"))
     ignored = [count for value in _each(job.data.get("total_err")) if (count := whole(value))]
     if ignored:
-        found.append(Reason(code="tool-failed", message=f"fio went on after errors: it counted {ignored[0]}"))
+        found.append(failed(f"fio went on after errors: it counted {ignored[0]}"))
     if job.interim:
-        message = "expected the last report of a run, found an interim one: a later one of the same run follows"
-        found.append(Reason(code="tool-incomplete", message=message))
+        found.append(
+            incomplete("expected the last report of a run, found an interim one: a later one of the same run follows")
+        )
     if job.signal is not None:
-        found.append(Reason(code="tool-incomplete", message=f"the run was interrupted: signal {job.signal}"))
+        found.append(incomplete(f"the run was interrupted: signal {job.signal}"))
     if (short := _ended_early(job)) is not None:
-        found.append(Reason(code="tool-incomplete", message=short))
+        found.append(incomplete(short))
     return found
 
 
 def _ended_early(job: Job) -> str | None:
     """What shows that a job ended before its time or, when it has none to keep, before its time and its size."""
-    options = job.options
-    asked, ran = options.runtime_s, _ran_s(job)
+    options, ran, wanted = job.options, job.ran_s, job.options.runtime_s
     # an error says itself why a job ended, and an interim report is of one that has not
-    if not ran or job.errors or job.interim or options.may_end_early or (asked is not None and ran >= _SHORT * asked):
+    if not ran or job.errors or job.interim or options.may_end_early or (wanted is not None and ran >= _SHORT * wanted):
         return None
     size = None if options.size_bytes is None or job.workers is None else options.size_bytes * job.workers
-    done = _bytes_done(job)
+    done = job.bytes_done
     # fio does not write the option time_based down when it stood on its command line without a value
     again = size is not None and max(done.values(), default=0) > size / _SHORT and not options.flag("loops")
     if options.flag("time_based") or again:
-        return None if asked is None else f"the run was interrupted: expected {asked:g} s, found {ran:g} s"
+        return None if wanted is None else f"the run was interrupted: expected {wanted:g} s, found {ran:g} s"
     total = sum(done.values())
     # the last record of a file may not have fitted
     slack = options.slack_bytes * (job.workers or 1)
@@ -212,34 +251,19 @@ def _ended_early(job: Job) -> str | None:
     return f"the run was interrupted: expected {size:,} bytes, found {total:,.0f} in {ran:g} s"
 
 
-def _ran_s(job: Job) -> float:
-    return max((Measured.of(values).seconds or 0.0 for _, values in job.directions()), default=0.0)
-
-
 def _may_have_ended_early(job: Job) -> str | None:
     """What leaves open whether a job ended before it had done what it was to do."""
-    options = job.options
-    asked, ran = options.runtime_s, _ran_s(job)
-    if not ran or options.may_end_early or options.flag("time_based") or (asked is not None and ran >= _SHORT * asked):
+    options, ran, limit = job.options, job.ran_s, job.options.runtime_s
+    if not ran or options.may_end_early or options.flag("time_based") or (limit is not None and ran >= _SHORT * limit):
         return None
     if options.size_bytes is None:
-        if asked is None:
+        if limit is None:
             return None
-        return f"ended after {ran:g} of at most {asked:g} s, and the file does not say how much was to be done"
+        return f"ended after {ran:g} of at most {limit:g} s, and the file does not say how much was to be done"
     size = options.size_bytes * (job.workers or 1)
-    total = sum(_bytes_done(job).values())
-    if options.of_one_size or not 0 < total < size / 2:
+    if options.of_one_size or not 0 < sum(job.bytes_done.values()) < size / 2:
         return None
     return f"expected about {size:,} bytes, found less than half of them: the run may have been interrupted"
-
-
-def _bytes_done(job: Job) -> dict[str, float]:
-    """What each direction has done; empty where one of them does not say it."""
-    done = {label: Measured.of(values).bytes for label, values in job.directions()}
-    if len(done) > 1:
-        done.pop("mixed", None)
-    known = {label: amount for label, amount in done.items() if amount is not None}
-    return known if len(known) == len(done) else {}
 
 
 def _doubts(job: Job) -> list[str]:
@@ -284,53 +308,6 @@ def _twice(values: dict[str, Any]) -> list[str]:
 def _each(value: object) -> list[Any]:
     return list(value) if isinstance(value, Several) else [value]
 
-
-def _details(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> Details:
-    """What only fio says of a direction, without what is not there."""
-    submission, completion, total = (latency(values, kind) for kind in ("slat", "clat", "lat"))
-    kind = total if completion.mean_s is None else completion
-    interrupted = job.signal is not None or _ended_early(job) is not None
-    summed = "clients" if job.summed else None
-    if label == "mixed" and any(other != "mixed" for other, _ in job.directions()):
-        summed = "directions"
-    found: Details = {
-        "io_bytes": None if numbers.bytes is None else int(numbers.bytes),
-        "total_ios": None if numbers.ios is None else int(numbers.ios),
-        "short_ios": whole(values.get("short_ios")),
-        "drop_ios": whole(values.get("drop_ios")),
-        "submission_latency_mean_s": submission.mean_s,
-        "completion_latency_mean_s": completion.mean_s,
-        "total_latency_mean_s": total.mean_s,
-        "latency_stddev_s": kind.stddev_s,
-        "latency_min_s": kind.min_s,
-        "latency_max_s": kind.max_s,
-        "latency_percentiles_s": {
-            f"{share:g}": value for share, value in (completion.percentiles_s or total.percentiles_s or {}).items()
-        },
-        "throughput_samples_mean_bytes_per_s": _times(values.get("bw_mean"), 1024),
-        "throughput_samples_stddev_bytes_per_s": _times(values.get("bw_dev"), 1024),
-        "numjobs": job.options.integer("numjobs"),
-        "iodepth": job.options.integer("iodepth"),
-        "ioengine": job.options.text("ioengine"),
-        "asked_runtime_s": job.options.runtime_s,
-        "interrupted": True if interrupted else None,
-        "interim": True if job.interim else None,
-        "sum_of": summed,
-        "error": job.errors[0] if job.errors else None,
-        "user_cpu_percent": measured(job.data.get("usr_cpu")),
-        "system_cpu_percent": measured(job.data.get("sys_cpu")),
-        "context_switches": whole(job.data.get("ctx")),
-        "options": job.options.given,
-    }
-    return {key: value for key, value in found.items() if value is not None and value != {}}
-
-
-def _times(value: object, factor: int) -> float | None:
-    found = measured(value)
-    return found * factor if found else None
-
-
-TOOL = "fio"
 
 _NAMED = re.compile(r'"fio version"\s*:')
 _ARRAYS = re.compile(r'"(?:jobs|client_stats)"\s*:\s*\[')
@@ -404,38 +381,47 @@ def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterat
     """The entries of a report, with what the report says of all of them."""
     listed = entries(report.data)
     version = report.data.get("fio version")
-    whose = _GlobalOptions(document, report)
+    common, by_client = _global_options(document, report)
     hosts = {entry["hostname"] for entry in listed if isinstance(entry.get("hostname"), str)}
-    details = _disks(report)
-    doubt = "the notice of a signal follows the report: it may be of this run" if report.later_signal else None
+    # how busy the disks were is the run's, not a job's: it goes with the first
+    disks = report.data.get("disk_util")
+    details: Details = {}
+    if isinstance(disks, list) and 0 < len(disks) <= _MAX_DISKS:
+        details = {"disk_util": [disk for disk in disks if isinstance(disk, dict)]}
     parts: list[int | None] = []
     alike = Counter(_section(entry) for entry in listed)
     for entry in listed:
-        host = entry.get("hostname") if isinstance(entry.get("hostname"), str) else report.host
-        summed = entry.get("jobname") == ALL_CLIENTS and "client_stats" in report.data
+        own = entry.get("job options")
+        values = by_client.get(_client(entry), common) | as_options(own)
         job = Job(
             data=entry,
-            options=whose.options(entry),
+            options=Options(values, own="job options" in entry, shared="client_stats" in report.data and own is None),
             version=version.removeprefix("fio-") if isinstance(version, str) else None,
             source=document.source(report.line),
             run=run,
-            host=host,
+            host=entry.get("hostname") if isinstance(entry.get("hostname"), str) else report.host,
             signal=report.signal,
             interim=interim,
-            doubt=doubt,
+            doubt="the notice of a signal follows the report: it may be of this run" if report.later_signal else None,
             details=details,
+            summed=entry.get("jobname") == ALL_CLIENTS and "client_stats" in report.data,
         )
-        if summed:
-            job = _sum_of_clients(job, parts, hosts)
+        if job.summed:
+            workers = None if None in parts else sum(part for part in parts if part is not None) or None
+            # fio gives the sum the name of the last client, which is its own only when alone
+            yield replace(job, workers=workers, host=job.host if len(hosts) == 1 else None)
         else:
-            job = replace(job, workers=_workers(job, alike[_section(entry)], cut=report.cut))
-            parts.append(job.workers)
+            parts.append(_workers(job, alike[_section(entry)], cut=report.cut))
+            yield replace(job, workers=parts[-1])
         details = {}
-        yield job
 
 
 def _section(entry: dict[str, Any]) -> tuple[str, ...]:
     return tuple(str(entry.get(key)) for key in ("hostname", "port", "jobname", "groupid"))
+
+
+def _client(entry: dict[str, Any]) -> tuple[str, str]:
+    return str(entry.get("hostname")), str(entry.get("port"))
 
 
 def _workers(job: Job, alike: int, *, cut: bool) -> int | None:
@@ -444,58 +430,24 @@ def _workers(job: Job, alike: int, *, cut: bool) -> int | None:
     fio does not write ``group_reporting`` down when it stood on its command line without a value; yet with it a section
     has one entry, and without it one for each of its ``numjobs``. None when the entry covers more jobs than are named.
     """
-    asked = job.options.workers
-    grouped = job.options.flag("group_reporting") or (alike == 1 and asked > 1)
-    if not grouped:
+    stated = job.options.flag("group_reporting")
+    if not stated and (alike > 1 or job.options.workers <= 1):
         return 1
-    unsure = cut and not job.options.flag("group_reporting")
-    return None if unsure or job.covers_others else asked
+    return None if (cut and not stated) or job.covers_others else job.options.workers
 
 
-def _sum_of_clients(job: Job, parts: list[int | None], hosts: set[Any]) -> Job:
-    """The entry that sums up all clients: fio gives it the name of the last one, which is its own only when alone."""
-    known = [part for part in parts if part is not None]
-    workers = sum(known) if known and len(known) == len(parts) else None
-    return replace(job, workers=workers, host=job.host if len(hosts) == 1 else None, summed=True)
-
-
-class _GlobalOptions:
-    """The global options of a report: one object, or with several clients an object for each."""
-
-    def __init__(self, document: Document, report: Report) -> None:
-        given = report.data.get("global options")
-        self._of: dict[tuple[Any, Any], dict[str, Any]] = {}
-        self._all: dict[str, Any] = {}
-        if isinstance(given, list) and not isinstance(given, Several):
-            for part in given:
-                if isinstance(part, dict):
-                    self._of[_client(part)] = as_options(part)
-        else:
-            self._all = as_options(given)
-        self._shared = "client_stats" in report.data
-        # they become details of every record
-        for options in (self._all, *self._of.values()):
-            size = sum(len(str(value)) for value in options.values())
-            if len(options) > MAX_OPTIONS or size > _MAX_GLOBAL_CHARACTERS:
-                raise document.error(f"expected at most {MAX_OPTIONS:,} global options of fio, found more", report.line)
-
-    def options(self, entry: dict[str, Any]) -> Options:
-        """All options of an entry of the report."""
-        given = self._of.get(_client(entry), self._all) if self._of else self._all
-        own = entry.get("job options")
-        return Options(given | as_options(own), own="job options" in entry, shared=self._shared and own is None)
-
-
-def _client(entry: dict[str, Any]) -> tuple[Any, Any]:
-    return str(entry.get("hostname")), str(entry.get("port"))
-
-
-def _disks(report: Report) -> Details:
-    """How busy the disks were, for the first job of a report: they are the run's, not a job's."""
-    given = report.data.get("disk_util")
-    if not isinstance(given, list) or not 0 < len(given) <= _MAX_DISKS:
-        return {}
-    return {"disk_util": [disk for disk in given if isinstance(disk, dict)]}
+def _global_options(document: Document, report: Report) -> tuple[dict[str, Any], dict[tuple[str, str], dict[str, Any]]]:
+    """The global options of all clients, or with several clients those of each."""
+    found = report.data.get("global options")
+    several = found if isinstance(found, list) and not isinstance(found, Several) else []
+    common = as_options(found)
+    by_client = {_client(part): as_options(part) for part in several if isinstance(part, dict)}
+    # they become details of every record
+    for options in (common, *by_client.values()):
+        size = sum(len(str(value)) for value in options.values())
+        if len(options) > MAX_OPTIONS or size > _MAX_GLOBAL_CHARACTERS:
+            raise document.error(f"expected at most {MAX_OPTIONS:,} global options of fio, found more", report.line)
+    return common, by_client
 
 
 def _interim(reports: list[Report]) -> list[bool]:

@@ -35,19 +35,14 @@ _ERRORS = re.compile(
     r"|Connection failed\. Please check if gluster daemon is operational"
 )
 _NOT_STARTED = re.compile(r"Volume \S+ is not started")
-_OTHERS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?m)^Number of Peers: \d"), "the peers of a pool"),
-    (re.compile(r"(?m)^UUID\s+Hostname\s+State"), "the list of a pool"),
-    (
-        re.compile(r"(?m)^(?:Starting|Stopping) volume profile on \S+ has been ", re.MULTILINE),
-        "the start or the end of a profile",
-    ),
-    (re.compile(r"(?m)^(?:Cleared|Failed to clear) stats"), "statistics that were cleared"),
-    (
-        re.compile(r"(?m)^volume (?:create|start|stop|set|reset): \S+: (?:success|failed)", re.MULTILINE),
-        "the answer to a command",
-    ),
-)
+_OTHERS = {
+    r"Number of Peers: \d": "the peers of a pool",
+    r"UUID\s+Hostname\s+State": "the list of a pool",
+    r"(?:Starting|Stopping) volume profile on \S+ has been ": "the start or the end of a profile",
+    r"(?:Cleared|Failed to clear) stats": "statistics that were cleared",
+    r"volume (?:create|start|stop|set|reset): \S+: (?:success|failed)": "the answer to a command",
+}
+"""What else gluster prints, by the beginning of a line."""
 
 _HOST_MARK = re.compile(
     r"Volume Name:|Status of volume:|Gluster process|Brick: \S|Cumulative Stats:|Interval \d+ Stats:"
@@ -71,8 +66,11 @@ def recognise(document: Document) -> float:
         return _SURE
     if volume is not None or _has_rows(head):
         return 0.6
-    others = any(mark.search(head) is not None for mark, _ in _OTHERS)
-    return 0.5 if others or any(_ERRORS.match(line.strip()) for line in head.split("\n", 20)[:20]) else 0.0
+    return 0.5 if _other(head) or any(_ERRORS.match(line.strip()) for line in head.split("\n", 20)[:20]) else 0.0
+
+
+def _other(head: str) -> str | None:
+    return next((what for mark, what in _OTHERS.items() if re.search(f"(?m)^{mark}", head)), None)
 
 
 def _has_rows(head: str) -> bool:
@@ -114,7 +112,7 @@ def read(document: Document) -> Iterator[Record]:
     if errors:
         raise min(errors, key=lambda error: error.line or 0)
     if not found:
-        other = next((what for mark, what in _OTHERS if mark.search(document.head) is not None), "none of them")
+        other = _other(document.head) or "none of them"
         raise document.error(f"expected gluster's volume info, volume status or volume profile info, found {other}", 1)
 
 

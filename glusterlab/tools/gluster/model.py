@@ -10,15 +10,12 @@ from typing import Any
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, whole
-from glusterlab.tools.records import BrickRecord, Details, ProfileRecord, Record, VolumeRecord
+from glusterlab.tools.records import BrickRecord, Details, ProfileRecord, Record, VolumeRecord, without_none
 
 _COUNT = re.compile(
     r"([0-9]{1,9}) ?x ?(?:([0-9]{1,9}) ?x ?)?(?:\( ?([0-9]{1,9}) ?\+ ?([0-9]{1,9}) ?\)|([0-9]{1,9})) ?= ?([0-9]{1,9})"
 )
-
-
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-
 # these pass a thread of the brick and a system call: none of them takes less than a microsecond
 _SLOW_FOPS = frozenset(
     {"LOOKUP", "CREATE", "MKDIR", "UNLINK", "RMDIR", "RENAME", "READ", "WRITE", "SETATTR", "SETXATTR", "XATTROP",
@@ -59,7 +56,7 @@ class Geometry:
     def as_dict(self) -> Details:
         """The numbers that there are, as details of a record."""
         names = ("subvolumes", "bricks", "replica", "arbiter", "data", "redundancy", "stripe")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return without_none({name: getattr(self, name) for name in names})
 
 
 def geometry(
@@ -111,15 +108,8 @@ def read_geometry(kind: str, text: str) -> Geometry:
         copies, stripe = 1, copies * stripe
     if sets * copies * stripe != total:
         raise ParseError(f"expected a number of bricks that adds up, found {text[:60]!r}")
-    disperse = "disperse" in kind.lower()
-    return geometry(
-        kind,
-        total,
-        copies=copies,
-        stripe=stripe,
-        arbiter=0 if disperse else extra,
-        redundancy=extra if disperse else 0,
-    )
+    role = "redundancy" if "disperse" in kind.lower() else "arbiter"
+    return geometry(kind, total, copies=copies, stripe=stripe, **{role: extra})
 
 
 def split_brick(address: str) -> tuple[str, str]:
@@ -160,19 +150,22 @@ class Volume:
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
         """The volume's record and its bricks'. `ParseError` when a brick's address is none."""
-        tiered = len(self.tiers) > 1
-        whole = self.tiers[None]
-        hosts = [split_brick(brick.address)[0] for brick in self.bricks]
+        tiered, whole = len(self.tiers) > 1, self.tiers[None]
+        places = [split_brick(brick.address) for brick in self.bricks]
+        subvolumes = [self._subvolume(brick) for brick in self.bricks]
         details: Details = dict(self.details)
-        if tiered:
-            details |= {name: tier for name, tier in self._tier_details() if name}
-        else:
+        for name, tier in self.tiers.items():
+            if name is not None:
+                kind = self.details.get(f"{name}_type")
+                details[name] = {**({"type": kind} if kind else {}), **tier.as_dict()}
+        if not tiered:
             details["usable_fraction"] = whole.usable_fraction
         if whole.stripe is not None:
             details["stripe"] = whole.stripe
         if len(self.bricks) == whole.bricks:
-            details["hosts"] = len(set(hosts))
-            details["max_bricks_of_one_host_in_a_subvolume"] = self._most_of_one_host(hosts)
+            hosts = [host for host, _ in places]
+            units = zip((brick.tier for brick in self.bricks), subvolumes, hosts, strict=True)
+            details |= {"hosts": len(set(hosts)), "max_bricks_of_one_host_in_a_subvolume": max(Counter(units).values())}
         else:
             details["bricks_listed"] = len(self.bricks)
         yield VolumeRecord(
@@ -181,38 +174,18 @@ class Volume:
             replica=whole.replica, arbiter=whole.arbiter, data=whole.data, redundancy=whole.redundancy,
             options=self.options,
         )  # fmt: skip
-        for brick in self.bricks:
-            host, path = split_brick(brick.address)
+        for brick, (host, path), subvolume in zip(self.bricks, places, subvolumes, strict=True):
+            more = without_none({"arbiter": brick.arbiter, "tier": brick.tier})
             yield BrickRecord(
                 tool="gluster", tool_version=version, source=document.source(brick.line or self.line),
-                details=self._brick_details(brick), volume=self.name, host=host, path=path,
+                details={"position": brick.position, "subvolume": subvolume, **more}, volume=self.name, host=host,
+                path=path,
             )  # fmt: skip
 
-    def _tier_details(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for name, tier in self.tiers.items():
-            if name is not None:
-                kind = self.details.get(f"{name}_type")
-                yield name, {**({"type": kind} if kind else {}), **tier.as_dict()}
-
-    def _subvolume(self, brick: Brick) -> tuple[str | None, int]:
+    def _subvolume(self, brick: Brick) -> int:
         """A brick's subvolume, counted from 1 in its tier."""
-        first = 1
-        if brick.tier == "cold" and "hot" in self.tiers:
-            first += self.tiers["hot"].bricks
-        return brick.tier, (brick.position - first) // self.tiers.get(brick.tier, self.tiers[None]).size + 1
-
-    def _most_of_one_host(self, hosts: Sequence[str]) -> int:
-        counts = Counter((*self._subvolume(brick), host) for brick, host in zip(self.bricks, hosts, strict=True))
-        return max(counts.values())
-
-    def _brick_details(self, brick: Brick) -> Details:
-        tier, subvolume = self._subvolume(brick)
-        details: Details = {"position": brick.position, "subvolume": subvolume}
-        if brick.arbiter is not None:
-            details["arbiter"] = brick.arbiter
-        if tier is not None:
-            details["tier"] = tier
-        return details
+        hot = self.tiers["hot"].bricks if brick.tier == "cold" and "hot" in self.tiers else 0
+        return (brick.position - 1 - hot) // self.tiers.get(brick.tier, self.tiers[None]).size + 1
 
 
 @dataclass(frozen=True)
@@ -247,36 +220,29 @@ class Stats:
         `unit` is that of latencies that were printed without one; without it they are None, and details have them as
         printed.
         """
-        yield self._record(document, version, None, {**self.totals, "block_sizes": self.blocks})
+        common: dict[str, Any] = {
+            "tool": "gluster", "tool_version": version, "volume": self.volume, "brick": self.brick,
+            "interval": self.interval,
+        }  # fmt: skip
+        totals = {**self.totals, "block_sizes": self.blocks}
+        yield ProfileRecord(**common, source=document.source(self.line), details=totals)
         for fop in self.fops:
-            yield self._fop_record(document, version, fop, unit)
-
-    def _fop_record(self, document: Document, version: str | None, fop: Fop, unit: str | None) -> Record:
-        printed = (fop.mean, fop.least, fop.most)
-        details: Details = {} if fop.percent is None else {"latency_percent": fop.percent}
-        if not any(printed):
+            printed = (fop.mean, fop.least, fop.most)
+            details: Details = {} if fop.percent is None else {"latency_percent": fop.percent}
+            mean, least, most = None, None, None
             # 0.00 means a call that gluster does not time, such as RELEASE
-            return self._record(document, version, fop, details)
-        if fop.unit is None and unit is None:
-            names = ("latency_mean_unknown_unit", "latency_min_unknown_unit", "latency_max_unknown_unit")
-            details |= dict(zip(names, printed, strict=True))
-            return self._record(document, version, fop, details)
-        if fop.unit is None:
-            details["latency_unit_inferred"] = unit
-        factor = _SECONDS[fop.unit or unit or "us"]
-        mean, least, most = (None if value is None else value * factor for value in printed)
-        return self._record(document, version, fop, details, mean, least, most)
-
-    def _record(
-        self, document: Document, version: str | None, fop: Fop | None, details: Details,
-        mean: float | None = None, least: float | None = None, most: float | None = None,
-    ) -> ProfileRecord:  # fmt: skip
-        return ProfileRecord(
-            tool="gluster", tool_version=version,
-            source=document.source(self.line if fop is None else fop.line), details=details,
-            volume=self.volume, brick=self.brick, interval=self.interval, fop=None if fop is None else fop.name,
-            calls=None if fop is None else fop.calls, latency_mean_s=mean, latency_min_s=least, latency_max_s=most,
-        )  # fmt: skip
+            if any(printed) and (fop.unit or unit) is None:
+                names = ("latency_mean_unknown_unit", "latency_min_unknown_unit", "latency_max_unknown_unit")
+                details |= dict(zip(names, printed, strict=True))
+            elif any(printed):
+                if fop.unit is None:
+                    details["latency_unit_inferred"] = unit
+                factor = _SECONDS[fop.unit or unit or "us"]
+                mean, least, most = (None if value is None else value * factor for value in printed)
+            yield ProfileRecord(
+                **common, source=document.source(fop.line), details=details, fop=fop.name, calls=fop.calls,
+                latency_mean_s=mean, latency_min_s=least, latency_max_s=most,
+            )  # fmt: skip
 
 
 def latency_unit(fops: Sequence[Fop], version: str | None) -> str | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, number, whole
 from glusterlab.tools.gluster.model import Brick, Fop, Stats, Volume, read_geometry, split_brick
-from glusterlab.tools.records import BrickRecord, Details, Record
+from glusterlab.tools.records import BrickRecord, Details, Record, without_none
 
 _BRICK = re.compile(r"Brick([0-9]{1,9}): ?(.+)")
 _OPTION = re.compile(r"([a-z0-9][a-z0-9_*-]*(?:\.[A-Za-z0-9_.*-]+)+|nfs-ganesha|cluster-[a-z-]+): ?(.*)")
@@ -85,7 +86,9 @@ class InfoText(_Report):
         """Take the next line; one without its end may be cut off."""
         if (brick := _BRICK.fullmatch(text)) is not None:
             if has_end:
-                self._add(line, whole(brick[1]) or 0, brick[2])
+                self._open, arbiter = [brick[2]], brick[2].endswith(_ARBITER) or None
+                address = brick[2].removesuffix(_ARBITER)
+                self._volume.bricks.append(Brick(address, whole(brick[1]) or 0, line, arbiter, self._tier))
             return
         if self._open and self._goes_on(line, text):
             return
@@ -128,11 +131,6 @@ class InfoText(_Report):
             except ParseError as error:
                 self._damaged(error.message, line)
 
-    def _add(self, line: int, position: int, address: str) -> None:
-        arbiter = True if address.endswith(_ARBITER) else None
-        self._open = [address]
-        self._volume.bricks.append(Brick(address.removesuffix(_ARBITER), position, line, arbiter, self._tier))
-
     def _goes_on(self, line: int, text: str) -> bool:
         """Whether a line is the rest of a brick's name, which a terminal or a mail client has wrapped."""
         name, _, mark = text.partition(" ")
@@ -146,8 +144,7 @@ class InfoText(_Report):
             return False
         self._open.append(name)
         last = self._volume.bricks[-1]
-        arbiter = True if mark else last.arbiter
-        self._volume.bricks[-1] = Brick(last.address + name, last.position, last.line, arbiter, last.tier)
+        self._volume.bricks[-1] = replace(last, address=last.address + name, arbiter=True if mark else last.arbiter)
         return True
 
     def finish(self, line: int, *, at_end: bool) -> None:
@@ -166,10 +163,7 @@ class InfoText(_Report):
         elif not all(1 <= position <= expected for position in positions):
             self._damaged(f"expected bricks 1 to {expected} of volume {volume.name[:80]}, found others", line)
         elif volume.tiers[None].arbiter:
-            volume.bricks = [
-                Brick(brick.address, brick.position, brick.line, bool(brick.arbiter), brick.tier)
-                for brick in volume.bricks
-            ]
+            volume.bricks = [replace(brick, arbiter=bool(brick.arbiter)) for brick in volume.bricks]
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
         """The records of the volume, where it is whole."""
@@ -259,11 +253,10 @@ class StatusText(_Report):
         name = "".join([*self._name, " ".join(words[: -len(ports) - 2])])
         start = self._name_line if self._name else line
         self._name = []
-        row: Details = {"tcp": ports[0], "online": online, "pid": pid if has_end else ""}
-        if len(ports) > 1:
-            row["rdma"] = ports[1]
         if name.startswith("Brick "):
-            self._rows.append((start, name.removeprefix("Brick "), {**row, "tier": self._tier}))
+            row = {"online": online, "pid": pid if has_end else "", "tier": self._tier}
+            tcp, rdma = (whole(port) or None for port in [*ports, ""][:2])
+            self._rows.append((start, name.removeprefix("Brick "), {"tcp_port": tcp, "rdma_port": rdma, **row}))
 
     def _close_name(self) -> None:
         if self._name:
@@ -291,30 +284,21 @@ class StatusText(_Report):
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
         """The records of the bricks."""
-        for line, address, row in self._rows:
-            details = {"tcp_port": whole(row["tcp"]) or None, "rdma_port": whole(row.get("rdma", "")) or None}
-            yield from self._brick(document, version, line, address, {**row, **details})
-        for line, found in self._details:
-            yield from self._brick(document, version, line, found["Brick"], _from_detail(found))
-
-    def _brick(
-        self, document: Document, version: str | None, line: int, address: str, found: Details
-    ) -> Iterator[Record]:
-        try:
-            host, path = split_brick(address)
-        except ParseError as error:
-            self._damaged(error.message, line)
-            return
         names = ("tcp_port", "rdma_port", "tier", "device", "file_system", "mount_options", "inode_size_bytes")
-        details = {name: found[name] for name in names if found.get(name) is not None}
-        if self._tasks:
-            details["tasks"] = self._tasks
-        yield BrickRecord(
-            tool="gluster", tool_version=version, source=document.source(line), details=details, volume=self._volume,
-            host=host, path=path, online={"Y": True, "N": False}.get(found["online"]), pid=whole(found["pid"]) or None,
-            size_bytes=found.get("size_bytes"), free_bytes=found.get("free_bytes"), inodes=found.get("inodes"),
-            free_inodes=found.get("free_inodes"),
-        )  # fmt: skip
+        details = [(line, found["Brick"], _from_detail(found)) for line, found in self._details]
+        for line, address, found in [*self._rows, *details]:
+            try:
+                host, path = split_brick(address)
+            except ParseError as error:
+                self._damaged(error.message, line)
+                continue
+            yield BrickRecord(
+                tool="gluster", tool_version=version, source=document.source(line), volume=self._volume, host=host,
+                details=without_none({**{name: found.get(name) for name in names}, "tasks": self._tasks or None}),
+                path=path, online={"Y": True, "N": False}.get(found["online"]), pid=whole(found["pid"]) or None,
+                size_bytes=found.get("size_bytes"), free_bytes=found.get("free_bytes"), inodes=found.get("inodes"),
+                free_inodes=found.get("free_inodes"),
+            )  # fmt: skip
 
 
 def _columns(words: list[str], ports: int | None) -> tuple[list[str], str, str] | None:
@@ -336,8 +320,8 @@ def _columns(words: list[str], ports: int | None) -> tuple[list[str], str, str] 
 def _from_detail(found: Details) -> Details:
     """The values of one brick of `status detail`; what is N/A, or 0 where that is no size, is None."""
     values = {label: value for label, value in found.items() if value not in {"N/A", ""}}
-    size = _bytes(values.get("Total Disk Space", "")) or None
-    inodes = whole(values.get("Inode Count", "")) or None
+    size, free = (_bytes(values.get(label, "")) for label in ("Total Disk Space", "Disk Space Free"))
+    inodes, free_inodes = (whole(values.get(label, "")) for label in ("Inode Count", "Free Inodes"))
     return {
         "online": values.get("Online", ""),
         "pid": values.get("Pid", ""),
@@ -347,12 +331,10 @@ def _from_detail(found: Details) -> Details:
         "file_system": values.get("File System"),
         "mount_options": values.get("Mount Options"),
         "inode_size_bytes": whole(values.get("Inode Size", "")),
-        "size_bytes": size,
-        "free_bytes": None
-        if "Total Disk Space" in found and size is None
-        else _bytes(values.get("Disk Space Free", "")),
-        "inodes": inodes,
-        "free_inodes": None if "Inode Count" in found and inodes is None else whole(values.get("Free Inodes", "")),
+        "size_bytes": size or None,
+        "free_bytes": free if size or "Total Disk Space" not in found else None,
+        "inodes": inodes or None,
+        "free_inodes": free_inodes if inodes or "Inode Count" not in found else None,
     }
 
 
@@ -431,30 +413,24 @@ class ProfileText(_Report):
             )
             return
         label, colon, rest = (part.strip() for part in text.partition(":"))
-        if (sizes := _OLD_SIZES.fullmatch(text)) is not None:
+        sizes = _OLD_SIZES.fullmatch(text)
+        if sizes is not None or label == "Block Size":
             self._close_blocks(line)
-            self._sizes = [whole(word.removesuffix("b+")) for word in sizes[1].split()]
+            self._sizes = [whole(word.removesuffix("b+")) for word in (rest if sizes is None else sizes[1]).split()]
         elif _BROKEN_FOP.match(text) is not None:
             self._damaged("expected a row of latencies that ends in calls and a file operation, found another", line)
         elif not colon:
             return
-        elif label == "Block Size":
-            self._close_blocks(line)
-            self._sizes = [whole(word.removesuffix("b+")) for word in rest.split()]
         elif label in _BLOCKS:
             self._calls[_BLOCKS[label]] = [whole(word) for word in rest.split()]
         elif label in _TOTALS:
             self._close_blocks(line)
-            self._total(stats, line, label, rest)
-
-    def _total(self, stats: Stats, line: int, label: str, rest: str) -> None:
-        name, unit = _TOTALS[label]
-        value, _, word = rest.partition(" ")
-        total = whole(value)
-        if total is None or word not in {"", unit}:
-            self._damaged(f"expected '{label}: <number> {unit}', found {rest[:40]!r}", line)
-        else:
-            stats.totals[name] = total
+            name, unit = _TOTALS[label]
+            value, _, word = rest.partition(" ")
+            if (total := whole(value)) is None or word not in {"", unit}:
+                self._damaged(f"expected '{label}: <number> {unit}', found {rest[:40]!r}", line)
+            else:
+                stats.totals[name] = total
 
     def _close_blocks(self, line: int) -> None:
         """The three lines of a block of columns are there now, or never."""

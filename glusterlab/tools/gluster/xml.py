@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
@@ -17,7 +17,7 @@ from glusterlab.tools.gluster.model import (
     latency_unit,
     split_brick,
 )  # fmt: skip
-from glusterlab.tools.records import BrickRecord, Details, Record
+from glusterlab.tools.records import BrickRecord, Record, without_none
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -84,15 +84,11 @@ def records(document: Document, text: str, line: int, version: str | None) -> It
     except ParseError as error:
         raise document.error(error.message, line + (error.line or 1) - 1) from error
     try:
-        if root.find("volInfo") is not None:
-            yield from _info(document, root, line, version)
-        elif root.find("volStatus") is not None:
-            yield from _status(document, root, line, version)
-        elif root.find("volProfile") is not None:
-            yield from _profile(document, root, line, version)
-        else:
+        reader = next((reader for tag, reader in _READERS.items() if root.find(tag) is not None), None)
+        if reader is None:
             found = ", ".join(child.tag for child in root if not child.tag.startswith("op")) or "nothing"
             raise ParseError(f"expected volInfo, volStatus or volProfile, found {found[:80]}")
+        yield from reader(document, root, line, version)
     except ParseError as error:
         raise document.error(error.message, line) from error
 
@@ -110,27 +106,26 @@ def _volume(element: Element, line: int) -> Volume:
     volume = Volume(element.findtext("name") or "", line, kind, options=options(element))
     if not volume.name or not kind:
         raise ParseError("expected the name and the type of a volume, found none")
-    details = {
-        "id": element.findtext("id"),
-        "status": element.findtext("statusStr"),
-        "snapshots": whole(element.findtext("snapshotCount") or ""),
-        "transport": _TRANSPORTS.get(element.findtext("transport") or ""),
-    }
-    volume.details = {name: value for name, value in details.items() if value is not None}
+    volume.details = without_none(
+        {
+            "id": element.findtext("id"),
+            "status": element.findtext("statusStr"),
+            "snapshots": _number(element, "snapshotCount"),
+            "transport": _TRANSPORTS.get(element.findtext("transport") or ""),
+        }
+    )
     count = _count(element, "brickCount")
     listed = element.find("bricks")
     if listed is None:
         raise ParseError(f"expected the bricks of volume {volume.name}, found none")
-    tiers = {name: listed.find(f"{name}Bricks") for name in ("hot", "cold")}
     if kind == "Tier":
         volume.tiers[None] = Geometry(count)
-        for name, tier in tiers.items():
-            if tier is not None:
+        for name in ("hot", "cold"):
+            if (tier := listed.find(f"{name}Bricks")) is not None:
                 _add_tier(volume, name, tier)
     else:
         copies = _count(element, "disperseCount") or _count(element, "replicaCount")
-        marks = [_mark(brick) for brick in listed.iterfind("brick")]
-        arbiters = _count(element, "arbiterCount") or (1 if any(marks) else 0)
+        arbiters = _count(element, "arbiterCount") or int(any(map(_mark, listed.iterfind("brick"))))
         volume.tiers[None] = geometry(
             kind, count, copies=copies, stripe=_count(element, "stripeCount"), arbiter=arbiters,
             redundancy=_count(element, "redundancyCount"),
@@ -144,14 +139,12 @@ def _volume(element: Element, line: int) -> Volume:
 def _add_tier(volume: Volume, name: str, tier: Element) -> None:
     kind = _words(tier.findtext(f"{name}BrickType"))
     volume.details[f"{name}_type"] = kind
-    text = " ".join((tier.findtext("numberOfBricks") or "").split())
-    redundancy = 0
-    if "+" in text and "isperse" in kind:
-        redundancy = whole(text.partition("+")[2].partition(")")[0]) or 0
+    text = tier.findtext("numberOfBricks") or ""
+    redundancy = whole(text.partition("+")[2].partition(")")[0]) if "isperse" in kind else 0
     volume.tiers[name] = geometry(
         kind, _count(tier, f"{name}brickCount"),
         copies=_count(tier, f"{name}disperseCount") or _count(tier, f"{name}replicaCount"),
-        arbiter=_count(tier, f"{name}arbiterCount"), redundancy=redundancy,
+        arbiter=_count(tier, f"{name}arbiterCount"), redundancy=redundancy or 0,
     )  # fmt: skip
     _add_bricks(volume, tier, marked=False, tier=name)
 
@@ -167,8 +160,12 @@ def _mark(brick: Element) -> bool:
     return brick.findtext("isArbiter") == "1"
 
 
+def _number(element: Element, name: str) -> int | None:
+    return whole(element.findtext(name) or "")
+
+
 def _count(element: Element, name: str) -> int:
-    return whole(element.findtext(name) or "") or 0
+    return _number(element, name) or 0
 
 
 def _words(kind: str | None) -> str:
@@ -186,44 +183,33 @@ def _status(document: Document, root: Element, line: int, version: str | None) -
         tiers = {id(node): name for name in ("hot", "cold") for node in volume.iterfind(f"{name}Bricks/node")}
         for node in brick_nodes(volume):
             count += 1
-            details = _node_details(node)
-            if id(node) in tiers:
-                details["tier"] = tiers[id(node)]
-            if tasks:
-                details["tasks"] = tasks
-            size = whole(node.findtext("sizeTotal") or "") or None
-            inodes = whole(node.findtext("inodesTotal") or "") or None
+            details = without_none(
+                {
+                    "tcp_port": tcp_port(node),
+                    "rdma_port": _number(node, "ports/rdma") or None,
+                    "device": node.findtext("device"),
+                    "file_system": node.findtext("fsName"),
+                    "mount_options": node.findtext("mntOptions"),
+                    "inode_size_bytes": _number(node, "inodeSize"),
+                    "block_size_bytes": _number(node, "blockSize"),
+                    "tier": tiers.get(id(node)),
+                    "tasks": tasks or None,
+                }
+            )
+            size, inodes = _number(node, "sizeTotal") or None, _number(node, "inodesTotal") or None
             yield BrickRecord(
                 tool="gluster", tool_version=version, source=document.source(line), details=details,
                 volume=volume.findtext("volName"), host=node.findtext("hostname") or "",
-                path=node.findtext("path") or "", online=_online(node), pid=pid(node), size_bytes=size,
-                free_bytes=None if size is None else whole(node.findtext("sizeFree") or ""), inodes=inodes,
-                free_inodes=None if inodes is None else whole(node.findtext("inodesFree") or ""),
+                path=node.findtext("path") or "", online={"1": True, "0": False}.get(node.findtext("status") or ""),
+                pid=pid(node), size_bytes=size, free_bytes=None if size is None else _number(node, "sizeFree"),
+                inodes=inodes, free_inodes=None if inodes is None else _number(node, "inodesFree"),
             )  # fmt: skip
     if not count:
         raise ParseError("expected bricks, found none: no volume is started, or it is the state of daemons")
 
 
-def _online(node: Element) -> bool | None:
-    return {"1": True, "0": False}.get(node.findtext("status") or "")
-
-
-def _node_details(node: Element) -> Details:
-    found = {
-        "tcp_port": tcp_port(node),
-        "rdma_port": whole(node.findtext("ports/rdma") or "") or None,
-        "device": node.findtext("device"),
-        "file_system": node.findtext("fsName"),
-        "mount_options": node.findtext("mntOptions"),
-        "inode_size_bytes": whole(node.findtext("inodeSize") or ""),
-        "block_size_bytes": whole(node.findtext("blockSize") or ""),
-    }
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def _profile(document: Document, root: Element, line: int, version: str | None) -> Iterator[Record]:
-    profile = root.find("volProfile")
-    volume = None if profile is None else profile.findtext("volname")
+    volume = root.findtext("volProfile/volname")
     found: list[Stats] = []
     for brick in root.iterfind("volProfile/brick"):
         name = brick.findtext("brickName") or None
@@ -243,18 +229,22 @@ def _stats(element: Element, brick: str | None, volume: str | None, line: int) -
     interval = "cumulative" if element.tag == "cumulativeStats" else "interval"
     stats = Stats(line, brick, interval, volume)
     for block in element.iterfind("blockStats/block"):
-        size, reads, writes = (whole(block.findtext(name) or "") for name in ("size", "reads", "writes"))
+        size, reads, writes = (_number(block, name) for name in ("size", "reads", "writes"))
         if size is not None and (reads or writes):
             stats.blocks.append({"size_bytes": size, "reads": reads, "writes": writes})
     for fop in element.iterfind("fopStats/fop"):
-        calls = whole(fop.findtext("hits") or "")
+        calls = _number(fop, "hits")
         mean, least, most = (number(fop.findtext(f"{name}Latency") or "") for name in ("avg", "min", "max"))
         name = fop.findtext("name") or ""
         if calls and name:
             upcall = not (mean or least or most)
             stats.fops.append(Fop(_UPCALLS.get(name, name) if upcall else name, calls, mean, least, most, line))
     for name, tag in (("duration_s", "duration"), ("read_bytes", "totalRead"), ("written_bytes", "totalWrite")):
-        value = whole(element.findtext(tag) or "")
-        if value is not None:
+        if (value := _number(element, tag)) is not None:
             stats.totals[name] = value
     return stats
+
+
+_READERS: dict[str, Callable[[Document, Element, int, str | None], Iterator[Record]]] = {
+    "volInfo": _info, "volStatus": _status, "volProfile": _profile,
+}  # fmt: skip
