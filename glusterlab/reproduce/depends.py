@@ -1,31 +1,95 @@
-"""Which notebooks are due: what their results depend on is not as it was when their outputs were made."""
+"""What a campaign's notebooks depend on: which are due, because that is not as it was when their outputs were made."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glusterlab.errors import GlusterlabError
+from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.figures.names import output_files
-from glusterlab.reproduce.state import Failure, State, intact
-from glusterlab.store.digests import CAMPAIGNS, NotebookSource, RawDigests, environment_parts, key, split_names
+from glusterlab.reproduce.state import STATE, Failure, State, intact
+from glusterlab.store.digests import (
+    CAMPAIGNS,
+    NotebookSource,
+    RawDigests,
+    check_raw,
+    files_below,
+    key,
+    split_names,
+)
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
 
 if TYPE_CHECKING:
     from glusterlab.sections.baseline import Baseline
 
+SHARED = ("notebooks", "runbooks", "raw/published")
+"""What of a project a notebook may read besides its campaign."""
+
+MAX_SHARED_BYTES = 64 << 20
+
 
 @dataclass(frozen=True)
-class Campaign:
-    """A campaign, and where its figures go: ``figures/<campaign>``."""
+class Task:
+    """A notebook that is due.
 
+    `name`: ``<campaign>/<notebook>``. `key`: what it depends on, as it is now. `retell`: only its text changed.
+    """
+
+    name: str
+    source: NotebookSource
+    key: str
+    retell: bool
+
+    @property
+    def notebook(self) -> str:
+        """Its name without suffix."""
+        return self.source.path.stem
+
+
+@dataclass
+class Campaign:
+    """A campaign whose raw files are as its manifest has them, and what is to be done for it.
+
+    `figures`: ``figures/<campaign>``. `baseline`: whose rates are the limits in its figures. `changed`: the state is to
+    be written although no notebook runs. `checked`: the tables were just brought up to date.
+    """
+
+    project: Path
     raw: Path
     figures: Path
+    state: State
+    digests: RawDigests
+    notebooks: Sequence[Path]
+    baseline: Baseline | None
+    changed: bool
+    checked: bool = False
+    tasks: list[Task] = field(default_factory=list)
+    running: list[Future[None]] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, project: Path, raw: Path, figures: Path, notebooks: Sequence[Path]) -> Campaign:
+        """Check a campaign's raw files, and those of its baseline, and read what is remembered of its figures.
+
+        Raises RawStoreError when files are not those of the manifest, SpecError when cluster.yaml is none.
+        """
+        state = State.read(figures / STATE)
+        digest, signatures = check_raw(raw, state.raw)
+        baseline = _baseline(raw)
+        below = {} if baseline is None else check_raw(baseline.path, state.baseline)[1]
+        changed = (signatures, below) != (state.raw, state.baseline)
+        state.raw, state.baseline = signatures, below
+        return cls(project, raw, figures, state, RawDigests(raw, digest), notebooks, baseline, changed)
+
+    @property
+    def name(self) -> str:
+        """The folder's."""
+        return self.raw.name
 
     @property
     def tables(self) -> Path:
@@ -33,137 +97,88 @@ class Campaign:
         return self.figures / "tables"
 
     @property
-    def name(self) -> str:
-        """The folder's."""
-        return self.raw.name
+    def parameters(self) -> dict[str, str]:
+        """What its notebooks get as parameters."""
+        inside = self.raw.is_relative_to(self.project)
+        where = self.raw.relative_to(self.project).as_posix() if inside else str(self.raw)
+        return {"campaign": where, "figures": f"figures/{self.name}"}
 
+    def plan(self, environment: Mapping[str, str], force: bool) -> tuple[list[str], list[Failure]]:
+        """Put notebooks that are due into `tasks`; names of those that are not, and those that cannot be run at all.
 
-@dataclass(frozen=True)
-class Task:
-    """A notebook that is due.
-
-    `key`: what it depends on, as it is now. `retell`: only its text changed.
-    """
-
-    campaign: Campaign
-    source: NotebookSource
-    key: str
-    retell: bool
-
-    @property
-    def name(self) -> str:
-        """``<campaign>/<notebook>``."""
-        return f"{self.campaign.name}/{self.source.path.stem}"
-
-
-@dataclass
-class Work:
-    """What is to be done for one campaign.
-
-    `changed`: the state is to be written although no notebook runs; `checked`: the tables were just brought up to date.
-    """
-
-    campaign: Campaign
-    state: State
-    digests: RawDigests
-    notebooks: Sequence[Path]
-    changed: bool
-    tasks: list[Task] = field(default_factory=list)
-    running: list[Future[None]] = field(default_factory=list)
-    checked: bool = False
-
-
-class Due:
-    """What notebooks of a project depend on.
-
-    `force`: all are due.
-    """
-
-    def __init__(self, project: Path, force: bool) -> None:
-        self.project = project
-        self.force = force
-        self._environment = environment_parts(project)
-        self._baselines: dict[Path, Baseline | None] = {}
-
-    def plan(self, work: Work) -> tuple[list[str], list[Failure]]:
-        """Put the notebooks that are due into a campaign's tasks.
-
-        `unchanged`: names of notebooks that are not due. `failed`: notebooks that cannot be run at all.
+        `environment`: what all notebooks depend on. `force`: all are due.
         """
-        campaign, known = work.campaign, work.state.notebooks
         unchanged, failed = [], []
-        for path in work.notebooks:
+        for path in self.notebooks:
             try:
                 source = NotebookSource.read(path)
-                source.refuse_unknown(self.parameters(campaign))
-                wanted = self._key(work, source)
+                source.refuse_unknown(self.parameters)
+                wanted = self._key(environment, source)
             except GlusterlabError as error:
-                failed.append(Failure(campaign.name, path.stem, str(error)))
+                failed.append(Failure(self.name, path.stem, str(error)))
                 continue
-            had = known.get(path.stem, {})
-            same = not self.force and had.get("key") == wanted and intact(campaign.figures, had["outputs"])
-            if same and had["text"] == source.text:
+            known = self.state.notebooks.get(path.stem, {})
+            same = not force and known.get("key") == wanted and intact(self.figures, known["outputs"])
+            if same and known["text"] == source.text:
                 unchanged.append(path.stem)
             else:
-                work.tasks.append(Task(campaign, source, wanted, retell=same))
+                self.tasks.append(Task(f"{self.name}/{path.stem}", source, wanted, retell=same))
         # the longest first, so that none of them is left over at the end
-        work.tasks.sort(key=lambda task: -task.source.weight)
+        self.tasks.sort(key=lambda task: -task.source.weight)
         return unchanged, failed
 
-    def parameters(self, campaign: Campaign) -> dict[str, str]:
-        """The parameters that a campaign's notebooks get."""
-        raw = campaign.raw
-        where = raw.relative_to(self.project).as_posix() if raw.is_relative_to(self.project) else str(raw)
-        return {"campaign": where, "figures": f"figures/{raw.name}"}
-
-    def earlier(self, work: Work) -> list[str]:
+    def earlier(self, environment: Mapping[str, str]) -> list[str]:
         """Files of figures that are not of the raw files, the library and the notebooks as they are now."""
         current: set[str] = set()
-        for name, entry in work.state.notebooks.items():
+        for name, entry in self.state.notebooks.items():
             with suppress(GlusterlabError):
                 source = NotebookSource.read(self.project / "notebooks" / f"{name}.ipynb")
-                if self._key(work, source) == entry["key"]:
+                if self._key(environment, source) == entry["key"]:
                     current.update(entry["outputs"])
-        return [path.name for path in output_files(work.campaign.figures) if path.name not in current]
+        return [path.name for path in output_files(self.figures) if path.name not in current]
 
-    def _key(self, work: Work, source: NotebookSource) -> str:
-        parameters = self.parameters(work.campaign)
-        known: dict[str, object] = {
+    def shared_files(self) -> dict[str, bytes]:
+        """Files of the project that its notebooks may read, by the paths that they have below it, also as links."""
+        paths = [path for folder in SHARED for path in files_below(self.project / folder)]
+        found = self._below(paths)
+        size = sum(len(data) for data in found.values())
+        if size > MAX_SHARED_BYTES:
+            places = ", ".join(SHARED)
+            expected = f"expected at most {MAX_SHARED_BYTES:,} bytes in {places} of {self.project}"
+            raise ReproduceError(f"{expected}, found {size:,}")
+        for task in self.tasks:
+            found |= self._below(task.source.named_files(self.project, self.parameters).values())
+        return found
+
+    def _below(self, paths: Iterable[Path]) -> dict[str, bytes]:
+        # the name counts, wherever it leads: a notebook asks for the file by that; others are read where they are
+        named = [path for each in paths if (path := Path(os.path.normpath(each))).is_relative_to(self.project)]
+        return {path.relative_to(self.project).as_posix(): path.read_bytes() for path in named}
+
+    def _key(self, environment: Mapping[str, str], source: NotebookSource) -> str:
+        files = source.named_files(self.project, self.parameters)
+        parts: dict[str, object] = {
             "code": source.code,
-            "parameters": parameters,
-            "files": {name: file_digest(path) for name, path in source.named_files(self.project, parameters).items()},
-            "raw": work.digests.of(source.reads),
+            "parameters": self.parameters,
+            "files": {name: file_digest(path) for name, path in files.items()},
+            "raw": self.digests.of(source.reads),
         }
-        if others := self._others(work.campaign, source):
-            known[CAMPAIGNS] = others
-        if (found := self.baseline(work.campaign)) is not None:
-            known["baseline"] = f"{found.name} {found.digest}"
-        return key({**self._environment, **known})
-
-    def _others(self, campaign: Campaign, source: NotebookSource) -> dict[str, str]:
-        """Digests of the campaigns that a notebook holds against this one, by name; empty where one is not there.
-
-        Their raw files are held to their manifests when they are reproduced themselves, not here.
-        """
         names = split_names(source.parameters.get(CAMPAIGNS) or "")
-        if not names or Path(names[0]).name != campaign.name:
-            return {}
-        folders = {name: self.project / name for name in names[1:]}
-        return {
-            name: RawDigests(folder).of(source.reads) if (folder / MANIFEST).is_file() else ""
-            for name, folder in folders.items()
-        }
+        if names[1:] and Path(names[0]).name == self.name:
+            # their raw files are held to their manifests when they are reproduced themselves, not here
+            folders = {name: self.project / name for name in names[1:]}
+            parts[CAMPAIGNS] = {
+                name: RawDigests(folder).of(source.reads) if (folder / MANIFEST).is_file() else ""
+                for name, folder in folders.items()
+            }
+        if self.baseline is not None:
+            parts["baseline"] = f"{self.baseline.name} {self.baseline.digest}"
+        return key({**environment, **parts})
 
-    def baseline(self, campaign: Campaign) -> Baseline | None:
-        """What figures take from beside a campaign: the baseline whose rates are their limits.
 
-        Raises SpecError when the campaign's cluster.yaml is none.
-        """
-        from glusterlab.sections.baseline import find_baseline
-        from glusterlab.spec.yaml import load_cluster
+def _baseline(raw: Path) -> Baseline | None:
+    from glusterlab.sections.baseline import find_baseline
+    from glusterlab.spec.yaml import load_cluster
 
-        if not (campaign.raw / "cluster.yaml").is_file():
-            return None
-        if campaign.raw not in self._baselines:
-            self._baselines[campaign.raw] = find_baseline(campaign.raw, load_cluster(campaign.raw / "cluster.yaml"))
-        return self._baselines[campaign.raw]
+    cluster = raw / "cluster.yaml"
+    return find_baseline(raw, load_cluster(cluster)) if cluster.is_file() else None

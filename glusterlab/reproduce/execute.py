@@ -1,27 +1,43 @@
-"""One notebook, executed in this process by papermill, with the running interpreter as its kernel.
+"""One notebook, executed by papermill in a process and a folder of its own, with this interpreter as its kernel.
 
-``python -m glusterlab.reproduce.execute JOB.json`` is what `glusterlab.reproduce.reproduce` starts for each notebook.
-The result is a JSON file beside the job; the exit code says nothing.
+The folder is a view of the project: its notebooks, runbooks and published numbers, the campaign, and an empty figures
+folder that shares only the tables. So a notebook's outputs are known to be its own, and they come back as bytes.
+
+``python -m glusterlab.reproduce.execute JOB.json`` is the other process: it imports as little as it can. Its result is
+a JSON file beside the job; its exit code says nothing.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
+
+from glusterlab.tables import CHECKED
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
+CELL_TIMEOUT = 600
+"""Seconds for one cell of a notebook."""
+NOTEBOOK_TIMEOUT = 1800
+"""Seconds for a whole notebook, its kernel's start included."""
+
 KERNEL = "python3"
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES}
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 _SCRIPTS = re.compile(r"<script\b.*?</script>", re.DOTALL | re.IGNORECASE)
+
+Process = subprocess.Popen[bytes]
 
 
 @dataclass(frozen=True)
@@ -29,8 +45,7 @@ class Job:
     """One notebook to execute, or whose text alone is to be rendered again around its outputs.
 
     `source`: the notebook. `folder`: where the executed ``.ipynb``, the ``.html`` and ``result.json`` go.
-    `cell_timeout`: seconds for one cell. `executed`: an executed notebook with the same code: its outputs are kept and
-    nothing runs. `environment`: what the kernel's environment has besides.
+    `executed`: an executed notebook with the same code: its outputs are kept and nothing runs.
     """
 
     source: str
@@ -39,18 +54,11 @@ class Job:
     cwd: str
     cell_timeout: int
     executed: str | None = None
-    environment: dict[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
         """The notebook's name without its suffix."""
         return Path(self.source).stem
-
-    def write(self) -> Path:
-        """Write the job for the other process."""
-        path = Path(self.folder, "job.json")
-        path.write_text(json.dumps(asdict(self)))
-        return path
 
 
 @dataclass(frozen=True)
@@ -66,23 +74,77 @@ class Result:
     tag: str | None = None
     traceback: str = ""
 
-    @classmethod
-    def read(cls, folder: Path) -> Self | None:
-        """The result in a job's folder, None when its process did not come to write one."""
-        try:
-            return cls(**json.loads((folder / "result.json").read_text()))
-        except (OSError, ValueError, TypeError):
-            return None
+
+def execute(
+    name: str,
+    parameters: dict[str, str],
+    *,
+    campaign: Path,
+    tables: Path,
+    files: Mapping[str, bytes],
+    executed: bytes | None = None,
+    checked: bool = False,
+    watch: Callable[[Process], bool] = lambda _: True,
+) -> tuple[Result, dict[str, bytes]]:
+    """Run a notebook; its outputs come by path below its figures folder, none after a failure, which is a result, too.
+
+    `files`: of the project, by their paths. `executed`: the executed notebook when only its text changed. `checked`:
+    the tables were just brought up to date. `watch`: gets the process when it starts; false ends it at once.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="glusterlab-reproduce-", ignore_cleanup_errors=True) as folder:
+            root = Path(folder)
+            view, target, earlier = root / "project", root / "executed", root / "earlier.ipynb"
+            _view(view, parameters, campaign, tables, files)
+            target.mkdir()
+            if executed is not None:
+                earlier.write_bytes(executed)
+            source = str(view / "notebooks" / f"{name}.ipynb")
+            again = None if executed is None else str(earlier)
+            job = Job(source, str(target), parameters, str(view), CELL_TIMEOUT, again)
+            environment = kernel_environment(root / "kernel") | ({CHECKED: str(tables.resolve())} if checked else {})
+            result = process(job, environment, watch)
+            if result.error:
+                return result, {}
+            figures = view / parameters["figures"]
+            outputs = {
+                path.relative_to(figures).as_posix(): path.read_bytes()
+                for path in sorted(figures.rglob("*"))
+                if path.is_file() and path.relative_to(figures).parts[0] != "tables"
+            }
+            for suffix in (".ipynb", ".html"):
+                outputs[f"notebooks/{name}{suffix}"] = (target / f"{name}{suffix}").read_bytes()
+            return result, outputs
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        hint = "; TMPDIR names another place for what is temporary" if error.errno in _NO_ROOM else ""
+        return Result(f"{place}{error.strerror or error}{hint}"), {}
+
+
+def _view(view: Path, parameters: dict[str, str], campaign: Path, tables: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        target = view / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    for folder in ("notebooks", "raw", parameters["figures"]):
+        (view / folder).mkdir(parents=True, exist_ok=True)
+    # an absolute parameter needs no link: joined to the view it stays what it is
+    link = view / parameters["campaign"]
+    if link != campaign:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(campaign)
+    (view / parameters["figures"] / "tables").symlink_to(tables)
 
 
 def kernel_environment(folder: Path) -> dict[str, str]:
     """Environment in which the kernel ``python3`` is this interpreter, free of what the user configured.
 
     Kernel specifications of the user or the machine may name another Python: one written into the empty `folder` goes
-    first, beside IPython's profile.
+    first, beside IPython's profile. What Jupyter leaves among temporary files when it is stopped goes there, too.
     """
-    spec = folder / "kernels" / KERNEL
+    spec, temporary = folder / "kernels" / KERNEL, folder / "temporary"
     spec.mkdir(parents=True)
+    temporary.mkdir()
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     kernel: dict[str, object] = {"argv": argv, "display_name": "Python 3", "language": "python"}
     (spec / "kernel.json").write_text(json.dumps(kernel))
@@ -91,9 +153,71 @@ def kernel_environment(folder: Path) -> dict[str, str]:
         **environment,
         "JUPYTER_PATH": str(folder),
         "IPYTHONDIR": str(folder / "ipython"),
+        "TMPDIR": str(temporary),
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "PYTHONHASHSEED": "0",
     }
+
+
+def process(job: Job, environment: Mapping[str, str], watch: Callable[[Process], bool]) -> Result:
+    """Run a job in another process, and end that when it takes too long."""
+    folder = Path(job.folder)
+    (folder / "job.json").write_text(json.dumps(asdict(job)))
+    # -P: what lies in the folder of the command is not what it imports
+    command = [sys.executable, "-P", "-m", "glusterlab.reproduce.execute", str(folder / "job.json")]
+    with (folder / "log.txt").open("wb") as log:
+        started = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
+    try:
+        if not watch(started):
+            return Result("stopped")
+        started.wait(NOTEBOOK_TIMEOUT)
+    except subprocess.TimeoutExpired:
+        return Result(f"not done within {NOTEBOOK_TIMEOUT} s, stopped")
+    finally:
+        if started.poll() is None:
+            stop(started)
+    try:
+        return Result(**json.loads((folder / "result.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        last = ((folder / "log.txt").read_text(errors="replace").strip().splitlines() or ["it said nothing"])[-1]
+        return Result(f"its process ended with {started.returncode}: {last}")
+
+
+def stop(process: Process) -> None:
+    """End a notebook's process: nbclient takes its kernel down on SIGTERM, a kernel ends when its parent is gone."""
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def main(path: str) -> None:
+    """Run the job in a file and write its result beside it."""
+    job = Job(**json.loads(Path(path).read_text()))
+    partial = Path(job.folder, "result.partial")
+    partial.write_text(json.dumps(asdict(run(job))))
+    partial.replace(Path(job.folder, "result.json"))
+
+
+def run(job: Job) -> Result:
+    """Execute a notebook here and write it with its outputs as ``.ipynb`` and ``.html``; every failure is a result."""
+    with without_grammar():
+        import nbformat
+
+    target = Path(job.folder, f"{job.name}.ipynb")
+    if job.executed is not None:
+        notebook = retell(nbformat.read(job.source, as_version=4), nbformat.read(job.executed, as_version=4))
+        nbformat.write(notebook, target)
+    else:
+        result = _papermill(job, target)
+        if result.error:
+            target.unlink(missing_ok=True)
+            return result
+        notebook = nbformat.read(target, as_version=4)
+    target.with_suffix(".html").write_text(render(notebook, job.name), encoding="utf-8")
+    return Result()
 
 
 @contextmanager
@@ -113,29 +237,7 @@ def without_grammar() -> Iterator[None]:
         del sys.modules[name]
 
 
-def run(job: Job) -> Result:
-    """Execute a notebook and write it with its outputs as ``.ipynb`` and ``.html``.
-
-    Every failure of the notebook or its kernel is a result, not an exception.
-    """
-    with without_grammar():
-        import nbformat
-
-    target = Path(job.folder, f"{job.name}.ipynb")
-    if job.executed is not None:
-        notebook = retell(nbformat.read(job.source, as_version=4), nbformat.read(job.executed, as_version=4))
-        nbformat.write(notebook, target)
-    else:
-        result = _execute(job, target)
-        if result.error:
-            target.unlink(missing_ok=True)
-            return result
-        notebook = nbformat.read(target, as_version=4)
-    target.with_suffix(".html").write_text(render(notebook, job.name), encoding="utf-8")
-    return Result()
-
-
-def _execute(job: Job, target: Path) -> Result:
+def _papermill(job: Job, target: Path) -> Result:
     import papermill
     from papermill.exceptions import PapermillExecutionError
 
@@ -152,18 +254,12 @@ def _execute(job: Job, target: Path) -> Result:
         )
     except PapermillExecutionError as error:
         message = f"{error.ename}: {error.evalue}".rstrip(": ")
-        cell, tag = _last_started(target)
-        return Result(message, cell, tag, _ESCAPES.sub("", "\n".join(error.traceback)))
+        return Result(message, *_last_started(target), _ESCAPES.sub("", "\n".join(error.traceback)))
     # A dead kernel, a timeout and a kernel that does not start are of several unrelated types.
     except Exception as error:  # noqa: BLE001
-        cell, tag = _last_started(target)
-        return Result(_first_line(error), cell, tag)
+        lines = [line for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
+        return Result(": ".join([type(error).__name__, *lines[:1]]), *_last_started(target))
     return Result()
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line for line in _ESCAPES.sub("", str(error)).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 
 
 def _last_started(target: Path) -> tuple[int | None, str | None]:
@@ -176,9 +272,10 @@ def _last_started(target: Path) -> tuple[int | None, str | None]:
     found: tuple[int | None, str | None] = None, None
     for cell in cells:
         tags = cell["metadata"].get("tags", [])
-        injected = bool({"injected-parameters", "papermill-error-cell-tag"} & set(tags))
-        number += not injected
-        if not injected and cell["metadata"].get("papermill", {}).get("start_time"):
+        if {"injected-parameters", "papermill-error-cell-tag"} & set(tags):
+            continue
+        number += 1
+        if cell["metadata"].get("papermill", {}).get("start_time"):
             found = number, tags[0] if tags else None
     return found
 
@@ -209,16 +306,6 @@ def render(notebook: NotebookNode, title: str) -> str:
 
     body, _ = HTMLExporter(embed_images=True).from_notebook_node(notebook, resources={"metadata": {"name": title}})
     return _SCRIPTS.sub("", body)
-
-
-def main(path: str) -> None:
-    """Run the job in a file and write its result beside it."""
-    job = Job(**json.loads(Path(path).read_text()))
-    os.environ.update(job.environment)
-    result = run(job)
-    partial = Path(job.folder, "result.partial")
-    partial.write_text(json.dumps(asdict(result)))
-    partial.replace(Path(job.folder, "result.json"))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import glob
 import hashlib
 import json
 import os
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, Literal
 
 from glusterlab.errors import UsageError
 from glusterlab.store.digests import Signatures
-from glusterlab.store.files import file_digest, write_atomically, write_error
+from glusterlab.store.files import file_digest, lock_file, write_atomically, write_error
 
 SCHEMA_VERSION = 2
 """Version of .reproduce.json; a file of another version is as none."""
@@ -32,9 +31,8 @@ Outcome = Literal["started", "ran", "retold", "unchanged", "failed"]
 class Progress:
     """What happened to one notebook, or to the tables that all of them read.
 
-    `notebook`: its name; ``tables`` while these are made; empty when all of a campaign failed. `outcome`: ``started``,
-    then ``ran``, ``retold`` (only its text changed) or ``failed``; or ``unchanged``. `seconds`: since its start.
-    `message`: the failure, with cell and error; empty otherwise.
+    `notebook`: its name; ``tables`` while these are made; empty when all of a campaign failed. `outcome`: ``retold``
+    when only its text changed. `message`: the failure, with cell and error; empty otherwise.
     """
 
     campaign: str
@@ -46,11 +44,9 @@ class Progress:
 
 @dataclass(frozen=True)
 class Failure:
-    """A notebook, or a whole campaign, that could not be reproduced.
+    """A notebook that could not be reproduced; as `notebook`, empty means the campaign's raw files or figures folder.
 
-    `notebook`: empty when the campaign's raw files or its figures folder are at fault; ``tables`` when these could not
-    be made. `cell`: counted from 1 over all cells of the notebook. `tag`: first tag of that cell. `error`: in one line.
-    `traceback`: of the kernel; may be empty.
+    `cell`: counted from 1 over all cells of the notebook. `tag`: first tag of that cell. `traceback`: of the kernel.
     """
 
     campaign: str
@@ -104,10 +100,9 @@ class State:
         """Read a file; one that is absent, damaged or of another version is as none."""
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["schema_version"] != SCHEMA_VERSION:
-                return cls()
-            return cls(data["raw"], data["notebooks"], data["index"], data["noted"], data.get("baseline", {}))
-        except (OSError, ValueError, KeyError, TypeError):
+            version = data.pop("schema_version")
+            return cls(**data) if version == SCHEMA_VERSION else cls()
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
     def write(self, path: Path) -> None:
@@ -162,18 +157,20 @@ def figures_of(target: Path, own: bool) -> Iterator[Path]:
 
 @contextmanager
 def held(figures: Path) -> Iterator[None]:
-    """Keep other runs away from a figures folder. The lock ends with the process, however that ends.
-
-    A folder that cannot be written is not held: nothing can be done to it.
+    """Keep other runs away from a figures folder; one that cannot be written is not held: nothing can be done to it.
 
     Raises UsageError when another run holds it; the message names its process and host.
     """
+
+    def refuse(holder: str) -> UsageError:
+        advice = "wait for it, or end it, then run again"
+        return UsageError(f"{figures}: figures are being made there by {holder}; {advice}")
+
     made = not figures.exists()
-    try:
+    lock = None
+    with suppress(OSError):
         figures.mkdir(parents=True, exist_ok=True)
-        lock = _lock(figures / LOCK)
-    except OSError:
-        lock = None
+        lock = lock_file(figures / LOCK, refuse)
     try:
         yield
     finally:
@@ -185,32 +182,6 @@ def held(figures: Path) -> Iterator[None]:
                 figures.rmdir()
         if lock is not None:
             os.close(lock)
-
-
-def _lock(path: Path) -> int:
-    """The descriptor of a lock file that is held."""
-    import fcntl
-
-    while True:
-        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(lock), path.stat()):
-                    os.truncate(lock, 0)
-                    os.write(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-                    return lock
-        except BlockingIOError as error:
-            holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
-            os.close(lock)
-            raise UsageError(
-                f"{path.parent}: figures are being made there by {holder}; wait for it, or end it, then run again"
-            ) from error
-        except OSError:
-            os.close(lock)
-            raise
-        # whoever held it has just removed it
-        os.close(lock)
 
 
 def require_room(figures: Path) -> None:

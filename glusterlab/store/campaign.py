@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from glusterlab.store.files import (
     SCHEMA_VERSION,
     dump_json,
     file_digest,
+    lock_file,
     read_json,
     sync,
     sync_below,
@@ -305,20 +305,14 @@ class RawStore:
 
         Raises RawStoreError when another run holds it; the message names its process and host.
         """
-        import fcntl
 
-        path = self.path / ".lock"
+        def refuse(holder: str) -> RawStoreError:
+            message = f"{self.path}: is in use by {holder}; wait for it, or end it, then run again"
+            return RawStoreError(message, path=self.path)
+
         with _held(self.path.parent):
-            file = path.open("a+")
-        with file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                file.seek(0)
-                holder = file.read(200).strip() or "another process"
-                message = f"{self.path}: is in use by {holder}; wait for it, or end it, then run again"
-                raise RawStoreError(message, path=self.path) from error
-            file.truncate(0)
-            file.write(f"process {os.getpid()} on {socket.gethostname()}\n")
-            file.flush()
+            lock = lock_file(self.path / ".lock", refuse)
+        try:
             yield
+        finally:
+            os.close(lock)

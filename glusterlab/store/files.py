@@ -6,12 +6,14 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import socket
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glusterlab.errors import RawStoreError, UsageError
+from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 
 SCHEMA_VERSION = 1
 """Version of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
@@ -125,6 +127,33 @@ def walk_files(folder: Path) -> Iterator[Path]:
             path = Path(place, name)
             if not name.endswith(PARTIAL) and path.is_file():
                 yield path
+
+
+def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
+    """Descriptor of a file that stays locked until it is closed or the process ends, however that happens.
+
+    `refuse`: makes the error that is raised when the lock is held, of the words that name its holder.
+    """
+    import fcntl
+
+    while True:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # whoever held it may just have removed it
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(lock), path.stat()):
+                    os.truncate(lock, 0)
+                    os.write(lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+                    return lock
+        except BlockingIOError as error:
+            holder = os.read(lock, 200).decode(errors="replace").strip() or "another process"
+            os.close(lock)
+            raise refuse(holder) from error
+        except OSError:
+            os.close(lock)
+            raise
+        os.close(lock)
 
 
 def sync(path: Path) -> None:

@@ -21,8 +21,8 @@ import nbformat
 import pytest
 
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
+from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
-from glusterlab.reproduce import scratch
 from glusterlab.reproduce.execute import Job, Result, retell
 from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
 from glusterlab.reproduce.state import LOCK, held, put
@@ -119,7 +119,7 @@ def project(tmp_path: Path) -> Project:
 def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run by `exec` in this process: enough where the question is what runs."""
 
-    def process(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
+    def process(job: Job, environment: Mapping[str, str], watch: object) -> Result:
         target = Path(job.folder, f"{job.name}.ipynb")
         if job.executed is None:
             cells = nbformat.read(job.source, as_version=4).cells
@@ -133,7 +133,7 @@ def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
         target.with_suffix(".html").write_text("executed")
         return Result()
 
-    monkeypatch.setattr(scratch, "process", process)
+    monkeypatch.setattr(execute, "process", process)
 
 
 BOTH = ("demo/10-first", "demo/20-second")
@@ -456,14 +456,14 @@ class TestWhatRuns:
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         project.run()
-        files = NotebookSource.files
+        files = NotebookSource.named_files
 
-        def unreadable(self: NotebookSource, *given: Any) -> dict[str, str]:
+        def unreadable(self: NotebookSource, *names: Any) -> dict[str, Path]:
             if self.path.stem == "10-first":
                 raise RawStoreError("prices.yaml: cannot be read: Permission denied")
-            return files(self, *given)
+            return files(self, *names)
 
-        monkeypatch.setattr(NotebookSource, "files", unreadable)
+        monkeypatch.setattr(NotebookSource, "named_files", unreadable)
         summary = project.run()
         assert [str(failure) for failure in summary.failed] == [
             "demo/10-first: prices.yaml: cannot be read: Permission denied"
@@ -637,7 +637,7 @@ class TestWhatGoesWrong:
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device", "index.html")
 
-        monkeypatch.setattr(reproducing._Run, "_write_index", full)
+        monkeypatch.setattr(reproducing, "_write_index", full)
         summary = project.run()
         assert sorted(summary.ran) == list(BOTH)
         assert [failure.notebook for failure in summary.failed] == [""]
@@ -647,7 +647,7 @@ class TestWhatGoesWrong:
         def full(*_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device", "/elsewhere/view")
 
-        monkeypatch.setattr(scratch, "_view", full)
+        monkeypatch.setattr(execute, "_view", full)
         summary = project.run()
         assert sorted(failure.notebook for failure in summary.failed) == ["10-first", "20-second"]
         hint = "TMPDIR names another place for what is temporary"
@@ -705,14 +705,14 @@ class TestKernel:
 
     def test_cell_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         # it is that of the other cells, too, which a busy machine may keep waiting
-        monkeypatch.setattr(scratch, "CELL_TIMEOUT", 10)
+        monkeypatch.setattr(execute, "CELL_TIMEOUT", 10)
         project.write("10-first", code="import time; time.sleep(600)")
         (failure,) = project.run(notebooks=["10"]).failed
         assert failure.cell == 3
         assert "Timeout" in failure.error
 
     def test_notebook_that_takes_too_long(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(scratch, "NOTEBOOK_TIMEOUT", 0.05)
+        monkeypatch.setattr(execute, "NOTEBOOK_TIMEOUT", 0.05)
         (failure,) = project.run(notebooks=["10"]).failed
         assert "not done within" in failure.error
 

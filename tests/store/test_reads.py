@@ -6,13 +6,14 @@ import hashlib
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import nbformat
 import pytest
 
 from glusterlab.errors import UsageError
-from glusterlab.reproduce import scratch
+from glusterlab.reproduce import execute
 from glusterlab.reproduce.execute import Job, Result
 from glusterlab.reproduce.reproduce import reproduce
 from glusterlab.sections.section import Section, open_section
@@ -200,7 +201,7 @@ class TestDigest:
         assert RawDigests(raw).of(("iozone",)) != before
 
 
-def executed(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
+def executed(job: Job, environment: Mapping[str, str], watch: object) -> Result:
     """Run a notebook's code in this process: what is asked here does not depend on a kernel."""
     source = nbformat.read(job.source, as_version=4)
     given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
@@ -218,7 +219,7 @@ def executed(job: Job, kernel: Path, watch: scratch.Watch) -> Result:
 class TestReproduce:
     @pytest.fixture(autouse=True)
     def _no_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr(scratch, "process", executed)
+        monkeypatch.setattr(execute, "process", executed)
         # nothing but what the test changes is to make anything run
         monkeypatch.setattr(fingerprint, "LIBRARY", tmp_path / "library")
 
