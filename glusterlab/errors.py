@@ -93,8 +93,6 @@ class HostError(GlusterlabError):
 def in_words(failed: Mapping[str, HostError]) -> str:
     """What is wrong with hosts, each message once with the hosts that have it: one cause may be that of all.
 
-    Examples
-    --------
     >>> in_words({"c2": HostError("no route", host="c2"), "c1": HostError("no route"), "s1": HostError("no key")})
     'c1 and c2: no route; s1: no key'
     >>> in_words({f"c{n}": HostError("no route") for n in range(5)})

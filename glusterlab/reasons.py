@@ -137,8 +137,6 @@ NO_SPACE = "no space left on device"
 def code_of(error: HostError) -> ReasonCode:
     """The code of what went wrong on a host outside the measured command.
 
-    Examples
-    --------
     >>> from glusterlab.errors import CommandError, HostError, VolumeError
     >>> code_of(HostError("not reachable")), code_of(CommandError("'mkdir a' ended with code 1: Stale file handle"))
     ('host-unreachable', 'controller-error')
@@ -173,8 +171,6 @@ class Reason(BaseModel):
 def status_of(reasons: Iterable[Reason]) -> Status:
     """The status that these reasons give a sample.
 
-    Examples
-    --------
     >>> status_of([])
     'valid'
     >>> status_of([Reason(code="heal-pending", message="3 entries")])

@@ -99,8 +99,6 @@ class Secret:
 def find(text: str) -> Iterator[Secret]:
     """Every secret of a text, by kind.
 
-    Examples
-    --------
     >>> [secret.kind for secret in find("curl --password hunter2 https://me:pw@example.org/")]
     ['password option', 'password in a URL']
     """
@@ -112,8 +110,6 @@ def find(text: str) -> Iterator[Secret]:
 def redact(text: str) -> str:
     """A text without its secrets; one that has none is returned as it is.
 
-    Examples
-    --------
     >>> redact('env API_KEY=abc123 curl -H "Authorization: Bearer 0123456789abcdef" https://me:pw@example.org/')
     'env API_KEY=[redacted] curl -H "Authorization: Bearer [redacted]" https://me:[redacted]@example.org/'
     """
@@ -125,8 +121,6 @@ def redact(text: str) -> str:
 def loggable(text: str) -> str:
     """A script as logs keep it: without secrets; a long one is cut, and its digest says what it was.
 
-    Examples
-    --------
     >>> loggable("sync")
     'sync'
     """
@@ -146,8 +140,6 @@ def _likely(text: str) -> list[tuple[str, re.Pattern[str]]]:
 def redact_all(value: object) -> object:
     """Plain data with every text in it redacted.
 
-    Examples
-    --------
     >>> redact_all({"argv": ["mount", "password=hunter2"], "code": 1})
     {'argv': ['mount', 'password=[redacted]'], 'code': 1}
     """

@@ -16,13 +16,8 @@ def quote(value: str | PathLike[str] | int | float) -> str:
 
     `value`: taken literally: blanks, quotes, ``$``, ``;`` and line ends lose their meaning.
 
-    Raises
-    ------
-    ValueError
-        When the value holds a NUL character, which no command line can carry.
+    Raises ValueError when the value holds a NUL character, which no command line can carry.
 
-    Examples
-    --------
     >>> quote("/mnt/vol one"), quote("gl-s01"), quote("$(reboot)"), quote("")
     ("'/mnt/vol one'", 'gl-s01', "'$(reboot)'", "''")
     """
@@ -38,13 +33,8 @@ def join(argv: Iterable[str | PathLike[str] | int | float], env: Mapping[str, st
     `argv`: the program and its arguments, each taken literally. `env`: names and values; the names must be shell
     identifiers.
 
-    Raises
-    ------
-    ValueError
-        When a name in `env` is no shell identifier, or a value holds a NUL character.
+    Raises ValueError when a name in `env` is no shell identifier, or a value holds a NUL character.
 
-    Examples
-    --------
     >>> join(["iozone", "-+m", "/tmp/a b"], {"RSH": "ssh -x"})
     "RSH='ssh -x' iozone -+m '/tmp/a b'"
     """

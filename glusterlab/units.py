@@ -63,15 +63,9 @@ def parse_size(text: str | int) -> int:
     `text`: A number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024). A bare
     number is bytes. Returns: Bytes, at least 1.
 
-    Raises
-    ------
-    ValueError
-        When the text is no size, the unit is unknown, or the size is not a whole positive number of bytes.
-    OverflowError
-        When it is larger than any file or disk.
+    Raises ValueError when the text is no size, the unit is unknown, or the size is not a whole positive number of
+    bytes. Raises OverflowError when it is larger than any file or disk.
 
-    Examples
-    --------
     >>> parse_size("4 GiB"), parse_size("512KiB"), parse_size(4096), parse_size("33.3 TB")
     (4294967296, 524288, 4096, 33300000000000)
     """
@@ -86,15 +80,9 @@ def parse_size(text: str | int) -> int:
 def parse_capacity(text: str | int) -> float:
     """Bytes in what a pool or a disk holds, such as ``1.37 PiB``: they need not be a whole number.
 
-    Raises
-    ------
-    ValueError
-        When the text is no size, or the unit is unknown.
-    OverflowError
-        When a float cannot hold it.
+    Raises ValueError when the text is no size, or the unit is unknown. Raises OverflowError when a float cannot hold
+    it.
 
-    Examples
-    --------
     >>> parse_capacity("33.3 TB"), parse_capacity("0.1 PiB"), parse_capacity("0 TB")
     (33300000000000.0, 112589990684262.4, 0.0)
     """
@@ -107,13 +95,8 @@ def parse_capacity(text: str | int) -> float:
 def parse_rate(text: str | int | float) -> float:
     """Bytes per second in a rate such as ``205 MB/s`` or ``10 Gbit/s``.
 
-    Raises
-    ------
-    ValueError
-        When the text is no rate.
+    Raises ValueError when the text is no rate.
 
-    Examples
-    --------
     >>> parse_rate("205 MB/s"), parse_rate("10 Gbit/s"), parse_rate(1000)
     (205000000.0, 1250000000.0, 1000.0)
     """
@@ -134,13 +117,8 @@ def parse_rate(text: str | int | float) -> float:
 def parse_duration(text: str | int | float) -> float:
     """Seconds in a duration such as ``10 min``.
 
-    Raises
-    ------
-    ValueError
-        When the text is no duration.
+    Raises ValueError when the text is no duration.
 
-    Examples
-    --------
     >>> parse_duration("10 min"), parse_duration("250ms"), parse_duration(3)
     (600.0, 0.25, 3.0)
     """
@@ -153,8 +131,6 @@ def parse_duration(text: str | int | float) -> float:
 def format_size(size: int) -> str:
     """A size as people write it, exact: the largest binary or decimal unit that divides it.
 
-    Examples
-    --------
     >>> format_size(4 * 2**30), format_size(32 * 2**10), format_size(1500), format_size(7)
     ('4 GiB', '32 KiB', '1500 B', '7 B')
     """
@@ -168,8 +144,6 @@ def format_size(size: int) -> str:
 def format_duration(seconds: float) -> str:
     """A duration for a person: seconds below two minutes, then minutes, then hours.
 
-    Examples
-    --------
     >>> format_duration(3.21), format_duration(75), format_duration(600), format_duration(7260)
     ('3.2 s', '75 s', '10 min', '2 h 01 min')
     """
@@ -184,8 +158,6 @@ def format_duration(seconds: float) -> str:
 def short_number(value: float) -> str:
     """A number with three significant digits, without an exponent.
 
-    Examples
-    --------
     >>> short_number(0.38912), short_number(78.04), short_number(1234.5)
     ('0.389', '78.0', '1,234')
     """

@@ -16,7 +16,8 @@ from glusterlab.spec import Campaign, dump_yaml, load_campaign
 from glusterlab.spec.campaign import LayoutSpec, WorkloadSpec
 from glusterlab.spec.cell import Cell
 from glusterlab.spec.fields import NAME_FORM, Name
-from glusterlab.store.campaign import RawStore, Sample, dump_json
+from glusterlab.store.campaign import RawStore, Sample
+from glusterlab.store.files import dump_json
 from glusterlab.store.imported import IMPORT_FILE, ImportRecord
 from glusterlab.store.sample import SampleWriter
 

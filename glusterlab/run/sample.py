@@ -24,7 +24,8 @@ from glusterlab.reasons import Reason, code_of
 from glusterlab.run.validity import Judgement, bricks_of, judge, judge_failure
 from glusterlab.secrets import loggable, redact
 from glusterlab.shell import HostCommand, join, quote
-from glusterlab.store.campaign import Window, dump_json
+from glusterlab.store.campaign import Window
+from glusterlab.store.files import dump_json
 from glusterlab.store.records import CommandRecord, Failure
 from glusterlab.telemetry import collect as sar
 from glusterlab.tools import HostTool, LocalJob, LocalStep, host_tools, runnable, volume_tools

@@ -28,10 +28,7 @@ class Moved:
 
 
 def settle(folder: Path) -> None:
-    """Let the manifest name the files of moved cells where they lie.
-
-    `folder`: ``raw/<campaign>``, locked. Raises RawStoreError when the manifest cannot be read or written.
-    """
+    """Let the manifest of a locked campaign name the files of moved cells where they lie."""
     digests = Manifest.read(folder).digests
     moved = moved_files(folder, digests)
     if moved:
@@ -40,30 +37,25 @@ def settle(folder: Path) -> None:
 
 
 def moved_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Listed files of cells that were moved since they were listed, and where they lie now.
-
-    `folder`: ``raw/<campaign>``. `names`: as the manifest has them.
-    """
+    """Listed files of cells that were moved since they were listed, and where they lie now."""
     found: dict[str, str] = {}
-    homes: dict[str, str | None] = {}
+    moved: dict[tuple[str, str], bool] = {}
     for name in names:
-        place, _, rest = name.partition("/")
-        if place not in _OTHER or "/" not in rest:
+        place, cell, rest = [*name.split("/", 2), "", ""][:3]
+        if place not in _OTHER or not rest:
             continue
-        home = f"{place}/{rest.partition('/')[0]}"
-        if home not in homes:
-            other = f"{_OTHER[place]}/{rest.partition('/')[0]}"
-            homes[home] = other if (folder / other).is_dir() and not (folder / home).exists() else None
-        if (other_home := homes[home]) is not None:
-            found[name] = other_home + name.removeprefix(home)
+        other = f"{_OTHER[place]}/{cell}"
+        if (place, cell) not in moved:
+            moved[place, cell] = (folder / other).is_dir() and not (folder / place / cell).exists()
+        if moved[place, cell]:
+            found[name] = f"{other}/{rest}"
     return found
 
 
 def agree(folder: Path, wanted: Set[str]) -> Moved:
     """Set aside every cell that is not wanted, and bring back those that are.
 
-    `folder`: ``raw/<campaign>``, locked, without partial samples. `wanted`: ids of the campaign's cells. Raises
-    RawStoreError when a folder cannot be moved, or a cell lies in both places.
+    `folder`: ``raw/<campaign>``, locked, without partial samples. Raises RawStoreError when a cell lies in both places.
     """
     settle(folder)
     away = [cell for cell in _cells(folder / CELLS) if cell not in wanted]

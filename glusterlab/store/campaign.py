@@ -17,12 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glusterlab.errors import RawStoreError
-from glusterlab.reasons import FAILED_CODES, Reason, ReasonCode, Status, status_of
 from glusterlab.store import aside
 from glusterlab.store.files import (
     SCHEMA_VERSION,
     dump_json,
-    file_digest,
     lock_file,
     read_json,
     sync,
@@ -31,35 +29,19 @@ from glusterlab.store.files import (
     write_error,
 )
 from glusterlab.store.journal import Journal
-from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest, list_files
+from glusterlab.store.manifest import UNLISTED, Manifest, list_files
 from glusterlab.store.sample import Sample, SampleWriter, Window, read_cell
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
 
-__all__ = [
-    "FAILED_CODES",
-    "SCHEMA_VERSION",
-    "RawStore",
-    "Reason",
-    "ReasonCode",
-    "Sample",
-    "SampleWriter",
-    "Status",
-    "Window",
-    "dump_json",
-    "status_of",
-]
-
+__all__ = ["RawStore", "Sample", "SampleWriter", "Window", "appear", "is_baseline", "refuse_occupied"]
 
 _BASELINE = re.compile(r"^origin: *[\"']?baseline\b", re.MULTILINE)
 
 
 def is_baseline(raw: Path) -> bool:
-    """Whether a campaign is a baseline: what its hosts can do is shown with the campaigns that ran on them.
-
-    `raw`: ``raw/<campaign>``; without a campaign.yaml that can be read it is none.
-    """
+    """Whether a campaign is a baseline: what its hosts can do is shown with the campaigns that ran on them."""
     try:
         return _BASELINE.search((raw / "campaign.yaml").read_text(encoding="utf-8", errors="replace")) is not None
     except OSError:
@@ -67,10 +49,7 @@ def is_baseline(raw: Path) -> bool:
 
 
 def refuse_occupied(path: Path) -> None:
-    """Refuse a folder that holds more than what the manifest does not list.
-
-    Raises RawStoreError when it does.
-    """
+    """Refuse a folder that holds more than what the manifest does not list."""
     if path.exists() and any(entry.name not in UNLISTED for entry in path.iterdir()):
         advice = "choose another name for the campaign, or move that folder away"
         raise RawStoreError(f"{path}: expected no such folder, found one with files in it; {advice}", path=path)
@@ -128,10 +107,9 @@ _PARTIAL_GLOB = "cells/*/.sample-*.partial"
 
 
 class RawStore:
-    """The folder of one campaign.
+    """The folder of one campaign, whose name it has.
 
-    `name`: of the campaign, which is the folder's name. `appears_whole`: it is being made by `whole`: samples need not
-    be listed and on the disk one by one.
+    `appears_whole`: it is being made by `whole`: samples need not be listed and on the disk one by one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -145,9 +123,9 @@ class RawStore:
     ) -> RawStore:
         """Start a campaign's folder; it appears with all of its first files at once.
 
-        `path`: ``raw/<campaign>``, which must not hold a campaign yet. `campaign_yaml` and `cluster_yaml`: the
-        specifications as resolved. `environment`: facts of the hosts and of the controller; ``schema_version`` is
-        added. Raises RawStoreError when the folder holds something, or cannot be written.
+        `path`: ``raw/<campaign>``. `campaign_yaml` and `cluster_yaml`: the specifications as resolved. `environment`:
+        facts of the hosts and of the controller. Raises RawStoreError when the folder holds something, or cannot be
+        written.
         """
         refuse_occupied(path)
         partial = path.with_name(f".{path.name}.partial")
@@ -164,9 +142,9 @@ class RawStore:
     ) -> Iterator[RawStore]:
         """Make a campaign that appears with all of its samples at once or, after an error or a kill, not at all.
 
-        `path` and `environment` as in `create`; `specifications`: texts by file name, campaign.yaml among them. Yields
-        the store to be filled; the folder around it is for whatever has to be on the same disk, and goes at the end.
-        Raises RawStoreError when the folder holds something, cannot be written, or another process is making it.
+        `specifications`: texts by file name, campaign.yaml among them. Yields the store to be filled; the folder around
+        it is for whatever has to be on the same disk, and goes at the end. Raises RawStoreError when the folder holds
+        something, cannot be written, or another process is making it.
         """
         refuse_occupied(path)
         work = path.with_name(f".{path.name}.import")
@@ -191,10 +169,7 @@ class RawStore:
 
     @classmethod
     def open(cls, path: Path) -> RawStore:
-        """Open a campaign's folder.
-
-        Raises RawStoreError when there is none, or it is of a newer schema.
-        """
+        """Open a campaign's folder; RawStoreError when there is none, or it is of a newer schema."""
         if not (path / "campaign.yaml").is_file():
             message = f"{path}: expected a campaign's folder with a campaign.yaml, found none"
             raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` make one below raw/", path=path)
@@ -216,26 +191,16 @@ class RawStore:
         """What environment.json holds."""
         return read_json(self.path / "environment.json")
 
-    def digest(self) -> str:
-        """SHA-256 of the manifest: changes when any listed file does, with the manifest kept as it should be."""
-        return file_digest(self.path / MANIFEST)
-
     def cells(self) -> dict[str, Cell]:
         """The cells that have a folder, by id, in the order of their ids."""
         return {path.parent.name: self.cell(path.parent.name) for path in sorted(self.path.glob("cells/*/cell.json"))}
 
     def cell(self, cell_id: str) -> Cell:
-        """One cell as stored.
-
-        Raises RawStoreError when its cell.json is absent or damaged.
-        """
+        """One cell as stored; RawStoreError when its cell.json is absent or damaged."""
         return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
-        """All samples, or those of one cell, by cell id and number.
-
-        Raises RawStoreError when a sample.json is damaged or newer.
-        """
+        """All samples, or those of one cell, by cell id and number; RawStoreError when one is damaged or newer."""
         pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
         return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern))]
 
@@ -271,12 +236,10 @@ class RawStore:
         return writer
 
     def recover(self) -> list[Path]:
-        """Put in order what an interrupted run left: call it with the lock held, before the first sample.
+        """Put in order what an interrupted run left, and return the partial samples that were removed.
 
-        Cells that were moved keep the digests that the manifest has of them. Partial samples and temporary files are
-        removed. A sample that was complete, but not yet listed in the manifest when the run was killed, is listed.
-
-        Returns the partial samples that were removed.
+        Call it with the lock held, before the first sample. Cells that were moved keep the digests that the manifest
+        has of them. A sample that was complete, but not yet listed when the run was killed, is listed.
         """
         aside.settle(self.path)
         partial = sorted(self.path.glob(_PARTIAL_GLOB))
@@ -285,13 +248,10 @@ class RawStore:
         for temporary in [*self.path.glob(".*.tmp"), *self.path.glob("cells/*/.*.tmp")]:
             temporary.unlink()
         listed = Manifest.read(self.path).digests
-        complete = [path.parent for path in self.path.glob("cells/*/sample-*/sample.json")]
-        new = [path for path in complete if (path / "sample.json").relative_to(self.path).as_posix() not in listed]
-        cells = [
-            path for path in self.path.glob("cells/*/cell.json") if path.relative_to(self.path).as_posix() not in listed
-        ]
-        if new or cells:
-            list_files(self.path, [*new, *cells])
+        stored = [*self.path.glob("cells/*/sample-*/sample.json"), *self.path.glob("cells/*/cell.json")]
+        new = [path for path in stored if path.relative_to(self.path).as_posix() not in listed]
+        if new:
+            list_files(self.path, [path.parent if path.name == "sample.json" else path for path in new])
         return partial
 
     @property
@@ -301,10 +261,7 @@ class RawStore:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for one run; the lock ends with the process, however that ends.
-
-        Raises RawStoreError when another run holds it; the message names its process and host.
-        """
+        """Hold the folder for one run; the lock ends with the process, however that ends."""
 
         def refuse(holder: str) -> RawStoreError:
             message = f"{self.path}: is in use by {holder}; wait for it, or end it, then run again"

@@ -47,10 +47,7 @@ def archive_of(name: str) -> str | None:
 
 
 def pack(folder: Path) -> None:
-    """Pack the evidence in a sample's folder, whose files nobody writes any more.
-
-    Raises RawStoreError when it is packed already, or cannot be written.
-    """
+    """Pack the evidence in a sample's folder, whose files nobody writes any more."""
     archive = folder / ARCHIVE
     if archive.exists():
         raise RawStoreError(f"{archive}: is there already, and raw files are never replaced", path=archive)
@@ -92,12 +89,6 @@ def _header(name: str, size: int) -> bytes:
     member = tarfile.TarInfo(name)
     member.size = size
     return member.tobuf(tarfile.USTAR_FORMAT, "utf-8", "strict")
-
-
-def _named(header: bytes) -> tuple[str, int]:
-    """Name and size of a member, which is one of `pack`'s when `_header` makes the same bytes of them."""
-    prefix, name = (part.partition(b"\0")[0].decode() for part in (header[345:500], header[:100]))
-    return f"{prefix}/{name}" if prefix else name, int(header[124:135], 8)
 
 
 class _Unpacker:
@@ -152,7 +143,8 @@ def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
 def _members(archive: Path, stream: _Unpacker) -> Iterator[tuple[str, Iterable[bytes]]]:
     last, count, left = "", 0, MAX_BYTES
     while any(block := b"".join(stream.read(_BLOCK))):
-        name, size = _named(block)
+        prefix, name = (part.partition(b"\0")[0].decode() for part in (block[345:500], block[:100]))
+        name, size = f"{prefix}/{name}" if prefix else name, int(block[124:135], 8)
         if block != _header(name, size):
             raise _refused(archive, f"{name!r} is no plain member")
         if name <= last:
@@ -181,10 +173,7 @@ def _refused(archive: Path, what: str) -> RawStoreError:
 
 
 def digests(archive: Path) -> dict[str, str]:
-    """SHA-256 of each member, by its path below the sample's folder.
-
-    Raises RawStoreError as `members`.
-    """
+    """SHA-256 of each member, by its path below the sample's folder."""
     found = {}
     for name, content in members(archive):
         digest = hashlib.sha256()
@@ -197,9 +186,7 @@ def digests(archive: Path) -> dict[str, str]:
 def unpack(source: Path, target: Path, below: str | tuple[str, ...] = "") -> dict[str, str]:
     """Give an empty folder the files of another as if nothing were packed there: links to files, members as copies.
 
-    Only members whose names begin with `below`, or with one of several, are copied.
-
-    Returns SHA-256 of each member that was copied, by its path below `target`. Raises RawStoreError as `members`.
+    Only members whose names begin with `below` are copied. Returns SHA-256 of each, by its path below `target`.
     """
     found = {}
     for place, folders, names in os.walk(source):
@@ -247,8 +234,6 @@ def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str,
 
     Of a packed sample only members whose names begin with `below` are there, and `digests` takes in the SHA-256 of
     each. A ParseError about a file in there names it by its path in `folder`.
-
-    Raises RawStoreError as `members`.
     """
     if not (folder / ARCHIVE).is_file():
         yield folder
@@ -278,10 +263,7 @@ def with_outputs(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Path]:
-    """A file to be read, which may be packed in the sample's folder that its path leads through.
-
-    Raises RawStoreError as `members`.
-    """
+    """A file to be read, which may be packed in the sample's folder that its path leads through."""
     sample = next((folder for folder in path.parents if (folder / ARCHIVE).is_file()), None)
     if sample is None or path.exists():
         yield path

@@ -37,10 +37,7 @@ def local(place: str | Path) -> Path:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal.
-
-    Raises RawStoreError when the file cannot be read.
-    """
+    """SHA-256 of a file's bytes, in hexadecimal; RawStoreError when it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -51,8 +48,6 @@ def file_digest(path: Path) -> str:
 def dump_json(data: object) -> str:
     r"""JSON as the raw store keeps it: sorted keys, one value per line, a line end at the end.
 
-    Examples
-    --------
     >>> dump_json({"b": 1, "a": None})
     '{\n "a": null,\n "b": 1\n}\n'
     """
@@ -85,9 +80,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write a file under a temporary name, then rename it.
 
-    `path`: its folder must exist. `data`: text is written as UTF-8. `durable`: wait until the file is on the disk.
-    Without it, a loss of power (not a kill) may leave the file empty. Raises RawStoreError when the disk is full or the
-    file cannot be written; the temporary file is removed then.
+    `durable`: wait until the file is on the disk. Without it, a loss of power (not a kill) may leave the file empty.
+    Raises RawStoreError when the disk is full or the file cannot be written; the temporary file is removed then.
     """
     content = data.encode() if isinstance(data, str) else data
     temporary = path.with_name(f".{path.name}.tmp")
@@ -107,20 +101,14 @@ def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> 
 
 def write_error(path: Path, error: OSError) -> RawStoreError:
     """The error of a write that failed, with advice that fits it."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        advice = "make room there, then run the same command again"
-    else:
-        advice = "see to the folder's owner, mode and file system, then run the same command again"
-    return RawStoreError(f"{path}: cannot be written: {error.strerror}; {advice}", path=path, errno=error.errno)
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    advice = "make room there" if is_full else "see to the folder's owner, mode and file system"
+    message = f"{path}: cannot be written: {error.strerror}; {advice}, then run the same command again"
+    return RawStoreError(message, path=path, errno=error.errno)
 
 
 def walk_files(folder: Path) -> Iterator[Path]:
-    """Every file below a folder, except in partial samples; also while a run writes there.
-
-    What is added or removed at the same time may be missing; a folder that no longer exists is passed over.
-
-    `folder`: ``raw/<campaign>``.
-    """
+    """Every file of a campaign, except in partial samples; what a run adds or removes meanwhile may be missing."""
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.endswith(PARTIAL))
         for name in sorted(names):

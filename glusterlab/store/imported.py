@@ -63,10 +63,7 @@ class ResultKey(_Stored):
 
 
 class AttachedFile(_Stored):
-    """A file that was put beside the result.
-
-    `file`: below the sample's folder. `source`: below the imported folder. `host`, `role`, `timezone`: of telemetry.
-    """
+    """A file beside the result: `file` below the sample's folder, `source` below the imported one."""
 
     file: str
     source: str
@@ -78,10 +75,9 @@ class AttachedFile(_Stored):
 class ImportRecord(_Stored):
     """``import.json``: where a sample comes from.
 
-    `source`: the original's path below the imported folder. `file`: where it lies below the sample's folder. `tool`:
-    whose output it is. `label`: the operation as the tool printed it. `line`: on which the result's report starts.
-    `said`: what path and mapping said of it. `accept_unjudged`: count it as valid when its file does not hold what a
-    judgement needs.
+    `source` and `file`: as in `AttachedFile`. `label`: the operation as the tool printed it. `line`: on which the
+    result's report starts. `said`: what path and mapping said of it. `accept_unjudged`: count it as valid when its file
+    does not hold what a judgement needs.
     """
 
     schema_version: Literal[1] = 1
@@ -98,10 +94,7 @@ class ImportRecord(_Stored):
 
 
 def read_import(folder: Path) -> ImportRecord:
-    """What a sample's import.json says.
-
-    Raises ParseError when it is absent or damaged, or names a file outside the sample's folder.
-    """
+    """What a sample's import.json says; ParseError when it is none, or names a file outside the sample's folder."""
     record = read_record(ImportRecord, folder / IMPORT_FILE)
     if Path(record.file).is_absolute() or ".." in Path(record.file).parts:
         raise ParseError(f"expected a file of the sample, found {record.file!r}", file=folder / IMPORT_FILE)
@@ -134,17 +127,13 @@ def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     return found
 
 
-Place = tuple[int, str, str | None]
-"""Run, operation and job."""
-
-
 @dataclass(frozen=True)
 class _Content:
     """What a file holds: each result by its key, and by run, operation and job the results and their workers."""
 
     results: dict[ResultKey, WorkloadRecord]
-    keys: dict[Place, list[ResultKey]]
-    workers: dict[Place, list[WorkerRecord]]
+    keys: dict[tuple[int, str, str | None], list[ResultKey]]
+    workers: dict[tuple[int, str, str | None], list[WorkerRecord]]
     damage: ParseError | None
 
     @classmethod
@@ -176,12 +165,7 @@ _content_again = lru_cache(maxsize=2)(_Content.of)
 
 
 def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[WorkerRecord]]:
-    """The result that an imported sample is, as its file says it.
-
-    `folder`: the sample's folder.
-
-    Raises ParseError when the file cannot be read, or has no such result.
-    """
+    """The result that an imported sample is; ParseError when its file cannot be read, or has no such result."""
     from glusterlab.tools.document import Document, read_bytes
 
     imported = read_import(folder)
@@ -199,10 +183,7 @@ def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[Worker
 
 
 def reasons_of(record: WorkloadRecord, *, accept_unjudged: bool) -> tuple[Reason, ...]:
-    """Why a result does not count; nothing when it does.
-
-    `accept_unjudged`: whether a result counts whose file does not hold what a judgement needs.
-    """
+    """Why a result does not count; nothing when it does."""
     if record.valid:
         return ()
     numbers = (record.throughput_bytes_per_s, record.operations_per_s, record.files_per_s)
@@ -217,10 +198,7 @@ def reasons_of(record: WorkloadRecord, *, accept_unjudged: bool) -> tuple[Reason
 
 
 def read_sample(folder: Path, cell: Cell) -> Measurement:
-    """What an imported sample's tool measured, as the tool's own ``parse`` says it of a measured one.
-
-    Raises ParseError when the file cannot be read, or has no such result.
-    """
+    """What an imported sample's tool measured, as the tool's own ``parse`` says it of a measured one."""
     imported, record, workers = read_result(folder)
     problems = reasons_of(record, accept_unjudged=imported.accept_unjudged)
     return Measurement(replace(record, workers=record.workers or cell.workers), tuple(workers), problems)

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -42,8 +43,7 @@ _FORMAT = "%Y-%m-%d %H:%M:%S %z"
 class Event:
     """One entry of a campaign's log.
 
-    `time`: epoch seconds. `message`: empty where the entry is for scripts only, such as a command on a host. `details`:
-    what the entry says besides.
+    `time`: epoch seconds. `message`: empty where the entry is for scripts only, such as a command on a host.
     """
 
     time: float
@@ -70,8 +70,6 @@ class Event:
 def format_line(at: float, level: Level, message: str) -> str:
     r"""A line for a person, with local date and time.
 
-    Examples
-    --------
     >>> format_line(0.0, "info", "started\nvolume x")[10:].partition("INFO")[2]
     '    started\n                                  volume x'
     """
@@ -81,31 +79,24 @@ def format_line(at: float, level: Level, message: str) -> str:
 
 
 class Journal:
-    """Writes a campaign's log.
-
-    `folder`: ``raw/<campaign>``, which must exist when something is written.
-    """
+    """Writes a campaign's log into ``raw/<campaign>``; RawStoreError when it cannot."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def say(self, message: str, level: Level = "info", **details: object) -> None:
-        """Say something to people and to scripts.
-
-        `**details`: for scripts only; plain JSON data. Raises RawStoreError when it cannot be written.
-        """
-        kept = {key: redact_all(details[key]) for key in details}
-        event = Event(round(time.time(), 3), level, redact(message), kept)
-        self._append(LOG, event.line)
-        self._append(EVENTS, _dump(event))
+        """Say something to people and to scripts; `details`, plain JSON data, are for scripts only."""
+        self._write(message, level, details)
 
     def record(self, **details: object) -> None:
-        """Keep something for scripts only, such as a command that was run on a host.
+        """Keep something for scripts only, such as a command that was run on a host."""
+        self._write("", "info", details)
 
-        Raises RawStoreError when it cannot be written.
-        """
-        kept = {key: redact_all(details[key]) for key in details}
-        self._append(EVENTS, _dump(Event(round(time.time(), 3), "info", "", kept)))
+    def _write(self, message: str, level: Level, details: Mapping[str, object]) -> None:
+        event = Event(round(time.time(), 3), level, redact(message), {key: redact_all(details[key]) for key in details})
+        if message:
+            self._append(LOG, event.line)
+        self._append(EVENTS, json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False, default=str))
 
     def _append(self, name: str, line: str) -> None:
         path = self._folder / name
@@ -119,25 +110,18 @@ class Journal:
             raise write_error(path, error) from error
 
 
-def _dump(event: Event) -> str:
-    return json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False, default=str)
-
-
 class EventReader:
     """Reads a campaign's log, and later what was added to it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._offsets: dict[str, int] = {}
-        self._damage: dict[str, int] = {}
+        self._damage: Counter[str] = Counter()
         self._cut: set[str] = set()
 
     @classmethod
     def open(cls, folder: Path) -> EventReader:
-        """Open the log of a campaign.
-
-        Raises RawStoreError when it has none.
-        """
+        """Open the log of a campaign; RawStoreError when it has none."""
         if not any((folder / name).is_file() for name in (LOG, EVENTS)):
             message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
             raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
@@ -146,9 +130,7 @@ class EventReader:
     def new(self) -> Iterator[Event]:
         """The entries since the last call, or all, oldest first; what is damaged is passed over, see `damage`.
 
-        Where nothing of events.jsonl can be read, the messages of log.txt are returned.
-
-        Raises RawStoreError when a file is there and cannot be read.
+        Where nothing of events.jsonl can be read, they are the messages of log.txt.
         """
         first = EVENTS not in self._offsets
         if not (self._folder / EVENTS).is_file():
@@ -168,7 +150,7 @@ class EventReader:
     @property
     def damage(self) -> str:
         """What could not be read so far, in a sentence; empty where all was read."""
-        counts = {name: self._damage.get(name, 0) + (name in self._cut) for name in (EVENTS, LOG)}
+        counts = {name: self._damage[name] + (name in self._cut) for name in (EVENTS, LOG)}
         return "; ".join(
             f"{self._folder / name}: {number} {'line is' if number == 1 else 'lines are'} damaged and passed over"
             for name, number in counts.items()
@@ -180,10 +162,9 @@ class EventReader:
             # further lines of a message in log.txt are indented
             if line.strip() and not (name == LOG and line[0].isspace()) and wanted(line):
                 event = _read(line)
-                if event is None:
-                    self._damage[name] = self._damage.get(name, 0) + 1
-                else:
+                if event is not None:
                     yield event
+                self._damage[name] += event is None
 
     def _lines(self, name: str) -> Iterator[str]:
         path = self._folder / name

@@ -32,8 +32,6 @@ class Manifest:
     def text(self) -> str:
         """The manifest as stored: a line ``path sha256`` per file, sorted.
 
-        Examples
-        --------
         >>> Manifest({"b": "1" * 64, "a": "0" * 64}).text.splitlines()[0][:6]
         'a 0000'
         """
@@ -41,10 +39,7 @@ class Manifest:
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """Read a campaign's manifest; one that is not there yet is empty.
-
-        Raises RawStoreError when it cannot be read, or a line is not ``path sha256``.
-        """
+        """Read a campaign's manifest; one that is not there yet is empty, a damaged one a RawStoreError."""
         path = folder / MANIFEST
         try:
             text = path.read_text()
@@ -67,8 +62,6 @@ def list_files(folder: Path, paths: Iterable[Path]) -> None:
 
     What is `UNLISTED` of the campaign's own folder is passed over; a sample has files of such names that count. Of an
     archive the members are listed.
-
-    Raises RawStoreError when a file cannot be read, an archive is damaged, or the manifest cannot be written.
     """
     listed = Manifest.read(folder).digests
     added: dict[str, str] = {}

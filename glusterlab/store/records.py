@@ -77,15 +77,13 @@ class Space(_Record):
 class Health(_Record):
     """``gluster/<moment>/health.json``: the state of the pool at one moment, as the runner's probes saw it.
 
-    `peers`: every server by name: connected to the pool, as seen from the first server (itself included). `bricks`: all
-    bricks of the volume under test. `heal_pending`: entries waiting for self-heal, over all bricks. After the workload:
-    the smallest value seen while waiting for it to settle. `rebalance`: whether one runs. `clock_offset_s`: every host
-    by name: its clock minus the controller's, the smallest difference that the readings allow. `clock_bounds_s`: every
-    host by name: the least and the largest difference that they allow. `stray`: hosts with leftover processes of a
-    workload tool, with their command lines. `drop_caches`: every host by name; only before the workload.
-    `link_changes`: hosts by name: how often the carrier of their link came or went since they started. `mounts`:
-    clients by name: whether the volume under test answers there: ok, hung, dead or none. `connections`: clients by
-    name. `space`: hosts by name: the file systems of their bricks and of the work directory, by path.
+    Dictionaries are by the names of hosts. `peers`: servers: connected to the pool, as seen from the first of them.
+    `heal_pending`: entries waiting for self-heal, over all bricks; after the workload the smallest value seen while
+    waiting for it to settle. `clock_offset_s`: a host's clock minus the controller's, the smallest difference that the
+    readings allow; `clock_bounds_s`: the least and the largest. `stray`: command lines of leftover processes of a
+    workload tool. `drop_caches`: only before the workload. `link_changes`: how often the carrier of a link came or went
+    since the host started. `mounts`: whether the volume under test answers on a client: ok, hung, dead or none.
+    `space`: file systems of bricks and of the work directory, by path.
     """
 
     peers: dict[str, bool]
@@ -109,10 +107,7 @@ class Failure(_Record):
 
 
 def read_record(model: type[R], path: Path) -> R:
-    """Read one JSON file of a sample.
-
-    Raises ParseError when the file is absent, too big, no JSON, or not what `model` says.
-    """
+    """Read one JSON file of a sample; ParseError when it is absent, too big, no JSON, or not what `model` says."""
     try:
         size = path.stat().st_size
         if size > MAX_JSON_BYTES:

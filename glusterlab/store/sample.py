@@ -37,14 +37,13 @@ class Window(BaseModel):
 
 
 class Sample(BaseModel):
-    """One execution of a cell: what sample.json holds, and where.
+    """One execution of a cell: what sample.json holds, and as `path` the sample's folder.
 
-    `path`: the sample's folder; not part of sample.json. `sample`: counts the executions of the cell, from 1. `repeat`,
-    `round`, `order` and `attempt`: place in the plan; a repeat that did not come out valid may have several
-    attempts. `warmup`: it was there to warm up alone; its repeat is counted among those of the warm-up. `origin`: an
-    imported sample was measured by others: its conditions were not recorded. `window`: None when the command was never
-    started, and of an imported sample. `phases`: seconds of each part of the work on this sample. `disks`: disks in all
-    bricks of the layout, the divisor of "per disk"; 0 where an import does not know it.
+    `sample`: counts the executions of the cell, from 1. `repeat`, `round`, `order` and `attempt`: place in the plan; a
+    repeat that did not come out valid may have several attempts. `warmup`: it was there to warm up alone, and its
+    repeat is counted among those of the warm-up. `window`: None when the command was never started, and of an imported
+    sample. `phases`: seconds of each part of the work. `disks`: in all bricks of the layout, the divisor of "per disk";
+    0 where an import does not know it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,10 +70,7 @@ class Sample(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> Sample:
-        """Read the sample in a folder.
-
-        Raises RawStoreError when sample.json is absent, damaged, or newer than this library.
-        """
+        """Read the sample in a folder; RawStoreError when sample.json is absent, damaged, or newer."""
         data = read_json(folder / "sample.json")
         try:
             return cls.model_validate({**data, "path": folder})
@@ -94,12 +90,7 @@ def campaign_origin(path: Path) -> Origin:
 
 
 def read_cell(path: Path) -> Cell:
-    """Read a cell.json.
-
-    Raises RawStoreError when it is absent, damaged, or of a newer schema.
-    """
-    from pydantic import ValidationError
-
+    """Read a cell.json; RawStoreError when it is absent, damaged, or newer."""
     from glusterlab.spec.cell import Cell
 
     data = read_json(path)
@@ -136,20 +127,16 @@ class SampleWriter:
             self.abandon()
 
     def write(self, name: str, data: bytes | str) -> Path:
-        """Write one file of the sample.
+        """Write a file by its path below the sample's folder, such as ``workload/stdout.txt``.
 
-        `name`: path below the sample's folder, such as ``workload/stdout.txt``; folders are made. Raises RawStoreError
-        when the name leaves the folder, is there already, or the file cannot be written.
+        Raises RawStoreError when the name leaves the folder, is there already, or the file cannot be written.
         """
         path = self._new_file(name)
         write_atomically(path, data, durable=False)
         return path
 
     def link(self, name: str, source: Path) -> Path:
-        """Give the sample a file that lies on the same disk already, as a second name of it where that is possible.
-
-        `name`: as `write` takes it. `source`: a file that nobody changes any more. Raises RawStoreError as `write`.
-        """
+        """As `write`, of a file that nobody changes any more: as a second name of it where that is possible."""
         path = self._new_file(name)
         try:
             try:
@@ -162,7 +149,6 @@ class SampleWriter:
         return path
 
     def _new_file(self, name: str) -> Path:
-        """Path of a file of the sample that is not there yet, in a folder that is."""
         path = self.folder / name
         parts = Path(name).parts
         if not parts or Path(name).is_absolute() or any(part.startswith(".") for part in parts):
@@ -195,7 +181,7 @@ class SampleWriter:
     ) -> Sample:
         """Write log.txt and sample.json, make the sample exist, and list its files in the manifest.
 
-        Raises RawStoreError when something cannot be written; the sample does not exist then.
+        When something cannot be written, the sample does not exist.
         """
         if status_of(reasons) != status:
             message = f"expected status {status_of(reasons)} for these reasons, found {status}"

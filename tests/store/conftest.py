@@ -12,7 +12,8 @@ import pytest
 from glusterlab.run.validity import judge
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import ScaleModel
-from glusterlab.store.campaign import RawStore, Sample, SampleWriter, Window, dump_json
+from glusterlab.store.campaign import RawStore, Sample, SampleWriter, Window
+from glusterlab.store.files import dump_json
 from glusterlab.store.records import BrickHealth, CommandRecord, DropCaches, Health
 from tests.packed import make_plain
 

@@ -19,10 +19,11 @@ from typing import Any
 import pytest
 
 from glusterlab.errors import RawStoreError
+from glusterlab.reasons import Reason
 from glusterlab.run.verify import verify
 from glusterlab.store import aside
-from glusterlab.store.campaign import RawStore, Reason, Sample, Window, dump_json
-from glusterlab.store.files import read_json, write_atomically
+from glusterlab.store.campaign import RawStore, Sample, Window
+from glusterlab.store.files import dump_json, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST, Manifest
 from tests.store.conftest import add_sample, fill, make_cell, make_store
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from glusterlab.reasons import Reason
 from glusterlab.run.validity import Judgement, change_reasons, judge, judge_again
-from glusterlab.store.campaign import Reason
 from glusterlab.store.files import dump_json
 from glusterlab.store.records import Failure
 from tests.store.conftest import CLIENTS, DATA, END, SERVERS, START, make_cell, make_health, sadf_text

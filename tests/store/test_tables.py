@@ -63,8 +63,9 @@ def test_a_warmup_is_in_the_tables_and_marked(new_store: RawStore) -> None:
 def test_samples_without_a_result_are_rows_with_nan(new_store: RawStore) -> None:
     cell = make_cell()
     with new_store.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:
+        from glusterlab.reasons import Reason
         from glusterlab.run.validity import judge
-        from glusterlab.store.campaign import Reason, dump_json
+        from glusterlab.store.files import dump_json
         from glusterlab.store.records import Failure
 
         reason = Reason(code="host-unreachable", message="gone", host="client01")
