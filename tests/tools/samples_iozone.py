@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,84 +18,75 @@ KB = 1024
 COLUMNS = {"backward read": "bkwd read"}
 """Columns whose header prints another word than the expectations use."""
 
+VALUES = {
+    "sum": ("throughput_bytes_per_s", "operations_per_s"),
+    "parent": ("parent_throughput_bytes_per_s", "parent_operations_per_s"),
+    "min": ("worker_min_bytes_per_s", "worker_min_operations_per_s"),
+    "max": ("worker_max_bytes_per_s", "worker_max_operations_per_s"),
+    "avg": ("worker_mean_bytes_per_s", "worker_mean_operations_per_s"),
+    "min_xfer": ("min_transfer_bytes", "min_transfer_operations"),
+}
+"""Fields or details in bytes and in operations."""
 
+
+@dataclass(frozen=True)
 class Sample:
-    """The records of a file, in the words and units of IOzone."""
+    """The records of a file."""
 
-    def __init__(self, path: Path) -> None:
-        self.error: ParseError | None = None
+    workloads: list[WorkloadRecord]
+    workers: list[WorkerRecord]
+    error: ParseError | None
+
+    @classmethod
+    def of(cls, path: Path) -> Sample:
         records: list[Record] = []
+        error = None
         try:
             records.extend(read(Document.open(path)))
-        except ParseError as error:
-            self.error = error
-        self.workloads = [record for record in records if isinstance(record, WorkloadRecord)]
-        self.workers = [record for record in records if isinstance(record, WorkerRecord)]
+        except ParseError as found:
+            error = found
+        workloads = [record for record in records if isinstance(record, WorkloadRecord)]
+        return cls(workloads, [record for record in records if isinstance(record, WorkerRecord)], error)
+
+    def run(self, number: int) -> Sample:
+        return replace(self, workloads=[record for record in self.workloads if record.run == number])
 
     def only(self, **wanted: Any) -> WorkloadRecord:
         (found,) = (r for r in self.workloads if all(getattr(r, name) == value for name, value in wanted.items()))
         return found
 
-    def labels(self, run: int | None = None) -> dict[str, WorkloadRecord]:
-        chosen = [record for record in self.workloads if run in {None, record.run}]
-        found = {record.label: record for record in chosen}
-        assert len(found) == len(chosen), "two results would have been merged"
+    def labels(self) -> dict[str, WorkloadRecord]:
+        found = {record.label: record for record in self.workloads}
+        assert len(found) == len(self.workloads), "two results would have been merged"
         return found
 
-    def whole(self, run: int | None = None) -> dict[str, float]:
-        return {label: rate(record) for label, record in self.labels(run).items()}
+    def rates(self) -> dict[str, float | None]:
+        return {label: printed(record) for label, record in self.labels().items()}
 
 
-def rate(record: WorkloadRecord | WorkerRecord) -> float:
-    """A rate as IOzone prints it; one of the two only may be there."""
-    if record.throughput_bytes_per_s is None:
-        assert record.operations_per_s is not None
-        return record.operations_per_s
-    assert record.operations_per_s is None
-    return near(record.throughput_bytes_per_s / KB)
+def printed(record: WorkloadRecord | WorkerRecord, what: str = "sum") -> float | None:
+    """A value as IOzone prints it, in kB or operations; it is one of the two only."""
+    of_bytes, of_operations = (
+        getattr(record, name, None) if hasattr(record, name) else record.details.get(name) for name in VALUES[what]
+    )
+    assert None in (of_bytes, of_operations)
+    return of_operations if of_bytes is None else round(of_bytes / KB, 2)
 
 
-def near(value: float) -> float:
-    return round(value, 2)
+def _cpu(record: WorkloadRecord) -> float:
+    return round(record.details["cpu_utilisation_fraction"] * 100, 2)
 
 
-def detail(record: WorkloadRecord, rates: str, operations: str) -> float | None:
-    if record.operations_per_s is not None:
-        return record.details.get(operations)
-    value = record.details.get(rates)
-    return None if value is None else near(value / KB)
+Check = Callable[[Sample, Any], None]
 
 
-def _minimum(record: WorkloadRecord) -> float:
-    if record.operations_per_s is not None:
-        return record.details["worker_min_operations_per_s"]
-    assert record.worker_min_bytes_per_s is not None
-    return near(record.worker_min_bytes_per_s / KB)
-
-
-def _maximum(record: WorkloadRecord) -> float:
-    if record.operations_per_s is not None:
-        return record.details["worker_max_operations_per_s"]
-    assert record.worker_max_bytes_per_s is not None
-    return near(record.worker_max_bytes_per_s / KB)
-
-
-def _average(record: WorkloadRecord) -> float | None:
-    return detail(record, "worker_mean_bytes_per_s", "worker_mean_operations_per_s")
-
-
-def _parent(record: WorkloadRecord) -> float | None:
-    return detail(record, "parent_throughput_bytes_per_s", "parent_operations_per_s")
-
-
-def _transfer(record: WorkloadRecord) -> float | None:
-    return detail(record, "min_transfer_bytes", "min_transfer_operations")
-
-
-def _of_tests(get: Callable[[WorkloadRecord], float | None]) -> Callable[[Sample, Any], None]:
-    """A value for each test, or one number for the only test of the file."""
+def _of_tests(get: Callable[[WorkloadRecord], float | None]) -> Check:
+    """A value for each test, or one number for the only test of the file; None for none of any."""
 
     def verify(sample: Sample, expected: Any) -> None:
+        if expected is None:
+            assert all(get(record) is None for record in sample.workloads)
+            return
         wanted = expected if isinstance(expected, dict) else {sample.workloads[0].label: expected}
         labels = sample.labels()
         assert {label: get(labels[label]) for label in wanted} == wanted
@@ -102,32 +94,11 @@ def _of_tests(get: Callable[[WorkloadRecord], float | None]) -> Callable[[Sample
     return verify
 
 
-def _check_children(sample: Sample, expected: dict[str, float]) -> None:
-    assert sample.whole() == expected
+def _value(what: str) -> Check:
+    return _of_tests(lambda record: printed(record, what))
 
 
-def _check_parent(sample: Sample, expected: dict[str, float] | None) -> None:
-    if expected is None:
-        assert all(_parent(record) is None for record in sample.workloads)
-    else:
-        _of_tests(_parent)(sample, expected)
-
-
-def _check_child(sample: Sample, expected: dict[str, list[float]]) -> None:
-    operations = {record.label: record.operation for record in sample.workloads}
-    for test, rates in expected.items():
-        assert [rate(worker) for worker in sample.workers if worker.operation == operations[test]] == rates
-
-
-def _check_one_child(number: int) -> Callable[[Sample, float], None]:
-    def verify(sample: Sample, expected: float) -> None:
-        (worker,) = (worker for worker in sample.workers if worker.label == f"Child[{number}]")
-        assert (worker.worker, rate(worker)) == (number + 1, expected)
-
-    return verify
-
-
-def _each(get: Callable[[WorkloadRecord], Any]) -> Callable[[Sample, Any], None]:
+def _each(get: Callable[[WorkloadRecord], Any]) -> Check:
     """A value that all results of the file have."""
 
     def verify(sample: Sample, expected: Any) -> None:
@@ -136,21 +107,41 @@ def _each(get: Callable[[WorkloadRecord], Any]) -> Callable[[Sample, Any], None]
     return verify
 
 
+def _equal(get: Callable[[Sample], Any]) -> Check:
+    def verify(sample: Sample, expected: Any) -> None:
+        assert get(sample) == expected
+
+    return verify
+
+
+def _of_run(run: int, verify: Check) -> Check:
+    return lambda sample, expected: verify(sample.run(run), expected)
+
+
+def _check_child(sample: Sample, expected: dict[str, list[float]]) -> None:
+    operations = {record.label: record.operation for record in sample.workloads}
+    for test, rates in expected.items():
+        assert [printed(worker) for worker in sample.workers if worker.operation == operations[test]] == rates
+
+
+def _check_one_child(number: int) -> Check:
+    def verify(sample: Sample, expected: float) -> None:
+        (worker,) = (worker for worker in sample.workers if worker.label == f"Child[{number}]")
+        assert (worker.worker, printed(worker)) == (number + 1, expected)
+
+    return verify
+
+
 def _check_unit(sample: Sample, expected: str) -> None:
     assert expected in {"kB/sec", "KB/sec", "ops/sec"}
-    assert {record.operations_per_s is not None for record in sample.workloads} == {expected == "ops/sec"}
     for record in sample.workloads:
+        assert (record.operations_per_s is not None) == (expected == "ops/sec")
         assert (record.throughput_bytes_per_s is None) == (expected == "ops/sec")
 
 
-def _check_threads(sample: Sample, expected: int) -> None:
-    assert all(record.workers == expected for record in sample.workloads)
-
-
 def _check_tests(sample: Sample, expected: dict[str, float]) -> None:
-    assert sample.whole() == expected
-    if not expected:
-        assert sample.error is not None
+    assert sample.rates() == expected
+    assert expected or sample.error is not None
 
 
 def _check_must(sample: Sample, expected: str) -> None:
@@ -168,9 +159,7 @@ def _no_bytes(sample: Sample) -> None:
     """Operations are operations, nowhere bytes: neither as printed nor multiplied by the record size."""
     assert sample.workloads
     results: list[WorkloadRecord | WorkerRecord] = [*sample.workloads, *sample.workers]
-    for record in results:
-        assert record.operations_per_s
-        assert record.throughput_bytes_per_s is None
+    assert all(record.operations_per_s and record.throughput_bytes_per_s is None for record in results)
     for workload in sample.workloads:
         assert (workload.worker_min_bytes_per_s, workload.worker_max_bytes_per_s) == (None, None)
         assert workload.record_size_bytes == 4 * KB
@@ -180,16 +169,15 @@ def _no_bytes(sample: Sample) -> None:
 def _two_runs(sample: Sample) -> None:
     """Each run has each of its tests once, in its order in the file, with its own numbers."""
     assert sample.error is None
-    first, second = ([r for r in sample.workloads if r.run == run] for run in (1, 2))
+    first, second = (sample.run(number).workloads for number in (1, 2))
     assert len(first) + len(second) == len(sample.workloads)
     labels = ["initial writers", "rewriters", "readers", "re-readers"]
     assert [r.label for r in first] == [r.label for r in second] == labels
     lines = [r.source.line or 0 for r in (*first, *second)]
     assert lines == sorted(set(lines))
     for one, other in zip(first, second, strict=True):
-        for numbers in (rate, _minimum, _maximum, _average, _parent, _transfer, _cpu):
-            assert numbers(one) is not None
-            assert numbers(one) != numbers(other)
+        assert all(printed(one, what) not in (None, printed(other, what)) for what in VALUES)
+        assert _cpu(one) != _cpu(other)
 
 
 MUSTS: dict[str, Callable[[Sample], None]] = {
@@ -201,7 +189,7 @@ MUSTS: dict[str, Callable[[Sample], None]] = {
 
 def _check_runs(sample: Sample, expected: list[dict[str, float]]) -> None:
     assert sorted({record.run for record in sample.workloads}) == list(range(1, len(expected) + 1))
-    assert [sample.whole(run) for run in range(1, len(expected) + 1)] == expected
+    assert [sample.run(number).rates() for number in range(1, len(expected) + 1)] == expected
 
 
 def _check_hosts(sample: Sample, expected: int) -> None:
@@ -209,21 +197,7 @@ def _check_hosts(sample: Sample, expected: int) -> None:
 
 
 def _check_by_host(sample: Sample, expected: dict[str, float]) -> None:
-    assert {host: rate(sample.only(host=host)) for host in expected} == expected
-
-
-def _check_sum(sample: Sample, expected: float) -> None:
-    assert sum(map(rate, sample.workloads)) == pytest.approx(expected, abs=0.005)
-
-
-def _of_run(run: int, verify: Callable[[Sample, Any], None]) -> Callable[[Sample, Any], None]:
-    def of_run(sample: Sample, expected: Any) -> None:
-        part = object.__new__(Sample)
-        part.error, part.workers = sample.error, sample.workers
-        part.workloads = [record for record in sample.workloads if record.run == run]
-        verify(part, expected)
-
-    return of_run
+    assert {host: printed(sample.only(host=host)) for host in expected} == expected
 
 
 def _check_auto(sample: Sample, expected: dict[str, dict[str, float]]) -> None:
@@ -231,48 +205,34 @@ def _check_auto(sample: Sample, expected: dict[str, dict[str, float]]) -> None:
         file, record = (int(text) * KB for text in sizes.split(","))
         for label, value in values.items():
             found = sample.only(label=label, file_size_bytes=file, record_size_bytes=record)
-            assert (rate(found), found.workers) == (value, 1)
+            assert (printed(found), found.workers) == (value, 1)
 
 
-def _check_rows(sample: Sample, expected: int) -> None:
-    assert len({(r.file_size_bytes, r.record_size_bytes) for r in sample.workloads}) == expected
-
-
-def _check_row(record_kb: int) -> Callable[[Sample, Any], None]:
+def _check_row(record_kb: int) -> Check:
     def verify(sample: Sample, expected: dict[str, float]) -> None:
         for label, value in expected.items():
-            assert rate(sample.only(label=label, record_size_bytes=record_kb * KB)) == value
+            assert printed(sample.only(label=label, record_size_bytes=record_kb * KB)) == value
 
     return verify
 
 
-def _check_absent(sample: Sample, expected: Iterable[str]) -> None:
+def _check_absent(sample: Sample, expected: list[str]) -> None:
     assert not {COLUMNS.get(label, label) for label in expected} & {record.label for record in sample.workloads}
 
 
-def _cpu(record: WorkloadRecord) -> float:
-    return near(record.details["cpu_utilisation_fraction"] * 100)
-
-
-CHECKS: dict[str, Callable[[Sample, Any], None]] = {
-    "children": _check_children,
-    "parent": _check_parent,
-    "min": _of_tests(_minimum),
-    "max": _of_tests(_maximum),
-    "avg": _of_tests(_average),
-    "min_xfer": _of_tests(_transfer),
-    "min_xfer_kB": _of_tests(_transfer),
-    "min_xfer_ops": _each(_transfer),
+CHECKS: dict[str, Check] = {
+    "children": _equal(Sample.rates),
+    **{name: _value(name) for name in ("parent", "min", "max", "avg", "min_xfer")},
+    "min_xfer_kB": _value("min_xfer"),
+    "min_xfer_ops": _each(lambda record: printed(record, "min_xfer")),
     "child": _check_child,
     "child_0": _check_one_child(0),
     "child_7": _check_one_child(7),
-    "processes": _each(lambda record: record.workers),
-    "threads": _check_threads,
+    **dict.fromkeys(("processes", "threads"), _each(lambda record: record.workers)),
     "file_size_kB": _each(lambda record: (record.file_size_bytes or 0) // KB),
     "record_kB": _each(lambda record: (record.record_size_bytes or 0) // KB),
     "cluster": _each(lambda record: record.details["cluster"]),
-    "complete": _each(lambda record: record.details["complete"]),
-    "complete_line": _each(lambda record: record.details["complete"]),
+    **dict.fromkeys(("complete", "complete_line"), _each(lambda record: record.details["complete"])),
     "unit": _check_unit,
     "tests": _check_tests,
     "must": _check_must,
@@ -280,12 +240,14 @@ CHECKS: dict[str, Callable[[Sample, Any], None]] = {
     "cpu_pct_run1": _of_run(1, _of_tests(_cpu)),
     "hosts": _check_hosts,
     "by_host": _check_by_host,
-    "sum": _check_sum,
+    "sum": lambda sample, expected: _equal(lambda one: sum(printed(record) or 0 for record in one.workloads))(
+        sample, pytest.approx(expected, abs=0.005)
+    ),
     "auto": _check_auto,
-    "run2": _of_run(2, _check_children),
-    "run3": _of_run(3, _check_children),
-    "parent_run3": _of_run(3, _check_parent),
-    "rows": _check_rows,
+    "run2": _of_run(2, _equal(Sample.rates)),
+    "run3": _of_run(3, _equal(Sample.rates)),
+    "parent_run3": _of_run(3, _value("parent")),
+    "rows": _equal(lambda sample: len({(r.file_size_bytes, r.record_size_bytes) for r in sample.workloads})),
     "row_4": _check_row(4),
     "row_16384": _check_row(16384),
     "absent": _check_absent,
@@ -294,7 +256,7 @@ CHECKS: dict[str, Callable[[Sample, Any], None]] = {
 
 def check(path: Path, expected: dict[str, Any]) -> None:
     """Compare every value that the expectation file names; a name that is not known here fails."""
-    sample = Sample(path)
+    sample = Sample.of(path)
     for name, value in expected.items():
         CHECKS[name](sample, value)
     if expected.get("tests") != {}:

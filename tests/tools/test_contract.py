@@ -34,22 +34,28 @@ HOSTILE = "a b;$(touch x)'\"`&|*"
 
 def case(tool: str, name: str) -> tuple[Cell, dict[str, Path]]:
     """Cell and workload files of a tool's ``valid`` or ``failed`` run."""
-    said = json.loads((DATA / "contract" / f"{tool}.json").read_text())[name]
-    size = said["cell"]["file_size_bytes"]
+    entry = json.loads((DATA / "contract" / f"{tool}.json").read_text())[name]
+    size, volume = entry["cell"]["file_size_bytes"], tool in VOLUME_TOOLS
     cell = Cell(
-        layout=Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6"),
-        access="native",
+        layout=Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6")
+        if volume
+        else Layout(name="disks", type="other", subvolumes=1, backing="raid6"),
+        access="native" if volume else "none",
         tool=tool,
         nominal_file_size_bytes=size,
         model=REAL_HARDWARE,
-        **said["cell"],
+        **entry["cell"],
     )
-    return cell, {name: DATA / path for name, path in said["files"].items()}
+    if "folder" in entry:
+        folder = DATA / entry["folder"]
+        return cell, {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.*")}
+    return cell, {name: DATA / path for name, path in entry["files"].items()}
 
 
 def measure(tmp_path: Path, tool: str, name: str) -> Measurement:
     cell, files = case(tool, name)
     for file, path in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_bytes(path.read_bytes())
     return runnable()[tool].parse(tmp_path, cell)
 
@@ -113,7 +119,7 @@ def test_a_tool_says_what_the_rest_derives(tool: str) -> None:
     assert all(program.example_version for program in found.programs)
 
 
-@pytest.mark.parametrize("tool", VOLUME_TOOLS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_a_valid_run_has_the_metric_of_its_operation(tmp_path: Path, tool: str) -> None:
     result = measure(tmp_path, tool, "valid")
     cell, _ = case(tool, "valid")
@@ -121,11 +127,11 @@ def test_a_valid_run_has_the_metric_of_its_operation(tmp_path: Path, tool: str) 
     assert [worker.worker for worker in result.workers] == list(range(1, cell.workers + 1))
     found = measured(result)
     assert found is not None
-    assert found.quantity == volume_tools()[tool].by_operation[cell.operation].metric
+    assert found.quantity == runnable()[tool].by_operation[cell.operation].metric
     assert found.value > 0
 
 
-@pytest.mark.parametrize("tool", VOLUME_TOOLS)
+@pytest.mark.parametrize("tool", TOOLS)
 def test_a_failed_run_is_never_valid(tmp_path: Path, tool: str) -> None:
     try:
         result = measure(tmp_path, tool, "failed")
@@ -138,16 +144,9 @@ def test_a_failed_run_is_never_valid(tmp_path: Path, tool: str) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        *(
-            ["-f/dev/sda"],
-            ["-f", "/dev/sda"],
-            ["-If"],
-            ["/dev/sda"],
-            ["--filename=/dev/sda"],
-            ["--top=/"],
-            ["--to", "x"],
-        ),
+        *(["-f/dev/sda"], ["-f", "/dev/sda"], ["-If"], ["/dev/sda"], ["--filename=/dev/sda"], ["--top=/"]),
         *(["--output-json", "x"], ["-+m", "x"], ["--logfile=x"], ["--ioengine=external:x.so"], ["--name", "x"], [""]),
+        ["--to", "x"],
     ],
 )
 def test_an_option_that_is_not_declared_is_refused(tmp_path: Path, tool: str, options: list[str]) -> None:

@@ -17,6 +17,7 @@ from glusterlab.tools.base import check_files
 from glusterlab.tools.iozone.command import IOZONE
 
 DATA = Path(__file__).parents[1] / "data" / "iozone"
+WRITE = (DATA / "cluster-write.txt").read_text()
 
 
 def make_cell(operation: str = "write", workers: int = 6, **changed: Any) -> Cell:
@@ -138,30 +139,25 @@ def test_a_worker_alone_on_its_client_needs_no_open_connection(workers: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("given", "passed"),
+    "passed",
     [
-        (["client02", "-n", "iozone", "-+s", "-+c", "a b"], ["client02", "-n", "MARK", "iozone", "-+s", "-+c", "a b"]),
-        (
-            ["-x", "-o", "A=no", "-p22", "hosted", "cd /x; ls"],
-            ["-x", "-o", "A=no", "-p22", "hosted", "MARK", "cd /x; ls"],
-        ),
-        (
-            ["-l", "root", "c1", "-p", "22", "true", "-o", "x"],
-            ["-l", "root", "c1", "-p", "22", "MARK", "true", "-o", "x"],
-        ),
-        (["c1"], ["c1"]),
+        ["client02", "-n", "MARK", "iozone", "-+s", "-+c", "a b"],
+        ["-x", "-o", "A=no", "-p22", "hosted", "MARK", "cd /x; ls"],
+        ["-l", "root", "c1", "-p", "22", "MARK", "true", "-o", "x"],
+        ["c1"],
     ],
 )
 @pytest.mark.parametrize("mark", ["night.12ab.7", ""])
 def test_what_a_tool_starts_on_another_host_carries_the_mark_of_the_run(
-    tmp_path: Path, given: list[str], passed: list[str], mark: str
+    tmp_path: Path, passed: list[str], mark: str
 ) -> None:
     (tmp_path / "ssh").write_text('#!/bin/sh\nfor word; do printf "<%s>\\n" "$word"; done\n')
     (tmp_path / "ssh").chmod(0o755)
     job = make_job(make_cell(), options=("-F", "/etc/a b"))
     wrapper = IOZONE.uploads(job)[job.ssh_wrapper].replace("PATH=/usr/local/bin", f"PATH={tmp_path}")
+    words = [word for word in passed if word != "MARK"]
     done = subprocess.run(
-        ["sh", "-c", wrapper, "ssh", *given], env={"GLUSTERLAB_RUN": mark}, capture_output=True, text=True, check=True
+        ["sh", "-c", wrapper, "ssh", *words], env={"GLUSTERLAB_RUN": mark}, capture_output=True, text=True, check=True
     )
     words = [line[1:-1] for line in done.stdout.splitlines()]
     marked = ["export", f"GLUSTERLAB_RUN={mark};"] if mark else []
@@ -200,30 +196,6 @@ def test_a_cluster_run(tmp_path: Path, operation: str) -> None:
     assert result.record.elapsed_s == pytest.approx(slowest)
 
 
-def test_a_full_disk_reports_zero_and_exits_0(tmp_path: Path) -> None:
-    result = _parse(tmp_path, "full-disk.txt", make_cell(workers=2))
-    assert {reason.code for reason in result.problems} == {"tool-failed"}
-    assert "Error writing block" in result.problems[0].message
-
-
-def test_a_killed_child_is_not_summed_over(tmp_path: Path) -> None:
-    result = _parse(tmp_path, "killed-child.txt", make_cell(workers=3, file_size_bytes=1500 << 20))
-    assert [reason.code for reason in result.problems] == ["tool-incomplete"]
-    assert "Child[2] transferred nothing" in result.problems[0].message
-    assert result.record.throughput_bytes_per_s > 0
-
-
-def test_workers_that_had_not_begun_when_the_first_was_done(tmp_path: Path) -> None:
-    result = _parse(tmp_path, "cluster-read-idle.txt", make_cell("read"))
-    assert {reason.code for reason in result.problems} == {"tool-incomplete"}
-    assert "Child[0], Child[1], Child[2], Child[4] transferred nothing" in result.problems[0].message
-
-
-def test_a_run_that_hung_is_no_result(tmp_path: Path) -> None:
-    with pytest.raises(ParseError, match="expected a report after IOzone's banner"):
-        _parse(tmp_path, "cluster-no-input.txt", make_cell("read", 3))
-
-
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -240,6 +212,7 @@ def test_another_run_than_asked_for(tmp_path: Path, changed: dict[str, Any], mes
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
+        ("iozone test complete.\n", "iozone test complete.\n" + WRITE, "expected one report of write, found 2"),
         ("iozone test complete.", "", "expected 'iozone test complete.'"),
         ("Command line used", "Command", "expected IOzone's banner"),
         ("Version $Revision", "Version", "expected IOzone's banner"),
@@ -248,9 +221,8 @@ def test_another_run_than_asked_for(tmp_path: Path, changed: dict[str, Any], mes
     ],
 )
 def test_a_report_without_its_parts_is_no_result(tmp_path: Path, old: str, new: str, message: str) -> None:
-    text = (DATA / "cluster-write.txt").read_text()
-    assert old in text
-    (tmp_path / "stdout.txt").write_text(text.replace(old, new))
+    assert old in WRITE
+    (tmp_path / "stdout.txt").write_text(WRITE.replace(old, new))
     with pytest.raises(ParseError, match=message) as caught:
         IOZONE.parse(tmp_path, make_cell())
     assert caught.value.file == tmp_path / "stdout.txt"
@@ -262,31 +234,11 @@ def test_a_report_without_its_parts_is_no_result(tmp_path: Path, old: str, new: 
         ("Child[5]", "Kind[5]", "expected a line for each of 6 workers, found 5"),
         ("Child[5]", "Child[4]", "expected a line for each of 6 workers, found 6"),
         ("Min xfer", "Min", "without its minimum, maximum and Min xfer"),
-        (
-            "see throughput for  6 initial writers \t=  ",
-            "see throughput for  6 initial writers \t=  9",
-            "do not add up",
-        ),
+        ("for  6 initial writers \t=  ", "for  6 initial writers \t=  9", "do not add up"),
     ],
 )
 def test_a_report_that_does_not_agree_with_itself(tmp_path: Path, old: str, new: str, message: str) -> None:
-    text = (DATA / "cluster-write.txt").read_text()
-    assert old in text
-    (tmp_path / "stdout.txt").write_text(text.replace(old, new))
+    assert old in WRITE
+    (tmp_path / "stdout.txt").write_text(WRITE.replace(old, new))
     result = IOZONE.parse(tmp_path, make_cell())
     assert message in " ".join(str(reason) for reason in result.problems)
-
-
-def test_nan_is_no_number(tmp_path: Path) -> None:
-    text = (DATA / "two-tests.txt").read_text()
-    start = text.index("Avg throughput")
-    (tmp_path / "stdout.txt").write_text(text[:start] + "Avg throughput per process \t= -nan kB/sec\n")
-    with pytest.raises(ParseError, match="expected a number of at least 0, found -nan"):
-        IOZONE.parse(tmp_path, make_cell(workers=2))
-
-
-def test_two_runs_in_one_file_are_no_result(tmp_path: Path) -> None:
-    text = (DATA / "cluster-write.txt").read_text()
-    (tmp_path / "stdout.txt").write_text(text + text)
-    with pytest.raises(ParseError, match="expected one report of write, found 2"):
-        IOZONE.parse(tmp_path, make_cell())
