@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from glusterlab.analysis.claims.judge import Judgement
     from glusterlab.spec.claims import Claim, Claims
     from glusterlab.stats import Estimate
-    from glusterlab.tables.build import Tables
 
 app = typer.Typer()
 
@@ -86,32 +85,25 @@ def _load(raws: Sequence[Path], study: str | None) -> Claims:
     return load_claims(published_file(next((p for p in places if (p / study / FILE).is_file()), places[-1]), study))
 
 
-def _tables(raw: Path) -> Tables:
-    """The campaign's tables, brought up to date where their folder can be written."""
-    from glusterlab.tables import build as tables
-
-    with bar("parsing samples") as progress:
-        written = tables.write(raw, progress=progress)
-    return tables.load(raw, cache=False) if written is None else tables.Tables(written.folder)
-
-
-def _judge(stated: Claims, held: Sequence[tuple[Path, Tables]], needed: Sequence[Claim]) -> list[Judgement]:
+def _judge(stated: Claims, raws: Sequence[Path], needed: Sequence[Claim]) -> list[Judgement]:
     """Every claim judged; telemetry is read only where one of those that are `needed` is told by it."""
     from glusterlab.analysis.claims.cells import join_campaigns
     from glusterlab.analysis.claims.judge import judge
     from glusterlab.analysis.claims.telemetry import most_decided, telemetry_verdicts
     from glusterlab.sections.saturation import study_saturation
     from glusterlab.sections.section import open_section
+    from glusterlab.tables.build import load
 
-    samples = join_campaigns([loaded.samples for _, loaded in held])
+    loaded = []
+    for raw in raws:
+        with bar("parsing samples") as progress:
+            loaded.append(load(raw, progress=progress))
+    samples = join_campaigns([tables.samples for tables in loaded])
     if not any("telemetry" in claim.needs for claim in needed):
         return judge(stated, samples)
-    sections = [open_section(str(path), loaded=loaded) for path, loaded in held]
-    return judge(
-        stated,
-        samples,
-        most_decided([telemetry_verdicts(stated, study_saturation(section).evidence) for section in sections]),
-    )
+    sections = [open_section(str(raw), loaded=tables) for raw, tables in zip(raws, loaded, strict=True)]
+    evidence = [study_saturation(section).evidence for section in sections]
+    return judge(stated, samples, most_decided([telemetry_verdicts(stated, each) for each in evidence]))
 
 
 def _completion(key: str) -> Callable[[str], Iterator[str]]:
@@ -194,7 +186,7 @@ def claims(
         chapters = "; ".join(dict.fromkeys(claim.chapter for claim in stated.claims))
         raise UsageError(f"--section: no heading of {stated.study} has {section!r} in it; its chapters: {chapters}")
     needed = stated.claims if one is None else (stated.by_id(one),)
-    judged = _judge(stated, [(path, _tables(path)) for path in raws], needed)
+    judged = _judge(stated, raws, needed)
     source = {"raw": ", ".join(map(str, raw)), "study": stated.study}
     if one is not None:
         _show_claim(source, stated, judged, one, as_json=json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,9 +31,6 @@ from glusterlab.tables import build as tables
 
 if TYPE_CHECKING:
     from glusterlab.sections.section import Section
-
-Progress = Callable[[int, int], None]
-"""Called with the number of samples that are parsed, and of all that are to be."""
 
 
 @dataclass(frozen=True)
@@ -98,17 +95,6 @@ class Comparison:
         return differences_table(self.differences, [release.label for release in self.releases])
 
 
-def _silent(done: int, of: int) -> None:
-    pass
-
-
-def _samples(raw: Path, tools: tuple[str, ...] | None, progress: Progress) -> pd.DataFrame:
-    """The campaign's samples, from its tables, which are brought up to date where their folder can be written."""
-    written = tables.write(raw, progress=progress)
-    found = tables.load(raw, cache=False) if written is None else tables.Tables(written.folder)
-    return (found if tools is None else found.of(tools)).samples
-
-
 def _specification(raw: Path, name: str) -> dict[str, Any]:
     """A specification as it was resolved, as plain values; nothing where an import has none."""
     path = raw / name
@@ -118,17 +104,9 @@ def _specification(raw: Path, name: str) -> dict[str, Any]:
     return loaded.model_dump(mode="json", exclude_none=True)
 
 
-def open_release(
-    raw: Path,
-    tools: tuple[str, ...] | None = None,
-    *,
-    samples: pd.DataFrame | None = None,
-    progress: Progress = _silent,
-) -> Release:
-    """Open one campaign; its label is its version alone."""
+def open_release(raw: Path, samples: pd.DataFrame) -> Release:
+    """A campaign with its samples; its label is its version alone."""
     store = RawStore.open(raw)
-    if samples is None:
-        samples = _samples(store.path, tools, progress)
     valid = valid_samples(samples)
     version = ", ".join(sorted({str(each) for each in valid["gluster_version"] if each}))
     cluster = _specification(store.path, "cluster.yaml")
@@ -157,11 +135,9 @@ def open_release(
 
 
 def _tool_versions(valid: pd.DataFrame) -> dict[str, str]:
-    versions: dict[str, set[str]] = {}
-    for tool, version in zip(valid["tool"].astype(str), valid["tool_version"].astype(str), strict=True):
-        if version:
-            versions.setdefault(tool, set()).add(version)
-    return {tool: ", ".join(sorted(found)) for tool, found in versions.items()}
+    named = valid[["tool", "tool_version"]].astype(str).drop_duplicates().sort_values("tool_version")
+    known = named[named["tool_version"] != ""]
+    return {str(tool): ", ".join(rows["tool_version"]) for tool, rows in known.groupby("tool")}
 
 
 def labelled(releases: Sequence[Release]) -> tuple[Release, ...]:
@@ -182,16 +158,12 @@ def refuse_same(releases: Sequence[Release]) -> None:
     """Refuse a campaign that is named twice, or its copy: whatever is found is no finding about a release."""
     for n, one in enumerate(releases):
         for other in releases[:n]:
-            if one.path.resolve() == other.path.resolve():
-                raise UsageError(
-                    f"{one.path} is named twice: a release is held against itself by two campaigns, each measured for "
-                    "itself; --same allows it, to try the command"
-                )
+            again = f"{one.path} is named twice" if one.path.resolve() == other.path.resolve() else ""
             if one.digest and one.digest == other.digest:
-                raise UsageError(
-                    f"{one.path} is a copy of {other.path}: their samples are the same; --same allows it, to try the "
-                    "command"
-                )
+                again = again or f"{one.path} is a copy of {other.path}"
+            if again:
+                advice = "a release is held against another one; --same allows it, to try the command"
+                raise UsageError(f"{again}: {advice}")
 
 
 def compare_campaigns(
@@ -200,7 +172,7 @@ def compare_campaigns(
     *,
     operations: Sequence[str] = (),
     same: bool = False,
-    progress: Progress = _silent,
+    progress: tables.Progress = lambda *_: None,
 ) -> Comparison:
     """Hold campaigns against the first of them.
 
@@ -209,7 +181,7 @@ def compare_campaigns(
     """
     if len(paths) < 2:
         raise UsageError("expected two campaigns or more, the reference first")
-    releases = [open_release(Path(path), progress=progress) for path in paths]
+    releases = [open_release(Path(path), tables.load(Path(path), progress=progress).samples) for path in paths]
     if not same:
         refuse_same(releases)
     elif len({release.path.resolve() for release in releases}) < len(releases):
@@ -238,8 +210,10 @@ def open_comparison(section: Section, campaign: str, campaigns: str, rule: Rule 
             f"No campaign is in {', '.join(lacking)}: a folder with {MANIFEST} is expected there."
         )
     tools = section.tables.tools
-    releases = [open_release(here, tools, samples=section.samples)]
-    releases += [open_release(place, tools) for place in places if place is not None]
+    releases = [open_release(here, section.samples)]
+    for place in filter(None, places):
+        whole = tables.load(place)
+        releases.append(open_release(place, (whole if tools is None else whole.of(tools)).samples))
     refuse_same(releases)
     return hold_together(labelled(releases), rule)
 

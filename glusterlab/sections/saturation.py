@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from glusterlab.analysis.claims.telemetry import Evidence
 from glusterlab.analysis.saturation.drilldown import inspect_sample
 from glusterlab.analysis.saturation.resources import Capacity, Operations, capacities, with_operations
-from glusterlab.analysis.saturation.studies import Chosen, Measured, choose_studies, measure, studies_of, study_rows
+from glusterlab.analysis.saturation.studies import Chosen, Measured, choose_studies, measure, studies_of
 from glusterlab.analysis.saturation.summary import binding_by_cell
 from glusterlab.analysis.saturation.thresholds import Thresholds, parse_thresholds
 from glusterlab.analysis.saturation.verdict import Judgement, judge
@@ -21,13 +23,11 @@ from glusterlab.store.files import read_json
 from glusterlab.units import parse_size
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from glusterlab.sections.section import Section
 
 
-_DEVICE = {"raid6": "array", "raid0": "array", "raid10": "array"}
-"""Which limit of a scale model the bricks of a kind of backing have; that of one disk where no other is named."""
+ARRAYS = ("raid6", "raid0", "raid10")
+"""Kinds of backings whose bricks are arrays, which have a limit of their own in a scale model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,7 @@ def study_saturation(
     """Judge and measure a campaign's saturation.
 
     `layouts` and `sizes` (such as ``4 GiB``; empty: the study's) are one for each of the study's curves; `thresholds`
-    as `glusterlab.analysis.saturation.thresholds.parse_thresholds` takes them, `sample` as
-    `glusterlab.analysis.saturation.drilldown.inspect_sample` does.
+    as of `parse_thresholds`, `sample` as of `inspect_sample`.
     """
     levels = parse_thresholds(thresholds)
     chosen = choose_studies(
@@ -77,7 +76,9 @@ def study_saturation(
         layouts,
         [parse_size(size) if size else None for size in sizes],
     )
-    rows = study_rows(chosen) if chosen else section.samples.iloc[:0].assign(series="")
+    rows = section.samples.iloc[:0].assign(series="")
+    if chosen:
+        rows = pd.concat([one.rows for one in chosen], ignore_index=True)
     every, inspected = inspect_sample(section.samples, rows, sample)
     operations = operations_by_cell(section.raw, every)
     limits = with_operations(section.limits(every), every, section.cluster, operations)
@@ -126,26 +127,19 @@ def memory_by_host(raw: Path) -> dict[str, float]:
 
 
 def operations_by_cell(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:
-    """Operations of one brick, of cells whose scale model limits them."""
+    """Operations of one brick, of cells whose scale model limits them; absent where no file of the cell has them."""
     found: dict[str, Operations] = {}
-    limited = samples[samples["operations_limited"].astype(bool)]
-    for row in limited.to_dict("records"):
-        cell = str(row["cell_id"])
+    for row in samples[samples["operations_limited"].astype(bool)].to_dict("records"):
+        cell, device = str(row["cell_id"]), "array" if row["kind"] in ARRAYS else "disk"
+        file = raw / "cells" / cell / f"sample-{int(row['sample']):02d}" / "workload" / "throttle.json"
         if cell in found:
             continue
-        file = raw / "cells" / cell / f"sample-{int(row['sample']):02d}" / "workload" / "throttle.json"
-        limits = _limits(file, _DEVICE.get(str(row["kind"]), "disk"))
-        if limits is not None:
-            found[cell] = limits
+        try:
+            with opened(file) as plain:
+                rates = json.loads(plain.read_bytes())[device]
+            operations = Operations(float(rates["riops"]), float(rates["wiops"]))
+        except (OSError, RawStoreError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+        if operations.read > 0 and operations.write > 0:
+            found[cell] = operations
     return found
-
-
-def _limits(file: Path, device: str) -> Operations | None:
-    """Operations of one kind of device; None where the file does not have them: a judgement then goes without."""
-    try:
-        with opened(file) as plain:
-            rates = json.loads(plain.read_bytes())[device]
-        found = Operations(float(rates["riops"]), float(rates["wiops"]))
-    except (OSError, RawStoreError, ValueError, KeyError, TypeError, RecursionError):
-        return None
-    return found if found.read > 0 and found.write > 0 else None

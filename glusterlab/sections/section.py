@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cluster import Cluster
+    from glusterlab.spec.cluster import Backing, Cluster, Hardware
     from glusterlab.tables.build import Tables
 
 
@@ -142,25 +142,19 @@ class Section:
                 figure = frame.finish(footer or self.provenance.footer(rows))
                 alt = f"{output.titled(title, between=': ')}. {caption}"
                 write_caption(self.folder, name, title=title, caption=caption, alt=alt)
-                self._write_page(name, page)
+                beside = self.folder / f"{name}.{PAGE}"
+                beside.unlink(missing_ok=True)
+                if page:
+                    write_atomically(beside, page, durable=False)
                 frame.saved = save(figure, self.folder, name, table, self.formats)
         show(frame.saved)
-
-    def _write_page(self, name: str, page: str) -> None:
-        beside = self.folder / f"{name}.{PAGE}"
-        if page:
-            write_atomically(beside, page, durable=False)
-        else:
-            beside.unlink(missing_ok=True)
 
     def table(
         self, name: str, frame: pd.DataFrame, *, title: str, caption: str = "", missing: str = ""
     ) -> SavedTable | NotMeasured:
-        """Save a table with its caption, and return what the notebook shows.
+        """Save a table as CSV, whatever the formats of figures are, without its index; returns what the notebook shows.
 
-        ``name`` is the file name without suffix: ``tab03-bill-of-materials``, or ``extra-...`` for one that the study
-        lacks. ``frame`` becomes the CSV file, whatever the formats of figures are; its index is left out, and its
-        columns are shown under their names. ``title``, ``caption`` and ``missing`` as of `figure`.
+        ``name``, ``title``, ``caption`` and ``missing`` as of `figure`; a table of the study is called ``tab03-...``.
         """
         output = OutputName.require(name, "tab", "extra")
         if frame.empty:
@@ -213,31 +207,29 @@ class Section:
         """
         if self.cluster is None:
             return {}
-        hardware = self.cluster.hardware
         found: dict[str, Limits] = {}
         for row in samples.drop_duplicates("cell_id").to_dict("records"):
-            backing = self.cluster.backings.get(str(row["backing"]))
-            if backing is None:
+            name, scale = str(row["backing"]), float(row["scale"])
+            if (backing := self.cluster.backings.get(name)) is None:
                 continue
+            measured = None
             if self.baseline is not None:
-                measured = self.baseline.limits(
-                    str(row["backing"]), float(row["scale"]), operations_limited=bool(row["operations_limited"])
-                )
-                if measured is not None:
-                    found[str(row["cell_id"])] = measured
-                    continue
-            bricks = len(backing.bricks)
-            write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
-            if backing.kind == "raid6" and hardware.array_write and hardware.array_read:
-                write, read = hardware.array_write, hardware.array_read
-            scale = float(row["scale"])
-            found[str(row["cell_id"])] = Limits(
-                server_link=hardware.server_link / scale,
-                client_link=hardware.client_link / scale,
-                server_disks_write=write * bricks / scale,
-                server_disks_read=read * bricks / scale,
-            )
+                measured = self.baseline.limits(name, scale, operations_limited=bool(row["operations_limited"]))
+            found[str(row["cell_id"])] = measured or _stated_limits(self.cluster.hardware, backing, scale)
         return found
+
+
+def _stated_limits(hardware: Hardware, backing: Backing, scale: float) -> Limits:
+    write, read = hardware.disk_write * backing.disks_per_brick, hardware.disk_read * backing.disks_per_brick
+    if backing.kind == "raid6" and hardware.array_write and hardware.array_read:
+        write, read = hardware.array_write, hardware.array_read
+    bricks = len(backing.bricks)
+    return Limits(
+        server_link=hardware.server_link / scale,
+        client_link=hardware.client_link / scale,
+        server_disks_write=write * bricks / scale,
+        server_disks_read=read * bricks / scale,
+    )
 
 
 def project_root(start: Path) -> Path:
@@ -256,11 +248,9 @@ def _base(campaign: str) -> Path:
     root = project_root(here)
     if (root / campaign / MANIFEST).is_file():
         return root
-    raise DataError(
-        f"expected a campaign in {campaign}, a folder with {MANIFEST}; found none in {here} or {root}. Measure one "
-        "with `glusterlab run`, or set the parameter `campaign`",
-        path=campaign,
-    )
+    advice = "Measure one with `glusterlab run`, or set the parameter `campaign`"
+    found = f"expected a campaign in {campaign}, a folder with {MANIFEST}; found none in {here} or {root}"
+    raise DataError(f"{found}. {advice}", path=campaign)
 
 
 def open_section(

@@ -108,7 +108,9 @@ def folder_of(raw: Path | str) -> Path:
     return path.parent.parent / "figures" / path.name / "tables"
 
 
-def load(raw: Path | str, folder: Path | None = None, cache: bool = True) -> Tables:
+def load(
+    raw: Path | str, folder: Path | None = None, cache: bool = True, progress: Progress = lambda *_: None
+) -> Tables:
     """The tables of a campaign, from the kept ones where these are still right.
 
     `raw`: ``raw/<campaign>``. `folder`: where they are kept; by default `folder_of`. `cache`: False makes them anew and
@@ -118,7 +120,7 @@ def load(raw: Path | str, folder: Path | None = None, cache: bool = True) -> Tab
     checked = os.environ.get(CHECKED)
     if cache and folder is not None and checked and folder.resolve() == Path(checked) and (folder / INDEX).is_file():
         return Tables(folder)
-    if cache and (written := write(raw, folder)) is not None:
+    if cache and (written := write(raw, folder, progress=progress)) is not None:
         return Tables(written.folder)
     temporary = Path(tempfile.mkdtemp(prefix="glusterlab-tables-"))
     made = Tables(temporary)

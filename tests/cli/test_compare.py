@@ -357,7 +357,7 @@ def test_a_summary_that_cannot_be_written_is_a_sentence(pair: tuple[str, str]) -
 
 
 def test_labels_tell_campaigns_apart(pair: tuple[str, str], make: Make) -> None:
-    older_release, newer_release = (open_release(Path(path)) for path in pair)
+    older_release, newer_release = (open_release(Path(path), tables.load(Path(path)).samples) for path in pair)
     assert [each.label for each in labelled([older_release, newer_release])] == ["10.3", "11.1"]
     with pytest.raises(UsageError, match="found one of them twice"):
         labelled([older_release, older_release])

@@ -136,10 +136,10 @@ class _Cells:
         mask = (self._text["type"] == layout.type) & (self._text["kind"] == layout.kind)
         if layout.geometry is not None:
             mask = mask & (self._text["geometry"] == layout.geometry)
-        other = {each.server_model for each in self._layouts.values()} | set(self._servers)
-        other = {name for name in other if name not in (layout.server_model, None)}
         if layout.server_model is not None:
-            mask = mask & ~np.isin(self._text["server_model"], sorted(map(str, other)))
+            known = {each.server_model for each in self._layouts.values()} | set(self._servers)
+            others = sorted(map(str, known - {layout.server_model, None}))
+            mask = mask & ~np.isin(self._text["server_model"], others)
         return np.asarray(mask, dtype=np.bool_)
 
 

@@ -64,45 +64,38 @@ class TelemetryVerdict:
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, "")
 
 
-def judge(claims: Claims, samples: pd.DataFrame, told: Mapping[str, TelemetryVerdict] | None = None) -> list[Judgement]:
-    """The verdict of each claim on a campaign, in their order; ``told``: those that telemetry tells, by claim."""
+def judge(
+    claims: Claims, samples: pd.DataFrame, by_telemetry: Mapping[str, TelemetryVerdict] | None = None
+) -> list[Judgement]:
+    """The verdict of each claim on a campaign, in their order; some are decided by telemetry, by the claim's id."""
     campaign = Campaign(samples, claims.layouts, claims.servers)
-    met = conditions_met(samples)
+    # what a table of samples cannot show is not met
+    met = {"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else set()
     scaled = bool((samples["scale"].astype(float) != 1).any())
-    known = told or {}
-    return [
-        _judge(claim, campaign, met, scaled)
-        if (one := known.get(claim.id)) is None
-        else Judgement(
-            claim, one.verdict, one.why, _class_of(claim, scaled), replace(_NOTHING, n=one.n), reason=one.reason
-        )
-        for claim in claims.claims
-    ]
-
-
-def conditions_met(samples: pd.DataFrame) -> frozenset[str]:
-    """Which of `glusterlab.spec.claims.NEEDS` a campaign's samples meet; what a table cannot show is not met."""
-    return frozenset({"nfs"} if samples["access"].astype(str).str.startswith("nfs").any() else ())
+    found = []
+    for claim in claims.claims:
+        if (one := (by_telemetry or {}).get(claim.id)) is not None:
+            nothing = replace(_NOTHING, n=one.n)
+            found.append(Judgement(claim, one.verdict, one.why, _class_of(claim, scaled), nothing, reason=one.reason))
+        elif claim.kind == "arithmetic":
+            found.append(_judge_arithmetic(claim))
+        else:
+            found.append(_judge(claim, campaign, [NEEDS[need] for need in claim.needs if need not in met], scaled))
+    return found
 
 
 def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
     if claim.kind == "value":
         return "absolute on a scale model" if scaled else "absolute"
-    if claim.kind == "equality":
-        return "ratio"
-    return claim.kind
+    return "ratio" if claim.kind == "equality" else claim.kind
 
 
-def _judge(claim: Claim, campaign: Campaign, met: frozenset[str], scaled: bool) -> Judgement:
-    if claim.kind == "arithmetic":
-        return _judge_arithmetic(claim)
-    lacking = [need for need in claim.needs if need not in met]
+def _judge(claim: Claim, campaign: Campaign, lacking: Sequence[str], scaled: bool) -> Judgement:
+    if not lacking and claim.cells is None and claim.of is None:
+        lacking = ["the table of samples does not tell it"]
     if lacking:
-        why = "; ".join(NEEDS[need] for need in lacking)
-        return Judgement(claim, "not measured", why, _class_of(claim, scaled), _NOTHING, reason=NEEDS[lacking[0]])
-    if claim.cells is None and claim.of is None:
-        why = "the table of samples does not tell it"
-        return Judgement(claim, "not measured", why, _class_of(claim, scaled), _NOTHING, reason=why)
+        why = "; ".join(lacking)
+        return Judgement(claim, "not measured", why, _class_of(claim, scaled), _NOTHING, reason=lacking[0])
     band, found = band_of(claim), tuple(campaign.comparisons(claim))
     scales = {side.scale for comparison in found for side in comparison.sides}
     claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
@@ -137,19 +130,21 @@ def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
     """The verdict of a claim from its comparisons, of which there is at least one, and the reason."""
     band = band_of(claim)
     missing = [comparison.missing for comparison in found if comparison.missing]
+    lacking = f"{len(missing)} of {len(found)} comparisons are missing: " if len(found) > 1 else ""
+    lacking += next(iter(missing), "")
     if claim.quantifier == "largest":
-        return _combine_largest(band, missing, found)
+        return _combine_largest(band, lacking if missing else "", found)
     decided = [_decide(claim, band, comparison) for comparison in found]
-    if claim.quantifier == "all":
-        return _all(decided, missing, found)
-    cases = [
-        _all([verdict for verdict, comparison in zip(decided, found, strict=True) if comparison.case == case], [], ())
-        for case in sorted({comparison.case for comparison in found})
-    ]
-    return _most(cases, missing, found)
+    if claim.quantifier == "most":
+        cases: dict[int, list[tuple[Verdict, str]]] = {}
+        for verdict, comparison in zip(decided, found, strict=True):
+            cases.setdefault(comparison.case, []).append(verdict)
+        return _combine_most([_combine_all(members)[0] for members in cases.values()], lacking if missing else "")
+    worst, why = _combine_all(decided)
+    return worst, lacking if worst == "not measured" and missing else why
 
 
-def _combine_largest(band: Band, missing: Sequence[str], found: Sequence[Comparison]) -> tuple[Verdict, str]:
+def _combine_largest(band: Band, missing: str, found: Sequence[Comparison]) -> tuple[Verdict, str]:
     known = [comparison for comparison in found if comparison.strict.has_interval]
     if known and len(known) < len(found) and math.isinf(band.high):
         # those that are missing can only make the largest larger
@@ -157,15 +152,9 @@ def _combine_largest(band: Band, missing: Sequence[str], found: Sequence[Compari
         if low >= band.low and (low > 1 or not band.directed):
             return "reproduced", f"{len(known)} of {len(found)} comparisons decide it: they lie within what is claimed"
     if missing:
-        return "not measured", _missing_words(missing, found)
+        return "not measured", missing
     strict = _largest([one.strict for one in found])
     return decide(band, _largest([one.corrected for one in found]), strict, strict)
-
-
-def _missing_words(missing: Sequence[str], found: Sequence[Comparison]) -> str:
-    if len(found) == 1:
-        return missing[0]
-    return f"{len(missing)} of {len(found)} comparisons are missing: {missing[0]}"
 
 
 _WORST_FIRST: tuple[Verdict, ...] = (
@@ -177,36 +166,25 @@ _WORST_FIRST: tuple[Verdict, ...] = (
 )
 
 
-def _all(
-    decided: Sequence[tuple[Verdict, str]], missing: Sequence[str], found: Sequence[Comparison]
-) -> tuple[Verdict, str]:
-    """The worst of them."""
+def _combine_all(decided: Sequence[tuple[Verdict, str]]) -> tuple[Verdict, str]:
     worst = min((verdict for verdict, _ in decided), key=_WORST_FIRST.index)
     reasons = [why for verdict, why in decided if verdict == worst]
-    if worst == "not measured" and missing:
-        return worst, _missing_words(missing, found)
-    if len(decided) == 1 or not found:
+    if len(decided) == 1:
         return worst, reasons[0]
     number = "all" if len(reasons) == len(decided) else f"{len(reasons)} of {len(decided)}"
     return worst, f"{number} comparisons: {reasons[0]}"
 
 
-def _most(
-    cases: Sequence[tuple[Verdict, str]], missing: Sequence[str], found: Sequence[Comparison]
-) -> tuple[Verdict, str]:
-    counts = Counter(verdict for verdict, _ in cases)
-    total = len(cases)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
-    shown = counts["reproduced"] + counts["same direction, different size"]
+def _combine_most(cases: Sequence[Verdict], missing: str) -> tuple[Verdict, str]:
+    counts, total = Counter(cases), len(cases)
+    listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
     if counts["reproduced"] * 2 > total:
-        return "reproduced", f"most of {total} cases: {told}"
-    if shown * 2 > total:
-        return "same direction, different size", f"most of {total} cases: {told}"
+        return "reproduced", f"most of {total} cases: {listed}"
+    if (counts["reproduced"] + counts["same direction, different size"]) * 2 > total:
+        return "same direction, different size", f"most of {total} cases: {listed}"
     if counts["contradicted"] * 2 >= total:
-        return "contradicted", f"not most of {total} cases: {told}"
-    if missing:
-        return "not measured", _missing_words(missing, found)
-    return "insufficient n", f"of {total} cases: {told}"
+        return "contradicted", f"not most of {total} cases: {listed}"
+    return ("not measured", missing) if missing else ("insufficient n", f"of {total} cases: {listed}")
 
 
 def _largest(estimates: Sequence[Estimate]) -> Estimate:
@@ -264,26 +242,20 @@ def _worst(claim: Claim, band: Band, found: Sequence[Comparison], members: Seque
 
 
 def _judge_arithmetic(claim: Claim) -> Judgement:
-    published = claim.published.value
-    values = claim.computed()
+    published, values = claim.published.value, claim.computed()
     assert isinstance(published, float), claim.id
-    relation = claim.published.relation
-    if relation == "over":
-        off = [value for value in values if value <= published]
-        wanted = f"more than {published:g}"
-    elif relation == "under":
-        off = [value for value in values if value >= published]
-        wanted = f"less than {published:g}"
-    else:
-        off = [value for value in values if not _is_rounded(value, published, claim.tolerance)]
-        wanted = f"{published:g}"
+    holds, wanted = {
+        "over": (lambda value: value > published, f"more than {published:g}"),
+        "under": (lambda value: value < published, f"less than {published:g}"),
+    }.get(claim.published.relation, (lambda value: _is_rounded(value, published, claim.tolerance), f"{published:g}"))
+    off = [value for value in values if not holds(value)]
     shown = (off or values)[0]
     estimate = Estimate(shown, math.nan, math.nan, 0, "arithmetic")
-    given = f"{shown:.6g} {claim.published.unit}".rstrip()
     who = "the formula gives" if len(values) == 1 else f"{len(off) or len(values)} of {len(values)} formulas give"
+    why = f"{who} {shown:.6g} {claim.published.unit}".rstrip()
     if off:
-        return Judgement(claim, "contradicted", f"{who} {given}, not {wanted}", "arithmetic", estimate)
-    return Judgement(claim, "reproduced", f"{who} {given}", "arithmetic", estimate)
+        return Judgement(claim, "contradicted", f"{why}, not {wanted}", "arithmetic", estimate)
+    return Judgement(claim, "reproduced", why, "arithmetic", estimate)
 
 
 def _is_rounded(value: float, published: float, tolerance: float | None) -> bool:

@@ -13,7 +13,7 @@ import base64
 import math
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,8 +64,8 @@ _RECORDED = {
 _BUSY = ("CPU, busy", "%", 100.0)
 _SAMPLE = ["cell_id", "sample"]
 
-_Layer = tuple[str, str, str, float, list[tuple[str, str, str]], "NDArray[np.float64]", float]
-"""Kind, name, unit and factor of a measure, its resources (role, host, device), values and threshold."""
+_Layer = tuple[tuple[str, str, str, float], list[tuple[str, str, str]], "NDArray[np.float64]", float]
+"""A measure (kind, name, unit, factor), its resources (role, host, device), values and threshold."""
 
 
 def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
@@ -116,18 +116,12 @@ def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tupl
     return every.drop_duplicates(_SAMPLE, ignore_index=True), one
 
 
-@dataclass
-class _Packing:
-    """What the samples of a page share."""
+class _Numbered(dict[Any, int]):
+    """Numbers keys in the order in which they are first asked for."""
 
-    measures: dict[tuple[str, str, str, float], int] = field(default_factory=dict)
-    resources: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    groups: dict[tuple[int, ...], int] = field(default_factory=dict)
-
-    def group(self, resources: list[tuple[str, str, str]]) -> int:
-        """Number of a list of resources."""
-        places = tuple(self.resources.setdefault(each, len(self.resources)) for each in resources)
-        return self.groups.setdefault(places, len(self.groups))
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
 
 
 def drill_down(
@@ -155,37 +149,40 @@ def drill_down(
     ordered = _in_rounds(samples, first)
     words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}
-    packing = _Packing()
+    measures, resources, groups = _Numbered(), _Numbered(), _Numbered()
     packed: dict[str, list[dict[str, Any]]] = {}
     filled = taken = 0
     for cell, number, timeline in timelines(telemetry, ordered, measured_parts(telemetry, ordered)):
-        layers, data = _pack(timeline, capacity.get(cell, Capacity()), chosen, packing)
-        if taken and filled + len(data) > most_bytes:
+        joined = -(-len(timeline.ends) // MOST_STEPS)
+        layers: list[list[float | None]] = []
+        parts = []
+        for measure, names, values, full in _layers(timeline, capacity.get(cell, Capacity()), chosen):
+            if names and np.nan_to_num(values).any():
+                data, most = pack(averaged(values, joined))
+                group = groups[tuple(resources[name] for name in names)]
+                layers.append([measures[measure], group, most, None if math.isnan(full) else full])
+                parts.append(data)
+        text = base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")
+        if taken and filled + len(text) > most_bytes:
             break
-        filled += len(data)
+        filled += len(text)
         taken += 1
-        sample = _sample(timeline, number, starts[cell, number]) | {"layers": layers, "data": data}
-        packed.setdefault(cell, []).append(sample | {"verdict": words.get((cell, number), "")})
+        sample = {"number": number, "verdict": words.get((cell, number), ""), "layers": layers, "data": text}
+        packed.setdefault(cell, []).append(sample | _times(timeline, joined, starts[cell, number]))
     cells: list[dict[str, Any]] = [
-        {
-            "id": str(row["cell_id"]),
-            "label": _label(row),
-            "samples": sorted(packed[str(row["cell_id"])], key=lambda each: int(each["number"])),
-        }
+        {"id": cell, "label": _label(row), "samples": sorted(packed[cell], key=itemgetter("number"))}
         for row in samples.drop_duplicates("cell_id").to_dict("records")
-        if str(row["cell_id"]) in packed
+        if (cell := str(row["cell_id"])) in packed
     ]
     keys = telemetry[_SAMPLE].drop_duplicates().itertuples(index=False, name=None)
     recorded = {(str(cell), int(number)) for cell, number in keys}
-    known = sum((cell, number) in recorded for cell, number in starts)
-    begin = ordered.iloc[0] if len(ordered) else None
     return {
-        "measures": [list(each) for each in packing.measures],
-        "resources": [list(each) for each in packing.resources],
-        "groups": [list(each) for each in packing.groups],
+        "measures": [list(each) for each in measures],
+        "resources": [list(each) for each in resources],
+        "groups": [list(each) for each in groups],
         "cells": cells,
-        "first": None if begin is None else [str(begin["cell_id"]), int(begin["sample"])],
-        "left_out": known - taken,
+        "first": list(next(iter(starts))) if starts else None,
+        "left_out": len(recorded & starts.keys()) - taken,
     }
 
 
@@ -212,17 +209,14 @@ def _words(row: Mapping[Any, Any]) -> str:
     return "; ".join(part for part in parts if part)
 
 
-def _sample(timeline: Timeline, number: int, start: float) -> dict[str, Any]:
-    """Times of a sample, in seconds since the start of its command."""
-    joined = _joined(timeline)
+def _times(timeline: Timeline, joined: int, start: float) -> dict[str, Any]:
+    """Times of a sample of which N records each are joined, in seconds since the start of its command."""
     step = timeline.step_s * joined
-    inside = np.flatnonzero(timeline.inside)
     part = None
-    if len(inside):
-        ends = timeline.ends[[inside[0], inside[-1]]] - start
-        part = [_rounded(float(ends[0]) - timeline.step_s), _rounded(float(ends[1]))]
+    if timeline.inside.any():
+        ends = timeline.ends[timeline.inside] - start
+        part = [_rounded(float(ends[0]) - timeline.step_s), _rounded(float(ends[-1]))]
     return {
-        "number": number,
         "start": _rounded(start, 13),
         "end": _rounded(float(timeline.ends[0]) - start + step - timeline.step_s),
         "step": _rounded(step),
@@ -231,49 +225,21 @@ def _sample(timeline: Timeline, number: int, start: float) -> dict[str, Any]:
     }
 
 
-def _joined(timeline: Timeline) -> int:
-    """How many neighbouring records make one step of the page."""
-    return -(-len(timeline.ends) // MOST_STEPS)
-
-
 def _rounded(value: float, digits: int = 6) -> float:
     return float(f"{value:.{digits}g}")
 
 
 def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> Iterator[_Layer]:
     for track in tracks(timeline, capacity):
-        resources = [(track.role, host, device) for host, device in zip(track.hosts, track.devices, strict=True)]
-        steps = timeline.steps(track.stretch_s) if track.stretch_s else 1
-        values = evened(track.used, steps)
-        yield SHARE, track.subsystem, "%", 100.0, resources, values, float(levels(track, thresholds).min())
-    busy_of, busy = busy_cpus(timeline)
-    for (activity, metric), names in [*_RECORDED.items(), (("cpu", ""), _BUSY)]:
-        series, values = (busy_of, busy) if names is _BUSY else timeline.of(activity, metric)
-        shown = (series["device"] != "lo").to_numpy()
-        if activity == "cpu":
-            shown = (series["device"] == "all").to_numpy()
-        resources = [
-            (str(role), str(host), "" if device == "all" else str(device))
-            for role, host, device in series[shown][["role", "host", "device"]].itertuples(index=False, name=None)
-        ]
-        yield RECORDED, *names, resources, values[shown], math.nan
-
-
-def _pack(
-    timeline: Timeline, capacity: Capacity, thresholds: Thresholds, packing: _Packing
-) -> tuple[list[list[float | None]], str]:
-    """The measures of a sample that are anywhere above 0, and their bytes."""
-    joined = _joined(timeline)
-    found: list[list[float | None]] = []
-    parts = []
-    for kind, name, unit, factor, resources, values, full in _layers(timeline, capacity, thresholds):
-        if not resources or not np.nan_to_num(values).any():
-            continue
-        data, most = pack(averaged(values, joined))
-        measure = packing.measures.setdefault((kind, name, unit, factor), len(packing.measures))
-        found.append([measure, packing.group(resources), most, None if math.isnan(full) else full])
-        parts.append(data)
-    return found, base64.b64encode(zlib.compress(b"".join(parts), 9)).decode("ascii")
+        names = [(track.role, host, device) for host, device in zip(track.hosts, track.devices, strict=True)]
+        full = float(levels(track, thresholds).min())
+        yield (SHARE, track.subsystem, "%", 100.0), names, evened(track.used, track.steps(timeline)), full
+    for (activity, metric), measure in [*_RECORDED.items(), (("cpu", ""), _BUSY)]:
+        series, values = timeline.of(activity, metric) if metric else busy_cpus(timeline)
+        shown = (series["device"] == "all" if activity == "cpu" else series["device"] != "lo").to_numpy()
+        which = series.loc[shown, ["role", "host", "device"]].replace({"device": "all"}, "")
+        names = list(which.itertuples(index=False, name=None))
+        yield (RECORDED, *measure), names, values[shown], math.nan
 
 
 def averaged(values: NDArray[np.float64], joined: int) -> NDArray[np.float64]:

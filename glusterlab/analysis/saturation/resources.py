@@ -206,6 +206,10 @@ class Track:
     by: tuple[By, ...] = ()
     stretch_s: float = 0.0
 
+    def steps(self, timeline: Timeline) -> int:
+        """How many steps make a stretch."""
+        return timeline.steps(self.stretch_s) if self.stretch_s else 1
+
 
 def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
     """From where on each resource of a track counts as full, shape (resources,)."""
@@ -217,7 +221,7 @@ def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
 def over(track: Track, timeline: Timeline, thresholds: Thresholds) -> NDArray[np.bool_]:
     """Where each resource of a track was full, shape (resources, steps); nowhere where nothing is known of it."""
     level = levels(track, thresholds)[:, np.newaxis]
-    steps = min(timeline.steps(track.stretch_s) if track.stretch_s else 1, track.used.shape[1])
+    steps = min(track.steps(timeline), track.used.shape[1])
     full = rolling_known(track.used, steps) >= level
     marked = np.zeros(track.used.shape, dtype=bool)
     for offset in range(steps):

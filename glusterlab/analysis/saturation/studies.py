@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, repeat
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -30,10 +31,9 @@ _ADJECTIVES = {"replicate": "replicated", "disperse": "dispersed", "distribute":
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """Curves over workers of one layout and one kind of files, with the number of the `first` of its five figures.
+    """Curves over workers of one layout and one kind of files (in the study's words), from figure `first` on.
 
-    `files` are the files in the study's words; `quantity`, `unit` and `factor` say what throughput is, the unit of its
-    axis, and the factor from the SI unit to that.
+    `quantity` is what its throughput is, `unit` that of its axis, and `factor` leads from the SI unit to that.
     """
 
     slug: str
@@ -60,10 +60,8 @@ def studies_of(study: spec.Study) -> list[Study]:
     for curves in study.saturation:
         layout = study.layouts[curves.layout]
         named = (curves.slug, curves.first, layout.type, layout.geometry or "", layout.kind, curves.tool)
-        files = (
-            ("files_per_s", "files/s", 1.0) if curves.metric == "files" else ("throughput_bytes_per_s", "MB/s", 1e-6)
-        )
-        found.append(Study(*named, curves.size, curves.files, *files))
+        counted = ("files_per_s", "files/s", 1.0) if curves.metric == "files" else ()
+        found.append(Study(*named, curves.size, curves.files, *counted))
     return found
 
 
@@ -103,50 +101,36 @@ def choose_studies(
     `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go. Without a layout the
     study's is taken, else one of its type and backing, else of its type; of sizes the nearest with a curve.
     """
+    named = zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False)
     return [
         _choose(samples, study, wanted.strip(), float(size or study.nominal_file_size_bytes))
-        for study, wanted, size in zip(
-            studies,
-            [*layouts, *[""] * (len(studies) - len(layouts))],
-            [*sizes, *[None] * (len(studies) - len(sizes))],
-            strict=True,
-        )
+        for study, wanted, size in named
     ]
 
 
 def _choose(samples: pd.DataFrame, study: Study, wanted: str, size: float) -> Chosen:
     candidates = select(samples, tool=study.tool)
-    if not wanted:
-        of_type = candidates[candidates["type"].astype(str) == study.type]
-        of_kind = of_type[of_type["kind"].astype(str) == study.kind]
-        near = of_type if of_kind.empty else of_kind
-        names = guide_layouts(near, [(study.type, study.geometry, study.kind)], most=1)
-        if not names:
-            volume = f"a {_ADJECTIVES.get(study.type, study.type)} volume"
-            return Chosen(study, candidates.iloc[:0], "", f"The campaign has no valid {study.tool} sample on {volume}.")
-        wanted_here = names[0]
-    else:
-        wanted_here = wanted
-    rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=size, layouts=[wanted_here])
+    of_type = candidates[candidates["type"].astype(str) == study.type]
+    of_kind = of_type[of_type["kind"].astype(str) == study.kind]
+    near = of_type if of_kind.empty else of_kind
+    layouts = [wanted] if wanted else guide_layouts(near, [(study.type, study.geometry, study.kind)], most=1)
+    where = f"the layout {layouts[0]}" if layouts else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
+    rows = candidates.iloc[:0]
+    if layouts:
+        rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=size, layouts=layouts[:1])
     if rows.empty:
-        return Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on the layout {wanted_here}.")
+        return Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on {where}.")
     guide = f"The guide: {study.files} on {study.layout}."
     if (label := _label(rows.iloc[0])) != study.layout:
         guide += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
     return Chosen(study, rows, f"{size_note(samples, rows, size)}\n{guide}", "")
 
 
-def study_rows(studies: Sequence[Chosen]) -> pd.DataFrame:
-    """The samples of all studies."""
-    return pd.concat([study.rows for study in studies], ignore_index=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the five figures of a study draw.
+    """What the five figures of a study draw: throughput with limits, the study's numbers and the fitted law.
 
-    `throughput` is the summary with limits, the study's numbers and the fitted law, `bounds` are the limits between the
-    worker counts, in its unit, `fits` those of the law to each curve, `subsystems` the means of
+    `bounds` are the limits between the worker counts, `fits` those of the law to each curve, `subsystems` as of
     `glusterlab.analysis.saturation.usage.telemetry_by_cell`, `limits` by ``cell_id``.
     """
 
@@ -174,9 +158,8 @@ def measure(
     `glusterlab.spec.published.load`.
     """
     study, rows = chosen.study, chosen.rows
-    known = dict(limits)
-    throughput = with_limits(summarise(rows, study.quantity), pool_limits(rows, cluster, known, campaign))
-    bounds = limit_curves(rows, cluster, known, campaign)
+    throughput = with_limits(summarise(rows, study.quantity), pool_limits(rows, cluster, limits, campaign))
+    bounds = limit_curves(rows, cluster, limits, campaign)
     if study.quantity == "files_per_s":
         sizes = rows.drop_duplicates("series").set_index("series")["file_size_bytes"].astype(float)
         bounds = bounds.assign(limit=bounds["limit"] / bounds["series"].map(sizes))
@@ -187,7 +170,7 @@ def measure(
         bounds=bounds,
         fits=fits,
         subsystems=telemetry_by_cell(telemetry, rows, testbed=testbed),
-        limits=known,
+        limits=limits,
     )
 
 

@@ -56,18 +56,12 @@ def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFra
     `BINDING`, sorted by operation, size, series and workers.
     """
     judged = samples.assign(cell_id=samples["cell_id"].astype(str)).merge(verdicts, on=["cell_id", "sample"])
-    records = [
-        {name: rows[name].iloc[0] for name in dict.fromkeys(POINT + IDENTITY)} | _together(rows)
-        for _, rows in judged.groupby("cell_id", sort=True)
-    ]
-    table = pd.DataFrame.from_records(records, columns=[*dict.fromkeys(POINT + IDENTITY), *BINDING])
-    order = table["operation"].map(operation_rank)
-    return (
-        table.assign(_order=order)
-        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers"], kind="stable")
-        .drop(columns="_order")
-        .reset_index(drop=True)
-    )
+    described = list(dict.fromkeys(POINT + IDENTITY))
+    records = [rows.iloc[0][described].to_dict() | _together(rows) for _, rows in judged.groupby("cell_id", sort=True)]
+    table = pd.DataFrame.from_records(records, columns=[*described, *BINDING])
+    table["_order"] = table["operation"].map(operation_rank)
+    order = ["_order", "nominal_file_size_bytes", "series", "workers"]
+    return table.sort_values(order, kind="stable", ignore_index=True).drop(columns="_order")
 
 
 def _together(rows: pd.DataFrame) -> dict[str, object]:
@@ -78,27 +72,28 @@ def _together(rows: pd.DataFrame) -> dict[str, object]:
     counts: dict[str, object] = {"quantity": _QUANTITY, "n": len(rows), "agree": agree}
     if 2 * agree <= len(votes):
         words = Counter(short_verdict(*pair) for pair in pairs)
-        reason = "; ".join(f"{number} of {len(rows)}: {word}" for word, number in sorted(words.items()))
-        unknown = "; ".join(dict.fromkeys(word for row in rows["not_judged"] for word in row.split("; ") if word))
-        verdict: dict[str, object] = dict.fromkeys(("state", "binding", "binds"), NO_MAJORITY)
-        verdict |= dict.fromkeys(("mean", "low", "high"), math.nan)
-        return counts | verdict | {"where": "", "hosts": "", "reason": reason, "not_judged": unknown}
+        return counts | {
+            **dict.fromkeys(("state", "binding", "binds"), NO_MAJORITY),
+            **dict.fromkeys(("mean", "low", "high"), math.nan),
+            **dict.fromkeys(("where", "hosts"), ""),
+            "reason": "; ".join(f"{number} of {len(rows)}: {word}" for word, number in sorted(words.items())),
+            "not_judged": "; ".join(dict.fromkeys(filter(None, "; ".join(rows["not_judged"]).split("; ")))),
+        }
     same = rows[[vote == most for vote in votes]]
     share = mean_interval(same["share"].astype(float))
-    ordered = same.sort_values(["share", "sample"], kind="stable")
-    middle = ordered.iloc[(len(same) - 1) // 2]
+    middle = same.sort_values(["share", "sample"], kind="stable").iloc[(len(same) - 1) // 2]
     orders = Counter(pair for pair, vote in zip(pairs, votes, strict=True) if vote == most)
     state, binding = max(sorted(orders), key=lambda pair: orders[pair])
-    texts = {name: middle[name] for name in ("where", "hosts", "reason", "not_judged")}
-    found = {
+    return counts | {
         "state": state,
         "binding": binding,
         "binds": short_verdict(state, binding),
         "mean": share.centre,
         "low": share.low,
         "high": share.high,
+        **middle[["where", "hosts", "reason", "not_judged"]],
+        "typical": int(middle["sample"]),
     }
-    return counts | found | texts | {"typical": int(middle["sample"])}
 
 
 def short_verdict(state: str, binding: str) -> str:
@@ -144,10 +139,7 @@ def use_over_time(
 ) -> pd.DataFrame:
     """Use of each resource over the time of samples, columns `OVER_TIME`: a row per resource and step."""
     chosen = thresholds or Thresholds()
-    starts = {
-        (str(cell), int(sample)): float(start)
-        for cell, sample, start in samples[["cell_id", "sample", "start_s"]].itertuples(index=False, name=None)
-    }
+    starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in samples.to_dict("records")}
     parts = []
     for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
         steps = len(timeline.ends)
@@ -162,7 +154,7 @@ def use_over_time(
                 "time_s": np.tile(timeline.ends, resources),
                 "seconds": np.tile(timeline.ends - starts[cell, sample], resources),
                 "used": track.used.ravel(),
-                "evened": evened(track.used, timeline.steps(track.stretch_s) if track.stretch_s else 1).ravel(),
+                "evened": evened(track.used, track.steps(timeline)).ravel(),
                 "full": over(track, timeline, chosen).ravel(),
                 "inside": np.tile(timeline.inside, resources),
                 "threshold": np.repeat(levels(track, chosen), steps),

@@ -105,26 +105,17 @@ def timelines(
     """Cell, sample number and timeline of each sample that has telemetry; `parts` as of `measured_parts`."""
     known = telemetry[telemetry["metric"].isin(JUDGED_METRICS)]
     groups = known.groupby(["cell_id", "sample"], observed=True).indices
-    within = {
-        (str(cell), int(sample)): (float(start), float(end))
-        for cell, sample, start, end in parts.itertuples(index=False, name=None)
-    }
+    within = parts.astype({"cell_id": str}).set_index(["cell_id", "sample"])
     for cell, sample in samples[["cell_id", "sample"]].itertuples(index=False, name=None):
         place = groups.get((cell, sample))
         if place is None:
             continue
-        rows = known.iloc[place]
-        if (laid := _lay_out(rows)) is not None:
-            start, end = within.get((str(cell), int(sample)), (math.nan, math.nan))
-            ends, step, series, values = laid
-            # a record counts where most of what it averages over lies inside
-            inside = (ends - step / 2 > start) & (ends - step / 2 <= end)
-            yield str(cell), int(sample), Timeline(ends, step, inside, series, values)
+        start, end = within.loc[(str(cell), sample)] if (str(cell), sample) in within.index else (math.nan, math.nan)
+        if (timeline := _lay_out(known.iloc[place], start, end)) is not None:
+            yield str(cell), int(sample), timeline
 
 
-def _lay_out(
-    rows: pd.DataFrame,
-) -> tuple[NDArray[np.float64], float, pd.DataFrame, NDArray[np.float64]] | None:
+def _lay_out(rows: pd.DataFrame, start: float, end: float) -> Timeline | None:
     """Records in steps; None where no host has two."""
     times = rows["time_s"].to_numpy(dtype=float)
     by_host = rows[["host", "time_s"]].drop_duplicates().sort_values(["host", "time_s"])
@@ -144,7 +135,9 @@ def _lay_out(
     with np.errstate(invalid="ignore"):
         values = sums / np.where(counts > 0, counts, np.nan)
     ends = np.asarray(begin + step * np.arange(1, shape[1] + 1), dtype=np.float64)
-    return ends, step, series, _covered(values)
+    # a record counts where most of what it averages over lies inside
+    inside = (ends - step / 2 > start) & (ends - step / 2 <= end)
+    return Timeline(ends, step, inside, series, _covered(values))
 
 
 def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,6 @@ the samples of a cell.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -59,13 +58,10 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     cells = set(samples["cell_id"].astype(str))
     known = telemetry["metric"].isin(USED_METRICS) & (telemetry["activity"] != "io")
     wanted = telemetry[telemetry["cell_id"].isin(cells) & known]
-    parts: dict[Any, tuple[float, float]] = {
-        (cell, sample): (start, end)
-        for cell, sample, start, end in measured_parts(wanted, samples).itertuples(index=False, name=None)
-    }
+    places = wanted.groupby(["cell_id", "sample"], observed=True).indices
     inside = [wanted.iloc[:0]]
-    for key, rows in wanted.groupby(["cell_id", "sample"], observed=True):
-        start, end = parts.get(key, (math.nan, math.nan))
+    for cell, sample, start, end in measured_parts(wanted, samples).itertuples(index=False, name=None):
+        rows = wanted.iloc[places.get((cell, sample), [])]
         inside.append(rows[(rows["time_s"] > start) & (rows["time_s"] <= end)])
     # text only now: of all records it would take seconds
     kept = pd.concat(inside).astype(dict.fromkeys(("cell_id", "role", "host", "activity", "device", "metric"), str))
@@ -169,16 +165,14 @@ def telemetry_by_cell(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed
     Columns of `glusterlab.analysis.select.summarise`, ``role`` before and ``peak`` (mean over the samples) after them.
     """
     values = telemetry_by_sample(telemetry, samples, testbed=testbed)
-    parts = [
-        _by_cell(rows, str(quantity)).assign(role=str(role))
-        for (role, quantity), rows in values.groupby(["role", "quantity"], observed=True)
-    ]
-    empty = samples.iloc[:0].assign(value=pd.Series(dtype=float), peak=pd.Series(dtype=float))
-    table = pd.concat(parts, ignore_index=True) if parts else _by_cell(empty, "value").assign(role="")
-    return table[["role", *(name for name in table.columns if name != "role")]]
-
-
-def _by_cell(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    summary = summarise(rows.rename(columns={"value": quantity}), quantity)
-    peaks = rows.groupby("cell_id", observed=True)["peak"].mean()
-    return summary.assign(peak=summary["cell_id"].map(peaks).astype(float))
+    parts = []
+    for (role, quantity), rows in [
+        *values.groupby(["role", "quantity"], observed=True),
+        (("", "value"), values.iloc[:0]),
+    ]:
+        summary = summarise(rows.rename(columns={"value": str(quantity)}), str(quantity))
+        peaks = rows.groupby("cell_id", observed=True)["peak"].mean()
+        summary.insert(0, "role", str(role))
+        parts.append(summary.assign(peak=summary["cell_id"].map(peaks).astype(float)))
+    # the empty one has the columns where there is nothing else
+    return pd.concat(parts[:-1] or parts, ignore_index=True)

@@ -246,7 +246,7 @@ def measured_use(track: Track, timeline: Timeline, thresholds: Thresholds) -> Me
         np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1),
         np.nan_to_num(used).max(axis=1),
         levels(track, thresholds),
-        (timeline.steps(track.stretch_s) if track.stretch_s else 1) * timeline.step_s,
+        track.steps(timeline) * timeline.step_s,
     )
 
 

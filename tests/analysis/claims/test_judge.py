@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis.claims.cells import join_campaigns
-from glusterlab.analysis.claims.judge import CLASSES, Judgement, TelemetryVerdict, conditions_met, judge
+from glusterlab.analysis.claims.judge import CLASSES, Judgement, TelemetryVerdict, judge
 from glusterlab.analysis.claims.scorecard import (
     COLUMNS,
     measured_text,
@@ -628,13 +628,6 @@ def test_one_campaign_is_as_it_is_and_two_need_two_names(make_samples: Make) -> 
     assert join_campaigns(tables[:1]) is tables[0]
     with pytest.raises(UsageError, match="different names, found a twice"):
         join_campaigns(campaigns(make_samples, second="a"))
-
-
-def test_conditions_of_a_campaign(make_samples: Make) -> None:
-    samples = both(make_samples, 1.5, 1.4)
-    assert conditions_met(samples) == frozenset()
-    assert conditions_met(samples.assign(access="nfs")) == {"nfs"}
-    assert conditions_met(samples.iloc[:0]) == frozenset()
 
 
 @pytest.mark.parametrize("need", sorted(NEEDS))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import Limits
-from glusterlab.analysis.saturation.studies import Chosen, by_unit, choose_studies, measure, study_rows
+from glusterlab.analysis.saturation.studies import Chosen, by_unit, choose_studies, measure
 from glusterlab.analysis.scaling_table import DRAWN
 from glusterlab.errors import DataError
 from tests.guide_pools import NUMBERS, STUDIES, pools
@@ -48,7 +48,7 @@ def test_the_guides_layouts_and_sizes_are_taken_where_they_are() -> None:
     ]
     assert {study.missing for study in found} == {""}
     assert set(found[2].rows["tool"]) == {"smallfile"}
-    assert len(study_rows(found)) == 3 * 2 * len(COUNTS) * 3
+    assert sum(len(each.rows) for each in found) == 3 * 2 * len(COUNTS) * 3
 
 
 def test_another_layout_of_the_type_and_the_nearest_size_stand_in_and_it_is_said(make_samples: Make) -> None:
@@ -94,7 +94,7 @@ def test_parameters_choose_layouts_and_sizes() -> None:
 def test_nothing_stands_for_a_study_of_an_empty_campaign() -> None:
     found = choose_studies(guide().iloc[:0], STUDIES)
     assert [study.rows.empty for study in found] == [True] * 3
-    assert study_rows(found).empty
+    assert all(each.rows.empty for each in found)
     measured = [
         measure(
             study, pd.DataFrame(columns=TELEMETRY), {}, cluster=None, campaign=None, published=NUMBERS, testbed=True
