@@ -305,7 +305,7 @@ def _estimate(estimate: Estimate, unit: str = "", level: float = 0.95) -> str:
 
 
 def _comparison_lines(comparison: Comparison, unit: str) -> Iterator[str]:
-    from glusterlab.analysis.claims.sides import length_text
+    from glusterlab.analysis.claims.cells import length_text
 
     yield f"\n{comparison.label}"
     if comparison.missing:

@@ -201,10 +201,14 @@ class Track:
     role: str
     threshold: str
     hosts: tuple[str, ...]
-    devices: tuple[str, ...]
     used: NDArray[np.float64]
+    devices: tuple[str, ...] = ()
     by: tuple[By, ...] = ()
     stretch_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("devices", "by"):
+            object.__setattr__(self, name, getattr(self, name) or ("",) * len(self.hosts))
 
     def steps(self, timeline: Timeline) -> int:
         """How many steps make a stretch."""
@@ -214,7 +218,7 @@ class Track:
 def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
     """From where on each resource of a track counts as full, shape (resources,)."""
     usual = float(getattr(thresholds, track.threshold))
-    busy = [by == "busy time" for by in track.by] or [False] * len(track.hosts)
+    busy = [by == "busy time" for by in track.by]
     return np.where(busy, thresholds.disk_busy, usual)
 
 
@@ -258,7 +262,7 @@ def _networks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
                 hosts, fullest = _by_host(series[real], values[real], "max")
                 name = f"{role} network, {direction}"
                 used = carried(fullest / rate, LINK_MOST)
-                yield Track(name, "network", role, "network", hosts, ("",) * len(hosts), used)
+                yield Track(name, "network", role, "network", hosts, used)
 
 
 def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
@@ -282,10 +286,10 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     if capacity.serial and not capacity.one_machine:
         parts["busy time"] = _of_disks(timeline, "utilisation_fraction", series)
     if capacity.server_read is not None and capacity.server_write is not None:
-        hosts, all_written = _by_host(series, written, "sum")
+        of, all_written = _by_host(series, written, "sum")
         _, all_read = _by_host(series, read, "sum")
         whole = together(all_written / capacity.server_write, np.nan_to_num(all_read) / capacity.server_read)
-        spread = whole[[hosts.index(host) for host in series["host"]]]
+        spread = whole[[of.index(host) for host in series["host"]]]
         # a disk that does nothing is not full because others of its server are
         busiest = np.nan_to_num(written + np.nan_to_num(read)).sum(axis=1)
         parts["all disks of the server"] = np.where(busiest[:, np.newaxis] <= IDLE * busiest.max(), 0.0, spread)
@@ -296,9 +300,8 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     chosen = peaks.argmax(axis=0)
     used = np.where(np.isfinite(written), filled[chosen, np.arange(len(series))], np.nan)
     by = tuple(names[number] for number in chosen)
-    yield Track(
-        "server disks", "disks", "server", "disks", tuple(series["host"]), tuple(series["device"]), used, by, stretch
-    )
+    hosts, devices = tuple(series["host"]), tuple(series["device"])
+    yield Track("server disks", "disks", "server", "disks", hosts, used, devices, by, stretch)
 
 
 def _most_operations(
@@ -333,17 +336,17 @@ def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     if capacity.one_machine:
         series, busy = busy_cpus(timeline)
         used = _added_up(busy[(series["device"] == "all").to_numpy()])
-        yield Track("machine CPU (at least)", "CPU", "machine", "cpu", ("",), ("",), used)
+        yield Track("machine CPU (at least)", "CPU", "machine", "cpu", ("",), used)
         return
     for role in ("server", "client"):
         series, busy = busy_cpus(timeline, role)
         whole = (series["device"] == "all").to_numpy()
         hosts = tuple(str(host) for host in series["host"][whole])
-        yield Track(f"{role} CPU", "CPU", role, "cpu", hosts, ("",) * len(hosts), busy[whole])
+        yield Track(f"{role} CPU", "CPU", role, "cpu", hosts, busy[whole])
         single = series["device"].str.isdecimal().to_numpy(dtype=bool)
         if single.any():
             hosts, fullest = _by_host(series[single], busy[single], "max")
-            yield Track(f"{role} CPU, busiest core", "CPU", role, "core", hosts, ("",) * len(hosts), fullest)
+            yield Track(f"{role} CPU, busiest core", "CPU", role, "core", hosts, fullest)
 
 
 def _added_up(shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -366,6 +369,6 @@ def _memories(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
             continue
         used = 1 - available / total[:, np.newaxis]
         if capacity.one_machine:
-            yield Track("machine memory (at least)", "memory", "machine", "memory", ("",), ("",), _added_up(used))
+            yield Track("machine memory (at least)", "memory", "machine", "memory", ("",), _added_up(used))
         else:
-            yield Track(f"{role} memory", "memory", role, "memory", hosts, ("",) * len(hosts), used)
+            yield Track(f"{role} memory", "memory", role, "memory", hosts, used)

@@ -77,6 +77,7 @@ what to do instead), ``share`` of the measured part in which it was full, ``wher
 
 _ROLES = ("server", "client")
 _MOST_NAMES = 4
+_UNKNOWN = {"state": "unknown", "binding": "unknown", "share": math.nan, "where": "", "hosts": "", "not_judged": ""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +105,7 @@ def judge(
         (str(row["cell_id"]), int(row["sample"])): {role: int(row.get(f"{role}s", 0)) for role in _ROLES}
         for row in samples.to_dict("records")
     }
-    missing = {"state": "unknown", "binding": "unknown", "share": math.nan, "where": "", "hosts": "", "not_judged": ""}
-    missing["reason"] = f"fewer than {MIN_RECORDS} telemetry records in the measured part"
+    missing = {**_UNKNOWN, "reason": f"fewer than {MIN_RECORDS} telemetry records in the measured part"}
     verdicts = {key: {"cell_id": key[0], "sample": key[1]} | missing for key in expected}
     use: list[dict[str, Any]] = []
     subsystems: list[dict[str, Any]] = []
@@ -133,8 +133,9 @@ def judge(
 class MeasuredUse:
     """A track over the measured part, and where it was over its threshold.
 
-    `known` and `full` have the shape (resources, steps); `mean` (over the steps that are known), `peak` (over the
-    fullest `PEAK_S` of them), `most` (the fullest step) and `level` (from where on it counts as full) (resources,).
+    `known` and `full` have the shape (resources, steps). Of shape (resources,) are the shares of the steps that are
+    known: `mean`, `peak` (the fullest `PEAK_S`), `most` (the fullest step), `over` (the threshold), and besides the
+    `level` from where on one counts as full, the `weights` by use, and which `carried` anything.
     """
 
     track: Track
@@ -143,14 +144,11 @@ class MeasuredUse:
     mean: NDArray[np.float64]
     peak: NDArray[np.float64]
     most: NDArray[np.float64]
+    over: NDArray[np.float64]
     level: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    carried: NDArray[np.bool_]
     stretch_s: float
-
-    @property
-    def weights(self) -> NDArray[np.float64]:
-        """Share of the use that is each resource's."""
-        total = self.mean.sum()
-        return self.mean / total if total > 0 else np.full(len(self.mean), 1 / len(self.mean))
 
     @property
     def over_time(self) -> NDArray[np.float64]:
@@ -163,11 +161,6 @@ class MeasuredUse:
         return _mean(self.over_time)
 
     @property
-    def over(self) -> NDArray[np.float64]:
-        """Share of its known time in which each resource was full."""
-        return np.asarray(self.full.sum(axis=1) / np.maximum(self.known.sum(axis=1), 1))
-
-    @property
     def mean_use(self) -> float:
         """Mean use of all resources, weighted by use."""
         return float(self.weights @ self.mean)
@@ -178,9 +171,9 @@ class MeasuredUse:
         return float(self.known.mean())
 
     @property
-    def carried(self) -> NDArray[np.bool_]:
-        """Resources that carried something."""
-        return np.asarray(self.mean > IDLE * self.mean.max(initial=0.0))
+    def by(self) -> str:
+        """What the fullest resource is full by."""
+        return self.track.by[int(self.mean.argmax())]
 
     def share_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Share of the load of these resources that was on full ones, step by step; NaN where nothing is known."""
@@ -205,15 +198,13 @@ class MeasuredUse:
         track = self.track
         shared = {"family": track.family, "subsystem": track.subsystem, "role": track.role}
         numbers = {"threshold": self.level, "mean": self.mean, "peak": self.peak, "over": self.over}
-        by = track.by or ("",) * len(track.hosts)
-        for place, names in enumerate(zip(track.hosts, track.devices, by, strict=True)):
+        for place, names in enumerate(zip(track.hosts, track.devices, track.by, strict=True)):
             own = dict(zip(("host", "device", "by"), names, strict=True))
             yield shared | own | {name: float(values[place]) for name, values in numbers.items()}
 
     def row(self, thresholds: Thresholds) -> dict[str, Any]:
         """A row of `SUBSYSTEM_COLUMNS` but cell and sample."""
         track = self.track
-        most = int(self.mean.argmax())
         return {
             "family": track.family,
             "subsystem": track.subsystem,
@@ -222,8 +213,8 @@ class MeasuredUse:
             "peak": float(self.peak.max()),
             "resources": int(self.carried.sum()),
             "full": int((self.over >= thresholds.window).sum()),
-            "fullest": self.name(most),
-            "by": track.by[most] if track.by else "",
+            "fullest": self.name(int(self.mean.argmax())),
+            "by": self.by,
             "threshold": float(self.level.min()),
             "stretch_s": self.stretch_s,
         }
@@ -238,15 +229,21 @@ def measured_use(track: Track, timeline: Timeline, thresholds: Thresholds) -> Me
     """A track over the measured part of its sample; no stretch reaches out of it."""
     used = track.used[:, timeline.inside]
     known = np.isfinite(used)
+    full = over(replace(track, used=used), timeline, thresholds)
+    counts = np.maximum(known.sum(axis=1), 1)
+    mean = np.nan_to_num(used).sum(axis=1) / counts
     return MeasuredUse(
-        track,
-        known,
-        over(replace(track, used=used), timeline, thresholds),
-        np.nan_to_num(used).sum(axis=1) / np.maximum(known.sum(axis=1), 1),
-        np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1),
-        np.nan_to_num(used).max(axis=1),
-        levels(track, thresholds),
-        track.steps(timeline) * timeline.step_s,
+        track=track,
+        known=known,
+        full=full,
+        mean=mean,
+        peak=np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1),
+        most=np.nan_to_num(used).max(axis=1),
+        over=full.sum(axis=1) / counts,
+        level=levels(track, thresholds),
+        weights=mean / mean.sum() if mean.sum() > 0 else np.full(len(mean), 1 / len(mean)),
+        carried=mean > IDLE * mean.max(initial=0.0),
+        stretch_s=track.steps(timeline) * timeline.step_s,
     )
 
 
@@ -255,9 +252,8 @@ def _verdict(
 ) -> dict[str, Any]:
     """The verdict of one sample: `VERDICT_COLUMNS` but cell, sample and what is not judged."""
     found = [each for each in found if each.mean_use <= thresholds.passed]
-    unknown = {"state": "unknown", "binding": "unknown", "share": math.nan, "where": "", "hosts": ""}
     if not found:
-        return unknown | {"reason": "no limit is known of what telemetry shows"}
+        return {**_UNKNOWN, "reason": "no limit is known of what telemetry shows"}
     members = {name: [each for each in found if each.track.family == name] for name in FAMILIES}
     by_time = {name: _together(each) for name, each in members.items() if each}
     families, share = _one_after_the_other(by_time, thresholds.phase)
@@ -269,10 +265,10 @@ def _verdict(
         state = "binds"
     elif not enough:
         reason = f"{records} records in the measured part, fewer than {thresholds.records:g}"
-        return unknown | {"share": share, "reason": reason}
+        return {**_UNKNOWN, "share": share, "reason": reason}
     elif broken:
         reason = "telemetry covers too little of the measured part to say that nothing was full"
-        return unknown | {"share": share, "reason": reason}
+        return {**_UNKNOWN, "share": share, "reason": reason}
     elif fullest.share >= thresholds.phase and apart.any():
         state, families, share = "partly", [fullest.track.family], _mean(fullest.share_of(apart))
     elif share >= thresholds.phase:
@@ -332,7 +328,7 @@ def _hosts(one: MeasuredUse, least: float, state: State, capacity: Capacity) -> 
     full = np.flatnonzero(one.over >= least)
     of = int(one.carried.sum())
     what = "disks" if track.family == "disks" else f"{track.role}s"
-    by = [track.by[number] for number in np.flatnonzero(one.carried)] if track.by else []
+    by = [track.by[number] for number in np.flatnonzero(one.carried)]
     assumed = capacity.operations is not None and 2 * by.count("operations") > len(by)
     by_words = " (by operations, whose limit the scale model assumes)" if assumed else ""
     if len(full) >= of:
@@ -365,8 +361,7 @@ def _beyond(found: Sequence[MeasuredUse], thresholds: Thresholds) -> Iterator[st
     """Subsystems whose limit is not believed, for they did more than it all along."""
     for each in found:
         if each.mean_use > thresholds.passed:
-            by = each.track.by[int(each.mean.argmax())] if each.track.by else ""
-            yield f"{each.track.subsystem}, {by}" if by else each.track.subsystem
+            yield f"{each.track.subsystem}, {each.by}" if each.by else each.track.subsystem
 
 
 def coverage_gaps(

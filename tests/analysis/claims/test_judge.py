@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -92,18 +90,6 @@ def test_a_ratio_is_per_disk_at_each_best_worker_count(make_samples: Make) -> No
     assert sides[0].values == pytest.approx([value * 200 / 72 / 1e6 for value in near(30e6)])
     assert sides[0].cell_id == "iozone-write-4294967296-disperse-12x4+2-jbod-w48"
     assert (found.verdict, found.claim_class) == ("reproduced", "ordering")
-
-
-def test_disks_are_divided_out(make_samples: Make) -> None:
-    samples = pd.concat(
-        [
-            make_samples({("disperse", "write", 48): near(30e6)}, disks=144),
-            make_samples({("replicate", "write", 48): near(20e6)}),
-        ]
-    )
-    found = verdict(more(), samples)
-    assert found.measured.centre == pytest.approx(0.75, rel=1e-3)
-    assert found.verdict == "contradicted"
 
 
 def test_a_worker_count_with_three_samples_goes_before_a_better_one_with_two(make_samples: Make) -> None:
@@ -229,19 +215,9 @@ def test_sizes_are_compared_where_files_were_shortened_alike(
         assert found.verdict == "reproduced"
         assert [side.length for side in found.comparisons[0].sides] == pytest.approx(lengths, rel=1e-4)
     else:
-        assert (found.verdict, found.reason) == (
-            "not measured",
-            "files were shortened or lengthened by different factors",
-        )
+        assert found.verdict == "not measured"
+        assert found.reason == "files were shortened or lengthened by different factors"
         assert "4 GiB files were 1/2 as long, 128 MiB files were " in found.why
-
-
-def test_files_that_a_model_keeps_have_their_length(make_samples: Make) -> None:
-    samples = make_samples({("disperse", "write", 48): near(48.0)}, tool="smallfile", nominal=4 * MIB, scale=20)
-    cells = {"layout": "fragments", "tool": "smallfile", "operation": "write", "size": "4 MiB"}
-    published = {"relation": "equals", "value": 13.54, "unit": "files/s per disk"}
-    (side,) = verdict(one({"kind": "value", "published": published, "cells": cells}), samples).comparisons[0].sides
-    assert (side.length, side.other_length) == (1.0, False)
 
 
 @pytest.mark.parametrize(
@@ -336,6 +312,9 @@ def test_small_files_are_counted_in_files(make_samples: Make) -> None:
     published = {"relation": "equals", "value": 13.54, "unit": "files/s per disk"}
     found = verdict(one({"kind": "value", "published": published, "cells": cells}), samples)
     assert found.measured.centre == pytest.approx(48 * 20 / 72, rel=1e-3)
+    ((side,),) = (comparison.sides for comparison in found.comparisons)
+    # the model keeps the length of small files
+    assert (side.length, side.other_length) == (1.0, False)
     assert (found.verdict, found.claim_class) == ("reproduced", "absolute on a scale model")
     assert found.band is not None
     assert (found.band.low, found.band.high) == pytest.approx((13.54 / 1.1, 13.54 * 1.1))
@@ -352,29 +331,6 @@ def test_values_at_scale_1_are_absolute(make_samples: Make, value: float, expect
     found = verdict(one({"kind": "value", "published": published, "cells": cells}), samples)
     assert (found.verdict, found.claim_class) == (expected, "absolute")
     assert found.measured.centre == pytest.approx(value / 72 / 1e6, rel=1e-3)
-
-
-def test_a_contrast_of_two_ratios(make_samples: Make) -> None:
-    samples = campaign(
-        make_samples,
-        ("disperse", "write", 48, near(30e6)),
-        ("replicate", "write", 48, near(20e6)),
-        ("disperse", "read", 48, near(20e6)),
-        ("replicate", "read", 48, near(20e6)),
-    )
-    claims = more(
-        cells={"tool": "iozone", "size": "4 GiB"},
-        of={"layout": "fragments", "operation": "write"},
-        to={"layout": "copies", "operation": "write"},
-        against={
-            "of": {"layout": "fragments", "operation": "read"},
-            "to": {"layout": "copies", "operation": "read"},
-        },
-    )
-    found = verdict(claims, samples)
-    assert found.measured.centre == pytest.approx(1.5)
-    assert [side.above for side in found.comparisons[0].sides] == [True, False, False, True]
-    assert found.verdict == "reproduced"
 
 
 def both(make: Make, write: float, read: float, spread: Sequence[float] = SPREAD) -> pd.DataFrame:
@@ -445,17 +401,6 @@ def test_of_most_the_middle_case_decides_by_its_worst(make_samples: Make) -> Non
     assert verdict(one(data), pd.concat(parts, ignore_index=True)).measured.centre == pytest.approx(1.1)
 
 
-def test_many_comparisons_need_more_to_contradict(make_samples: Make) -> None:
-    rng = np.random.default_rng(7)
-    spread = np.exp(rng.normal(0, 0.05, 3))
-    samples = both(make_samples, 0.86, 2.0, spread)
-    alone = verdict(more(), samples)
-    assert alone.verdict == "contradicted"
-    assert verdict(more(cells=CASES), samples).verdict in ("contradicted", "insufficient n")
-    comparison = verdict(more(cells=CASES), samples).comparisons[0]
-    assert comparison.strict.high > comparison.estimate.high
-
-
 @pytest.mark.parametrize(
     ("quantifier", "write", "expected"),
     [
@@ -474,9 +419,8 @@ def test_a_missing_case_leaves_open_what_is_not_decided(
     found = verdict(more(cells=CASES, quantifier=quantifier), samples)
     assert found.verdict == expected
     if expected == "not measured":
-        assert found.why.startswith(
-            "1 of 2 comparisons are missing: the campaign has no such cells: copies iozone read"
-        )
+        why = "1 of 2 comparisons are missing: the campaign has no such cells: copies iozone read"
+        assert found.why.startswith(why)
         assert found.reason == "the campaign has no such cells"
         assert found.measured.centre == pytest.approx(write)
 
@@ -488,10 +432,8 @@ def test_the_largest_of_some_is_not_told_where_what_is_claimed_has_an_upper_end(
     assert verdict(more(cells=CASES, **changed), samples).verdict == "not measured"
     over = {"kind": "ratio", "published": {"relation": "over", "value": 1.3}, "quantifier": "largest"}
     found = verdict(more(cells=CASES, **over), samples)
-    assert (found.verdict, found.why) == (
-        "reproduced",
-        "1 of 2 comparisons decide it: they lie within what is claimed",
-    )
+    assert found.verdict == "reproduced"
+    assert found.why == "1 of 2 comparisons decide it: they lie within what is claimed"
     known = found.comparisons[0].corrected
     assert (found.measured.low, found.measured.high) == (known.low, known.high)
 
@@ -502,26 +444,6 @@ def test_most_of_the_cases_decide_without_the_others(make_samples: Make) -> None
     assert verdict(more(cells=cells, quantifier="most"), samples).verdict == "reproduced"
     one_less = samples[samples["operation"] == "write"]
     assert verdict(more(cells=cells, quantifier="most"), one_less).verdict == "not measured"
-
-
-def test_alternatives_of_a_case_all_count(make_samples: Make) -> None:
-    samples = both(make_samples, 1.5, 1.4)
-    claims = more(cells={"layout": "fragments", "tool": "iozone", "size": "4 GiB"}, quantifier="most")
-    data = claims.claims[0].model_dump(exclude_defaults=True) | {
-        "of": {"operation": ["write"]},
-        "to": {"operation": ["read", "write"]},
-    }
-    found = verdict(one(data), samples)
-    assert len(found.comparisons) == 2
-    assert found.verdict == "insufficient n"  # a write is not faster than itself
-
-
-def test_too_few_samples_are_no_verdict(make_samples: Make) -> None:
-    samples = both(make_samples, 3.0, 3.0, (0.99, 1.01))
-    found = verdict(more(), samples)
-    assert (found.verdict, found.measured.n) == ("insufficient n", 2)
-    assert found.measured.centre == pytest.approx(3.0)
-    assert math.isnan(found.measured.low)
 
 
 @pytest.mark.parametrize(
@@ -672,14 +594,7 @@ def test_a_condition_that_is_met_lets_a_claim_be_tested(make_samples: Make) -> N
 @pytest.mark.parametrize(
     ("relation", "value", "formula", "changed", "expected", "said"),
     [
-        (
-            "equals",
-            91,
-            {"multiply": [100, {"divide": [205, 226]}]},
-            {},
-            "reproduced",
-            "the formula gives 90.708 things",
-        ),
+        ("equals", 91, {"multiply": [100, {"divide": [205, 226]}]}, {}, "reproduced", "formula gives 90.708 things"),
         ("equals", 90, {"multiply": [100, {"divide": [205, 226]}]}, {}, "contradicted", "not 90"),
         ("equals", 6.9, {"divide": [1000, 144]}, {}, "reproduced", "6.9"),
         ("equals", 6.94, {"divide": [1000, 144]}, {}, "reproduced", "6.94"),
@@ -687,14 +602,7 @@ def test_a_condition_that_is_met_lets_a_claim_be_tested(make_samples: Make) -> N
         ("equals", 100, 101, {"tolerance": 1.02}, "reproduced", "101"),
         ("equals", 100, 103, {"tolerance": 1.02}, "contradicted", "103"),
         ("equals", 2, [{"divide": [24, 12]}, {"divide": [49, 24]}], {}, "reproduced", "2 of 2 formulas give 2 things"),
-        (
-            "equals",
-            2,
-            [{"divide": [24, 12]}, {"divide": [72, 24]}],
-            {},
-            "contradicted",
-            "1 of 2 formulas give 3 things, not 2",
-        ),
+        ("equals", 2, [{"divide": [24, 12]}, 3], {}, "contradicted", "1 of 2 formulas give 3 things, not 2"),
         ("over", 17, 17.1, {}, "reproduced", "17.1"),
         ("over", 17, 17, {}, "contradicted", "not more than 17"),
         ("under", 17, {"divide": [100, 6]}, {}, "reproduced", "16.6667"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,20 +171,11 @@ def test_the_cpus_of_a_testbed_are_no_servers(claims: Claims) -> None:
     busy = {cell("small-replicate", "create", 96): "CPU"}
     here = evidence(busy, testbed=True)
     table = telemetry_statements(claims, here).set_index("claim")
-    for name in (
-        "saturation-replicate-cpu",
-        "saturation-small-cpu",
-        "saturation-small-no-limit",
-        "files-writes-software",
-    ):
-        assert table.loc[name, "as the guide says"] == "not told"
-    assert table.loc["saturation-replicate-cpu", "measured"].startswith(
-        "not comparable: all hosts share one machine, 20 %"
-    )
-    assert (
-        "CPU full in create at 96 workers, which is that of one machine"
-        in table.loc["saturation-small-cpu", "measured"]
-    )
+    names = ["saturation-replicate-cpu", "saturation-small-cpu", "saturation-small-no-limit", "files-writes-software"]
+    assert set(table.loc[names, "as the guide says"]) == {"not told"}
+    large, small = table.loc[names[:2], "measured"]
+    assert large.startswith("not comparable: all hosts share one machine, 20 %")
+    assert "CPU full in create at 96 workers, which is that of one machine" in small
     assert answers(claims, evidence(busy))["small-cpu"] == "no"
     # what disks do is told all the same
     both = evidence(busy | {cell("small-replicate", "read", 96): "disks"}, testbed=True)
@@ -237,14 +229,7 @@ def test_little_memory_is_half_of_a_statement(claims: Claims, blocked: float, te
 def test_studies_that_were_not_measured_say_so(claims: Claims) -> None:
     found = evidence()
     empty = {
-        slug: Measured(
-            Chosen(one.chosen.study, one.chosen.rows.iloc[:0], "", "No such samples."),
-            one.throughput.iloc[:0],
-            one.bounds,
-            {},
-            one.subsystems.iloc[:0],
-            {},
-        )
+        slug: replace(one, throughput=one.throughput.iloc[:0], subsystems=one.subsystems.iloc[:0])
         for slug, one in found.studies.items()
     }
     nothing = Evidence(empty, found.binding.iloc[:0], found.subsystems.iloc[:0], testbed=False)
@@ -263,11 +248,8 @@ def test_answers_become_verdicts(claims: Claims) -> None:
     assert no.verdict == "contradicted"
     # more repeats would not tell what the CPUs of a testbed cannot
     other = found["saturation-small-cpu"]
-    assert (other.verdict, other.n, other.reason) == (
-        "not measured",
-        0,
-        "the hosts' limits do not compare with the guide's",
-    )
+    assert (other.verdict, other.n) == ("not measured", 0)
+    assert other.reason == "the hosts' limits do not compare with the guide's"
     divided = telemetry_verdicts(claims, evidence(full, n=4, agree=2))
     assert divided["saturation-replicate-disks"].verdict == "insufficient n"
 

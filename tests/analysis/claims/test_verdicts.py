@@ -152,34 +152,21 @@ def test_each_verdict_by_hand(made: Claim, estimate: Estimate, verdict: str, sai
 
 
 @pytest.mark.parametrize(
-    ("made", "estimate"),
+    ("made", "estimate", "level", "alone"),
     [
-        (claim("ordering", MORE), interval(0.80, 0.90, 0.99)),
-        (claim("equality", "same"), interval(1.12, 1.20, 1.30)),
+        (claim("ordering", MORE), interval(0.80, 0.90, 0.99), "strict", "contradicted"),
+        (claim("equality", "same"), interval(1.12, 1.20, 1.30), "strict", "contradicted"),
+        (claim("ordering", MORE), interval(1.02, 1.2, 1.4), "selected", "reproduced"),
+        (claim("equality", "same"), interval(0.93, 1.0, 1.08), "selected", "reproduced"),
     ],
 )
-def test_what_only_the_stricter_level_leaves_open_is_told(made: Claim, estimate: Estimate) -> None:
-    strict = interval(estimate.low / 1.2, estimate.centre, estimate.high * 1.2)
-    if made.kind == "ordering":
-        assert strict.high > 1 > estimate.high
-    verdict, why = decide(band_of(made), estimate, strict)
-    assert verdict == "insufficient n"
-    assert "but not at the level that several comparisons or worker counts ask for" in why
-    assert decide(band_of(made), estimate)[0] == "contradicted"
-
-
-@pytest.mark.parametrize(
-    ("made", "estimate", "reproduced"),
-    [
-        (claim("ordering", MORE), interval(1.02, 1.2, 1.4), "reproduced"),
-        (claim("equality", "same"), interval(0.93, 1.0, 1.08), "reproduced"),
-    ],
-)
-def test_one_of_several_worker_counts_has_to_show_more(made: Claim, estimate: Estimate, reproduced: str) -> None:
+def test_several_comparisons_or_worker_counts_have_to_show_more(
+    made: Claim, estimate: Estimate, level: str, alone: str
+) -> None:
     band = band_of(made)
-    assert decide(band, estimate)[0] == reproduced
-    selected = interval(estimate.low / 1.1, estimate.centre, estimate.high * 1.1)
-    verdict, why = decide(band, estimate, selected=selected)
+    assert decide(band, estimate)[0] == alone
+    wider = interval(estimate.low / 1.2, estimate.centre, estimate.high * 1.2)
+    verdict, why = decide(band, estimate, **{level: wider})
     assert verdict == "insufficient n"
     assert "but not at the level that several comparisons or worker counts ask for" in why
 

@@ -15,7 +15,6 @@ from glusterlab.analysis.saturation.outliers import (
     disks_by_name,
     host_skew,
     judge_disks,
-    judged_from_s,
     modified_z,
     named_disks,
     skewed_hosts,
@@ -71,9 +70,12 @@ def samples_of(make_samples: Make, pools: list[Pool]) -> tuple[pd.DataFrame, pd.
     return pd.concat(tables, ignore_index=True), rows
 
 
-@pytest.mark.parametrize("slow", [0.25, 0.4])
+@pytest.mark.parametrize("slow", [0.25, 0.4, 0.8])
 def test_one_slow_disk_of_seventy_two_is_named(make_samples: Make, slow: float) -> None:
     found = slow_disks(*samples_of(make_samples, [written(seed, slow) for seed in range(5)]))
+    if slow > USUAL.slow_rate:
+        assert found.empty
+        return
     assert found[["host", "device"]].values.tolist() == [list(SLOW)]
     first = found.iloc[0]
     # where its subvolume got next to no files nothing can be said of it
@@ -114,10 +116,6 @@ def test_each_disk_has_a_row_over_all_samples(make_samples: Make) -> None:
     assert disks_by_name(times.iloc[:0]).empty
 
 
-def test_a_disk_that_is_a_little_slower_is_not_named(make_samples: Make) -> None:
-    assert slow_disks(*samples_of(make_samples, [written(seed, 0.8) for seed in range(3)])).empty
-
-
 def test_of_a_subvolume_that_waits_the_slow_disk_is_the_busiest(make_samples: Make) -> None:
     # reads of one subvolume go at the pace of its slowest disk; the others idle
     pool = Pool(120.0).disk("read_bytes_per_s", lambda since: DISK * (since <= 40)).disk("utilisation_fraction", 0.9)
@@ -140,15 +138,6 @@ def test_too_few_disks_cannot_be_compared(make_samples: Make) -> None:
     assert named_disks(times).empty
 
 
-def test_thresholds_are_parameters_and_nothing_comes_of_nothing(make_samples: Make) -> None:
-    telemetry, rows = samples_of(make_samples, [written(1, 0.25)])
-    assert slow_disks(telemetry, rows, Thresholds(slow_rate=0.02)).empty
-    assert slow_disks(telemetry.iloc[:0], rows).empty
-    assert disk_times(telemetry, rows.iloc[:0]).empty
-    idle, rows = samples_of(make_samples, [Pool(120.0)])
-    assert named_disks(disk_times(idle, rows)).empty
-
-
 def test_short_work_and_work_below_full_speed_are_not_judged(make_samples: Make) -> None:
     # twelve small files take less than a record; a disk that does half of what it can could be half as slow
     pools = [written(1, None), written(1, None, 12, rate=20 * DISK)]
@@ -160,11 +149,7 @@ def test_short_work_and_work_below_full_speed_are_not_judged(make_samples: Make)
     table = disks_by_name(times[times["sample"] != 1])
     assert table["judged"].eq(0).all()
     assert table["time_ratio"].isna().all()
-
-
-def test_of_slower_records_more_seconds_are_needed() -> None:
-    assert judged_from_s(USUAL, 2.0) == pytest.approx(6.0)
-    assert judged_from_s(USUAL, 10.0) == pytest.approx(30.0)
+    assert disk_times(*samples_of(make_samples, [Pool(120.0)])).empty
 
 
 def worked(seconds: float, rate: float = 1e6, records: int = 30, first: int = 2) -> np.ndarray:
