@@ -6,11 +6,9 @@ import json
 import re
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from glusterlab.errors import SpecError, UsageError
-from glusterlab.figures.names import OutputName
 from glusterlab.reproduce.reproduce import runs_on
 from glusterlab.spec import load_campaign, published
 from glusterlab.spec.claims import FILE as CLAIMS
@@ -198,11 +196,3 @@ def test_a_notebook_says_of_which_studies_it_is(tmp_path: Path, of: object, runs
     notebook = tmp_path / "10-x.ipynb"
     notebook.write_text(json.dumps({"cells": [], "metadata": {"glusterlab": {"study": of}}}))
     assert {name for name in ("supermicro-2017", "none") if runs_on(notebook, name, PROJECT)} == runs
-
-
-def test_a_name_of_the_list_of_figures_is_read() -> None:
-    assert labels("F11-F13") == {"F11", "F12", "F13"}
-    assert labels("F6, F7") == {"F6", "F7"}
-    assert labels("text") == set()
-    assert OutputName.parse("fig05-x") is not None
-    assert pd.Series(["fig05-large"]).str.fullmatch(_OUTPUT.pattern).all()

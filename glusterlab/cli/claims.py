@@ -24,26 +24,9 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-class VerdictName(StrEnum):
-    """`glusterlab.analysis.claims.verdicts.VERDICTS`, as `typed` has them."""
-
-    reproduced = "reproduced"
-    different_size = "different-size"
-    contradicted = "contradicted"
-    insufficient_n = "insufficient-n"
-    not_measured = "not-measured"
-
-
-class ClassName(StrEnum):
-    """`glusterlab.analysis.claims.judge.CLASSES`, as `typed` has them."""
-
-    ratio = "ratio"
-    ordering = "ordering"
-    absolute = "absolute"
-    scale_model = "scale-model"
-    arithmetic = "arithmetic"
-    fact = "fact"
-
+# as `typed` has the verdicts and classes of `glusterlab.analysis.claims`
+VerdictName = StrEnum("VerdictName", "reproduced different-size contradicted insufficient-n not-measured")
+ClassName = StrEnum("ClassName", "ratio ordering absolute scale-model arithmetic fact")
 
 _SHORT = {"same direction, different size": "different size", "absolute on a scale model": "scale model"}
 _LONGEST = 1 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -95,28 +95,21 @@ class Comparison:
         return differences_table(self.differences, [release.label for release in self.releases])
 
 
-def _specification(raw: Path, name: str) -> dict[str, Any]:
-    """A specification as it was resolved, as plain values; nothing where an import has none."""
-    path = raw / name
-    if not path.is_file():
-        return {}
-    loaded = load_cluster(path) if name == "cluster.yaml" else load_campaign(path)
-    return loaded.model_dump(mode="json", exclude_none=True)
-
-
 def open_release(raw: Path, samples: pd.DataFrame) -> Release:
     """A campaign with its samples; its label is its version alone."""
     store = RawStore.open(raw)
     valid = valid_samples(samples)
     version = ", ".join(sorted({str(each) for each in valid["gluster_version"] if each}))
-    cluster = _specification(store.path, "cluster.yaml")
-    repeats = load_campaign(store.path / "campaign.yaml").repeats
+    file = store.path / "cluster.yaml"
+    # an import may know no cluster
+    cluster = load_cluster(file).model_dump(mode="json", exclude_none=True) if file.is_file() else {}
+    campaign = load_campaign(store.path / "campaign.yaml")
     conditions = Conditions(
         name=store.name,
         release=version,
         environment=store.environment(),
         cluster=cluster,
-        campaign=_specification(store.path, "campaign.yaml"),
+        campaign=campaign.model_dump(mode="json", exclude_none=True),
         tools=_tool_versions(valid),
         backings=frozenset(valid["backing"].astype(str)),
     )
@@ -130,7 +123,7 @@ def open_release(raw: Path, samples: pd.DataFrame) -> Release:
         samples=samples,
         conditions=conditions,
         testbed=bool(cluster.get("testbed")),
-        half_width=repeats.half_width if isinstance(repeats, Repeats) else None,
+        half_width=campaign.repeats.half_width if isinstance(campaign.repeats, Repeats) else None,
     )
 
 
@@ -181,7 +174,8 @@ def compare_campaigns(
     """
     if len(paths) < 2:
         raise UsageError("expected two campaigns or more, the reference first")
-    releases = [open_release(Path(path), tables.load(Path(path), progress=progress).samples) for path in paths]
+    raws = [RawStore.open(Path(path)).path for path in paths]
+    releases = [open_release(raw, tables.load(raw, progress=progress).samples) for raw in raws]
     if not same:
         refuse_same(releases)
     elif len({release.path.resolve() for release in releases}) < len(releases):

@@ -185,19 +185,14 @@ def test_a_page_lies_beside_its_figure_and_goes_with_it(section: Section) -> Non
     assert [path.name for path in section.folder.iterdir()] == ["extra-per-disk.json"]
 
 
-def test_the_campaigns_folder_is_known(project: Path, section: Section) -> None:
-    assert section.raw == project / "raw" / "night"
-
-
 PARTS = pd.DataFrame({"part": ["chassis <1>", "disk"], "count": [6, 72], "price, USD": [2499.5, float("nan")]}, [7, 9])
 
 
 def test_a_table_is_saved_and_shown(section: Section) -> None:
     shown = section.table("tab03-parts", PARTS, title="Bill of materials", caption="As the guide has it.")
     assert isinstance(shown, SavedTable)
-    assert (
-        section.folder / "tab03-parts.csv"
-    ).read_text() == 'part,count,"price, USD"\nchassis <1>,6,2499.5\ndisk,72,\n'
+    saved = (section.folder / "tab03-parts.csv").read_text()
+    assert saved == 'part,count,"price, USD"\nchassis <1>,6,2499.5\ndisk,72,\n'
     caption = json.loads((section.folder / "tab03-parts.json").read_text())
     assert caption == {"caption": "As the guide has it.", "kind": "table", "title": "Bill of materials"}
     assert repr(shown).splitlines() == [
@@ -229,7 +224,7 @@ def test_a_table_without_rows_is_not_measured(section: Section) -> None:
 
 
 def test_what_the_project_has_is_found(project: Path, section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert section.base == project
+    assert (section.base, section.raw) == (project, project / "raw" / "night")
     assert section.published_folder == project / "raw" / "published" / "supermicro-2017"
     monkeypatch.chdir(project / "notebooks")
     assert open_section("raw/night", study="azure").published_folder == project / "raw" / "published" / "azure"

@@ -105,12 +105,6 @@ def answers(claims: Claims, found: Evidence) -> dict[str, str]:
     return dict(zip(table["claim"].str.removeprefix("saturation-"), table["as the guide says"], strict=True))
 
 
-def test_every_claim_that_needs_telemetry_is_answered(claims: Claims) -> None:
-    assert {claim.id for claim in claims.claims if "telemetry" in claim.needs} == {
-        claim.id for claim in claims.claims if claim.telemetry
-    }
-
-
 def test_a_pool_that_does_as_the_guide_says_agrees_with_it(claims: Claims) -> None:
     full = {
         cell("large-replicate", "read", 96): "disks",
