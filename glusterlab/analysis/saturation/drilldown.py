@@ -167,8 +167,9 @@ def drill_down(
             break
         filled += len(text)
         taken += 1
-        sample = {"number": number, "verdict": words.get((cell, number), ""), "layers": layers, "data": text}
-        packed.setdefault(cell, []).append(sample | _times(timeline, joined, starts[cell, number]))
+        sample = {"number": number} | _times(timeline, joined, starts[cell, number])
+        sample |= {"layers": layers, "data": text, "verdict": words.get((cell, number), "")}
+        packed.setdefault(cell, []).append(sample)
     cells: list[dict[str, Any]] = [
         {"id": cell, "label": _label(row), "samples": sorted(packed[cell], key=itemgetter("number"))}
         for row in samples.drop_duplicates("cell_id").to_dict("records")

@@ -62,24 +62,81 @@ def test_full_disks_bind_on_all_servers(sample: pd.DataFrame) -> None:
     assert disks[["share", "mean", "peak", "threshold", "stretch_s"]].tolist() == pytest.approx([1, 1, 1, 0.9, 10])
 
 
-def test_a_link_and_then_disks_are_named_in_their_order(sample: pd.DataFrame) -> None:
-    pool = (
-        Pool()
-        .links("receive", during(0, 24, 0.97 * LINK), *SERVERS)
-        .links("transmit", during(0, 24, 0.97 * LINK), *CLIENTS)
-        .disk("write_bytes_per_s", during(24, 60, DISK))
-    )
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"]) == ("binds", "network, then disks")
-    assert found["share"] == pytest.approx(1.0)
-    assert found["where"] == "server network, received; client network, sent; server disks"
-    assert found["hosts"] == "all 6 servers; all 12 clients; all 72 disks"
+TESTBED = replace(KNOWN, one_machine=True)
+MACHINE = "the machine of the testbed"
+BOTH_WAYS = Pool().disk("write_bytes_per_s", 0.5 * DISK).disk("read_bytes_per_s", 0.5 * DISK)
+TURNS = (
+    Pool()
+    .links("receive", during(0, 24, 0.97 * LINK), *SERVERS)
+    .links("transmit", during(0, 24, 0.97 * LINK), *CLIENTS)
+    .disk("write_bytes_per_s", during(24, 60, DISK))
+)
+OVERLAP = Pool().links("receive", during(0, 50, LINK), *SERVERS).disk("write_bytes_per_s", during(0, 44, DISK))
+# a record more at one of them does not make it the one that held the others
+HALF = Pool().links("transmit", during(0, 28, LINK), *CLIENTS).links("transmit", during(0, 32, LINK), "client01")
+BRIEF = Pool().links("transmit", during(0, 6, LINK), *CLIENTS)
+ONE_DISK = Pool().disk("write_bytes_per_s", 0.4 * DISK).disk("write_bytes_per_s", DISK, ["server05"], ["sdc"])
+IDLE = Pool().disk("write_bytes_per_s", 0.4 * DISK).links("receive", 0.6 * LINK, *SERVERS)
+ONE_WORKER = Pool().links("transmit", 0.97 * LINK, "client07").links("receive", 0.16 * LINK, *SERVERS)
+CORE = Pool().cpu(0.2).cpu(0.99, CLIENTS, device="3").cpu(0.1, CLIENTS, device="0")
+GONE = Pool().other("memory", "available_bytes", 64e9 * 0.02, CLIENTS)
+# each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
+SHARED = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
+FAST = Pool().links("receive", 0.75 * LINK, *SERVERS)
+PART = Pool().links("receive", during(0, 24, LINK), *SERVERS)
+UNLIMITED = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
 
 
-def test_two_that_are_full_at_the_same_time_do_not_take_turns(sample: pd.DataFrame) -> None:
-    pool = Pool().links("receive", during(0, 50, LINK), *SERVERS).disk("write_bytes_per_s", during(0, 44, DISK))
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"]) == ("binds", "network")
+@pytest.mark.parametrize(
+    ("pool", "capacity", "thresholds", "state", "binding", "hosts"),
+    [
+        (TURNS, KNOWN, {}, "binds", "network, then disks", "all 6 servers; all 12 clients; all 72 disks"),
+        (OVERLAP, KNOWN, {}, "binds", "network", "all 6 servers"),
+        (HALF, KNOWN, {}, "at times", "network", "all 12 clients"),
+        (BRIEF, KNOWN, {}, "none", NONE, ""),
+        (ONE_DISK, KNOWN, {}, "none", NONE, "1 of 72 disks: server05 sdc"),
+        (IDLE, KNOWN, {}, "none", NONE, ""),
+        (ONE_WORKER, KNOWN, {}, "binds", "network", "client07 alone"),
+        (BOTH_WAYS, KNOWN, {}, "binds", "disks", "all 72 disks"),
+        (BOTH_WAYS, TESTBED, {}, "none", NONE, ""),
+        (Pool().cpu(0.054), TESTBED, {}, "binds", "CPU", MACHINE),
+        (Pool().cpu(0.054), KNOWN, {}, "none", NONE, ""),
+        (CORE, KNOWN, {}, "binds", "CPU", "all 12 clients"),
+        (GONE, KNOWN, {}, "binds", "memory", "all 12 clients"),
+        (SHARED, TESTBED, {}, "binds", "memory", MACHINE),
+        (SHARED, KNOWN, {}, "none", NONE, ""),
+        (FAST, KNOWN, {}, "none", NONE, ""),
+        (FAST, KNOWN, {"network": 0.7}, "binds", "network", "all 6 servers"),
+        (PART, KNOWN, {}, "at times", "network", "all 6 servers"),
+        (PART, KNOWN, {"window": 0.4}, "binds", "network", "all 6 servers"),
+        (Pool().disk("write_bytes_per_s", DISK), UNLIMITED, {}, "none", NONE, ""),
+    ],
+)
+def test_a_verdict_names_what_was_full_and_where(
+    sample: pd.DataFrame,
+    pool: Pool,
+    capacity: Capacity,
+    thresholds: dict[str, float],
+    state: str,
+    binding: str,
+    hosts: str,
+) -> None:
+    found = verdict(pool, sample, capacity, Thresholds(**thresholds))
+    assert (found["state"], found["binding"], found["hosts"]) == (state, binding, hosts)
+    assert ("network; disks" in found["not_judged"]) == (capacity is UNLIMITED)
+
+
+@pytest.mark.parametrize(
+    ("pool", "capacity", "where"),
+    [
+        (TURNS, KNOWN, "server network, received; client network, sent; server disks"),
+        (CORE, KNOWN, "client CPU, busiest core"),
+        (Pool().cpu(0.054), TESTBED, "machine CPU (at least)"),
+        (SHARED, TESTBED, "machine memory (at least)"),
+    ],
+)
+def test_a_verdict_names_its_subsystems(sample: pd.DataFrame, pool: Pool, capacity: Capacity, where: str) -> None:
+    assert verdict(pool, sample, capacity)["where"] == where
 
 
 def test_what_binds_in_part_names_its_hosts(sample: pd.DataFrame) -> None:
@@ -91,39 +148,6 @@ def test_what_binds_in_part_names_its_hosts(sample: pd.DataFrame) -> None:
     assert found["share"] == pytest.approx(1.0)
     sent = judged(pool, sample).subsystems.set_index("subsystem").loc["server network, sent"]
     assert sent["share"] == pytest.approx(0.39, abs=0.005)
-
-
-def test_what_is_full_for_less_than_most_of_the_time_is_not_none(sample: pd.DataFrame) -> None:
-    pool = Pool().links("transmit", during(0, 28, LINK), *CLIENTS)
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["hosts"]) == ("at times", "network", "all 12 clients")
-    assert found["share"] == pytest.approx(28 / 60)
-    # a record more at one of them does not make it the one that held the others
-    one = verdict(pool.links("transmit", during(0, 32, LINK), "client01"), sample)
-    assert (one["state"], one["hosts"]) == ("at times", "all 12 clients")
-    brief = verdict(Pool().links("transmit", during(0, 6, LINK), *CLIENTS), sample)
-    assert (brief["state"], brief["binding"]) == ("none", NONE)
-
-
-def test_one_full_disk_of_many_is_named_but_is_not_what_binds(sample: pd.DataFrame) -> None:
-    pool = Pool().disk("write_bytes_per_s", 0.4 * DISK).disk("write_bytes_per_s", DISK, ["server05"], ["sdc"])
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"]) == ("none", NONE)
-    assert found["hosts"] == "1 of 72 disks: server05 sdc"
-
-
-def test_nothing_full_says_to_look_at_the_software(sample: pd.DataFrame) -> None:
-    pool = Pool().disk("write_bytes_per_s", 0.4 * DISK).links("receive", 0.6 * LINK, *SERVERS)
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["hosts"]) == ("none", NONE, "")
-    received = judged(pool, sample).subsystems.set_index("subsystem").loc["server network, received"]
-    assert received[["share", "mean"]].tolist() == pytest.approx([0.0, 0.6])
-
-
-def test_hosts_without_a_worker_do_not_dilute_one_that_is_full(sample: pd.DataFrame) -> None:
-    pool = Pool().links("transmit", 0.97 * LINK, "client07").links("receive", 0.16 * LINK, *SERVERS)
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "network", "client07 alone")
 
 
 def test_warm_up_and_ramp_down_do_not_count(sample: pd.DataFrame) -> None:
@@ -239,12 +263,6 @@ def test_busy_time_counts_where_a_brick_is_one_disk(sample: pd.DataFrame) -> Non
     assert lax["state"] == "none"
 
 
-def test_reads_and_writes_of_a_disk_add_up_but_not_on_a_testbed(sample: pd.DataFrame) -> None:
-    pool = Pool().disk("write_bytes_per_s", 0.5 * DISK).disk("read_bytes_per_s", 0.5 * DISK)
-    assert verdict(pool, sample)["state"] == "binds"
-    assert verdict(pool, sample, replace(KNOWN, one_machine=True))["state"] == "none"
-
-
 def test_all_disks_of_a_server_may_do_less_than_each_alone(sample: pd.DataFrame) -> None:
     pool = Pool().disk("write_bytes_per_s", 0.6 * DISK)
     found = verdict(pool, sample, replace(KNOWN, server_write=12 * 0.62 * DISK))
@@ -264,31 +282,11 @@ def test_a_throttled_disk_that_works_in_bursts_is_full(sample: pd.DataFrame) -> 
     assert disks["share"] == pytest.approx(0.5)
 
 
-def test_the_hosts_of_a_testbed_fill_one_machine_and_real_ones_do_not(sample: pd.DataFrame) -> None:
-    pool = Pool().cpu(0.054)
-    found = verdict(pool, sample, replace(KNOWN, one_machine=True))
-    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "CPU", "the machine of the testbed")
-    assert found["where"] == "machine CPU (at least)"
-    assert verdict(pool, sample)["state"] == "none"
-
-
-def test_one_full_core_is_found_where_telemetry_has_each(sample: pd.DataFrame) -> None:
-    pool = Pool().cpu(0.2).cpu(0.99, CLIENTS, device="3").cpu(0.1, CLIENTS, device="0")
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["where"]) == ("binds", "CPU", "client CPU, busiest core")
-
-
 def test_a_bond_is_not_counted_with_its_members(sample: pd.DataFrame) -> None:
     pool = Pool().links("receive", 0.45 * LINK, *SERVERS).links("receive", 0.9 * LINK, *SERVERS, device="bond0")
     loop = pool.links("receive", 5 * LINK, *SERVERS, device="lo")
     use = judged(loop, sample).use.set_index(["subsystem", "host"])["mean"]
     assert use["server network, received", "server01"] == pytest.approx(0.9)
-
-
-def test_memory_that_is_gone_binds(sample: pd.DataFrame) -> None:
-    pool = Pool().other("memory", "available_bytes", 64e9 * 0.02, CLIENTS)
-    found = verdict(pool, sample)
-    assert (found["state"], found["binding"], found["where"]) == ("binds", "memory", "client memory")
 
 
 def test_hosts_that_write_records_at_other_moments_or_leave_some_out_are_judged_alike(sample: pd.DataFrame) -> None:
@@ -314,15 +312,6 @@ def test_a_scale_model_gets_the_verdict_of_what_it_stands_for(sample: pd.DataFra
     rates = ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write")
     scaled = replace(KNOWN, **{name: float(getattr(KNOWN, name)) * factor for name in rates})
     assert verdict(pool, sample, scaled)["binding"] == "disks"
-
-
-def test_a_threshold_decides(sample: pd.DataFrame) -> None:
-    pool = Pool().links("receive", 0.75 * LINK, *SERVERS)
-    assert verdict(pool, sample)["state"] == "none"
-    assert verdict(pool, sample, KNOWN, Thresholds(network=0.7))["binding"] == "network"
-    part = Pool().links("receive", during(0, 24, LINK), *SERVERS)
-    assert verdict(part, sample)["state"] == "at times"
-    assert verdict(part, sample, KNOWN, Thresholds(window=0.4))["state"] == "binds"
 
 
 def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.DataFrame) -> None:
@@ -454,19 +443,3 @@ def test_a_record_that_a_stalled_host_read_late_is_no_full_link(sample: pd.DataF
     # what is far over all along is not late
     beyond = verdict(pool.links("transmit", 1.2 * LINK, "client04"), sample)
     assert beyond["not_judged"].endswith("client network, sent, client04")
-
-
-def test_the_memory_of_a_testbed_is_one(sample: pd.DataFrame) -> None:
-    # each of 18 hosts has taken 5.4 % of the machine: 97 % of it are gone
-    pool = Pool().other("memory", "available_bytes", 64e9 * 0.946, (*SERVERS, *CLIENTS))
-    found = verdict(pool, sample, replace(KNOWN, one_machine=True))
-    assert (found["state"], found["binding"], found["hosts"]) == ("binds", "memory", "the machine of the testbed")
-    assert found["where"] == "machine memory (at least)"
-    assert verdict(pool, sample)["state"] == "none"
-
-
-def test_a_limit_of_nothing_is_not_known(sample: pd.DataFrame) -> None:
-    zero = replace(KNOWN, disk_write=0.0, server_link=0.0, client_link=0.0)
-    found = verdict(Pool().disk("write_bytes_per_s", DISK), sample, zero)
-    assert found["state"] == "none"
-    assert found["not_judged"].startswith("network; disks")
