@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glusterlab.shell import join, quote
-from glusterlab.tools import HostCommand
+from glusterlab.shell import HostCommand, join, quote
 
 HOSTILE = ["", " ", "a b", "it's", '"', "$(id)", "`id`", "; rm -rf /", "\n", "-n", "*", "~", "\\", "a\tb", "ü", "!x"]
 

@@ -28,8 +28,8 @@ from glusterlab.store.campaign import Window
 from glusterlab.store.files import dump_json
 from glusterlab.store.records import CommandRecord, Failure
 from glusterlab.telemetry import collect as sar
-from glusterlab.tools import HostTool, LocalJob, LocalStep, host_tools, runnable, volume_tools
-from glusterlab.tools.base import COMMANDS, Job, Measurement, VolumeTool
+from glusterlab.tools import host_tools, runnable, volume_tools
+from glusterlab.tools.base import COMMANDS, HostTool, Job, LocalJob, LocalStep, Measurement, VolumeTool
 from glusterlab.tools.iozone.command import FOLDER
 
 if TYPE_CHECKING:

@@ -11,40 +11,9 @@ from functools import cache
 from importlib import import_module
 
 from glusterlab.errors import UsageError
-from glusterlab.shell import HostCommand
-from glusterlab.tools.base import (
-    HostTool,
-    Job,
-    LocalJob,
-    LocalStep,
-    Measurement,
-    RunnableTool,
-    Tool,
-    VolumeTool,
-)
+from glusterlab.tools.base import HostTool, RunnableTool, Tool, VolumeTool
 from glusterlab.tools.document import Document, located
 from glusterlab.tools.records import Record
-
-__all__ = [
-    "HostCommand",
-    "HostTool",
-    "Job",
-    "LocalJob",
-    "LocalStep",
-    "Measurement",
-    "RunnableTool",
-    "Tool",
-    "VolumeTool",
-    "counts_files",
-    "host_tools",
-    "read",
-    "readers",
-    "recognise",
-    "runnable",
-    "surest",
-    "tools",
-    "volume_tools",
-]
 
 
 @cache

@@ -63,6 +63,10 @@ _OBJECT = re.compile(r"(?:^[ \t]*|(?<=[}\]]))(?=(?:\[\s*)?\{(?:\s*[\"}]|\s*\Z)|\
 _BARE = re.compile(r"(:[ \t]*)-?(?:nan|inf|infinity)\b(?=[ \t]*[,}\]\n]|[ \t]*$)", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|[.,][0-9]+")
 _MAX_DIGITS = 18
+_LONE_SURROGATE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+)
+"""Escapes in JSON that stand for no character, and cannot be written again."""
 
 
 PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
@@ -258,7 +262,7 @@ def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = 
     JSON, is cut off, or nests too deep.
     """
     with _json_errors(text):
-        return json.loads(text, object_pairs_hook=pairs, parse_constant=lambda _: None)
+        return json.loads(_LONE_SURROGATE.sub(r"\\ufffd", text), object_pairs_hook=pairs, parse_constant=lambda _: None)
 
 
 class _Guard(ET.TreeBuilder):
@@ -341,7 +345,7 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
     Text between them is passed over; one starts at the beginning of a line or right after another. NaN and Infinity,
     however they are written, are None. `ParseError` when one is cut off or damaged, after those before it.
     """
-    text = _BARE.sub(r"\1null", text)
+    text = _LONE_SURROGATE.sub(r"\\ufffd", _BARE.sub(r"\1null", text))
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
     position, line, counted = 0, 1, 0
     while (start := _OBJECT.search(text, position)) is not None:

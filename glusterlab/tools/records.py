@@ -6,10 +6,11 @@ Values are SI base units, named in the field. None stands for what the file does
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal
+
+from pydantic_core import to_jsonable_python
 
 from glusterlab.reasons import Reason
 from glusterlab.units import MEGABYTE
@@ -74,31 +75,14 @@ class Record:
     details: Details = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The record as JSON data, ``kind`` first; numbers that are not finite are None."""
-        found: dict[str, Any] = {"kind": self.kind}
-        for place in fields(self):
-            if place.name != "details":
-                found[place.name] = _plain(getattr(self, place.name))
-        found["details"] = _plain(self.details)
-        return found
+        """The record as JSON data, ``kind`` first, details last; numbers that are not finite are None."""
+        found = to_jsonable_python(self, inf_nan_mode="null")
+        details = found.pop("details")
+        return {"kind": self.kind, **found, "details": details}
 
     def to_json(self) -> str:
         """The record as one line of JSON."""
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
-
-
-def _plain(value: object) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Source):
-        return {"file": value.file, "line": value.line}
-    if isinstance(value, Reason):
-        return value.model_dump()
-    if isinstance(value, dict):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(inner) for inner in value]
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,8 @@ from glusterlab.errors import ParseError
 from glusterlab.spec import Cell
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import ScaleModel
-from glusterlab.tools import LocalJob, host_tools
+from glusterlab.tools import host_tools
+from glusterlab.tools.base import LocalJob
 from tests.baseline.bench import make_cluster
 
 DATA = Path(__file__).parent / "data"

@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 
 from glusterlab import cli
 from glusterlab.reasons import Reason
-from glusterlab.tools import Tool, tools
+from glusterlab.tools import tools
+from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document
 from glusterlab.tools.records import Record, WorkloadRecord
 

@@ -23,7 +23,8 @@ from glusterlab.spec import Campaign, Cell, Cluster, load_campaign
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import REAL_HARDWARE, Host
 from glusterlab.tables import build
-from glusterlab.tools import Job, Measurement, readers, runnable, tools, volume_tools
+from glusterlab.tools import readers, runnable, tools, volume_tools
+from glusterlab.tools.base import Job, Measurement
 from glusterlab.tools.records import METRICS
 from tests.store import conftest as store
 

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from glusterlab.errors import ParseError
-from glusterlab.tools.document import MAX_NODES, by_host, json_values, number, read_xml, whole
+from glusterlab.tools.document import MAX_NODES, by_host, json_values, number, read_json, read_xml, whole
 from tests.hang import no_hang
 
 
@@ -24,6 +24,12 @@ def test_a_host_is_one_only_in_front_of_a_report() -> None:
 def test_json_in_text() -> None:
     text = 'run [ok] {1}\n{"a": nan, "b": -inf}{"c": NaN}\n  [\n {"d": 1}]\nif [ x ]; then {\n}\n{}\n'
     assert list(json_values(text)) == [(2, {"a": None, "b": None}), (2, {"c": None}), (3, [{"d": 1}]), (7, {})]
+
+
+def test_an_escape_that_is_no_character_can_be_written_again() -> None:
+    text = r'{"\ud800": "\udc00\ud83d\ude00"}'
+    assert read_json(text) == {"\ufffd": "\ufffd\U0001f600"}
+    assert list(json_values(text)) == [(1, read_json(text))]
 
 
 @pytest.mark.parametrize(

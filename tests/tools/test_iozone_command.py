@@ -12,8 +12,7 @@ import pytest
 from glusterlab.errors import ParseError
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import Host, ScaleModel
-from glusterlab.tools import Job
-from glusterlab.tools.base import check_files
+from glusterlab.tools.base import Job, check_files
 from glusterlab.tools.iozone.command import IOZONE
 
 DATA = Path(__file__).parents[1] / "data" / "iozone"

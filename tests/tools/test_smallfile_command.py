@@ -13,7 +13,7 @@ import pytest
 from glusterlab.errors import ParseError, WorkloadError
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import Host, ScaleModel
-from glusterlab.tools import Job
+from glusterlab.tools.base import Job
 from glusterlab.tools.document import Document
 from glusterlab.tools.smallfile.command import SMALLFILE
 from glusterlab.tools.smallfile.report import text_reports
