@@ -56,11 +56,12 @@ def _rebuild(cls: type[GlusterlabError], message: str, details: dict[str, Any]) 
     return cls(message, **details)
 
 
-class SpecError(GlusterlabError):
-    """A specification file is wrong.
+def _place(file: Path | None, line: int | None) -> str:
+    return ("" if file is None else str(file)) + ("" if line is None else f":{line}")
 
-    `line`: counted from 1. `key`: dotted path of the key, such as ``workloads.0.record_size``.
-    """
+
+class SpecError(GlusterlabError):
+    """A specification file is wrong, at a dotted key such as ``workloads.0.record_size``; lines count from 1."""
 
     exit_code = 2
     file: Path | None = None
@@ -68,11 +69,7 @@ class SpecError(GlusterlabError):
     key: str | None = None
 
     def __str__(self) -> str:
-        place = "" if self.file is None else str(self.file)
-        if self.line is not None:
-            place += f":{self.line}"
-        parts = [part for part in (place, self.key) if part]
-        return ": ".join([*parts, self.message])
+        return ": ".join(part for part in (_place(self.file, self.line), self.key, self.message) if part)
 
 
 class UsageError(GlusterlabError):
@@ -111,10 +108,7 @@ def _names(names: list[str]) -> str:
 
 
 class CommandError(HostError):
-    """A command failed on a host.
-
-    `returncode`: none when the command passed its deadline. `stderr`: the last lines of it.
-    """
+    """A command failed on a host; without a return code it passed its deadline."""
 
     command: str = ""
     returncode: int | None = None
@@ -122,10 +116,7 @@ class CommandError(HostError):
 
 
 class VolumeError(HostError):
-    """The pool answers, but a volume of it is not what it should be.
-
-    `reasons`: what was found wrong, where that was looked at.
-    """
+    """The pool answers, but a volume of it is not what it should be."""
 
     reasons: tuple[Any, ...] = ()
 
@@ -141,19 +132,13 @@ class WorkloadError(GlusterlabError):
 
 
 class ParseError(GlusterlabError):
-    """A raw file is not what it should be.
-
-    `line`: counted from 1.
-    """
+    """A raw file is not what it should be; lines count from 1."""
 
     file: Path | None = None
     line: int | None = None
 
     def __str__(self) -> str:
-        place = "" if self.file is None else str(self.file)
-        if self.line is not None:
-            place += f":{self.line}"
-        return f"{place}: {self.message}" if place else self.message
+        return ": ".join(part for part in (_place(self.file, self.line), self.message) if part)
 
 
 class RawStoreError(GlusterlabError):

@@ -36,10 +36,7 @@ ReasonCode = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A reason's code in words.
-
-    `sentence`: what it means. `advice`: what to do about it.
-    """
+    """A reason's code in words, and what to do about it."""
 
     sentence: str
     advice: str
@@ -151,11 +148,7 @@ def code_of(error: HostError) -> ReasonCode:
 
 
 class Reason(BaseModel):
-    """One reason why a sample is not valid.
-
-    `message`: what was expected and what was found, in one sentence; it is stored, so secrets in it are taken out.
-    `host`: the host that it concerns, where there is one.
-    """
+    """One reason why a sample is not valid; its message is stored, so secrets in it are taken out."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -171,14 +164,9 @@ class Reason(BaseModel):
 def status_of(reasons: Iterable[Reason]) -> Status:
     """The status that these reasons give a sample.
 
-    >>> status_of([])
-    'valid'
-    >>> status_of([Reason(code="heal-pending", message="3 entries")])
-    'invalid'
-    >>> status_of([Reason(code="heal-pending", message="3"), Reason(code="tool-timeout", message="600 s")])
-    'failed'
+    >>> heal, late = Reason(code="heal-pending", message="3 entries"), Reason(code="tool-timeout", message="600 s")
+    >>> status_of([]), status_of([heal]), status_of([heal, late])
+    ('valid', 'invalid', 'failed')
     """
     codes = {reason.code for reason in reasons}
-    if not codes:
-        return "valid"
-    return "failed" if codes & FAILED_CODES else "invalid"
+    return "failed" if codes & FAILED_CODES else "invalid" if codes else "valid"

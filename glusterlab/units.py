@@ -60,11 +60,8 @@ def _exact_size(text: str | int | float, example: str) -> Decimal:
 def parse_size(text: str | int) -> int:
     """Bytes in a size such as ``4 GiB``.
 
-    `text`: A number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024). A bare
-    number is bytes. Returns: Bytes, at least 1.
-
-    Raises ValueError when the text is no size, the unit is unknown, or the size is not a whole positive number of
-    bytes. Raises OverflowError when it is larger than any file or disk.
+    Units are B, kB, MB, GB, TB, PB (powers of 1,000) and KiB, MiB, GiB, TiB, PiB (powers of 1,024); a bare number is
+    bytes. Raises ValueError when the text is no whole positive number of bytes, OverflowError when no disk holds it.
 
     >>> parse_size("4 GiB"), parse_size("512KiB"), parse_size(4096), parse_size("33.3 TB")
     (4294967296, 524288, 4096, 33300000000000)
@@ -80,8 +77,7 @@ def parse_size(text: str | int) -> int:
 def parse_capacity(text: str | int) -> float:
     """Bytes in what a pool or a disk holds, such as ``1.37 PiB``: they need not be a whole number.
 
-    Raises ValueError when the text is no size, or the unit is unknown. Raises OverflowError when a float cannot hold
-    it.
+    Raises ValueError when the text is no size, OverflowError when a float cannot hold it.
 
     >>> parse_capacity("33.3 TB"), parse_capacity("0.1 PiB"), parse_capacity("0 TB")
     (33300000000000.0, 112589990684262.4, 0.0)

@@ -54,17 +54,10 @@ SECRETS = {
 }
 
 
-@pytest.mark.parametrize("text", SECRETS)
-def test_a_secret_is_found_also_in_compressed_files(tmp_path: Path, text: str) -> None:
-    plain, packed = tmp_path / "a.txt", tmp_path / "a.xz"
-    plain.write_text(f"some\n{text}\nmore")
-    packed.write_bytes(lzma.compress(plain.read_bytes()))
-    assert secrets(plain)
-    assert secrets(packed)
-
-
 @pytest.mark.parametrize(("text", "value"), SECRETS.items())
-def test_a_secret_is_taken_out_and_what_is_around_it_stays(text: str, value: str) -> None:
+def test_a_secret_is_found_and_taken_out_and_what_is_around_it_stays(tmp_path: Path, text: str, value: str) -> None:
+    (tmp_path / "a.xz").write_bytes(lzma.compress(f"some\n{text}\nmore".encode()))
+    assert secrets(tmp_path / "a.xz")
     clean = redact(f"before {text} after")
     assert value not in clean
     assert REDACTED in clean

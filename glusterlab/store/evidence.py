@@ -268,11 +268,5 @@ def opened(path: Path) -> Iterator[Path]:
     if sample is None or path.exists():
         yield path
         return
-    archive, wanted = sample / ARCHIVE, path.relative_to(sample).as_posix()
-    with _temporary(archive) as temporary:
-        copy = temporary / path.name
-        for name, content in members(archive):
-            if name == wanted:
-                _write(archive, copy, content)
-                break
-        yield copy
+    with unpacked(sample, path.relative_to(sample).as_posix()) as plain:
+        yield plain / path.relative_to(sample)

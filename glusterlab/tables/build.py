@@ -34,7 +34,7 @@ from glusterlab.store.files import dump_json, file_digest, local, write_atomical
 from glusterlab.store.manifest import CHANGING, MANIFEST
 from glusterlab.tables import CHECKED
 from glusterlab.tables.read import Tables
-from glusterlab.tables.schema import SCHEMAS, arrow_schema, validate
+from glusterlab.tables.schema import arrow_schema
 from glusterlab.tools.records import METRICS
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from glusterlab.store.campaign import Sample
     from glusterlab.telemetry.blocks import Chunk
 
-__all__ = ["SCHEMAS", "Tables", "Written", "folder_of", "gluster_versions", "load", "validate", "write"]
+__all__ = ["Tables", "Written", "folder_of", "gluster_versions", "load", "write"]
 
 PARALLEL_FROM = 24
 """From so many samples on, several processes parse them: their start costs about as much as so many samples."""
@@ -72,10 +72,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Written:
-    """Tables as they are kept.
-
-    `rows`: by table. `made` and `kept`: samples whose part was made now, and whose part was there.
-    """
+    """Tables as they are kept: rows by table, and samples whose part was made now or was there."""
 
     folder: Path
     rows: dict[str, int]
@@ -111,11 +108,10 @@ def folder_of(raw: Path | str) -> Path:
 def load(
     raw: Path | str, folder: Path | None = None, cache: bool = True, progress: Progress = lambda *_: None
 ) -> Tables:
-    """The tables of a campaign, from the kept ones where these are still right.
+    """The tables of a campaign, from those kept in `folder` where these are still right.
 
-    `raw`: ``raw/<campaign>``. `folder`: where they are kept; by default `folder_of`. `cache`: False makes them anew and
-    keeps nothing. Raises RawStoreError when the folder is no campaign, or a sample.json or cell.json is damaged;
-    ParseError when a valid sample's raw file cannot be read.
+    `cache`: False makes them anew and keeps nothing. Raises RawStoreError when `raw` is no campaign, or a sample.json
+    or cell.json is damaged; ParseError when a valid sample's raw file cannot be read.
     """
     checked = os.environ.get(CHECKED)
     if cache and folder is not None and checked and folder.resolve() == Path(checked) and (folder / INDEX).is_file():
@@ -125,7 +121,7 @@ def load(
     temporary = Path(tempfile.mkdtemp(prefix="glusterlab-tables-"))
     made = Tables(temporary)
     weakref.finalize(made, shutil.rmtree, temporary, ignore_errors=True)
-    _write(RawStore.open(local(raw)), temporary, None, lambda *_: None)
+    _write(RawStore.open(local(raw)), temporary, None, progress)
     return made
 
 
@@ -138,9 +134,8 @@ def write(
 ) -> Written | None:
     """Bring the Parquet files of a campaign up to date; None where the folder cannot be written.
 
-    `raw`: ``raw/<campaign>``. `folder`: made when it is not there; by default `folder_of`. `scheduler`: address of a
-    Dask scheduler, whose workers reach `raw` under the same path. Raises as `load`, and UsageError when the folder
-    holds something else, or the scheduler cannot be reached.
+    `scheduler`: address of a Dask scheduler, whose workers reach `raw` under the same path. Raises as `load`, and
+    UsageError when the folder holds something else, or the scheduler cannot be reached.
     """
     from filelock import FileLock
 

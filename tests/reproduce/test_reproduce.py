@@ -254,28 +254,30 @@ class TestWhatRuns:
         assert len(project.run().ran) == 2
         assert (project.figures / "fig20-x.csv").read_text() == "211"
 
-    def test_another_installed_version_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("what", ["installed", "library", "raw", "requirements.lock", "raw/published/table.csv"])
+    def test_what_all_depend_on_runs_all_once(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch, what: str
+    ) -> None:
         from importlib import metadata
 
+        installed, library = metadata.version, project.root / "library"
+        library.mkdir()
+        monkeypatch.setattr(fingerprint, "LIBRARY", library)
         project.run()
-        installed = metadata.version
-        monkeypatch.setattr(metadata, "version", lambda name: "0" if name == "seaborn" else installed(name))
-        assert len(project.run().ran) == 2
-        assert project.run().ran == ()
-
-    def test_changed_raw_file_runs_all(self, project: Project) -> None:
-        project.run()
-        project.write_raw("6\n")
+        if what == "installed":
+            monkeypatch.setattr(metadata, "version", lambda name: "0" if name == "seaborn" else installed(name))
+        elif what == "library":
+            (library / "tables.py").write_text("A = 1")
+        elif what == "raw":
+            project.write_raw("6\n")
+        else:
+            (project.root / what).parent.mkdir(exist_ok=True)
+            (project.root / what).write_text("other")
         assert sorted(project.run().ran) == list(BOTH)
-        assert (project.figures / "fig20-tiny.csv").read_text() == "workers,value\n1,6\n"
-
-    @pytest.mark.parametrize("name", ["requirements.lock", "raw/published/table.csv"])
-    def test_changed_lock_or_published_number_runs_all(self, project: Project, name: str) -> None:
-        project.run()
-        path = project.root / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("other")
-        assert len(project.run().ran) == 2
+        text = (project.figures / "fig20-tiny.csv").read_text()
+        assert text == f"workers,value\n1,{6 if what == 'raw' else 5}\n"
+        assert project.run().ran == ()
+        assert len(project.run(force=True).ran) == 2
 
     def test_a_file_that_a_parameter_names_counts_by_its_content(self, project: Project) -> None:
         prices = project.root / "runbooks" / "prices.yaml"
@@ -314,16 +316,6 @@ class TestWhatRuns:
         started = [event.notebook for event in project.events if event.outcome == "started"]
         assert started == ["30-third", "20-second", "10-first"]
 
-    def test_changed_library_runs_all(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        library = project.root / "library"
-        library.mkdir()
-        (library / "tables.py").write_text("A = 1")
-        monkeypatch.setattr(fingerprint, "LIBRARY", library)
-        project.run()
-        assert project.run().ran == ()
-        (library / "tables.py").write_text("A = 2")
-        assert len(project.run().ran) == 2
-
     @pytest.mark.parametrize("name", ["fig10-tiny.svg", "fig10-tiny.csv", "notebooks/10-first.html"])
     @pytest.mark.parametrize("damage", ["deleted", "edited"])
     def test_damaged_output_is_made_again(self, project: Project, name: str, damage: str) -> None:
@@ -340,10 +332,6 @@ class TestWhatRuns:
         (project.figures / "index.html").write_text("edited by hand")
         assert project.run().ran == ()
         assert (project.figures / "index.html").read_bytes() == page
-
-    def test_force_runs_all(self, project: Project) -> None:
-        project.run()
-        assert len(project.run(force=True).ran) == 2
 
     def test_lost_state_gives_the_same_bytes(self, project: Project) -> None:
         project.run()
@@ -471,11 +459,14 @@ class TestWhatRuns:
         assert summary.unchanged == BOTH[1:]
         assert "Of an earlier run" in (project.figures / "index.html").read_text()
 
-    def test_a_baseline_is_no_campaign_of_its_own(self, project: Project) -> None:
+    def test_a_baseline_and_published_numbers_are_no_campaigns(self, project: Project) -> None:
         baseline = project.root / "raw" / "pool-baseline"
         baseline.mkdir()
         (baseline / "MANIFEST.sha256").write_text("")
         (baseline / "campaign.yaml").write_text("schema_version: 1\nname: pool-baseline\norigin: baseline\n")
+        published = project.root / "raw" / "published"
+        published.mkdir()
+        (published / "MANIFEST.sha256").write_text("")
         summary = project.run()
         assert summary.figures_dirs == (project.figures,)
         assert not summary.failed
@@ -528,26 +519,19 @@ class TestWhatRuns:
         (failure,) = project.run().failed
         assert failure.error == "no notebook 30-third: there are 10-first, 20-second"
 
-    def test_published_is_no_campaign(self, project: Project) -> None:
-        published = project.root / "raw" / "published"
-        published.mkdir()
-        (published / "MANIFEST.sha256").write_text("")
-        assert project.run().figures_dirs == (project.figures,)
-
 
 @pytest.mark.usefixtures("no_kernel")
 class TestWhatIsRefused:
-    def test_raw_file_that_is_not_the_manifest_s(self, project: Project) -> None:
+    @pytest.mark.parametrize("how", ["changed", "missing"])
+    def test_raw_file_that_is_not_the_manifest_s(self, project: Project, how: str) -> None:
         project.run()
-        project.write_raw("7\n", manifest=False)
+        (project.raw / "value.txt").unlink()
+        if how == "changed":
+            project.write_raw("7\n", manifest=False)
         summary = project.run()
         assert (summary.ran, summary.exit_code) == ((), 1)
         assert "value.txt" in str(summary.failed[0])
         assert "glusterlab verify" in str(summary.failed[0])
-
-    def test_missing_raw_file(self, project: Project) -> None:
-        (project.raw / "value.txt").unlink()
-        assert "value.txt" in project.run().failed[0].error
 
     def test_touched_raw_file_is_the_same(self, project: Project) -> None:
         project.run()
@@ -808,11 +792,3 @@ def test_retelling_keeps_injected_parameters_after_the_parameters_cell() -> None
     told = retell(source, new.new_notebook(cells=[new.new_markdown_cell("old"), tagged, injected, ran]))
     assert [c.source for c in told.cells] == ["new", "a = 1", "a = 2", "a"]
     assert told.cells[-1].execution_count == 3
-
-
-def test_progress_tells_start_and_end(project: Project, no_kernel: Callable[[], None]) -> None:
-    project.run(notebooks=["10"])
-    assert [(event.notebook, event.outcome) for event in project.events] == [
-        ("10-first", "started"),
-        ("10-first", "ran"),
-    ]

@@ -17,6 +17,7 @@ from glusterlab.errors import DataError, ParseError, UsageError
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.campaign import RawStore
 from glusterlab.tables import build as tables
+from glusterlab.tables.schema import validate
 from tests.store.conftest import CLIENTS, SERVERS, add_sample, make_cell
 
 
@@ -275,11 +276,11 @@ def test_a_folder_that_cannot_be_written_is_no_error(campaign: Path) -> None:
 def test_validate_names_what_differs(campaign: Path) -> None:
     frame = tables.load(campaign).samples
     with pytest.raises(DataError, match=r"\['scale'\] missing and \['scalee'\] more"):
-        tables.validate(frame.rename(columns={"scale": "scalee"}), "samples")
+        validate(frame.rename(columns={"scale": "scalee"}), "samples")
     with pytest.raises(DataError, match="expected workers as int64, found float64"):
-        tables.validate(frame.astype({"workers": "float64"}), "samples")
+        validate(frame.astype({"workers": "float64"}), "samples")
     with pytest.raises(DataError, match="expected text in every row of status"):
-        tables.validate(frame.assign(status=frame["status"].mask(frame.index == 0)), "samples")
+        validate(frame.assign(status=frame["status"].mask(frame.index == 0)), "samples")
 
 
 def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monkeypatch: pytest.MonkeyPatch) -> None:
