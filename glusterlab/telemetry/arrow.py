@@ -100,7 +100,6 @@ class _Batches:
         self.rows += len(part["value"])
 
     def table(self) -> pa.Table:
-        """What was taken, and forget it."""
         parts, rows = self.parts, self.rows
         self.parts, self.rows = [], 0
 
@@ -228,7 +227,6 @@ def read_together(
 
 
 def _block(group: Group) -> tuple[NDArray[np.int32], Block]:
-    """The file of each row, and the rows of all files as one block."""
     hosts, block = read_rows(b"".join(section for _, section in group.sections), group.columns, group.table)
     files = np.repeat(*np.array([(file, section.count(b"\n")) for file, section in group.sections], dtype=np.int32).T)
     # one host per file, whatever it calls itself
@@ -239,7 +237,6 @@ def _block(group: Group) -> tuple[NDArray[np.int32], Block]:
 
 
 def _count_as_each_host_does(values: dict[str, NDArray[np.float64]], block: Block, files: NDArray[np.int32]) -> None:
-    """Correct the memory in use of hosts whose sysstat counts caches in it."""
     for file in set(files.tolist()):
         rows = files == file
         metrics = {name: column[rows] for name, column in block.metrics.items()}

@@ -233,7 +233,6 @@ def restart(state: State, mark: str | None, seconds: float, zoned: bool = False)
 
 
 def _next(state: State, place: Clock, seconds: float, zoned: bool) -> tuple[int, float]:
-    """Day and time behind a place."""
     if zoned:
         seconds = _unfolded(state, place.last, seconds)
     return place.day + (place.last is not None and seconds < place.last - BACK_S), seconds

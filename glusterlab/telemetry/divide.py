@@ -58,7 +58,6 @@ class _Scan:
     """Last headers of the segment, and the time of the row behind each."""
 
     def window(self, data: bytes, following: bytes) -> int:
-        """Take a window into account, and return its lines."""
         text = np.frombuffer(data, dtype=np.uint8)
         ends = np.flatnonzero(text == 10)
         starts = np.concatenate(([0], ends[:-1] + 1))
@@ -79,39 +78,34 @@ class _Scan:
         places = np.intersect1d(np.concatenate(([0], headers)), rows, assume_unique=True)
         places = np.setdiff1d(places, restarts, assume_unique=True)
         done = 0
+
+        def line(at: int) -> bytes:
+            return data[int(starts[at]) : int(ends[at])]
+
+        def take_headers(end: int) -> None:
+            """Up to a line the first of a segment, at which it begins, and the last, which is in force."""
+            nonlocal done
+            stop = int(np.searchsorted(places, end))
+            while done < stop:
+                self._enter(line(places[done]))
+                done = max(done + 1, stop - 1) if self.state.clocks else done + 1
+
         for event in events:
-            done = self._headers(data, starts, ends, places, done, event)
+            take_headers(event)
             before = int(np.searchsorted(rows, event))
             last = float(seconds[before - 1]) if before else self.last
-            line = data[int(starts[event]) : int(ends[event])].decode("utf-8", "replace")
             after = data[int(ends[event]) + 1 : int(ends[event]) + LOOK_AHEAD]
-            self._event(line, last, (after + following[:LOOK_AHEAD])[:LOOK_AHEAD])
-        self._headers(data, starts, ends, places, done, len(ends))
+            self._event(line(event).decode("utf-8", "replace"), last, (after + following[:LOOK_AHEAD])[:LOOK_AHEAD])
+        take_headers(len(ends))
         if len(rows):
             self.last = float(seconds[-1])
         begin = max([0, *restarts, *banners.tolist()])
-        self.lasts = []
         shown = places[places >= begin][-MOST_TABLES:].tolist()
-        for place, other in pairwise([*shown, len(ends)]):
-            row = int(np.searchsorted(rows, other)) - 1
-            self.lasts.append((data[int(starts[place]) : int(ends[place])], float(seconds[row])))
+        self.lasts = [
+            (line(place), float(seconds[int(np.searchsorted(rows, other)) - 1]))
+            for place, other in pairwise([*shown, len(ends)])
+        ]
         return len(ends)
-
-    def _headers(
-        self,
-        data: bytes,
-        starts: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        places: NDArray[np.int64],
-        done: int,
-        end: int,
-    ) -> int:
-        """Take headers up to a line: the first of a segment, at which it begins, and the last, which is in force."""
-        stop = int(np.searchsorted(places, end))
-        while done < stop:
-            self._enter(data[int(starts[places[done]]) : int(ends[places[done]])])
-            done = max(done + 1, stop - 1) if self.state.clocks else done + 1
-        return stop
 
     def _enter(self, line: bytes) -> None:
         words = line.decode("utf-8", "replace").split()
@@ -155,7 +149,6 @@ class _Scan:
             raise _NotRegularError
 
     def place(self, goes_on: bool) -> State:
-        """The state at the end of what was scanned."""
         if goes_on and self.text is None:
             # headers without a blank line before them are not seen here
             raise _NotRegularError
@@ -172,7 +165,6 @@ class _Scan:
 
 
 def _header(words: list[str]) -> tuple[Header, float] | None:
-    """A table, and the time of its header."""
     count = clock.time_words(words)
     time = tuple(words[:count])
     header = header_of(tuple(words[count:])) if count else None

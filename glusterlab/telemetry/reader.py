@@ -137,7 +137,6 @@ def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_
 
 
 def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
-    """The blocks of a whole file with a host in front of every line, host by host."""
     damage: ParseError | None = None
     every = Document.open(chunk.path).text.split("\n")
     for host, numbered in by_host(every, _MARK).items():

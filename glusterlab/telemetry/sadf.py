@@ -171,7 +171,6 @@ class CsvReader(WindowReader):
         return replace(block, host=hosts.categories[0] or None, lines=lines)
 
     def _by_line(self, sections: Iterable[tuple[int, bytes]], header: str | None) -> Iterator[Block]:
-        """Row by row; names damage."""
         rows = Rows()
         for first, section in sections:
             for line, text in enumerate(section.decode("utf-8", "replace").split("\n"), start=first):
@@ -241,7 +240,6 @@ class Rows:
         self._rows.setdefault((table, host, when[1]), []).append((when[0], device_name(table, fields), values, line))
 
     def blocks(self) -> Iterator[Block]:
-        """What was taken, and forget it."""
         taken, self._rows = self._rows, {}
         for (table, host, utc), rows in taken.items():
             yield block_of("sadf", host, table, rows, utc=utc, dated=True)

@@ -207,7 +207,11 @@ class TextReader(WindowReader):
             raise NotRegular
         numbers = line_numbers(group.lines, [rows.count(b"\n") + 1 for rows in group.rows])
         text, starts, lines, others = _rows(b"\n".join(group.rows), numbers)
-        columns = _parse(text, header, group.time_words, group.decimal)
+        types = {f"t{at}": "category" for at in range(group.time_words)}
+        types |= {f"c{at}": "float64" for at in range(len(header.columns))}
+        if header.device is not None:
+            types[f"c{header.device}"] = "category"
+        columns = parse(text, r"\s+", types, group.decimal)
         times, zoned = _times(columns, group.time_words)
         device = None if header.device is None else columns[f"c{header.device}"]
         values = {name: columns[f"c{at}"] for name, at in header.metrics.items()}
@@ -294,15 +298,6 @@ def _rows(
             averages.append((int(numbers[index]), line))
     kept.append(text[at:])
     return b"".join(kept), np.delete(starts, others), np.delete(numbers, others), averages
-
-
-def _parse(text: bytes, header: Header, time_words: int, decimal: str) -> Columns:
-    times = [f"t{at}" for at in range(time_words)]
-    columns = [f"c{at}" for at in range(len(header.columns))]
-    types: dict[str, str] = dict.fromkeys(times, "category") | dict.fromkeys(columns, "float64")
-    if header.device is not None:
-        types[f"c{header.device}"] = "category"
-    return parse(text, r"\s+", types, decimal)
 
 
 def _times(columns: Columns, time_words: int) -> tuple[NDArray[np.float64], bool]:

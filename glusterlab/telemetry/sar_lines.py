@@ -143,7 +143,6 @@ class LineReader:
             self._damaged(f"expected a time before numbers, found {' '.join(words)[:80]!r}", line)
 
     def _widen(self, words: list[str], average: bool, line: int) -> None:
-        """Take the second line of a header."""
         header = self.average if average else self.header
         joined = None if header is None else header_of((*header.columns, *words))
         if average:
@@ -211,7 +210,6 @@ class LineReader:
         yield from self._row(_Row(average, None, False, fields, line))
 
     def _row(self, part: _Row) -> Iterator[Block]:
-        """Take a row, or keep it until its rest has come."""
         if self._fits(part.header, part.fields):
             yield from self._take(part)
         elif len(part.fields) < len(part.header.columns):
@@ -257,7 +255,6 @@ class LineReader:
             self._damaged(message, part.line)
 
     def _values(self, header: Header, fields: list[str], line: int) -> list[float] | None:
-        """The numbers of a row, or None for one that is damaged."""
         values = []
         for name, at in header.metrics.items():
             value = number(fields[at])
@@ -273,7 +270,6 @@ class LineReader:
         return values
 
     def flush(self) -> Iterator[Block]:
-        """The rows that have been read and not yet yielded."""
         rows, self._rows = self._rows, []
         if rows and self._table is not None:
             header, average = self._table

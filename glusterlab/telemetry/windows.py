@@ -168,7 +168,6 @@ class WindowReader:
         return whole
 
     def read(self, window: bytes) -> Iterator[Block]:
-        """The blocks of whole lines, whose first is `line`."""
         raise NotImplementedError
 
     def is_cut(self, tail: str, before: str) -> bool:
@@ -177,7 +176,6 @@ class WindowReader:
         return False
 
     def finish(self) -> Iterable[Block]:
-        """What was read and not yet given, at the end."""
         return ()
 
     def damaged(self, message: str, line: int) -> None:

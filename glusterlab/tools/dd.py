@@ -173,8 +173,6 @@ class Copy:
 
 
 class _Reader:
-    """Reads the lines of one host."""
-
     def __init__(self) -> None:
         self.done: list[Copy] = []
         self.loose: list[Copy] = []
@@ -279,16 +277,17 @@ class _Reader:
             self.queue = self.queue or [fitting]
 
     def finish(self, document: Document, lines: list[tuple[int, str]], ends: bool) -> None:
-        """Take the last run; `ParseError` when it is cut off."""
         copy, waiting = self.open, self.loose
         place, text = lines[-1]
         whole = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
+        lacks = None
         if copy is not None and copy.written is None and copy.read is not None:
+            lacks = "line of records out"
+        elif copy is not None and copy.bytes is None and copy.written is not None and not ends:
+            lacks = "whole line of bytes"
+        if lacks is not None:
             self.open = None
-            raise document.error("expected dd's line of records out, found the end of the file", place)
-        if copy is not None and copy.bytes is None and copy.written is not None and not ends:
-            self.open = None
-            raise document.error("expected dd's whole line of bytes, found the end of the file", place)
+            raise document.error(f"expected dd's {lacks}, found the end of the file", place)
         if not ends and text[0].isdigit() and place not in whole:
             self._end()
             raise document.error("expected a whole line of dd, found the end of the file", place)
@@ -300,7 +299,6 @@ class _Reader:
 
 
 def _rate(rest: str) -> re.Match[str] | None:
-    """Seconds and rate at the end of a line of bytes."""
     found = _RATE.match(rest)
     return None if found is None or bool(found["open"]) != bool(found["shut"]) else found
 

@@ -98,30 +98,27 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
             elif isinstance(value.get("start"), dict) and not {"end", "intervals", "error"}.isdisjoint(value):
                 yield line, value
     except ParseError as error:
-        if _ended(stream):
-            yield since, stream
-        raise document.error(error.message, error.line) from error
-    if stream:
-        if not _ended(stream):
-            raise document.error("expected iperf3's event 'end', found the end of the file", since)
+        damage: ParseError | None = document.error(error.message, error.line)
+    else:
+        damage = None
+    ended = "start" in stream and not {"end", "error"}.isdisjoint(stream)
+    if ended:
         yield since, stream
+    if damage is None and stream and not ended:
+        damage = document.error("expected iperf3's event 'end', found the end of the file", since)
+    if damage is not None:
+        raise damage
 
 
 def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
     for line, value in json_values(text):
-        for inner in value if isinstance(value, list) else [value]:
-            if isinstance(inner, dict):
-                yield line, inner
-
-
-def _ended(stream: dict[str, Any]) -> bool:
-    return "start" in stream and not {"end", "error"}.isdisjoint(stream)
+        yield from (
+            (line, inner) for inner in (value if isinstance(value, list) else [value]) if isinstance(inner, dict)
+        )
 
 
 @dataclass(frozen=True)
 class _Run:
-    """One document."""
-
     report: dict[str, Any]
     line: int
     number: int
@@ -135,13 +132,11 @@ class _Run:
 
     @property
     def version(self) -> str | None:
-        """Without the tool's name."""
         version = self.part("start").get("version")
         return version.removeprefix("iperf").strip()[:40] or None if isinstance(version, str) else None
 
     @property
     def reverse(self) -> bool:
-        """Whether the server sends."""
         return bool(self.part("start", "test_start").get("reverse"))
 
     @property
@@ -164,13 +159,11 @@ class _Run:
 
     @property
     def streams(self) -> list[dict[str, Any]]:
-        """The streams at the end, in their order."""
         streams = self.part("end").get("streams")
         return [stream for stream in streams if isinstance(stream, dict)] if isinstance(streams, list) else []
 
     @property
     def both_ways(self) -> bool:
-        """Whether data flow in both directions at once."""
         return any(back for _, _, back in self.sums.values())
 
     def of(self, operation: OperationName, back: bool, kind: str | None = None) -> list[dict[str, Any]]:
@@ -181,12 +174,10 @@ class _Run:
 
     @property
     def workers(self) -> int | None:
-        """Streams in one direction."""
         return whole(self.part("start", "test_start").get("num_streams")) or None
 
     @property
     def error(self) -> str | None:
-        """What it says went wrong."""
         error = self.report.get("error")
         return None if error in (None, "") else str(error)[:200]
 
@@ -353,12 +344,10 @@ class Iperf3(HostTool):
     """One TCP stream in each of all pairs of hosts."""
 
     def prepare(self, job: LocalJob) -> list[HostCommand]:
-        """Nothing."""
         del job
         return []
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
-        """A round of the tournament each: iperf3's server and client of every pair."""
         found = tournament((*job.servers, *job.clients))
         width = len(str(len(found)))
         return [
@@ -432,7 +421,6 @@ class Iperf3(HostTool):
 
 
 def _received(path: Path) -> WorkloadRecord:
-    """What the receiver counted, or the report that says why there is nothing."""
     records = [record for record in read(Document.open(path)) if isinstance(record, WorkloadRecord)]
     received = [record for record in records if record.operation == "receive"]
     if len(received) == 1:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
-from glusterlab.reasons import Reason
 from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, read_xml
-from glusterlab.tools.records import Details, WorkloadRecord
+from glusterlab.tools.records import Details, WorkloadRecord, failed, incomplete, verdict
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -31,24 +30,13 @@ _SECOND_LINE = (
     "Metric", "Op Rate", "(ms)", "KBps", "Sec", "Cl", "Proc", "Size KB", "Set MiB", "Space MiB", "Name", "Run",
 )  # fmt: skip
 _COLUMNS = {
-    "Business Metric": "business_metric",
-    "Requested Op Rate": "op rate",
-    "Achieved Op Rate": "achieved rate",
-    "Avg Lat (ms)": "average latency",
-    "Total KBps": "overall throughput",
-    "Read KBps": "read throughput",
-    "Write KBps": "write throughput",
-    "Run Sec": "run time",
-    "# Cl": "clients",
-    "Cl Proc": "processes per client",
-    "Avg File Size KB": "file size",
-    "Cl Data Set MiB": "client data set size",
-    "Start Data Set MiB": "starting data set size",
-    "Init File Set MiB": "initial file space",
-    "Max File Space MiB": "maximum file space",
-    "Workload Name": "benchmark",
-    "Valid Run": "valid_run",
-}
+    "Business Metric": "business_metric", "Requested Op Rate": "op rate", "Achieved Op Rate": "achieved rate",
+    "Avg Lat (ms)": "average latency", "Total KBps": "overall throughput", "Read KBps": "read throughput",
+    "Write KBps": "write throughput", "Run Sec": "run time", "# Cl": "clients", "Cl Proc": "processes per client",
+    "Avg File Size KB": "file size", "Cl Data Set MiB": "client data set size",
+    "Start Data Set MiB": "starting data set size", "Init File Set MiB": "initial file space",
+    "Max File Space MiB": "maximum file space", "Workload Name": "benchmark", "Valid Run": "valid_run",
+}  # fmt: skip
 """What the text's columns are called in the XML."""
 
 _UNITS: dict[str | None, float] = {
@@ -83,10 +71,8 @@ _VERSION = re.compile(r"SPEC(?:storage|sfs)?[^\n]{0,80}\$Revision:\s*([\w.]{1,32
 _START = re.compile(r"<run(?=[\s>])")
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    unit: str | None
+_Column = tuple[str, str | None]
+"""Name and unit."""
 
 
 @dataclass(frozen=True)
@@ -124,56 +110,51 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
 
 
 def _read_text(document: Document) -> Iterator[WorkloadRecord]:
-    columns = _standard_columns()
+    columns = [_column(title) for title in _COLUMNS]
     version: str | None = None
     run, number, damage = 0, 0, None
-    lines = document.lines
+    lines = [_LEAD.sub("", line) for line in document.lines]
     while number < len(lines):
-        line = _LEAD.sub("", lines[number])
+        line, following = lines[number], lines[number + 1] if number + 1 < len(lines) else ""
         number += 1
         printed = _VERSION.search(line)
         version = printed[1] if printed is not None else version
         if _TEXT.match(line):
-            found = _header(line, lines[number] if number < len(lines) else "")
+            found = _header(line, following)
             if found is None:
                 raise document.error(f"expected the two header lines of a summary, found {line.strip()[:80]!r}", number)
             columns, number = found, number + 1
         elif _is_row(line, columns):
-            if number < len(lines) and _LEAD.sub("", lines[number]).strip() == _INVALID:
+            if following.strip() == _INVALID:
                 # SPEC's judgement, in a line of its own since a mail client has broken the row
                 line = f"{line} {_INVALID}"
             point = _point(line, columns, last=number == len(lines) and not document.ends_in_a_line)
-            if point is None:
-                damage = damage or document.error(
-                    f"expected a load point of {len(columns)} columns, found {line.strip()[:80]!r}", number
-                )
-                continue
-            run += 1
-            yield _record(document, version, run, number, point)
+            if point is not None:
+                run += 1
+                yield _record(document, version, run, number, point)
+            elif damage is None:
+                message = f"expected a load point of {len(columns)} columns, found {line.strip()[:80]!r}"
+                damage = document.error(message, number)
     if damage is not None:
         raise damage
     if run == 0:
         raise document.error("expected a load point of SPEC SFS, found none: the run failed or was ended", len(lines))
 
 
-def _standard_columns() -> list[_Column]:
-    return [_Column(name, _unit(title)) for title, name in _COLUMNS.items()]
-
-
-def _unit(title: str) -> str | None:
-    return next((unit for ending, unit in _TEXT_UNITS.items() if title.endswith(ending)), None)
+def _column(title: str) -> _Column:
+    return _COLUMNS[title], next((unit for ending, unit in _TEXT_UNITS.items() if title.endswith(ending)), None)
 
 
 def _header(first: str, second: str) -> list[_Column] | None:
     """The columns of a summary, from its two header lines, however many blanks are between the words."""
-    above, below = _words(first, _FIRST_LINE), _words(_LEAD.sub("", second), _SECOND_LINE)
+    above, below = _words(first, _FIRST_LINE), _words(second, _SECOND_LINE)
     if above is None or below is None or len(above) != len(below):
         return None
     titles = [f"{upper} {lower}" for upper, lower in zip(above, below, strict=True)]
     # "Workload Name" and "Valid Run" come last, so that a name may have blanks
-    if not set(titles) <= set(_COLUMNS) or titles[-1] != "Valid Run" or titles[-2] != "Workload Name":
+    if not set(titles) <= set(_COLUMNS) or titles[-2:] != ["Workload Name", "Valid Run"]:
         return None
-    return [_Column(_COLUMNS[title], _unit(title)) for title in titles]
+    return [_column(title) for title in titles]
 
 
 def _words(line: str, known: tuple[str, ...]) -> list[str] | None:
@@ -214,7 +195,7 @@ def _point(line: str, columns: list[_Column], *, last: bool) -> _Point | None:
     named = 0 < len(names) <= 3 and all(_NAME.fullmatch(word) for word in names)
     if not whole or not named or any(_INVALID.startswith(word) for word in names[1:]):
         return None
-    values = {column.name: (word, column.unit) for column, word in zip(columns, words[:count], strict=False)}
+    values = {name: (word, unit) for (name, unit), word in zip(columns, words[:count], strict=False)}
     return _Point(values, " ".join(names), invalid)
 
 
@@ -263,9 +244,8 @@ def _xml_damage(document: Document, text: str) -> ParseError | None:
 
 
 def _xml_point(root: Element) -> _Point:
-    values: dict[str, tuple[str, str | None]] = {
-        "business_metric": ((root.findtext("business_metric") or "").strip(), None)
-    }
+    business = (root.findtext("business_metric") or "").strip()
+    values: dict[str, tuple[str, str | None]] = {"business_metric": (business, None)}
     twice = set()
     for metric in root.findall("metric"):
         name = metric.get("name") or ""
@@ -284,22 +264,21 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
     clients, processes = point.number("clients"), point.number("processes per client")
     size = point.number("file size")
     missing = [name for name in ("achieved rate", "overall throughput") if not point.number(name)]
-    reasons = []
-    if point.invalid:
-        reasons.append(Reason(code="tool-failed", message="SPEC judged the load point: INVALID_RUN"))
+    faults = [failed("SPEC judged the load point: INVALID_RUN")] if point.invalid else []
     if missing:
-        message = f"expected the {' and the '.join(missing)}, found none: the run failed"
-        reasons.append(Reason(code="tool-failed", message=message))
-    valid: bool | None = not reasons
-    if valid and (point.invalid is None or point.name is None):
-        valid = None
-        message = "the report does not say whether SPEC judged the load point valid: it may have been cut"
-        reasons.append(Reason(code="tool-incomplete", message=message))
+        faults.append(failed(f"expected the {' and the '.join(missing)}, found none: the run failed"))
+    message = "the report does not say whether SPEC judged the load point valid: it may have been cut"
+    valid, reasons = verdict(faults, [incomplete(message)] if None in (point.invalid, point.name) else ())
+    details: Details = {}
+    for name, detail in _DETAILS.items():
+        if (value := point.number(name)) is not None:
+            whole = (detail in _COUNTS or detail.endswith("_bytes")) and value.is_integer()
+            details[detail] = int(value) if whole else value
     return WorkloadRecord(
         tool="specsfs",
         tool_version=version,
         source=document.source(line),
-        details=_details(point),
+        details=details,
         run=run,
         job=point.name,
         operation="mixed",
@@ -311,18 +290,8 @@ def _record(document: Document, version: str | None, run: int, line: int, point:
         latency_mean_s=point.number("average latency"),
         elapsed_s=point.number("run time") or None,
         valid=valid,
-        reasons=tuple(reasons),
+        reasons=reasons,
     )
-
-
-def _details(point: _Point) -> Details:
-    found: Details = {}
-    for name, detail in _DETAILS.items():
-        value = point.number(name)
-        if value is not None:
-            whole = detail in _COUNTS or detail.endswith("_bytes")
-            found[detail] = int(value) if whole and value.is_integer() else value
-    return found
 
 
 TOOL = Tool(name="specsfs", recognise=recognise, read=read)

@@ -158,16 +158,15 @@ def test_the_version_from_a_log_around_the_table() -> None:
     assert [record.tool_version for record in whole(log + TEXT)] == ["2512", "2512"]
 
 
-def test_a_custom_name_may_have_blanks() -> None:
-    (record,) = whole(HEADER + row(1, 450, "450.029", "my own"))
-    assert (record.job, record.valid) == ("my own", True)
-
-
-def test_a_value_that_spec_did_not_find_is_a_failure() -> None:
-    (record,) = whole(HEADER + row(100, 1000, "Error-3"))
-    assert (record.operations_per_s, record.valid) == (None, False)
-    (zero,) = whole(HEADER + row(100, 1000, "0.000"))
-    assert (zero.operations_per_s, zero.valid) == (None, False)
+@pytest.mark.parametrize(
+    ("achieved", "name", "rate", "valid"),
+    [("450.029", "my own", 450.029, True), ("Error-3", "VDA", None, False), ("0.000", "VDA", None, False)],
+)
+def test_a_name_may_have_blanks_and_a_missing_value_is_a_failure(
+    achieved: str, name: str, rate: float | None, valid: bool
+) -> None:
+    (record,) = whole(HEADER + row(100, 1000, achieved, name))
+    assert (record.job, record.operations_per_s, record.valid) == (name, rate, valid)
 
 
 def test_a_last_line_without_its_end_may_have_lost_invalid_run() -> None:
@@ -209,19 +208,23 @@ def test_runs_in_comments_are_none() -> None:
     assert (record.run, record.valid, record.source.line) == (1, False, 19)
 
 
-@pytest.mark.parametrize("judged", ["", "<valid_run>MAYBE</valid_run>"])
-def test_xml_that_does_not_say_whether_it_is_valid(judged: str) -> None:
-    assert whole(XML.replace("<valid_run/>", judged))[0].valid is None
+TWICE = '<metric name="achieved rate" units="ops/s">1.5</metric><benchmark'
 
 
-def test_xml_metrics_that_stand_twice_are_none() -> None:
-    line = '<metric name="achieved rate" units="ops/s">1.5</metric>'
-    (first, _) = whole(XML.replace("<benchmark", line + "<benchmark", 1))
-    assert (first.operations_per_s, first.valid) == (None, False)
-
-
-def test_units_that_are_not_known_are_not_guessed() -> None:
-    assert whole(XML.replace("milliseconds", "fortnights"))[0].latency_mean_s is None
+@pytest.mark.parametrize(
+    ("before", "after", "rate", "latency", "valid"),
+    [
+        ("<valid_run/>", "", 2000.5, 1.5e-3, None),
+        ("<valid_run/>", "<valid_run>MAYBE</valid_run>", 2000.5, 1.5e-3, None),
+        ("<benchmark", TWICE, None, 1.5e-3, False),
+        ("milliseconds", "fortnights", 2000.5, None, True),
+    ],
+)
+def test_xml_that_says_something_not_twice_or_otherwise(
+    before: str, after: str, rate: float | None, latency: float | None, valid: bool | None
+) -> None:
+    (first, _) = whole(XML.replace(before, after, 1))
+    assert (first.operations_per_s, first.latency_mean_s, first.valid) == (rate, latency, valid)
 
 
 def test_xml_entities_are_refused() -> None:

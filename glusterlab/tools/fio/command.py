@@ -122,7 +122,6 @@ class Fio(VolumeTool):
         return tuple(f"{job.tool_dir}/fio-{host}.json" for host in self._files(job))
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
-        """Read the report of each client, and sum up over all workers."""
         results: list[tuple[WorkerRecord, WorkloadRecord]] = []
         buckets: Counter[float] = Counter()
         for path in sorted(folder.glob("fio-*.json")):

@@ -1,4 +1,4 @@
-"""What was asked of fio: its job options, in SI units and in the suite's words."""
+"""What fio was to do: its job options, in SI units and in the suite's words."""
 
 from __future__ import annotations
 
@@ -86,7 +86,6 @@ class Measured:
 
     @classmethod
     def of(cls, direction: dict[str, Any]) -> Measured:
-        """The numbers of a direction."""
         done = measured(direction.get("io_bytes"))
         # up to fio 2.20 io_bytes are KiB; the releases that mean bytes also write io_kbytes
         if done is not None and "io_kbytes" not in direction:
@@ -106,7 +105,6 @@ class Measured:
 
     @property
     def idle(self) -> bool:
-        """Whether the direction did nothing."""
         return not (self.bytes or self.ios or self.throughput or self.rate)
 
 
@@ -189,29 +187,24 @@ class Options:
         return value is not None and value.lower() not in {"0", "none", "false"}
 
     def integer(self, name: str) -> int | None:
-        """The value of an option that counts."""
         value = self.text(name)
         return int(value) if value is not None and re.fullmatch(r"\d{1,9}", value, re.ASCII) else None
 
     @property
     def kb_base(self) -> int:
-        """What a k is: 1,024, or 1,000 where the option kb_base says so."""
         return 1000 if self.text("kb_base") == "1000" else 1024
 
     @property
     def workers(self) -> int:
-        """How many jobs of this section there are."""
         return self.integer("numjobs") or 1
 
     @property
     def runtime_s(self) -> float | None:
-        """The time that was asked for, or that was its limit, in seconds."""
         value = self.text("runtime")
         return (as_seconds(value) or None) if value is not None else None
 
     @property
     def size_bytes(self) -> int | None:
-        """What one job was to do, in bytes."""
         return self._size("io_size") or self._size("size")
 
     @property
@@ -251,20 +244,20 @@ class Options:
 
     @property
     def operations(self) -> dict[str, Operation] | None:
-        """The operation of each direction that was asked for; None where the file does not say what was asked."""
+        """The operation of each direction that was wanted; None where the file does not say which."""
         if self.text("ioengine") == "cpuio":
             return {}
-        # fio reads unless it is told otherwise
+        # fio reads unless it is configured otherwise
         mode = (self.text("rw") or ("read" if self.own else "")).lower().split(":")[0].split(",")[0]
         if mode not in _MODES:
             return None
-        asked = dict(_MODES[mode])
-        if len(asked) == 2 and "trim" not in asked:
+        wanted = dict(_MODES[mode])
+        if len(wanted) == 2 and "trim" not in wanted:
             if self.text("rwmixread") == "100" or self.text("rwmixwrite") == "0":
-                asked.pop("write")
+                wanted.pop("write")
             elif self.text("rwmixread") == "0" or self.text("rwmixwrite") == "100":
-                asked.pop("read")
-        return asked
+                wanted.pop("read")
+        return wanted
 
     @property
     def file_operation(self) -> Operation | None:
@@ -273,18 +266,17 @@ class Options:
 
     def operation(self, direction: str) -> Operation:
         """The operation of a direction, in the suite's words; sequential unless ``rw`` says random."""
-        asked = self.operations or {}
+        wanted = self.operations or {}
         if self.file_operation is not None:
             return self.file_operation
-        if direction in asked or direction == "mixed":
-            return asked.get(direction, "mixed")
+        if direction in wanted or direction == "mixed":
+            return wanted.get(direction, "mixed")
         random = (self.text("rw") or "").startswith("rand")
         other: dict[str, Operation] = {"read": "random-read", "write": "random-write"} if random else {}
         return other.get(direction) or _PLAIN[direction]
 
     @property
     def may_end_early(self) -> bool:
-        """Whether a job may rightly have ended before its time and its size."""
         return self.file_operation is not None or any(self.flag(name) for name in _ENDS_EARLY)
 
     def _size(self, name: str) -> int | None:

@@ -20,7 +20,6 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
-from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document, whole
 from glusterlab.tools.fio.options import MAX_OPTIONS, Measured, Options, as_options, latency, measured
@@ -78,7 +77,6 @@ class Job:
 
     @property
     def ran_s(self) -> float:
-        """Seconds of the direction that took longest."""
         return max((numbers.seconds or 0.0 for _, _, numbers in self.directions), default=0.0)
 
     @property
@@ -211,7 +209,6 @@ def _record(
 
 
 def _faults(job: Job) -> list[Reason]:
-    """What shows that a job failed or did not end as it should."""
     found = []
     for code in job.errors[:_MAX_FINDINGS]:
         meaning = os.strerror(code) if code < 1 << 15 else "unknown"
@@ -267,7 +264,6 @@ def _may_have_ended_early(job: Job) -> str | None:
 
 
 def _doubts(job: Job) -> list[str]:
-    """What keeps every direction of a job from being judged."""
     found = [] if job.doubt is None else [job.doubt]
     if measured(job.data.get("error")) is None and not job.errors:
         found.append("expected the job's error number, found none")
@@ -279,7 +275,6 @@ def _doubts(job: Job) -> list[str]:
 
 
 def _own_doubts(job: Job, label: str, values: dict[str, Any], numbers: Measured) -> list[str]:
-    """What keeps one direction from being judged."""
     found = _twice(values)
     if isinstance(job.data.get(label), Several):
         found.append(f"{label!r} stands several times with different values")
@@ -314,6 +309,7 @@ _ARRAYS = re.compile(r'"(?:jobs|client_stats)"\s*:\s*\[')
 _LATENCIES = re.compile(r'"[sc]?lat(?:_ns)?"\s*:\s*\{')
 _TEXT = re.compile(r"\(groupid=\d+, jobs=\d+\): err=|^(?:<[^>\n]*> )?Starting \d+ (?:process|thread)", re.MULTILINE)
 _TERSE = re.compile(r"^\d;fio-\d", re.MULTILINE)
+_OTHER_FORMS = ((_TERSE, "its terse lines"), (_TEXT, "its text for people"))
 _MAX_GLOBAL_CHARACTERS = 1 << 16
 _MAX_DISKS = 1_000
 
@@ -335,7 +331,10 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
     """
     reports, damage = find_reports(document)
     if not reports and damage is None:
-        raise _no_report(document)
+        found = ((pattern.search(document.text), what) for pattern, what in _OTHER_FORMS)
+        place, what = next(((place, what) for place, what in found if place is not None), (None, "none"))
+        line = 1 if place is None else document.line_of(place.start())
+        raise document.error(f"expected fio's JSON, found {what}: run fio with --output-format=json", line)
     runs: dict[str | None, int] = {}
     empty: Report | None = None
     for report, interim in zip(reports, _interim(reports), strict=True):
@@ -354,7 +353,6 @@ def read(document: Document) -> Iterator[WorkloadRecord]:
 
 
 def _results(jobs: Iterator[Job]) -> Iterator[WorkloadRecord]:
-    """The records of the entries of a report, a sum of them last."""
     parts: list[tuple[Job, list[WorkloadRecord]]] = []
     sums: list[Job] = []
     for job in jobs:
@@ -369,16 +367,7 @@ def _results(jobs: Iterator[Job]) -> Iterator[WorkloadRecord]:
             yield as_sum(record, parts)
 
 
-def _no_report(document: Document) -> ParseError:
-    for pattern, what in ((_TERSE, "its terse lines"), (_TEXT, "its text for people")):
-        if (place := pattern.search(document.text)) is not None:
-            advice = "run fio with --output-format=json"
-            return document.error(f"expected fio's JSON, found {what}: {advice}", document.line_of(place.start()))
-    return document.error("expected fio's JSON, found none: run fio with --output-format=json", 1)
-
-
 def _jobs(document: Document, report: Report, run: int, interim: bool) -> Iterator[Job]:
-    """The entries of a report, with what the report says of all of them."""
     listed = entries(report.data)
     version = report.data.get("fio version")
     common, by_client = _global_options(document, report)
@@ -465,29 +454,24 @@ def _goes_on(earlier: Report, later: Report, *, still: bool) -> bool:
 
     With `still`, as much is enough.
     """
-    begun = [_begun(earlier), _begun(later)]
-    if earlier.host != later.host or begun[0] is None or begun[1] is None or abs(begun[0] - begun[1]) > 1:
+    (begun, names, before), (begun_later, names_later, after) = _progress(earlier), _progress(later)
+    if begun is None or begun_later is None or abs(begun - begun_later) > 1:
         return False
-    before, after = _progress(earlier), _progress(later)
-    if [names for names, _, _ in before] != [names for names, _, _ in after]:
+    if (earlier.host, names) != (later.host, names_later):
         return False
-    grown = all(new >= old and done >= did for (_, old, did), (_, new, done) in zip(before, after, strict=True))
-    return grown and (still or any(new > old for (_, old, _), (_, new, _) in zip(before, after, strict=True)))
+    grown = all(new >= old and done >= did for (old, did), (new, done) in zip(before, after, strict=True))
+    return grown and (still or any(new > old for (old, _), (new, _) in zip(before, after, strict=True)))
 
 
-def _begun(report: Report) -> int | None:
-    """The second in which the jobs of a report began."""
+def _progress(report: Report) -> tuple[int | None, list[tuple[str, ...]], list[tuple[int, int]]]:
+    """The second in which a run began; of each job its names and start; the seconds that it ran, and its bytes."""
+    listed = entries(report.data)
     now = whole(report.data.get("timestamp"))
-    elapsed = [whole(entry.get("elapsed")) for entry in entries(report.data)]
-    return None if now is None or not elapsed or elapsed[0] is None else now - elapsed[0]
-
-
-def _progress(report: Report) -> list[tuple[tuple[str, str, str], int, int]]:
-    """Of each job its names and start, the seconds that it has run, and the bytes that it has done."""
-    found = []
-    for entry in entries(report.data):
-        sides = [entry.get(label) for label in ("read", "write", "trim", "mixed")]
-        done = sum(whole(side.get("io_bytes")) or 0 for side in sides if isinstance(side, dict))
-        names = (str(entry.get("jobname")), str(entry.get("groupid")), str(entry.get("job_start")))
-        found.append((names, whole(entry.get("elapsed")) or 0, done))
-    return found
+    first = whole(listed[0].get("elapsed")) if listed else None
+    names, done = [], []
+    for entry in listed:
+        sides = [entry.get(label) for label in _DIRECTIONS]
+        amount = sum(whole(side.get("io_bytes")) or 0 for side in sides if isinstance(side, dict))
+        names.append(tuple(str(entry.get(key)) for key in ("jobname", "groupid", "job_start")))
+        done.append((whole(entry.get("elapsed")) or 0, amount))
+    return (None if now is None or first is None else now - first), names, done

@@ -14,7 +14,8 @@ from glusterlab.errors import ParseError
 from glusterlab.tools.document import MAX_DEPTH, Document, by_host, read_json
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}]')
-_KEYS = {'"fio version"', '"jobs"', '"client_stats"'}
+_NAMED = '"fio version"'
+_KEYS = {_NAMED, '"jobs"', '"client_stats"'}
 _COLON = re.compile(r"\s*:")
 _PREFIXED = re.compile(
     r'^(?:(?P<quote>>[> ]*)|(?P<host>[A-Za-z0-9][\w.-]{0,252}):)[ \t]*"fio version"[ \t]*:', re.MULTILINE
@@ -48,19 +49,18 @@ class Report:
     cut: bool = False
 
 
-@dataclass(frozen=True)
-class _Span:
-    start: int
-    end: int | None
-    named: bool
-    children: list[int]
-
-
 @dataclass
-class _Frame:
+class _Span:
+    """An object, and where those in it end; `key` is the one of fio's that it has."""
+
     start: int
+    end: int | None = None
     key: str | None = None
     children: list[int] = field(default_factory=list)
+
+    @property
+    def named(self) -> bool:
+        return self.key == _NAMED
 
 
 @dataclass(frozen=True)
@@ -143,24 +143,22 @@ def _pieces(document: Document) -> Iterator[_Piece]:
 
 def _spans(text: str) -> Iterator[_Span]:
     """Every object that has one of fio's keys; inner before outer ones, and those without an end last."""
-    frames: deque[_Frame] = deque(maxlen=MAX_DEPTH)
+    spans: deque[_Span] = deque(maxlen=MAX_DEPTH)
     for token in _TOKEN.finditer(text):
-        word = token[0]
-        if word == "{":
-            frames.append(_Frame(token.start()))
-        elif not frames:
+        if token[0] == "{":
+            spans.append(_Span(token.start()))
+        elif not spans:
             continue
-        elif word == "}":
-            frame = frames.pop()
-            if frames:
-                frames[-1].children.append(token.end())
-            if frame.key is not None:
-                yield _Span(frame.start, token.end(), frame.key == '"fio version"', frame.children)
-        elif word in _KEYS and frames[-1].key != '"fio version"' and _COLON.match(text, token.end()):
-            frames[-1].key = word
-    for frame in frames:
-        if frame.key is not None:
-            yield _Span(frame.start, None, frame.key == '"fio version"', frame.children)
+        elif token[0] == "}":
+            span = spans.pop()
+            span.end = token.end()
+            if spans:
+                spans[-1].children.append(span.end)
+            if span.key is not None:
+                yield span
+        elif token[0] in _KEYS and not spans[-1].named and _COLON.match(text, token.end()):
+            spans[-1].key = token[0]
+    yield from (span for span in spans if span.key is not None)
 
 
 def _outermost(spans: Iterator[_Span]) -> list[_Span]:
@@ -193,28 +191,25 @@ def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseErr
     whole = next((child for child in reversed(span.children) if child <= limit), None)
     place = piece.line(max(span.start, end - 1)) if span.end is None else piece.line(max(limit, span.start))
     what = damage.message if span.end is not None else "expected its end, found the end of the file"
-    told = ParseError(f"fio's report: {what}; run fio again or get the whole file", line=place)
+    damage = ParseError(f"fio's report: {what}; run fio again or get the whole file", line=place)
     for closing in ("]}", "}") if whole is not None else ():
         try:
             data = _lenient_json(piece.text[span.start : whole] + closing)
         except ParseError:
             continue
-        return (data if is_report(data) and entries(data) else None), told
-    return None, told
+        return (data if is_report(data) and entries(data) else None), damage
+    return None, damage
 
 
 def _lenient_json(text: str) -> dict[str, Any]:
     try:
-        return _as_object(read_json(text, _keep_all))
+        data = read_json(text, _keep_all)
     except ParseError:
         # C's nan and inf, and strings that old releases did not escape
         mended = _NOT_JSON.sub(_mend, text)
         if mended == text:
             raise
-    return _as_object(read_json(mended, _keep_all))
-
-
-def _as_object(data: object) -> dict[str, Any]:
+        data = read_json(mended, _keep_all)
     return data if isinstance(data, dict) else {}
 
 

@@ -74,7 +74,6 @@ def _other(head: str) -> str | None:
 
 
 def _has_rows(head: str) -> bool:
-    """Whether there are rows of `volume status`, which a filter has left over."""
     if "Brick " not in head:
         return False
     rows = (line for line in head.split("\n") if "Brick " in line)
@@ -183,7 +182,6 @@ def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: lis
 
 
 def _opened(part: _Part | None, line: int, text: str, volume: str | None) -> _Part | None:
-    """The report that starts with this line, where one does."""
     label, colon, rest = (word.strip() for word in text.partition(":"))
     if colon and rest and label == "Volume Name":
         return InfoText(rest, line)

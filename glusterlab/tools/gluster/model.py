@@ -54,7 +54,6 @@ class Geometry:
         return 1 / ((self.replica or 1) - (self.arbiter or 0))
 
     def as_dict(self) -> Details:
-        """The numbers that there are, as details of a record."""
         names = ("subvolumes", "bricks", "replica", "arbiter", "data", "redundancy", "stripe")
         return without_none({name: getattr(self, name) for name in names})
 

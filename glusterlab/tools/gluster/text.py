@@ -57,7 +57,11 @@ _PROFILED = re.compile(r"(?:Brick|NFS Server): ?(?!Brick )(?=\S)")
 
 
 class _Report:
-    """Takes the lines of one report one by one; `damage` is the first that was found, with its line."""
+    """Takes the lines of one report one by one; `damage` is the first that was found, with its line.
+
+    `feed` takes a line; one without its end may be cut off, so that its last word says nothing. `elide`: the author has
+    left something out here. `finish`: nothing more comes; `at_end` when it is the file's end, which may be a cut.
+    """
 
     def __init__(self) -> None:
         self.damage: tuple[str, int] | None = None
@@ -79,11 +83,9 @@ class InfoText(_Report):
         self._option = ""
 
     def elide(self) -> None:
-        """The author has left something out here."""
         self._elided = True
 
     def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
-        """Take the next line; one without its end may be cut off."""
         if (brick := _BRICK.fullmatch(text)) is not None:
             if has_end:
                 self._open, arbiter = [brick[2]], brick[2].endswith(_ARBITER) or None
@@ -148,7 +150,6 @@ class InfoText(_Report):
         return True
 
     def finish(self, line: int, *, at_end: bool) -> None:
-        """Nothing more comes."""
         volume = self._volume
         cut = ": it was cut off" if at_end else ""
         if not volume.kind or None not in volume.tiers:
@@ -166,7 +167,6 @@ class InfoText(_Report):
             volume.bricks = [replace(brick, arbiter=bool(brick.arbiter)) for brick in volume.bricks]
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
-        """The records of the volume, where it is whole."""
         if self.damage is not None:
             return
         try:
@@ -205,12 +205,10 @@ class StatusText(_Report):
         return bool(self._rows or self._name)
 
     def elide(self) -> None:
-        """The author has left something out here."""
         self._name = []
         self._detail = None
 
     def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
-        """Take the next line; one without its end may be cut off, so that its last number says nothing."""
         if text.startswith("Gluster process"):
             self._ports = 2 if "RDMA" in text else 1
         elif text.startswith("Task Status of Volume"):
@@ -271,7 +269,6 @@ class StatusText(_Report):
             self._detail[1][label] = value if has_end or value == "N/A" else ""
 
     def finish(self, line: int, *, at_end: bool) -> None:
-        """Nothing more comes; `at_end` when it is the file's end, which may be a cut."""
         self._close_name()
         if at_end and self._detail is not None:
             found, others = self._detail[1].keys(), self._details[:-1]
@@ -283,7 +280,6 @@ class StatusText(_Report):
             self._damaged("expected bricks, found none: it was cut off, or it is the state of daemons alone", line)
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
-        """The records of the bricks."""
         names = ("tcp_port", "rdma_port", "tier", "device", "file_system", "mount_options", "inode_size_bytes")
         details = [(line, found["Brick"], _from_detail(found)) for line, found in self._details]
         for line, address, found in [*self._rows, *details]:
@@ -370,13 +366,11 @@ class ProfileText(_Report):
         return any(match is not None for match in (_PROFILED.match(text), _STATS.fullmatch(text), _FOP.fullmatch(text)))
 
     def elide(self) -> None:
-        """The author has left something out here."""
         self._sizes, self._calls = [], {}
         self._stats, self._naming, self._wants_stats = None, None, False
         self._elided = True
 
     def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
-        """Take the next line; one without its end may be cut off, so that its last word says nothing."""
         if self._naming is not None and self._goes_on_naming(line, text):
             return
         if (brick := _PROFILED.match(text)) is not None:
@@ -433,7 +427,6 @@ class ProfileText(_Report):
                 stats.totals[name] = total
 
     def _close_blocks(self, line: int) -> None:
-        """The three lines of a block of columns are there now, or never."""
         sizes, reads, writes = self._sizes, self._calls.get("reads", []), self._calls.get("writes", [])
         self._sizes, self._calls = [], {}
         if not len(sizes) == len(reads) == len(writes) or None in (*sizes, *reads, *writes):
@@ -445,7 +438,6 @@ class ProfileText(_Report):
             )
 
     def finish(self, line: int, *, at_end: bool) -> None:
-        """Nothing more comes; `at_end` when it is the file's end, which may be a cut."""
         self._close_blocks(line)
         if not at_end:
             return
@@ -460,7 +452,6 @@ class ProfileText(_Report):
                 self._damaged("expected 'Data Written:' after the calls, found the end: it was cut off", line)
 
     def records(self, document: Document, version: str | None) -> Iterator[Record]:
-        """The records of the statistics that say anything."""
         for stats in self._found:
             if stats.totals or stats.fops or stats.blocks:
                 yield from stats.records(document, version)
