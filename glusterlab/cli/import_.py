@@ -50,15 +50,14 @@ def import_(
     ],
     name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the campaign, and so of its folder.")],
     pattern: Annotated[
-        list[str] | None,
-        typer.Option("--pattern", metavar="PATTERN", help="What paths below DIR say; may be given again."),
+        list[str] | None, typer.Option(metavar="PATTERN", help="What paths below DIR say; may be given again.")
     ] = None,
     mapping: Annotated[
         Path | None, typer.Option("--map", metavar="FILE", help="A mapping.yaml.", autocompletion=complete_yaml)
     ] = None,
     default: Annotated[
         list[str] | None,
-        typer.Option("--default", metavar="KEY=VALUE", help="For what neither path nor file says; may be given again."),
+        typer.Option(metavar="KEY=VALUE", help="For what neither path nor file says; may be given again."),
     ] = None,
     raw: RawRootOption = Path("raw"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which file is which sample; write nothing.")] = False,

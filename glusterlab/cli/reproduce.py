@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import typer
 
@@ -37,15 +37,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-class RecordKind(StrEnum):
-    """Kinds of records that raw files hold."""
-
-    workload = "workload"
-    worker = "worker"
-    telemetry = "telemetry"
-    volume = "volume"
-    brick = "brick"
-    profile = "profile"
+RecordKind = StrEnum("RecordKind", ["workload", "worker", "telemetry", "volume", "brick", "profile"])
 
 
 def _complete_tool(incomplete: str) -> Iterator[str]:
@@ -72,7 +64,6 @@ def parse(
     tool: Annotated[
         str | None,
         typer.Option(
-            "--tool",
             metavar="TOOL",
             help="Whose output it is: iozone, smallfile, fio, dd, iperf3, specsfs, gluster, sar, sadf; "
             "default: recognised by content.",
@@ -82,9 +73,7 @@ def parse(
     averages: Annotated[
         bool, typer.Option("--averages", help="Of sar's files also the averages that it printed.")
     ] = False,
-    kind: Annotated[
-        list[RecordKind] | None, typer.Option("--kind", help="Only these records; may be given again.")
-    ] = None,
+    kind: Annotated[list[RecordKind] | None, typer.Option(help="Only these records; may be given again.")] = None,
 ) -> None:
     """Read raw files of any supported tool and write JSON lines, one object per result."""
     from glusterlab.parse import write_lines
@@ -94,11 +83,6 @@ def parse(
         files, lambda line: sys.stdout.write(line + "\n"), complain, tool=tool, averages=averages, kinds=kinds
     ):
         raise typer.Exit(1)
-
-
-def _write_line(line: str) -> None:
-    # not typer's echo, which flushes each line
-    sys.stdout.write(f"{line}\n")
 
 
 @app.command(
@@ -112,9 +96,7 @@ def tables(
     raw: RawArgument,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output", metavar="DIR", parser=local_path, help="Folder for them; default: figures/<campaign>/tables."
-        ),
+        typer.Option(metavar="DIR", parser=local_path, help="Folder for them; default: figures/<campaign>/tables."),
     ] = None,
     scheduler: SchedulerOption = None,
     json: JsonOption = False,
@@ -163,18 +145,15 @@ def reproduce(
         ),
     ] = None,
     notebook: Annotated[
-        list[str] | None, typer.Option("--notebook", metavar="NAME", help="Only this notebook; may be given again.")
+        list[str] | None, typer.Option(metavar="NAME", help="Only this notebook; may be given again.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Notebooks at a time; default: one per processor.")
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Notebooks at a time; default: one per processor.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Run also what did not change.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Run nothing: say which notebooks are stale, exit code 1 if any is.")
     ] = False,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", metavar="DIR", parser=local_path, help="Folder for a folder per campaign."),
+        Path | None, typer.Option(metavar="DIR", parser=local_path, help="Folder for a folder per campaign.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -262,23 +241,16 @@ def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
     show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=lines)
 
 
-class SchemaKind(StrEnum):
-    """Specification files that have a schema."""
-
-    cluster = "cluster"
-    campaign = "campaign"
-    imports = "import"
-    prices = "prices"
-
-
 @app.command(
     epilog=examples(
         "glusterlab schema campaign > campaign.schema.json",
         "First line of a campaign.yaml, for editors: # yaml-language-server: $schema=campaign.schema.json",
     )
 )
-def schema(kind: Annotated[SchemaKind, typer.Argument(help="Of which file.")]) -> None:
+def schema(
+    kind: Annotated[Literal["cluster", "campaign", "import", "prices"], typer.Argument(help="Of which file.")],
+) -> None:
     """JSON Schema of cluster.yaml, campaign.yaml, prices.yaml or the mapping.yaml of an import, for editors."""
     from glusterlab.cli.schema import json_schema
 
-    emit_json(json_schema(kind.value), version=None)
+    emit_json(json_schema(kind), version=None)

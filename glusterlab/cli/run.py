@@ -130,7 +130,7 @@ def run(
     cluster: ClusterOption = None,
     raw: RawRootOption = Path("raw"),
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Another name for the campaign, and so for its folder.")
+        str | None, typer.Option(metavar="NAME", help="Another name for the campaign, and so for its folder.")
     ] = None,
     retry: Annotated[
         bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
@@ -138,7 +138,6 @@ def run(
     rounds: Annotated[
         int | None,
         typer.Option(
-            "--rounds",
             metavar="N",
             min=1,
             help="End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
@@ -154,13 +153,11 @@ def run(
         ),
     ] = False,
     on_end: Annotated[
-        str | None, typer.Option("--on-end", metavar="COMMAND", help="Run this in a shell when the run is over.")
+        str | None, typer.Option(metavar="COMMAND", help="Run this in a shell when the run is over.")
     ] = None,
     webhook: Annotated[
         str | None,
-        typer.Option(
-            "--webhook", metavar="URL", envvar="GLUSTERLAB_WEBHOOK", help="Tell this address when the run is over."
-        ),
+        typer.Option(metavar="URL", envvar="GLUSTERLAB_WEBHOOK", help="Tell this address when the run is over."),
     ] = None,
     json: JsonOption = False,
 ) -> None:

@@ -274,9 +274,7 @@ def log(
     raw: RawArgument,
     since: Annotated[
         str | None,
-        typer.Option(
-            "--since", metavar="WHEN", help="From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'."
-        ),
+        typer.Option(metavar="WHEN", help="From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'."),
     ] = None,
     problems: Annotated[bool, typer.Option("--problems", help="Warnings and errors only.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")] = False,
@@ -390,15 +388,12 @@ def show_verify(raw: Path, findings: Sequence[Finding], *, as_json: bool) -> Non
 def publish(
     raw: RawArgument,
     output: Annotated[
-        Path, typer.Option("--output", metavar="DIR", parser=local_path, help="Folder of the copy; must not be there.")
+        Path, typer.Option(metavar="DIR", parser=local_path, help="Folder of the copy; must not be there.")
     ],
     names: Annotated[
-        Path | None,
-        typer.Option("--names", metavar="FILE", help="What is to be called what.", autocompletion=complete_yaml),
+        Path | None, typer.Option(metavar="FILE", help="What is to be called what.", autocompletion=complete_yaml)
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="What the campaign is called in the copy.")
-    ] = None,
+    name: Annotated[str | None, typer.Option(metavar="NAME", help="What the campaign is called in the copy.")] = None,
     keep_host_names: Annotated[
         bool, typer.Option("--keep-host-names", help="Leave hosts and their addresses as they are.")
     ] = False,
