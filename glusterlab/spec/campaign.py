@@ -216,7 +216,7 @@ class Campaign(SpecModel):
     description: Text | None = None
     seed: Annotated[int, Field(strict=True, ge=0, lt=2**63, description="of the order in which cells run")]
     repeats: Annotated[
-        Annotated[Repeats, Tag("<mapping>")] | Annotated[RepeatCount, Tag("<number>")], Discriminator(kind_of)
+        Annotated[Repeats, Tag("<mapping>")] | Annotated[RepeatCount, Tag("<plain>")], Discriminator(kind_of)
     ] = Field(default=3, description="of each cell: a number, or bounds and the precision at which it ends")
     warmup: Annotated[int, Field(strict=True, ge=0, le=100)] = Field(
         default=0,

@@ -29,7 +29,7 @@ from glusterlab.spec.fields import (
     SpecModel,
     Text,
     describe,
-    list_or_mapping,
+    kind_of,
     problem,
 )
 
@@ -177,9 +177,9 @@ class Backing(SpecModel):
     kind: BackingKind
     devices: (
         Annotated[
-            Annotated[tuple[BlockDevice, ...], Tag("<list>")]
+            Annotated[tuple[BlockDevice, ...], Tag("<plain>")]
             | Annotated[dict[HostName, tuple[BlockDevice, ...]], Tag("<mapping>")],
-            Discriminator(list_or_mapping),
+            Discriminator(kind_of),
         ]
         | None
     ) = Field(

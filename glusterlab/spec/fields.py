@@ -154,16 +154,13 @@ Duration = Annotated[
 
 
 def _share(value: object) -> float:
-    form = "a share such as 5% or 0.05, above 0 and at most 50%"
-    number = math.nan
+    number = value
     if isinstance(value, str):
         found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*", value)
-        number = math.nan if found is None else float(found[1]) / 100
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        number = float(value)
-    if not 0 < number <= 0.5:
-        raise ValueError(f"expected {form}, found {describe(value)}")
-    return number
+        number = found and float(found[1]) / 100
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number <= 0.5:
+        raise ValueError(f"expected a share such as 5% or 0.05, above 0 and at most 50%, found {describe(value)}")
+    return float(number)
 
 
 def format_share(share: float) -> str | float:
@@ -202,17 +199,18 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=
 
 
 def _host_path(value: object) -> str:
-    form = "an absolute path on the hosts, such as /var/tmp/glusterlab"
-    if not isinstance(value, str):
-        raise ValueError(f"expected {form}, found {describe(value)}")
-    if not value.startswith("/") or re.search(r"[\x00-\x1f\x7f]", value):
-        raise ValueError(f"expected {form}, found {describe(value)}")
+    def refused(how: str = "") -> ValueError:
+        form = "an absolute path on the hosts, such as /var/tmp/glusterlab"
+        return ValueError(f"expected {form}{how}, found {describe(value)}")
+
+    if not isinstance(value, str) or not value.startswith("/") or re.search(r"[\x00-\x1f\x7f]", value):
+        raise refused()
     if re.search(r"[\s\\#]", value):
         # what the kernel says of mounts has them in another form, and tools split their files at blanks
-        raise ValueError(f"expected {form} without blanks, '\\' and '#', found {describe(value)}")
+        raise refused(" without blanks, '\\' and '#'")
     parts = [part for part in value.split("/") if part]
     if not parts or any(part in (".", "..") for part in parts):
-        raise ValueError(f"expected {form} without '.' and '..' and below /, found {describe(value)}")
+        raise refused(" without '.' and '..' and below /")
     return "/" + "/".join(parts)
 
 
@@ -244,15 +242,10 @@ def as_axis(value: object) -> object:
 Axis = Annotated[tuple[T, ...], BeforeValidator(as_axis), AxisSchema()]
 """One value or a list of values: a list is an axis of the matrix."""
 
-KINDS = frozenset({"<number>", "<list>", "<mapping>"})
+KINDS = frozenset({"<plain>", "<mapping>"})
 """Tags of a field that is a mapping of keys or something else: they are in pydantic's places, and in no file."""
 
 
 def kind_of(value: object) -> str:
-    """The tag of a value of a field that is a number or a mapping of keys."""
-    return "<mapping>" if isinstance(value, (dict, SpecModel)) else "<number>"
-
-
-def list_or_mapping(value: object) -> str:
-    """The tag of a value of a field that is a list or a mapping of keys."""
-    return "<mapping>" if isinstance(value, dict) else "<list>"
+    """The tag of a value of a field that is a mapping of keys, or a number or list."""
+    return "<mapping>" if isinstance(value, (dict, SpecModel)) else "<plain>"

@@ -104,19 +104,9 @@ def test_wrong_usage_is_exit_2(folder: Path, arguments: tuple[str, ...], said: s
     assert result.stdout == ""
 
 
-@pytest.mark.parametrize("kind", ["cluster", "campaign"])
-def test_schema_is_a_schema_that_the_examples_fit(folder: Path, kind: str) -> None:
-    result = call("schema", kind)
-    assert result.exit_code == 0
-    schema = json.loads(result.stdout)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(spec.load_yaml(folder / f"{kind}.yaml")[0], schema)
-
-
-def test_schema_knows_price_lists() -> None:
-    result = call("schema", "prices")
-    assert result.exit_code == 0
-    assert "data_disks" in result.stdout
+@pytest.mark.parametrize("kind", ["cluster", "campaign", "import", "prices"])
+def test_schema_is_a_schema(kind: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(json.loads(call("schema", kind).stdout))
 
 
 def test_plan_tells_what_runs_and_what_does_not(folder: Path) -> None:

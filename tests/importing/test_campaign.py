@@ -120,22 +120,16 @@ def test_the_specifications_load_and_say_what_it_is(mine: Path) -> None:
     assert mapping["patterns"] == [{"pattern": "{layout}/{workers}w/{operation}.txt"}]
 
 
-def test_originals_are_the_same_bytes(project: Path, mine: Path) -> None:
-    for sample in RawStore.open(mine).samples():
+def test_a_sample_has_the_bytes_of_the_original_and_is_read_as_its_own_result(project: Path, mine: Path) -> None:
+    store = RawStore.open(mine)
+    cells = store.cells()
+    rates = {}
+    for sample in store.samples():
         imported = json.loads((sample.path / "import.json").read_text())
         original = project / "results" / imported["source"]
         assert (sample.path / imported["file"]).read_bytes() == original.read_bytes()
-
-
-def test_a_sample_is_read_as_its_own_result(mine: Path) -> None:
-    store = RawStore.open(mine)
-    cells = store.cells()
-    rates = {
-        (sample.cell_id.split("-")[1], sample.repeat): read_sample(
-            sample.path, cells[sample.cell_id]
-        ).record.throughput_bytes_per_s
-        for sample in store.samples()
-    }
+        record = read_sample(sample.path, cells[sample.cell_id]).record
+        rates[sample.cell_id.split("-")[1], sample.repeat] = record.throughput_bytes_per_s
     assert rates == {("read", 1): 100.0, ("write", 1): 100.5, ("write", 2): 99.5}
 
 
@@ -219,14 +213,8 @@ def test_a_dry_run_writes_nothing(project: Path, put: Put) -> None:
     assert result.exit_code == 0
     assert "x/4w/write.txt  write, run 1  tally-write-1mib-other-1-x-native-w4-" in result.stdout
     assert sorted(path.name for path in project.iterdir()) == ["results"]
-
-
-def test_json_tells_what_was_written(project: Path, put: Put) -> None:
-    put("x/4w/write.txt", line())
-    found = run_json(*PATTERN)
-    assert found["written"] is True
-    assert found["path"] == "raw/mine"
-    assert (project / "raw" / "mine" / "MANIFEST.sha256").is_file()
+    assert run_json(*PATTERN, "--dry-run")["written"] is False
+    assert run_json(*PATTERN)["written"] is True
 
 
 def test_one_original_takes_its_space_once(project: Path, put: Put) -> None:
@@ -339,7 +327,6 @@ def test_lost_samples_are_missing(mine: Path) -> None:
     assert shown.exit_code == 1
     assert "1 of 3 samples valid" in shown.stdout
     assert "2 samples that MANIFEST.sha256 lists are not there: cells/tally-read-" in shown.stderr
-    assert json.loads(command("status", "raw/mine", "--json").stdout)["total"]["left"] == 2
     (mine / MANIFEST).unlink()
     shown = command("status", "raw/mine")
     assert shown.exit_code == 1
@@ -417,13 +404,6 @@ def test_the_same_folder_makes_the_same_cells(project: Path, mine: Path) -> None
     assert digests(project / "raw" / "again") == digests(mine)
 
 
-def test_a_file_of_many_results_is_imported(project: Path, put: Put) -> None:
-    put("x.txt", *(line("write", record=512 * n, size=1 << 30) for n in range(1, 1001)))
-    assert run("--pattern", "{layout}.txt").exit_code == 0
-    assert len(list((project / "raw" / "mine").glob("cells/*/sample-01"))) == 1000
-    assert load_campaign(project / "raw" / "mine" / "campaign.yaml").repeats == 1
-
-
 def test_the_schema_is_that_of_the_loader(project: Path) -> None:
     schema = json_schema("import")
     validator = jsonschema.Draft202012Validator(schema)
@@ -431,7 +411,6 @@ def test_the_schema_is_that_of_the_loader(project: Path) -> None:
     good, _ = load_yaml(project / "mapping.yaml")
     assert [error.message for error in validator.iter_errors(good)] == []
     assert not validator.is_valid(good | {"pattern": "x"})
-    assert command("schema", "import").exit_code == 0
 
 
 def test_telemetry_and_release_are_in_the_tables(project: Path, put: Put) -> None:

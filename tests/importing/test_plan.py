@@ -33,6 +33,7 @@ def test_a_pattern_alone_makes_cells(put: Put) -> None:
     assert cells == ["tally-write-1mib-other-1-gpfs-native-w4", "tally-write-1mib-replicate-3x2-raid6-native-w4"]
     assert found["refused"] == found["unmapped"] == []
     assert "gpfs: how many disks lie under it is not known" in found["notes"][0]
+    assert found["notes"][-1] == "no figure is drawn of tally yet; its numbers are in the tables"
 
 
 def test_the_mapping_says_what_the_file_does_not(project: Path, put: Put) -> None:
@@ -48,18 +49,18 @@ def test_the_mapping_says_what_the_file_does_not(project: Path, put: Put) -> Non
 
 
 @pytest.mark.parametrize(
-    ("said", "lacking"), [({"workers": None}, "how many workers?"), ({"size": None}, "which file size?")]
+    ("said", "default", "lacking"),
+    [
+        ({"workers": None}, "layout=x", "how many workers?"),
+        ({"size": None}, "layout=x", "which file size?"),
+        ({}, "access=nfs", "which layout?"),
+    ],
 )
-def test_what_nobody_says_is_asked_for(put: Put, said: dict[str, Any], lacking: str) -> None:
+def test_what_nobody_says_is_asked_for(put: Put, said: dict[str, Any], default: str, lacking: str) -> None:
     put("a.txt", line(**said))
-    found = plan("--pattern", "*.txt", "--default", "layout=x")
+    found = plan("--pattern", "*.txt", "--default", default)
     assert found["samples"] == []
     assert lacking in found["refused"][0]["message"]
-
-
-def test_without_a_layout_there_is_no_cell(put: Put) -> None:
-    put("a.txt", line())
-    assert "which layout?" in plan("--pattern", "*.txt")["refused"][0]["message"]
 
 
 @pytest.mark.parametrize(
@@ -398,12 +399,6 @@ def test_what_is_drawn_is_what_the_notebooks_select() -> None:
         code = "".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
         selected |= set(re.findall(r"\btool=\"(\w+)\"", code))
     assert selected <= {*volume_tools()}
-
-
-def test_tools_without_figures_are_named(put: Put) -> None:
-    put("x/4w/write.txt", line())
-    result = run(*PATTERN, "--dry-run")
-    assert "note: no figure is drawn of tally yet; its numbers are in the tables\n" in result.stderr
 
 
 def test_the_result_is_on_stdout_and_hints_on_stderr(put: Put) -> None:

@@ -288,12 +288,6 @@ def test_every_file_of_a_sample_is_copied_under_the_name_of_the_copy(own: Path, 
     assert made.path.stat().st_mode & 0o777 == tmp_path.joinpath("own").stat().st_mode & 0o777
 
 
-def test_a_name_leads_nowhere_but_into_the_copy(own: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"'server01': '\.\./\.\./esc': expected the name of a host"):
-        publish(own, tmp_path / "copy", given={"server01": "../../esc"})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
-
-
 def test_a_names_file_that_cannot_be_written_is_not_left(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
