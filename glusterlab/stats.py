@@ -86,8 +86,6 @@ def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 
     The low end can be below 0 when samples scatter widely: they do not determine the mean then.
 
-    Examples
-    --------
     >>> estimate = mean_interval([9.0, 10.0, 11.0])
     >>> estimate.centre, round(estimate.low, 2), round(estimate.high, 2), estimate.n
     (10.0, 7.52, 12.48, 3)
@@ -105,8 +103,6 @@ def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
     """Median with the conservative interval between two order statistics: no assumption, and none below n = 6.
 
-    Examples
-    --------
     >>> estimate = median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     >>> estimate.centre, estimate.low, estimate.high
     (3.5, 1.0, 6.0)
@@ -125,8 +121,6 @@ def contrast_interval(
 
     The degrees of freedom are those of Satterthwaite, for any number of groups; `n` is that of the smallest.
 
-    Examples
-    --------
     >>> ratio = contrast_interval([[19.0, 20.0, 21.0], [10.0, 10.0, 10.0]], [[9.5, 10.0, 10.5], [10.0, 10.0, 10.0]])
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
     (2.0, 1.79, 2.24)
@@ -155,8 +149,6 @@ def ratio_interval(numerator: Iterable[float], denominator: Iterable[float], lev
     that these samples cannot tell them apart; one that leaves 1 out says that the difference is larger than the scatter
     of the repeats, not that it has a given cause.
 
-    Examples
-    --------
     >>> ratio = ratio_interval([19.0, 20.0, 21.0], [9.5, 10.0, 10.5])
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
     (2.0, 1.79, 2.24)
@@ -196,8 +188,6 @@ def rank_test(
     ValueError
         For values that are not above 0.
 
-    Examples
-    --------
     >>> ratio, p = rank_test([9.7, 9.9, 10.0, 10.2, 10.3], [19.0, 19.8, 20.0, 20.1, 21.0], paired=False)
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2), round(p, 4)
     (2.0, 1.9, 2.1, 0.0079)
@@ -223,8 +213,6 @@ def rank_test(
 def rank_sum_p(reference: NDArray[np.float64], other: NDArray[np.float64]) -> float:
     """Two-sided p of the rank test of Mann and Whitney; exact, with ties as they are.
 
-    Examples
-    --------
     >>> round(rank_sum_p(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])), 12)
     0.1
     """
@@ -242,8 +230,6 @@ def rank_sum_p(reference: NDArray[np.float64], other: NDArray[np.float64]) -> fl
 def signed_rank_p(differences: NDArray[np.float64]) -> float:
     """Two-sided p of Wilcoxon's signed-rank test with Pratt's ranks of 0; exact where they are few, 1 where all are 0.
 
-    Examples
-    --------
     >>> signed_rank_p(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])), signed_rank_p(np.zeros(2))
     (0.03125, 1.0)
     """
@@ -262,8 +248,6 @@ def signed_rank_p(differences: NDArray[np.float64]) -> float:
 def least_p(test: Test, n: int, m: int | None = None) -> float:
     """The smallest p that a test of n against m samples, or of n rounds, can have.
 
-    Examples
-    --------
     >>> round(least_p("rank-sum", 5), 4), least_p("signed-rank", 5), round(least_p("rank-sum", 3, 4), 4)
     (0.0079, 0.0625, 0.0571)
     """
@@ -273,8 +257,6 @@ def least_p(test: Test, n: int, m: int | None = None) -> float:
 def corrected(p: Sequence[float], correction: Correction) -> list[float]:
     """Corrected p values of many tests by Holm, or by Benjamini and Hochberg, to be held against `ALPHA` one by one.
 
-    Examples
-    --------
     >>> [round(each, 3) for each in corrected([0.01, 0.04, 0.03], "holm")]
     [0.03, 0.06, 0.06]
     >>> [round(each, 3) for each in corrected([0.01, 0.04, 0.03], "fdr")]
@@ -296,8 +278,6 @@ def can_be_significant(least: Sequence[float], correction: Correction, alpha: fl
 
     Those that could not, even if all came out as clearly as they can, are left out and need not be corrected for.
 
-    Examples
-    --------
     >>> can_be_significant([0.0001, 0.1], "holm")
     [True, False]
     """
@@ -312,8 +292,6 @@ def least_n(short: Sequence[Test], enough: Sequence[float], correction: Correcti
 
     `enough` has the smallest p of the others. None where there is no such test, or nobody would measure so many.
 
-    Examples
-    --------
     >>> least_n(["rank-sum"], [], "holm"), least_n(["signed-rank"] * 8, [], "holm")
     (4, 9)
     """

@@ -75,8 +75,6 @@ class _Candidate:
 def layout_words(server: str, type_: str, kind: str) -> str:
     """A pool in the words of table 1.
 
-    Examples
-    --------
     >>> layout_words("standard", "replicate", "raid6")
     'standard servers, replicated, RAID 6'
     """
@@ -88,24 +86,18 @@ def _candidates(
 ) -> list[_Candidate]:
     """Layouts that were measured with every operation, by the native client, on servers that have a price."""
     native = native_only(samples)
-    tables = []
+    found: dict[str, list[tuple[Block, tuple[float, ...]]]] = {}
     for operation in purpose.operations:
         rows = select(native, tool=purpose.tool, nominal_file_size_bytes=purpose.size, operations=(operation,))
-        found = blocks(rows, purpose.quantity, prices=prices, cluster=cluster)
-        tables.append({block.series: block for block in found if block.server_cost is not None})
-    first, *others = tables
+        for block in blocks(rows, purpose.quantity, prices=prices, cluster=cluster):
+            if block.server_cost is not None:
+                cost = block.servers * block.server_cost
+                found.setdefault(block.series, []).append((block, tuple(value / cost for value in block.values)))
     return [
-        _Candidate(block, tuple(_per_cost(table[series]) for table in tables))
-        for series, block in first.items()
-        if all(series in table for table in others)
+        _Candidate(measured[0][0], tuple(values for _, values in measured))
+        for measured in found.values()
+        if len(measured) == len(purpose.operations)
     ]
-
-
-def _per_cost(block: Block) -> tuple[float, ...]:
-    """The samples of the measured pool over its cost."""
-    assert block.server_cost is not None
-    cost = block.servers * block.server_cost
-    return tuple(value / cost for value in block.values)
 
 
 def _ratio(one: _Candidate, other: _Candidate) -> Estimate:
@@ -129,8 +121,7 @@ def _best(candidates: Sequence[_Candidate]) -> _Candidate:
     """The one with the highest geometric mean of its operations per cost."""
 
     def score(candidate: _Candidate) -> float:
-        logs = [math.fsum(map(math.log, group)) / len(group) for group in candidate.groups]
-        return math.fsum(logs)
+        return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in candidate.groups)
 
     return max(candidates, key=score)
 
@@ -148,8 +139,7 @@ def advise(
     a category that no rule speaks of.
     """
     known = {purpose.category: purpose for purpose in purposes}
-    unknown = sorted(set(published["category"]) - set(known))
-    if unknown:
+    if unknown := sorted(set(published["category"]) - set(known)):
         raise DataError(
             f"expected the categories {', '.join(known)}; found {', '.join(unknown)}, for which there is no rule"
         )
@@ -160,15 +150,8 @@ def advise(
         wanted = (str(row["servers"]), str(row["volumes"]), str(row["bricks"]))
         derived = _derive(purpose, measured[purpose.category], wanted, float(row["pool_size_bytes"]))
         tier = f", hot tier {row['tier']} (not compared)" if row["tier"] else ""
-        rows.append(
-            {
-                "category": purpose.category,
-                "pool": str(row["pool"]),
-                "published": layout_words(*wanted) + tier,
-                "read as": str(row["reading"]),
-                **derived,
-            }
-        )
+        stated = {"pool": row["pool"], "published": layout_words(*wanted) + tier, "read as": row["reading"]}
+        rows.append({"category": purpose.category, **stated, **derived})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -204,16 +187,12 @@ def _fastest(
     rival = _best(rivals)
     like = [one for one in rivals if not _ratio(best, one).low > 1]
     others = [one.block.series for one in like if one is not rival]
-    why = f"{pool}; {_times(_ratio(best, rival), rival)}" + f"; not apart from {', '.join(others)}" * bool(others)
+    ratio = _ratio(best, rival)
+    holds = "" if ratio.low > 1 else ", which holds 1"
+    interval = f"(95 % interval {ratio.low:.2f} to {ratio.high:.2f}{holds})"
+    why = f"{pool}; {ratio.centre:.2f} times {rival.block.series} per cost {interval}"
+    why += f"; not apart from {', '.join(others)}" * bool(others)
     return _answer(best, "not told apart" if like else verdict, why)
-
-
-def _times(ratio: Estimate, other: _Candidate) -> str:
-    apart = "" if ratio.low > 1 else ", which holds 1"
-    return (
-        f"{ratio.centre:.2f} times {other.block.series} per cost (95 % interval {ratio.low:.2f} to {ratio.high:.2f}"
-        f"{apart})"
-    )
 
 
 def _cheapest(

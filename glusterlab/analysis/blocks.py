@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -70,22 +71,18 @@ class Block:
 
     @property
     def n(self) -> int:
-        """Samples."""
         return len(self.values)
 
     @property
     def layout(self) -> Layout:
-        """The volume's shape."""
         return layout_of(self.type_, self.geometry)
 
     @property
-    def bricks(self) -> int:
-        """Bricks of the measured volume."""
-        return self.layout.bricks
+    def disks_per_brick(self) -> int:
+        return disks_per_brick(self.type_, self.geometry, self.disks)
 
     @property
     def disks_per_server(self) -> float:
-        """Data disks of one server."""
         return self.disks / self.servers
 
     @property
@@ -93,7 +90,7 @@ class Block:
         """Why what its servers hold is not known; empty where it is."""
         if self.disk_bytes is None:
             return "the size of its disks is not known: name it by --disk-size, a price list or server_models"
-        reason = unknown_capacity(self.type_, self.kind, disks_per_brick(self.type_, self.geometry, self.disks))
+        reason = unknown_capacity(self.type_, self.kind, self.disks_per_brick)
         return f"its capacity is not known: {reason}" if reason else ""
 
     def raw(self, servers: int) -> float:
@@ -104,10 +101,8 @@ class Block:
         """Bytes that files can fill on so many servers; NaN where that is not known."""
         if self.capacity_problem:
             return math.nan
-        per_brick = disks_per_brick(self.type_, self.geometry, self.disks)
-        return pool_capacity(
-            self.raw(servers), type_=self.type_, geometry=self.geometry, kind=self.kind, disks_per_brick=per_brick
-        ).usable
+        raw, shape = self.raw(servers), {"type_": self.type_, "geometry": self.geometry, "kind": self.kind}
+        return pool_capacity(raw, **shape, disks_per_brick=self.disks_per_brick).usable
 
     def raw_for(self, usable: float) -> float:
         """Bytes of data disks that so many usable bytes need, before servers are counted; NaN where not known."""
@@ -119,20 +114,17 @@ class Block:
         Bricks go round the servers as `glusterlab.spec.cell.place_bricks` places them. Replicated servers come in whole
         sets, so that a set can be added or taken away.
         """
-        subvolume = self.layout.subvolume_size
-        if self.bricks % self.servers:
+        subvolume, measured = self.layout.subvolume_size, self.layout.bricks
+        if measured % self.servers:
             return servers % self.servers == 0
-        bricks = servers * self.bricks // self.servers
+        bricks = servers * measured // self.servers
         if servers < subvolume or bricks % subvolume:
             return False
         return self.type_ != "replicate" or servers % subvolume == 0
 
     def next_size(self, servers: int) -> int:
         """The fewest servers, at least so many, that the geometry allows."""
-        count = max(1, servers)
-        while not self.fits(count):
-            count += 1
-        return count
+        return next(count for count in itertools.count(max(1, servers)) if self.fits(count))
 
 
 def native_only(samples: pd.DataFrame) -> pd.DataFrame:
@@ -178,12 +170,11 @@ def blocks(
     server models. A list has no price for a server with disks of another size than its own.
     """
     rows = best_rows(samples, quantity).to_dict("records")
-    return [block_of(row, prices=prices, cluster=cluster, disk_bytes=disk_bytes) for row in rows]
+    return [block_of(row, prices, cluster, disk_bytes) for row in rows]
 
 
 def block_of(
     row: Mapping[Any, Any],
-    *,
     prices: PriceList | None = None,
     cluster: Cluster | None = None,
     disk_bytes: float | None = None,
@@ -194,8 +185,8 @@ def block_of(
     stated = None if cluster is None or model not in cluster.server_models else cluster.server_models[model]
     cost, problem = None, ""
     if prices is not None and priced is None:
-        asked = f"server {model!r}" if model else f"single server with {float(row['disks']) / servers:g} disks"
-        problem = f"the list has no {asked} ({', '.join(prices.servers)})"
+        wanted = f"server {model!r}" if model else f"single server with {float(row['disks']) / servers:g} disks"
+        problem = f"the list has no {wanted} ({', '.join(prices.servers)})"
     elif prices is not None and priced is not None:
         listed = float(prices.servers[priced].data_disks.capacity)
         if disk_bytes is None:
@@ -245,8 +236,6 @@ def guess_sentence(block: Block) -> str:
 def worker_counts(joined: str) -> tuple[int, ...]:
     """The numbers of a ``measured_workers`` cell of `best_rows`.
 
-    Examples
-    --------
     >>> worker_counts("1;12;48")
     (1, 12, 48)
     """
@@ -256,8 +245,6 @@ def worker_counts(joined: str) -> tuple[int, ...]:
 def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
     """At how many workers the values of some layouts are, and which numbers were tried for each curve.
 
-    Examples
-    --------
     >>> counts_words([(1, 12, 48), (1, 12, 48)])
     "each layout's best number of workers of 1, 12, 48"
     >>> counts_words([(48,)])
@@ -276,7 +263,7 @@ def _disk_rate(block: Block, hardware: Hardware, *, writing: bool) -> float:
     """Bytes per second of all disks of one server; of its arrays, where a RAID 6 backing's rate is known."""
     array = hardware.array_write if writing else hardware.array_read
     if block.kind == "raid6" and array:
-        return array * block.bricks / block.servers
+        return array * block.layout.bricks / block.servers
     return (hardware.disk_write if writing else hardware.disk_read) * block.disks_per_server
 
 
@@ -297,7 +284,7 @@ def physical_bound(block: Block, hardware: Hardware | None, operation: str) -> f
 
     None for what is not ``write`` or ``read`` of large files, without hardware, and where bricks are not spread evenly.
     """
-    if hardware is None or operation not in ("write", "read") or block.bricks % block.servers:
+    if hardware is None or operation not in ("write", "read") or block.layout.bricks % block.servers:
         return None
     host = Limits(
         server_link=hardware.server_link,
@@ -312,6 +299,6 @@ def physical_bound(block: Block, hardware: Hardware | None, operation: str) -> f
         host,
         servers=block.servers,
         clients=1,
-        bricks_per_server=block.bricks // block.servers,
+        bricks_per_server=block.layout.bricks // block.servers,
     )
     return min(bounds["server links"], bounds["disks"]) / block.servers

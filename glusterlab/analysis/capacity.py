@@ -75,8 +75,6 @@ def layout_of(type_: str, geometry: str) -> Layout:
 
     Raises `ValueError` when the geometry is none.
 
-    Examples
-    --------
     >>> layout = layout_of("disperse", "12x(4+2)")
     >>> layout.bricks, layout.subvolume_size, layout.stored_per_byte
     (72, 6, 1.5)
@@ -88,8 +86,6 @@ def layout_of(type_: str, geometry: str) -> Layout:
 def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
     """Why what a layout holds cannot be said; empty where it can. An import may have any name for a kind of backing.
 
-    Examples
-    --------
     >>> unknown_capacity("replicate", "raid5", 6)
     "expected a backing of the kind jbod, raid6, raid0, raid10 or nvme, found 'raid5'"
     >>> unknown_capacity("replicate", "raid6", 12)
@@ -113,8 +109,6 @@ def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per
     Raises `ValueError` when the geometry is none, or `raw` is not above 0, and `DataError` where `unknown_capacity`
     says why it cannot be known.
 
-    Examples
-    --------
     >>> replicate = pool_capacity(432e12, type_="replicate", geometry="3x2", kind="raid6", disks_per_brick=12)
     >>> disperse = pool_capacity(432e12, type_="disperse", geometry="12x(4+2)", kind="jbod")
     >>> replicate.usable / 1e12, disperse.usable / 1e12, (disperse.usable - replicate.usable) / 1e12
@@ -138,8 +132,6 @@ def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per
 def disks_per_brick(type_: str, geometry: str, disks: int) -> int:
     """Disks under one brick of a layout, from all of its disks.
 
-    Examples
-    --------
     >>> disks_per_brick("replicate", "3x2", 72), disks_per_brick("disperse", "24x(4+2)", 144)
     (12, 1)
     """
@@ -191,8 +183,6 @@ class Finding:
 def fault_domain(servers: int) -> float:
     """Share of the pool that one server holds, where all are alike: 0 to 1.
 
-    Examples
-    --------
     >>> round(fault_domain(6), 3)
     0.167
     """
@@ -220,8 +210,6 @@ def check_pool(
 ) -> list[Finding]:
     """The guide's rules on one pool of equal servers, each that speaks of it, whether it is kept or not.
 
-    Examples
-    --------
     >>> [finding.rule for finding in check_pool("disperse", 5, disks_per_server=12, raw=4e14) if not finding.ok]
     ['fault-domain', 'recommended-pool']
     """

@@ -60,8 +60,6 @@ def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame
 def bricks_words(backing: Backing) -> str:
     """Bricks of one server.
 
-    Examples
-    --------
     >>> from glusterlab.spec.cluster import Backing
     >>> bricks_words(Backing(bricks=("/b/1", "/b/2"), kind="jbod"))
     '2 bricks of 1 disk'
@@ -110,8 +108,6 @@ def server_models_table(cluster: Cluster | None) -> pd.DataFrame:
 def link_words(rate: float) -> str:
     """A link's rate (bytes per second) as networks count it.
 
-    Examples
-    --------
     >>> link_words(2.5e9), link_words(2.5e9 / 60), link_words(12_500)
     ('20 Gbit/s', '333.3 Mbit/s', '0.1 Mbit/s')
     """
@@ -132,8 +128,6 @@ FILE_SIZES_TABLE = [
 def _range(values: Iterable[int]) -> str:
     """Whole numbers in words.
 
-    Examples
-    --------
     >>> _range([48, 1, 12]), _range([48]), _range([])
     ('1 to 48', '48', '')
     """

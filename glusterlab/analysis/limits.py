@@ -75,8 +75,6 @@ def volume_bounds(
 
     Raises `ValueError` when the geometry is none, or the operation moves no files.
 
-    Examples
-    --------
     Six servers and six clients with links of 1,200 MB/s and disks that are fast enough, per server:
 
     >>> fast = Limits(1200.0, 1200.0, 1e6, 1e6)
@@ -169,8 +167,6 @@ def limit_curves(
 def _counts(least: int, most: int) -> list[int]:
     """Numbers of workers from `least` to `most`.
 
-    Examples
-    --------
     >>> _counts(1, 4), len(_counts(1, 10**6)) <= MOST_COUNTS, _counts(1, 10**6)[-1]
     ([1, 2, 3, 4], True, 1000000)
     """
@@ -216,8 +212,6 @@ _ON = ("on", "yes", "true", "enable", "1", "y", "t")
 def flushes(options: Sequence[str]) -> bool:
     """Whether options of smallfile make it flush each file before it goes on to the next.
 
-    Examples
-    --------
     >>> flushes(("--fsync", "Y")), flushes(("--fsync=n",)), flushes(())
     (True, False, False)
     """
@@ -228,8 +222,6 @@ def flushes(options: Sequence[str]) -> bool:
 def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> bool:
     """Whether reads of one file reach all bricks of its subvolume, by a volume's options and the servers' GlusterFS.
 
-    Examples
-    --------
     >>> reads_all_bricks("disperse", {}, "10.3"), reads_all_bricks("disperse", {}, "3.8.4")
     (False, True)
     >>> reads_all_bricks("disperse", {"disperse.read-policy": "round-robin"}, "10.3")
@@ -275,8 +267,6 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
 def _together(parts: list[str]) -> str:
     """Parts that bind alike: the links of both sides are one thing.
 
-    Examples
-    --------
     >>> _together(["disks"]), _together(["client links", "server links"]), _together(["client links", "disks"])
     ('disks', 'links', 'client links and disks')
     """

@@ -63,8 +63,6 @@ def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
 def price_factors(steps: int = 4) -> list[float]:
     """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, so many on either side of 1.
 
-    Examples
-    --------
     >>> price_factors(1)
     [0.5, 1.0, 2.0]
     """
@@ -86,8 +84,8 @@ def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFr
         servers, pool = block.servers, block.servers * block.server_cost
         raw, usable = block.raw(servers), block.usable(servers)
         per_tb = pool / (usable / TERABYTE)
-        told = (servers, block.server, prices.currency, block.server_cost, pool, raw, usable, per_tb)
-        records.append(row | dict(zip(PRICED, told, strict=True)))
+        costs = (servers, block.server, prices.currency, block.server_cost, pool, raw, usable, per_tb)
+        records.append(row | dict(zip(PRICED, costs, strict=True)))
     records.sort(key=lambda row: (operation_rank(row["operation"]), row["nominal_file_size_bytes"], _order(row)))
     columns = [*best.columns, *(name for name in PRICED if name not in best)]
     return pd.DataFrame.from_records(records, columns=columns)
@@ -133,17 +131,12 @@ def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
         return table.assign(**{name: pd.Series(dtype="float64") for name in columns})
     records = table.to_dict("records")
     reference = str(min(records, key=_order)["series"])
+    firsts = {row["operation"]: row for row in records if row["series"] == reference}
     found = []
     for row in records:
-        first = next(
-            (other for other in records if other["series"] == reference and other["operation"] == row["operation"]),
-            None,
-        )
-        new: dict[Any, Any] = dict.fromkeys(RELATIVE, math.nan) | {
-            "reference": reference,
-            "relative_n": int(row["n"]),
-            "cost_per_usable_relative": math.nan,
-        }
+        first = firsts.get(row["operation"])
+        new: dict[Any, Any] = dict.fromkeys(RELATIVE, math.nan) | {"reference": reference, "relative_n": int(row["n"])}
+        new["cost_per_usable_relative"] = math.nan
         if first is not None:
             new["relative_n"] = min(int(row["n"]), int(first["n"]))
             for name, column in (("relative", "pool_cost"), ("per_usable", "usable_bytes")):
@@ -165,9 +158,7 @@ def _moved_cost(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Grou
     return int(row["servers"]) * cost
 
 
-def sensitivity(
-    table: pd.DataFrame, prices: PriceList, factors: Iterable[float], moves: Mapping[str, tuple[Group, ...]] = MOVES
-) -> pd.DataFrame:
+def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]) -> pd.DataFrame:
     """Throughput per cost while one price moves, as a ratio to the first configuration at the same prices.
 
     A row per move, factor and row of `relative_per_cost` with a ratio; ``rank`` 1 is the best of an operation at that
@@ -176,13 +167,14 @@ def sensitivity(
     known = table[table["relative"].notna()]
     rows = known.to_dict("records") if known["server"].nunique() > 1 else []
     records = []
-    for move, groups in moves.items():
+    for move, groups in MOVES.items():
         for factor in factors:
             for row in rows:
-                first = _first_of(rows, row)
-                change = (row["pool_cost"] / _moved_cost(row, prices, groups, factor)) / (
-                    first["pool_cost"] / _moved_cost(first, prices, groups, factor)
+                own, first = (
+                    each["pool_cost"] / _moved_cost(each, prices, groups, factor)
+                    for each in (row, _first_of(rows, row))
                 )
+                change = own / first
                 records.append(
                     {name: row[name] for name in ("operation", "series", "type", "geometry", "kind")}
                     | {"move": move, "factor": float(factor)}
@@ -206,8 +198,6 @@ def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float
     A cost is fixed + moved x factor, so ratio x (a2 + b2 f) = a1 + b1 f. Where no factor above 0 solves it, the
     crossing has left at 0, or at infinity, on the way from the ratio `centre` to this one.
 
-    Examples
-    --------
     >>> [_crossing((100.0, 100.0), (100.0, 50.0), ratio, 1.5) for ratio in (1.5, 0.9, 2.5)]
     [2.0, 0.0, inf]
     """
@@ -220,13 +210,8 @@ def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float
     return math.inf if top * (centre * a2 - a1) > 0 else 0.0
 
 
-def crossings(
-    table: pd.DataFrame,
-    prices: PriceList,
-    moves: Mapping[str, tuple[Group, ...]] = MOVES,
-    between: tuple[float, float] = FACTOR_RANGE,
-) -> pd.DataFrame:
-    """Where two configurations change places while one price moves by a factor ``between`` two.
+def crossings(table: pd.DataFrame, prices: PriceList) -> pd.DataFrame:
+    """Where two configurations change places while one price moves within `FACTOR_RANGE`.
 
     ``move``, ``operation``, ``better_below`` and ``better_above`` (series), ``factor``, ``factor_low`` and
     ``factor_high`` (where the ends of the 95 % interval of the two's ratio cross, 0 to infinity; NaN: insufficient n),
@@ -234,14 +219,14 @@ def crossings(
     """
     records = []
     rows = table[table["relative"].notna()].to_dict("records")
-    for move, groups in moves.items():
+    for move, groups in MOVES.items():
         for one, other in combinations(rows, 2):
             if one["operation"] != other["operation"]:
                 continue
             costs = (_parts(one, prices, groups), _parts(other, prices, groups))
             ratio = ratio_interval(_scaled(one, 1.0), _scaled(other, 1.0))
             factor = _crossing(*costs, ratio.centre, ratio.centre)
-            if not between[0] <= factor <= between[1]:
+            if not FACTOR_RANGE[0] <= factor <= FACTOR_RANGE[1]:
                 continue
             first = _first_of(rows, one)
             change = _moved_cost(first, prices, groups, factor) / float(first["pool_cost"])
@@ -250,18 +235,8 @@ def crossings(
             shares = [moved / (fixed + moved) for fixed, moved in costs]
             below, above = (one, other) if shares[0] > shares[1] else (other, one)
             ends = sorted(_crossing(*costs, end, ratio.centre) for end in (ratio.low, ratio.high))
-            records.append(
-                {
-                    "move": move,
-                    "operation": one["operation"],
-                    "better_below": below["series"],
-                    "better_above": above["series"],
-                    "factor": factor,
-                    "factor_low": ends[0],
-                    "factor_high": ends[1],
-                    "relative": one["relative"] * change,
-                }
-            )
+            places = below["series"], above["series"], factor, *ends
+            records.append((move, one["operation"], *places, one["relative"] * change))
     columns = ["move", "operation", "better_below", "better_above", "factor", "factor_low", "factor_high", "relative"]
     return pd.DataFrame.from_records(records, columns=columns)
 
@@ -285,35 +260,16 @@ def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFra
     for row in bill.to_dict("records"):
         line = lines.pop(str(row["part_number"]), None)
         quantity = int(row["quantity"])
-        same = line is not None and line.quantity == quantity
-        rows.append(
-            {
-                "category": row["category"],
-                "part number": row["part_number"],
-                "description": row["description"],
-                "quantity": quantity,
-                "price": math.nan if line is None else line.price,
-                "amount": math.nan if line is None else line.amount,
-                "price from": "not on the price list"
-                if line is None
-                else line.source
-                if same
-                else f"{line.source}; the price list has {line.quantity} of them",
-            }
-        )
-    rows.extend(
-        {
-            "category": f"price list: {line.group}",
-            "part number": line.part,
-            "description": line.description,
-            "quantity": line.quantity,
-            "price": line.price,
-            "amount": line.amount,
-            "price from": line.source,
-        }
-        for line in lines.values()
-    )
-    return pd.DataFrame(rows)
+        price: tuple[float, float, str] = (math.nan, math.nan, "not on the price list")
+        if line is not None:
+            more = "" if line.quantity == quantity else f"; the price list has {line.quantity} of them"
+            price = line.price, line.amount, line.source + more
+        rows.append((row["category"], row["part_number"], row["description"], quantity, *price))
+    for line in lines.values():
+        part = line.part, line.description, line.quantity
+        rows.append((f"price list: {line.group}", *part, line.price, line.amount, line.source))
+    columns = ["category", "part number", "description", "quantity", "price", "amount", "price from"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def server_costs(prices: PriceList) -> pd.DataFrame:
@@ -332,11 +288,10 @@ def server_costs(prices: PriceList) -> pd.DataFrame:
 
 def fixed_order(table: pd.DataFrame) -> str:
     """Why no price can change an order of layouts, from `relative_per_cost`; empty where one can."""
-    if table.empty:
-        return "Nothing is measured and priced: there is no order that a price could change."
     compared = table[table["relative"].notna()]
     if compared["series"].nunique() < 2:
-        return "Only one layout is measured and priced: there is no order that a price could change."
+        what = "Nothing" if table.empty else "Only one layout"
+        return f"{what} is measured and priced: there is no order that a price could change."
     if compared["server"].nunique() < 2:
         return "All layouts are on one kind of server: they cost the same at any price, and their order hangs on none."
     return ""

@@ -74,8 +74,6 @@ def spread_of(means: Means, fitted: NDArray[np.float64]) -> Spread:
     forbids it covers 84 to 88 % where what they share is as large as the scatter of one sample: that test has little
     power.
 
-    Examples
-    --------
     >>> four = Means(np.array([1.0, 2, 4, 8]), np.array([0.0, 1, 2, 3]), np.array([3, 3, 3, 3]), 0.24)
     >>> spread_of(four, np.array([0.0, 1, 2, 3.5])).freedom
     1
@@ -184,8 +182,6 @@ def fit_hard_limit(counts: NDArray[np.float64], means: NDArray[np.float64]) -> t
     Between two counts the sum of squares has one minimum, with the mean of what grows and the mean of the level; the
     best of all stretches and of K at each count is the least.
 
-    Examples
-    --------
     >>> counts = np.array([1.0, 6, 12, 24, 48, 96])
     >>> corner, squares = fit_hard_limit(counts, np.log(np.minimum(2 * counts, 25)))
     >>> round(corner, 2), squares < 1e-12
@@ -277,8 +273,6 @@ class Scaling:
 def usl(workers: float, one_worker: float, contention: float, coherency: float) -> float:
     """The law itself.
 
-    Examples
-    --------
     >>> round(usl(1, 100.0, 0.05, 0.001)), round(usl(20, 100.0, 0.05, 0.001))
     (100, 858)
     """
@@ -291,8 +285,6 @@ def fit_scaling(
 ) -> Scaling:
     """Fit the law to samples.
 
-    Examples
-    --------
     >>> counts = [1, 4, 8, 16, 32, 64] * 3
     >>> fit = fit_scaling(counts, [usl(count, 100.0, 0.05, 0.001) for count in counts])
     >>> round(fit.contention.centre, 3), round(fit.coherency.centre, 4), round(fit.peak_workers.centre, 1)

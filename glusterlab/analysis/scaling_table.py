@@ -95,8 +95,6 @@ def scaling_table(fits: Fits, factor: float = 1.0, unit: str = "") -> pd.DataFra
 def _text(estimate: Estimate, factor: float = 1.0) -> str:
     """A number with its interval, to three digits.
 
-    Examples
-    --------
     >>> _text(Estimate(0.0512, 0.0441, 0.0603, 3, "bootstrap"))
     '0.0512 (0.0441 to 0.0603)'
     >>> _text(Estimate(0.05, math.nan, math.nan, 1, INSUFFICIENT))

@@ -58,8 +58,6 @@ DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
 def layout_label(type_: str, geometry: str, kind: str) -> str:
     """A layout as figures name it, with the kind of its backing; what is no volume has the name of what it lies on.
 
-    Examples
-    --------
     >>> layout_label("disperse", "12x(4+2)", "jbod")
     'disperse 12x(4+2), JBOD'
     >>> layout_label("other", "1", "gpfs")
@@ -83,8 +81,6 @@ def same_size(sizes: pd.Series, nominal: float) -> pd.Series:
 def nearest_size(sizes: pd.Series, nominal: float) -> int | None:
     """The size nearest to `nominal` by ratio, in bytes; None when there is none.
 
-    Examples
-    --------
     >>> nearest_size(pd.Series([32 * 2**10, 4 * 2**30]), 128 * 2**30)
     4294967296
     """
@@ -148,8 +144,6 @@ def guide_layouts(samples: pd.DataFrame, shapes: Sequence[tuple[str, str, str]],
 
     The others are `most` at most, so that a figure stays readable, and of different types if there are.
 
-    Examples
-    --------
     >>> rows = pd.DataFrame({"type": ["replicate", "disperse"], "geometry": ["3x2", "1x(4+2)"], "kind": "raid6"})
     >>> rows = rows.assign(layout=["mirror", "ec"])
     >>> guide_layouts(rows, [("replicate", "3x2", "raid6")]), guide_layouts(rows, [("replicate", "6x2", "raid6")])
@@ -236,14 +230,22 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
                 "median": median.centre,
                 "median_low": median.low,
                 "median_high": median.high,
-                "samples": ";".join(f"{int(number):02d}" for number in rows["sample"]),
-                "values": ";".join(f"{value:.9g}" for value in rows[quantity]),
+                **dict(zip(TRACE, trace(rows, quantity), strict=True)),
             }
         )
     summary = pd.DataFrame.from_records(records, columns=SUMMARY)
-    summary = summary.assign(_order=summary["operation"].map(operation_rank))
-    order = ["_order", "nominal_file_size_bytes", "series", "workers"]
-    return summary.sort_values(order, kind="stable", ignore_index=True).drop(columns="_order")
+    return by_operation(summary, "nominal_file_size_bytes", "series", "workers")
+
+
+def trace(rows: pd.DataFrame, quantity: str) -> tuple[str, str]:
+    """The cells of `TRACE` of some samples."""
+    return ";".join(f"{int(n):02d}" for n in rows["sample"]), ";".join(f"{value:.9g}" for value in rows[quantity])
+
+
+def by_operation(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Rows sorted by operation, writes first, and then by other columns."""
+    ranked = table.assign(_rank=table["operation"].map(operation_rank))
+    return ranked.sort_values(["_rank", *columns], kind="stable", ignore_index=True).drop(columns="_rank")
 
 
 def operation_rank(operation: object) -> tuple[int, str]:
@@ -252,12 +254,15 @@ def operation_rank(operation: object) -> tuple[int, str]:
     return ranks.get(str(operation), 2), str(operation)
 
 
-def split_values(joined: str) -> list[float]:
-    """The numbers of a ``values`` cell of a summary.
+def operations_of(table: pd.DataFrame) -> list[str]:
+    """The operations of a table, in the order in which figures have them."""
+    return sorted(table["operation"].astype(str).unique(), key=operation_rank)
 
-    Examples
-    --------
-    >>> split_values("1.5;2")
-    [1.5, 2.0]
+
+def split_values(joined: object, factor: float = 1.0) -> list[float]:
+    """The numbers of a ``values`` cell of a summary, times a factor.
+
+    >>> split_values("1.5;2"), split_values("1.5;2", 10), split_values("")
+    ([1.5, 2.0], [15.0, 20.0], [])
     """
-    return [float(value) for value in joined.split(";")] if joined else []
+    return [float(value) * factor for value in str(joined).split(";") if value]

@@ -7,11 +7,12 @@ them. It was measured on one number of servers only, so a pool of another size i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypeVar
 
-from glusterlab.analysis.blocks import Block, physical_bound, rule_of_thumb
+from glusterlab.analysis.blocks import Block, blocks, native_only, of_unknown_size, physical_bound, rule_of_thumb
 from glusterlab.analysis.capacity import (
     LARGEST_POOL,
     MAX_FAULT_DOMAIN,
@@ -20,30 +21,78 @@ from glusterlab.analysis.capacity import (
     dense_rule,
     fault_domain,
 )
+from glusterlab.analysis.select import same_size, select, valid_samples
 from glusterlab.analysis.words import interval_text
+from glusterlab.errors import DataError, UsageError
+from glusterlab.spec.fields import suggest
 from glusterlab.stats import MIN_SAMPLES
-from glusterlab.units import short_number
+from glusterlab.tools import counts_files
+from glusterlab.units import format_size, parse_capacity, parse_rate, parse_size, short_number
 
 if TYPE_CHECKING:
-    from glusterlab.spec.cluster import Hardware
+    import pandas as pd
+
+    from glusterlab.spec.cluster import Cluster, Hardware
+    from glusterlab.spec.prices import PriceList
+
+T = TypeVar("T")
+D = TypeVar("D")
+By = Literal["lower", "mean"]
+
+_SIZES = {"large": "4 GiB", "128gb": "128 GiB", "128mb": "128 MiB", "4mb": "4 MiB", "32kb": "32 KiB"}
+WORKLOADS = {
+    f"{name}-{operation}": (size, operation) for name, size in _SIZES.items() for operation in ("write", "read")
+}
+"""Names of workloads: file size, and whether files are written or read. Writing small files is creating them."""
+
+OPERATIONS = {"write": ("write", "create"), "read": ("read",)}
+"""What each tool calls it."""
 
 FILL_LIMIT = 0.8
 """How full a pool may get: an assumption of this project. The guide states no limit; a pool that is full can neither
 rebalance nor place new files evenly."""
 
-By = Literal["lower", "mean"]
-
+MAX_GROWTH, MAX_YEARS = 10.0, 50.0
+MAX_BYTES = 10.0**21
 _ROUNDING = 1e-9
+
+_SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_GROWTH = re.compile(_SHARE.pattern + r"(?:/\s*(?:y|yr|year)|a year|per year)?\s*")
+_FILES = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*files?\s*/\s*s\s*")
+_DECIMAL_COMMA = re.compile(r"[0-9],[0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A rate of bytes per second, or of files per second, and the text that says so."""
+
+    value: float
+    files: bool
+    text: str
+
+    def as_quantity(self, *, files: bool, size: int) -> float:
+        """The rate in what a tool counts: files per second, or bytes per second, by the bytes of a file.
+
+        >>> parse_wanted_rate("64 MiB/s").as_quantity(files=True, size=32 << 10)
+        2048.0
+        """
+        if self.files and not files:
+            raise UsageError(
+                f"--throughput: expected bytes per second for files of {format_size(size)}, such as '5 GB/s', "
+                f"found {self.text!r}"
+            )
+        return self.value if self.files == files else self.value / size
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What a pool has to do.
 
-    ``rate`` is of all clients together, in the unit of ``quantity`` (``throughput_bytes_per_s`` or ``files_per_s``),
-    ``capacity`` bytes today, which grow by the share ``growth`` a year; ``fill_limit`` of the usable capacity may be
-    filled, and one server stays below the share ``max_fault_domain`` of the pool. ``by``: whether a server's throughput
-    is the lower end of its 95 % interval, or the mean.
+    ``wanted_rate`` is of all clients together, as it was typed; ``tool``, ``quantity`` (``throughput_bytes_per_s`` or
+    ``files_per_s``) and ``rate`` in its unit follow from what was measured (`build_request`). ``capacity``: bytes
+    today, which grow by the share ``growth`` a year; ``fill_limit`` of the usable capacity may be filled, and one
+    server stays below the share ``max_fault_domain`` of the pool. ``by``: whether a server's throughput is the lower
+    end of its 95 % interval, or the mean. ``disk_bytes``: of a data disk that would be bought.
     """
 
     tool: str
@@ -57,18 +106,212 @@ class Request:
     fill_limit: float = FILL_LIMIT
     max_fault_domain: float = MAX_FAULT_DOMAIN
     by: By = "lower"
+    disk_bytes: float | None = None
+    wanted_rate: Rate | None = None
 
     @property
     def final_capacity(self) -> float | None:
-        """Bytes at the end: capacity x (1 + growth) ** years.
+        """Bytes at the end.
 
-        Examples
-        --------
         >>> wanted = Request("iozone", "write", 4 << 30, "throughput_bytes_per_s", capacity=500e12, growth=0.2, years=3)
         >>> round(wanted.final_capacity / 1e12)
         864
         """
         return None if self.capacity is None else self.capacity * (1 + self.growth) ** self.years
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the command line says, as text."""
+
+    workload: str | None = None
+    file_size: str | None = None
+    operation: str | None = None
+    throughput: str | None = None
+    capacity: str | None = None
+    growth: str | None = None
+    years: float | None = None
+    fill_limit: str | None = None
+    max_fault_domain: str | None = None
+    disk_size: str | None = None
+    by: By = "lower"
+
+
+def parse_wanted_capacity(text: str) -> float:
+    """Bytes in a capacity, which says its unit.
+
+    >>> parse_wanted_capacity("33.3TB"), parse_wanted_capacity("1.5 PB")
+    (33300000000000.0, 1500000000000000.0)
+    """
+    try:
+        found = parse_capacity(text) if re.search("[A-Za-z]", text) else math.nan
+    except ValueError:
+        found = math.nan
+    if not 0 < found <= MAX_BYTES:
+        raise ValueError(
+            "expected a capacity such as '500 TB' or '1.5 PB' (units B to PB, KiB to PiB), above 0 and at most a "
+            f"million PB, found {text!r}"
+        )
+    return found
+
+
+def parse_share(text: str) -> float:
+    """A share in per cent, above 0 and at most 100 %.
+
+    >>> parse_share("17%"), parse_share("80 %")
+    (0.17, 0.8)
+    """
+    match = _SHARE.fullmatch(text)
+    share = float(match[1]) / 100 if match else 0.0
+    if not 0 < share <= 1:
+        raise ValueError(f"expected a share above 0 % and at most 100 %, such as '17%', found {text!r}")
+    return share
+
+
+def parse_growth(text: str) -> float:
+    """Yearly growth as a share.
+
+    >>> parse_growth("20%/y"), parse_growth("5 % a year")
+    (0.2, 0.05)
+    """
+    match = _GROWTH.fullmatch(text)
+    growth = float(match[1]) / 100 if match else math.nan
+    if not growth <= MAX_GROWTH:
+        raise ValueError(f"expected a yearly growth of 0% to {MAX_GROWTH:.0%}, such as '20%/y', found {text!r}")
+    return growth
+
+
+def parse_wanted_rate(text: str) -> Rate:
+    """A rate of all clients together: ``5GB/s``, ``40 Gbit/s`` or ``2000 files/s``.
+
+    >>> parse_wanted_rate("5GB/s").value, parse_wanted_rate("2000 files/s").value
+    (5000000000.0, 2000.0)
+    """
+    files = _FILES.fullmatch(text)
+    try:
+        rate = float(files[1]) if files else parse_rate(text)
+    except ValueError:
+        rate = math.nan
+    if not 0 < rate <= MAX_BYTES:
+        expected = "'5 GB/s', '40 Gbit/s' or, for small files, '2000 files/s'"
+        raise ValueError(f"expected a rate such as {expected}, above 0 and that a pool can have, found {text!r}")
+    return Rate(rate, files is not None, text)
+
+
+def _option(option: str, text: str | None, parse: Callable[[str], T], default: D) -> T | D:
+    if text is None:
+        return default
+    try:
+        return parse(text)
+    except OverflowError:
+        raise UsageError(f"{option}: expected a smaller number, found {text[:60]!r}") from None
+    except ValueError as error:
+        hint = "; a decimal point, and nothing between thousands" if _DECIMAL_COMMA.search(text) else ""
+        raise UsageError(f"{option}: {error}{hint}") from None
+
+
+def _size_and_operation(wishes: Wishes) -> tuple[int, str]:
+    """File size in bytes, and write or read."""
+    names = ", ".join(WORKLOADS)
+    if wishes.workload is not None:
+        if wishes.file_size is not None or wishes.operation is not None:
+            raise UsageError("expected either --workload, or --file-size with --operation; found both")
+        if wishes.workload not in WORKLOADS:
+            hint = suggest(wishes.workload, list(WORKLOADS), listed=False)
+            raise UsageError(f"--workload: expected one of {names}; found {wishes.workload!r}{hint}")
+        size, operation = WORKLOADS[wishes.workload]
+        return parse_size(size), operation
+    if wishes.file_size is None or wishes.operation is None:
+        raise UsageError(f"expected --workload ({names}), or --file-size with --operation")
+    if wishes.operation not in OPERATIONS:
+        raise UsageError(f"--operation: expected one of {', '.join(OPERATIONS)}; found {wishes.operation!r}")
+    return _option("--file-size", wishes.file_size, parse_size, 0), wishes.operation
+
+
+def parse_wishes(wishes: Wishes) -> Request:
+    """Every option read, and held against the others: `UsageError` names the option that is wrong or lacks."""
+    size, operation = _size_and_operation(wishes)
+    if wishes.throughput is None and wishes.capacity is None:
+        raise UsageError("nothing to size: expected --throughput, --capacity or both")
+    if wishes.growth is not None and wishes.capacity is None:
+        raise UsageError("--growth: expected --capacity with it: it is the capacity that grows")
+    if (wishes.growth is None) != (wishes.years is None):
+        missing = "--years" if wishes.years is None else "--growth"
+        raise UsageError(f"expected --growth and --years together; found no {missing}")
+    years = wishes.years or 0.0
+    if not 0 <= years <= MAX_YEARS:
+        raise UsageError(f"--years: expected 0 to {MAX_YEARS:g}, found {years:g}")
+    return Request(
+        tool="",
+        operation=operation,
+        nominal_file_size_bytes=size,
+        quantity="",
+        wanted_rate=_option("--throughput", wishes.throughput, parse_wanted_rate, None),
+        capacity=_option("--capacity", wishes.capacity, parse_wanted_capacity, None),
+        growth=_option("--growth", wishes.growth, parse_growth, 0.0),
+        years=years,
+        fill_limit=_option("--fill-limit", wishes.fill_limit, parse_share, FILL_LIMIT),
+        max_fault_domain=_option("--max-fault-domain", wishes.max_fault_domain, parse_share, MAX_FAULT_DOMAIN),
+        by=wishes.by,
+        disk_bytes=_option("--disk-size", wishes.disk_size, parse_wanted_capacity, None),
+    )
+
+
+def build_request(request: Request, samples: pd.DataFrame) -> Request:
+    """A request in terms of what a campaign has measured with the native client; the nearest size, where several are.
+
+    Raises `UsageError` when files per second are asked for and bytes were measured, and `DataError` when the campaign
+    has no valid sample of that workload.
+    """
+    size = request.nominal_file_size_bytes
+    rows = valid_samples(native_only(samples))
+    rows = rows[rows["operation"].astype(str).isin(OPERATIONS[request.operation])]
+    found = rows[same_size(rows["nominal_file_size_bytes"], size)]
+    if found.empty:
+        sizes = sorted({int(each) for each in rows["nominal_file_size_bytes"]})
+        has = ", ".join(format_size(each) for each in sizes) or "none at all"
+        raise DataError(
+            f"expected valid samples of {request.operation} with files of {format_size(size)} by the native client; "
+            f"the campaign has these sizes: {has}. Sizes between are not guessed: measure that size, or ask for one "
+            "that was measured"
+        )
+    distance = (found["nominal_file_size_bytes"].astype(float) / size - 1).abs()
+    nearest = found.assign(_distance=distance).sort_values(["_distance", "tool", "operation"]).iloc[0]
+    size, files = int(nearest["nominal_file_size_bytes"]), counts_files(str(nearest["tool"]))
+    return replace(
+        request,
+        tool=str(nearest["tool"]),
+        operation=str(nearest["operation"]),
+        nominal_file_size_bytes=size,
+        quantity="files_per_s" if files else "throughput_bytes_per_s",
+        rate=None if request.wanted_rate is None else request.wanted_rate.as_quantity(files=files, size=size),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The layouts sized for a request; ``left_out``: those whose servers or disks an import does not know."""
+
+    request: Request
+    sized: tuple[Sizing, ...]
+    left_out: tuple[str, ...]
+    prices: PriceList | None
+
+
+def answer_request(
+    request: Request, samples: pd.DataFrame, *, prices: PriceList | None = None, cluster: Cluster | None = None
+) -> Answer:
+    """Every layout of a campaign on the servers that a request of `parse_wishes` needs; raises as `build_request`."""
+    request = build_request(request, samples)
+    rows = select(
+        native_only(samples),
+        tool=request.tool,
+        nominal_file_size_bytes=request.nominal_file_size_bytes,
+        operations=(request.operation,),
+    )
+    measured = blocks(rows, request.quantity, prices=prices, cluster=cluster, disk_bytes=request.disk_bytes)
+    sized = size(measured, request, None if cluster is None else cluster.hardware)
+    return Answer(request, tuple(sized), tuple(of_unknown_size(rows)), prices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +345,6 @@ class Sizing:
 
     @property
     def possible(self) -> bool:
-        """Whether the request can be met."""
         return not self.problem
 
     @property
@@ -199,26 +441,15 @@ def _advice(block: Block, servers: int, request: Request) -> tuple[str, ...]:
 
 def size(found: Iterable[Block], request: Request, hardware: Hardware | None = None) -> list[Sizing]:
     """Every layout on the servers that a request needs: those that meet it first, the cheapest before the others."""
-    sized = [size_block(block, request, hardware) for block in found]
-    return sorted(
-        sized,
-        key=lambda one: (
-            not one.possible,
-            math.inf if one.cost is None else one.cost,
-            one.servers,
-            one.block.series,
-        ),
-    )
+
+    def order(one: Sizing) -> tuple[bool, float, int, str]:
+        return not one.possible, math.inf if one.cost is None else one.cost, one.servers, one.block.series
+
+    return sorted((size_block(block, request, hardware) for block in found), key=order)
 
 
-def rate_unit(quantity: str, rate: float) -> tuple[float, str]:
-    """The factor and unit in which a rate (in SI units) and the ends of its interval are shown: one for all three.
-
-    Examples
-    --------
-    >>> rate_unit("throughput_bytes_per_s", 1.05e9), rate_unit("files_per_s", 1.05e9)
-    ((1e-09, 'GB/s'), (1.0, 'files/s'))
-    """
+def _rate_unit(quantity: str, rate: float) -> tuple[float, str]:
+    """The factor and unit in which a rate (in SI units) and the ends of its interval are shown: one for all three."""
     if quantity == "files_per_s":
         return 1.0, "files/s"
     return (1e-9, "GB/s") if abs(rate) >= 1e9 else (1e-6, "MB/s")
@@ -227,26 +458,22 @@ def rate_unit(quantity: str, rate: float) -> tuple[float, str]:
 def rate_text(quantity: str, rate: float) -> str:
     """A rate with its unit.
 
-    Examples
-    --------
     >>> rate_text("throughput_bytes_per_s", 980e6)
     '980 MB/s'
     """
-    factor, unit = rate_unit(quantity, rate)
+    factor, unit = _rate_unit(quantity, rate)
     return f"{short_number(rate * factor)} {unit}"
 
 
 def rate_interval(quantity: str, mean: float, low: float, high: float) -> str:
     """The interval of a rate, in the unit of its mean; below 0 the samples do not determine the mean.
 
-    Examples
-    --------
     >>> rate_interval("throughput_bytes_per_s", 1.05e9, 0.98e9, 1.12e9)
     '0.980 to 1.12'
     >>> rate_interval("throughput_bytes_per_s", 3.2e9, -0.5e9, 7.0e9)
     'below 0 to 7.00, too scattered to tell'
     """
-    factor, _ = rate_unit(quantity, mean)
+    factor, _ = _rate_unit(quantity, mean)
     if low < 0:
         return f"below 0 to {short_number(high * factor)}, too scattered to tell"
     return interval_text(low * factor, high * factor)
@@ -255,8 +482,6 @@ def rate_interval(quantity: str, mean: float, low: float, high: float) -> str:
 def scale_caveats(scales: Iterable[float], *, operations_limited: bool) -> list[str]:
     """What a scale model cannot say, as sentences; none of real hardware.
 
-    Examples
-    --------
     >>> scale_caveats([1.0], operations_limited=False)
     []
     """

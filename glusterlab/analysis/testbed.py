@@ -73,8 +73,6 @@ def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 def cell_label(row: Mapping[Any, Any]) -> str:
     """A cell in words: what runs on which layout.
 
-    Examples
-    --------
     >>> cell_label(
     ...     {"operation": "write", "nominal_file_size_bytes": 4 << 30, "type": "replicate", "geometry": "3x2"}
     ...     | {"kind": "raid6", "workers": 48}

@@ -13,8 +13,6 @@ from glusterlab.units import short_number
 def worker_count(count: float) -> str:
     """A number of workers in words.
 
-    Examples
-    --------
     >>> worker_count(1), worker_count(24.0)
     ('1 worker', '24 workers')
     """
@@ -24,8 +22,6 @@ def worker_count(count: float) -> str:
 def best_count(table: pd.DataFrame) -> str:
     """At how many workers the values of a figure were measured, from the ``points`` of `efficiency`.
 
-    Examples
-    --------
     >>> best_count(pd.DataFrame({"points": [6, 3]})), best_count(pd.DataFrame({"points": [1]}))
     ("at each layout's best worker count", 'at the only worker count that was measured')
     >>> best_count(pd.DataFrame({"points": [6, 1]}))
@@ -40,8 +36,6 @@ def best_count(table: pd.DataFrame) -> str:
 def interval_text(low: float, high: float) -> str:
     """An interval for a table cell.
 
-    Examples
-    --------
     >>> interval_text(1.234, 2.0), interval_text(float("nan"), float("nan"))
     ('1.23 to 2.00', 'insufficient n')
     """
@@ -51,8 +45,6 @@ def interval_text(low: float, high: float) -> str:
 def percent(share: float) -> str:
     """A share in per cent, with two digits.
 
-    Examples
-    --------
     >>> percent(1.0), percent(0.574), percent(0.0034), percent(-0.001)
     ('100', '57', '0.34', '-0.10')
     """
@@ -65,8 +57,6 @@ def percent(share: float) -> str:
 def files_per_worker(table: pd.DataFrame) -> str:
     """The numbers of files per worker, from few workers to many: several where they change along a curve.
 
-    Examples
-    --------
     >>> files_per_worker(pd.DataFrame({"workers": [24, 1, 6, 12], "files_per_worker": [24, 160, 80, 80]}))
     '160, 80, 24'
     """
@@ -77,8 +67,6 @@ def files_per_worker(table: pd.DataFrame) -> str:
 def files_note(rows: pd.DataFrame) -> str:
     """What a caption says of the files per worker, where their number changes along a curve; else nothing.
 
-    Examples
-    --------
     >>> curve = {"workers": [1, 12, 1, 12], "files_per_worker": [40, 10, 40, 10], "series": ["a", "a", "b", "b"]}
     >>> files_note(pd.DataFrame(curve))
     ' From few workers to many, a worker has 40, 10 files.'

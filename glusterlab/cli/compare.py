@@ -30,16 +30,22 @@ from glusterlab.errors import GlusterlabError, NotComparedError, UsageError
 if TYPE_CHECKING:
     from glusterlab.analysis.compare.cells import Rule
     from glusterlab.analysis.compare.gate import Gate, Outcome
-    from glusterlab.sections.comparison import Comparison, Release
+    from glusterlab.sections.comparison import Comparison
 
 app = typer.Typer()
 
 _SHARE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*%\s*")
+_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
+"""What Markdown would take for its own."""
 
+_HEADINGS = {"other": "campaign", "ratio": "change", "interval": "95 % interval", "p": "corrected p"}
+"""Of the columns of `glusterlab.analysis.compare.words.rounded`."""
 
 _STDOUT = "-"
-
 _UNTESTED = "untested"
+_MOST_WARNINGS = 8
+_MOST_ROWS = 30
+"""Rows of what changed in a pull request."""
 
 
 class CorrectionName(StrEnum):
@@ -49,22 +55,9 @@ class CorrectionName(StrEnum):
     FDR = "fdr"
 
 
-def parse_margin(text: str) -> float:
-    """A margin in per cent, below 100, as a share.
-
-    Examples
-    --------
-    >>> parse_margin("5%"), parse_margin("2.5 %")
-    (0.05, 0.025)
-    """
-    return _share(text, "--margin", "a margin such as 5%")
-
-
 def parse_gate(texts: Sequence[str]) -> Gate:
     """What ``--fail-on`` does not let pass, from each time that it was given: ``untested``, or one ``slower:5%``.
 
-    Examples
-    --------
     >>> parse_gate(["slower:5%", "untested"])
     Gate(slower=0.05, untested=True)
     """
@@ -108,12 +101,11 @@ def _share(text: str, option: str, form: str) -> float:
 def compare(
     raws: RawsArgument,
     margin: Annotated[
-        str, typer.Option("--margin", metavar="SHARE", help="By how much a ratio may be off and count as equivalent.")
+        str, typer.Option(metavar="SHARE", help="By how much a ratio may be off and count as equivalent.")
     ] = "5%",
     correction: Annotated[
         CorrectionName,
         typer.Option(
-            "--correction",
             metavar="NAME",
             help="For many cells: holm (few false findings at all) or fdr (a small share of the findings is false).",
         ),
@@ -121,17 +113,15 @@ def compare(
     fail_on: Annotated[
         list[str] | None,
         typer.Option(
-            "--fail-on",
             metavar="WHAT",
             help="Exit 1 where a cell is slower:SHARE (by more, on evidence), or untested; may be given again.",
         ),
     ] = None,
     operation: Annotated[
-        list[str] | None,
-        typer.Option("--operation", metavar="NAME", help="Only these, such as create; may be given again."),
+        list[str] | None, typer.Option(metavar="NAME", help="Only these, such as create; may be given again.")
     ] = None,
     markdown: Annotated[
-        str | None, typer.Option("--markdown", metavar="FILE", help="A short summary for a pull request; - is stdout.")
+        str | None, typer.Option(metavar="FILE", help="A short summary for a pull request; - is stdout.")
     ] = None,
     same: Annotated[bool, typer.Option("--same", help="Allow a campaign to be held against itself or a copy.")] = False,
     json: JsonOption = False,
@@ -139,7 +129,7 @@ def compare(
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
     from glusterlab.analysis.compare.cells import Rule
 
-    rule = Rule(parse_margin(margin), correction.value)
+    rule = Rule(_share(margin, "--margin", "a margin such as 5%"), correction.value)
     gate = parse_gate(fail_on) if fail_on else None
     if markdown == _STDOUT and json:
         raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
@@ -169,30 +159,27 @@ def _compare(
     as_json: bool,
 ) -> bool:
     """Compare, show, and say whether the gate is closed."""
+    from glusterlab.analysis.compare.gate import hold
     from glusterlab.sections.comparison import compare_campaigns
     from glusterlab.store.files import write_atomically
 
     with bar("parsing samples") as progress:
         found = compare_campaigns(raws, rule, operations=operations, same=same, progress=progress)
-    outcome = None if gate is None else hold_gate(found, gate)
+    others = [release.label for release in found.others]
+    outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
     if markdown == _STDOUT:
         typer.echo(summary(found, outcome), nl=False)
+        return outcome is not None and outcome.failed
+    if as_json:
+        emit_json(as_data(found, outcome))
     else:
-        show_comparison(found, outcome, as_json=as_json)
-        if markdown is not None:
-            write_atomically(local_path(markdown), summary(found, outcome))
+        show_comparison(found, outcome)
+    if markdown is not None:
+        write_atomically(local_path(markdown), summary(found, outcome))
     return outcome is not None and outcome.failed
 
 
-_MOST_WARNINGS = 8
-
-_MOST_ROWS = 30
-"""Rows of what changed in a pull request."""
-
-_MARKS = re.compile(r"([\\`*_{}\[\]<>|#])")
-
-
-def show_comparison(found: Comparison, outcome: Outcome | None, *, as_json: bool) -> None:
+def show_comparison(found: Comparison, outcome: Outcome | None) -> None:
     """A row per cell, what it comes to, and what else differs."""
     from glusterlab.analysis.compare.words import (
         average_sentences,
@@ -203,13 +190,9 @@ def show_comparison(found: Comparison, outcome: Outcome | None, *, as_json: bool
         verdict_line,
     )
 
-    if as_json:
-        emit_json(as_data(found, outcome))
-        return
     table = found.table
     if len(table):
-        names = {"cell": "cell", "ratio": "change", "interval": "95 % interval", "p": "corrected p"}
-        frame = rounded(table).rename(columns={**names, "other": "campaign"})
+        frame = rounded(table).rename(columns=_HEADINGS)
         show_table(
             [str(name) for name in frame.columns], frame.itertuples(index=False), right=("n", "change"), fold="cell"
         )
@@ -239,14 +222,6 @@ def unmatched_lines(found: Comparison) -> list[str]:
         names = ", ".join(listed([str(name) for name in rows["cell"]], 2))
         lines.append(f"not compared: {count_of(len(rows), 'cell')}, because {campaign} {why} ({names})")
     return lines
-
-
-def hold_gate(found: Comparison, gate: Gate) -> Outcome:
-    """What a gate says of a comparison."""
-    from glusterlab.analysis.compare.gate import hold
-
-    others = [release.label for release in found.others]
-    return hold(gate, found.table, found.unmatched, others, found.rule.correction)
 
 
 def gate_line(outcome: Outcome) -> str:
@@ -287,18 +262,12 @@ def as_data(found: Comparison, outcome: Outcome | None) -> dict[str, Any]:
 
     data: dict[str, Any] = {
         "campaigns": [
-            {
-                "label": release.label,
-                "campaign": release.name,
-                "raw": release.path,
-                "release": release.version or None,
-                "manifest": release.digest or None,
-                "testbed": release.testbed,
-            }
-            for release in found.releases
+            {**picked(each, "label", "testbed"), "campaign": each.name, "raw": each.path}
+            | {"release": each.version or None, "manifest": each.digest or None}
+            for each in found.releases
         ],
         "rule": {**asdict(found.rule), "level": LEVEL},
-        "totals": {release.label: counts(_rows(found, release)) for release in found.others},
+        "totals": {each.label: counts(found.table[found.table["other"] == each.label]) for each in found.others},
         "cells": [_cell(row) for row in found.table.to_dict("records")],
         "not_compared": found.unmatched.to_dict("records"),
         "averages": found.averages.to_dict("records"),
@@ -317,15 +286,11 @@ def as_data(found: Comparison, outcome: Outcome | None) -> dict[str, Any]:
     return data
 
 
-def _rows(found: Comparison, release: Release) -> Any:
-    return found.table[found.table["other"].astype(str) == release.label]
-
-
 def _cell(row: Mapping[Any, Any]) -> dict[str, Any]:
     plain = {**row, "least_n": row["least_n"] or None}
     for side in ("reference", "other"):
-        plain[f"samples_{side}"] = [int(number) for number in str(row[f"samples_{side}"]).split(";")]
-        plain[f"values_{side}"] = [float(value) for value in str(row[f"values_{side}"]).split(";")]
+        plain[f"samples_{side}"] = [int(number) for number in row[f"samples_{side}"].split(";")]
+        plain[f"values_{side}"] = [float(value) for value in row[f"values_{side}"].split(";")]
     return plain
 
 
@@ -376,38 +341,22 @@ def _how(rule: Rule, found: Comparison) -> str:
 
 
 def _changed_table(found: Comparison) -> str:
-    from glusterlab.analysis.compare.words import change_text, changed, interval_text, n_text, p_text
+    from glusterlab.analysis.compare.words import changed, rounded
 
     rows = changed(found.table)
     if rows.empty:
         return ""
-    several = len(found.others) > 1
-    header = [*(["campaign"] if several else []), "cell", "change", "95 % interval", "n", "corrected p", "verdict"]
-    lines = [_line(header), _line(["---"] * len(header))]
-    for _, row in rows.head(_MOST_ROWS).iterrows():
-        cells = [
-            *([str(row["other"])] if several else []),
-            str(row["cell"]),
-            change_text(float(row["ratio"])),
-            interval_text(float(row["low"]), float(row["high"])),
-            n_text(row),
-            p_text(float(row["p_corrected"])),
-            str(row["verdict"]),
-        ]
-        lines.append(_line([_safe(cell) for cell in cells]))
+    frame = rounded(found.table).loc[rows.index[:_MOST_ROWS]].rename(columns=_HEADINGS)
+    # n behind the interval, as the words of a pull request have it
+    frame.insert(len(frame.columns) - 3, "n", frame.pop("n"))
+    lines = [frame.columns, ["---"] * len(frame.columns), *frame.map(_safe).to_numpy()]
     more = [f"\nand {len(rows) - _MOST_ROWS} more"] if len(rows) > _MOST_ROWS else []
-    return "\n".join([*lines, *more])
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
+    return "\n".join([*(f"| {' | '.join(cells)} |" for cells in lines), *more])
 
 
 def _safe(text: str) -> str:
     r"""Text that Markdown shows as it is: names of campaigns are anybody's.
 
-    Examples
-    --------
     >>> _safe("a|b <i>")
     'a\\|b \\<i\\>'
     """

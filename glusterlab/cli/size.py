@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,8 +24,7 @@ from glusterlab.cli.console import (
 from glusterlab.units import format_size, short_number
 
 if TYPE_CHECKING:
-    from glusterlab.analysis.sizing import Request, Sizing
-    from glusterlab.analysis.sizing_request import Answer
+    from glusterlab.analysis.sizing import Answer, Request, Sizing
     from glusterlab.spec.prices import PriceList
 
 app = typer.Typer()
@@ -38,22 +37,19 @@ class By(StrEnum):
     MEAN = "mean"
 
 
-def _prices(given: Path | None, raw: Path) -> PriceList | None:
-    """The price list that was named, else that of the campaign's study, in the project of any of us."""
+def _study_prices(raw: Path) -> PriceList | None:
+    """The price list of the campaign's study, in a project around us, the campaign or this file."""
     from glusterlab.spec import load_campaign
     from glusterlab.spec.prices import load_prices
 
-    if given is not None:
-        return load_prices(given)
-    starts = (Path.cwd(), raw.absolute(), Path(__file__))
     own = Path("runbooks", load_campaign(raw / "campaign.yaml").study, "prices.yaml")
+    starts = (Path.cwd(), raw.absolute(), Path(__file__))
     places = (folder / own for start in starts for folder in (start, *start.parents))
-    found = next((path for path in places if path.is_file()), None)
-    return None if found is None else load_prices(found)
+    return next((load_prices(path) for path in places if path.is_file()), None)
 
 
 def _complete_workload(incomplete: str) -> list[str]:
-    from glusterlab.analysis.sizing_request import WORKLOADS
+    from glusterlab.analysis.sizing import WORKLOADS
 
     return [name for name in WORKLOADS if name.startswith(incomplete)]
 
@@ -72,37 +68,28 @@ def size(
     workload: Annotated[
         str | None,
         typer.Option(
-            "--workload",
             metavar="NAME",
             help="large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
             autocompletion=_complete_workload,
         ),
     ] = None,
     file_size: Annotated[
-        str | None, typer.Option("--file-size", metavar="SIZE", help="Instead of --workload: a measured file size.")
+        str | None, typer.Option(metavar="SIZE", help="Instead of --workload: a measured file size.")
     ] = None,
-    operation: Annotated[
-        str | None, typer.Option("--operation", metavar="write|read", help="Goes with --file-size.")
-    ] = None,
+    operation: Annotated[str | None, typer.Option(metavar="write|read", help="Goes with --file-size.")] = None,
     throughput: Annotated[
-        str | None,
-        typer.Option(
-            "--throughput", metavar="RATE", help="Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s."
-        ),
+        str | None, typer.Option(metavar="RATE", help="Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s.")
     ] = None,
-    capacity: Annotated[
-        str | None, typer.Option("--capacity", metavar="SIZE", help="Of all files today: 500TB, 1.5PB.")
-    ] = None,
+    capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="Of all files today: 500TB, 1.5PB.")] = None,
     growth: Annotated[
-        str | None, typer.Option("--growth", metavar="SHARE", help="Of the capacity, a year: 20%/y; with --years.")
+        str | None, typer.Option(metavar="SHARE", help="Of the capacity, a year: 20%/y; with --years.")
     ] = None,
     years: Annotated[
-        float | None, typer.Option("--years", metavar="N", help="After which the pool must still be large enough.")
+        float | None, typer.Option(metavar="N", help="After which the pool must still be large enough.")
     ] = None,
     raw: Annotated[
         Path,
         typer.Option(
-            "--raw",
             metavar="RAW",
             parser=local_path,
             help="Folder of a campaign below raw/.",
@@ -112,7 +99,6 @@ def size(
     prices: Annotated[
         Path | None,
         typer.Option(
-            "--prices",
             metavar="FILE",
             parser=local_path,
             help="A prices.yaml; default: the project's example.",
@@ -122,22 +108,19 @@ def size(
     disk_size: Annotated[
         str | None,
         typer.Option(
-            "--disk-size",
             metavar="SIZE",
             help="Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
         ),
     ] = None,
     fill_limit: Annotated[
-        str | None, typer.Option("--fill-limit", metavar="SHARE", help="How full the pool may get; default: 80%.")
+        str | None, typer.Option(metavar="SHARE", help="How full the pool may get; default: 80%.")
     ] = None,
     max_fault_domain: Annotated[
         str | None,
-        typer.Option(
-            "--max-fault-domain", metavar="SHARE", help="One server stays below this share of the pool; default: 17%."
-        ),
+        typer.Option(metavar="SHARE", help="One server stays below this share of the pool; default: 17%."),
     ] = None,
     by: Annotated[
-        By, typer.Option("--by", help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")
+        By, typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")
     ] = By.LOWER,
     json: JsonOption = False,
 ) -> None:
@@ -145,7 +128,8 @@ def size(
 
     Results of the native client count, as in the figures of price and performance.
     """
-    from glusterlab.analysis.sizing_request import Wishes, answer_demand, parse_wishes
+    from glusterlab.analysis.sizing import Wishes, answer_request, parse_wishes
+    from glusterlab.spec.prices import load_prices
     from glusterlab.spec.yaml import load_cluster
     from glusterlab.tables import build as tables
 
@@ -162,12 +146,15 @@ def size(
         disk_size=disk_size,
         by="mean" if by is By.MEAN else "lower",
     )
-    demand = parse_wishes(wishes)
-    price_list = _prices(prices, raw)
+    request = parse_wishes(wishes)
+    price_list = _study_prices(raw) if prices is None else load_prices(prices)
     samples = tables.load(raw).samples
     cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
-    answer = answer_demand(demand, samples, prices=price_list, cluster=cluster)
-    show_size(answer, raw, as_json=json)
+    answer = answer_request(request, samples, prices=price_list, cluster=cluster)
+    if json:
+        emit_json(_json(answer, raw))
+    else:
+        _show(answer)
     raise typer.Exit(0 if any(one.possible for one in answer.sized) else 1)
 
 
@@ -197,8 +184,8 @@ def _interval(request: Request, mean: float, low: float, high: float) -> str:
     from glusterlab.analysis.sizing import rate_interval, rate_text
 
     interval = rate_interval(request.quantity, mean, low, high)
-    told = rate_text(request.quantity, mean)
-    return f"{told}, {interval}" if math.isnan(low) else f"{told} ({interval})"
+    text = rate_text(request.quantity, mean)
+    return f"{text}, {interval}" if math.isnan(low) else f"{text} ({interval})"
 
 
 def _thumb(request: Request, one: Sizing) -> str:
@@ -215,29 +202,39 @@ def _thumb(request: Request, one: Sizing) -> str:
     return ratio if one.thumb_servers is None else f"{one.thumb_servers} ({ratio})"
 
 
-def notes(answer: Answer) -> list[str]:
-    """What must be known to read the table: assumptions, limits, the scale."""
-    from glusterlab.analysis.blocks import RULE_OF_THUMB
+def _notes(answer: Answer) -> Iterator[str]:
+    """What must be known to read the table: assumptions, limits, the scale, the money."""
+    from glusterlab.analysis.blocks import RULE_OF_THUMB, guess_sentence
 
-    found = list(_measured_notes(answer))
-    found.append(_limits_note(answer.request))
-    if any(one.thumb_rate is not None for one in answer.sized):
+    sized = answer.sized
+    yield from _measured_notes(answer)
+    yield _limits_note(answer.request)
+    if any(one.thumb_rate is not None for one in sized):
         words = "servers by it, and its throughput of a server over the one sized by"
-        found.append(f"Rule of thumb: {words}; {RULE_OF_THUMB}.")
+        yield f"Rule of thumb: {words}; {RULE_OF_THUMB}."
     shares = [
         f"{one.block.series} {percent(one.block.mean / one.block.servers / one.bound_rate)}"
-        for one in answer.sized
+        for one in sized
         if one.bound_rate is not None
     ]
     if shares:
-        found.append(f"Measured share of what a server's link and disks allow, by the means: {'; '.join(shares)}.")
-    found.extend(_money_notes(answer))
-    for one in answer.sized:
-        found.extend(f"{one.block.series}: {sentence}." for sentence in one.advice)
-    return found
+        yield f"Measured share of what a server's link and disks allow, by the means: {'; '.join(shares)}."
+    yield "No price list: no costs. Name one by --prices." if answer.prices is None else answer.prices.sentence
+    for one in sized:
+        if one.block.cost_problem:
+            yield f"{one.block.series}: cost unknown, {one.block.cost_problem}."
+        if one.block.guessed:
+            yield guess_sentence(one.block)
+    disks = sorted({one.block.disk_bytes for one in sized if one.block.disk_bytes is not None})
+    if disks:
+        named = answer.request.disk_bytes is not None
+        source = "as named" if named else "of the price list, or else of the measured cluster"
+        sizes = " and ".join(f"{size / 1e12:.4g} TB" for size in disks)
+        yield f"Data disks of {sizes} ({source}); a disk of another size is taken to be as fast as those measured."
+    yield from (f"{one.block.series}: {sentence}." for one in sized for sentence in one.advice)
 
 
-def _measured_notes(answer: Answer) -> Iterable[str]:
+def _measured_notes(answer: Answer) -> Iterator[str]:
     from glusterlab.analysis.blocks import ACCESS, counts_words
     from glusterlab.analysis.sizing import scale_caveats
 
@@ -282,25 +279,6 @@ def _limits_note(request: Request) -> str:
     )
 
 
-def _money_notes(answer: Answer) -> Iterable[str]:
-    from glusterlab.analysis.blocks import guess_sentence
-
-    if answer.prices is None:
-        yield "No price list: no costs. Name one by --prices."
-    else:
-        yield answer.prices.sentence
-    for one in answer.sized:
-        if one.block.cost_problem:
-            yield f"{one.block.series}: cost unknown, {one.block.cost_problem}."
-        if one.block.guessed:
-            yield guess_sentence(one.block)
-    disks = sorted({one.block.disk_bytes for one in answer.sized if one.block.disk_bytes is not None})
-    if disks:
-        source = "as named" if answer.disk_bytes is not None else "of the price list, or else of the measured cluster"
-        sizes = " and ".join(f"{size / 1e12:.4g} TB" for size in disks)
-        yield f"Data disks of {sizes} ({source}); a disk of another size is taken to be as fast as those measured."
-
-
 def _row(answer: Answer, one: Sizing) -> tuple[str, ...]:
     request = answer.request
     cost = "unknown"
@@ -327,13 +305,9 @@ COLUMNS = (
 )
 
 
-def show_size(answer: Answer, campaign: Path, *, as_json: bool) -> None:
-    """A table of layouts, what cannot do it and why, and what must be known; `campaign` is what was measured."""
-    if as_json:
-        emit_json(_json(answer, campaign))
-        return
-    typer.echo(_request_text(answer.request))
-    typer.echo("")
+def _show(answer: Answer) -> None:
+    """A table of layouts, what cannot do it and why, and what must be known."""
+    typer.echo(f"{_request_text(answer.request)}\n")
     possible = [one for one in answer.sized if one.possible]
     if possible:
         rows = [_row(answer, one) for one in possible]
@@ -346,7 +320,7 @@ def show_size(answer: Answer, campaign: Path, *, as_json: bool) -> None:
     for series in answer.left_out:
         typer.echo(f"\nnot sized: {series}: its servers or disks are not known")
     typer.echo("")
-    for note in notes(answer):
+    for note in _notes(answer):
         typer.echo(f"- {note}")
 
 
@@ -367,7 +341,7 @@ def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
         "prices": None if prices is None else picked(prices, "name", "currency", "date", "example"),
         "layouts": [_layout_json(one) for one in answer.sized],
         "left_out": answer.left_out,
-        "notes": notes(answer),
+        "notes": list(_notes(answer)),
     }
 
 

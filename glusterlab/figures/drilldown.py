@@ -43,8 +43,6 @@ def sample_page(data: dict[str, Any], *, title: str, facts: str, footer: str) ->
 def page_facts(data: dict[str, Any]) -> str:
     """How many samples a page holds, and how many it had no room for.
 
-    Examples
-    --------
     >>> page_facts({"cells": [{"samples": [1, 2]}, {"samples": [3]}], "left_out": 0})
     '3 samples of 2 cells.'
     >>> page_facts({"cells": [{"samples": [1]}], "left_out": 4})

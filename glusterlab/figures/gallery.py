@@ -166,8 +166,6 @@ def _opening(path: Path) -> tuple[str, str]:
 def _count(figures: Collection[Figure]) -> str:
     """How much there is, in words.
 
-    Examples
-    --------
     >>> _count([])
     'no figures'
     """

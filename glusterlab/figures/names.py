@@ -34,8 +34,6 @@ class OutputName:
     def parse(cls, name: str) -> Self | None:
         """A name parsed, None when it is not of this form.
 
-        Examples
-        --------
         >>> OutputName.parse("fig05-large-files").label, OutputName.parse("tab03-bill-of-materials").label
         ('F5', 'T3')
         >>> OutputName.parse("extra-scorecard")
@@ -72,8 +70,6 @@ class OutputName:
     def titled(self, title: str, between: str = "  ") -> str:
         """A title after the label.
 
-        Examples
-        --------
         >>> OutputName("fig", 5, "x").titled("4 GB files"), OutputName("extra", None, "x").titled("Limits")
         ('F5  4 GB files', 'Limits')
         """

@@ -44,8 +44,6 @@ def show(output: object) -> None:
 def parse_formats(formats: str) -> tuple[str, ...]:
     """The formats in a comma-separated list; UsageError when one is not in `FORMATS`.
 
-    Examples
-    --------
     >>> parse_formats("svg, csv")
     ('svg', 'csv')
     """

@@ -48,8 +48,6 @@ class Table:
     def numbers(cls, text: str) -> Table:
         r"""The part of a figure's CSV that tells rows apart: neither long values nor columns with one value.
 
-        Examples
-        --------
         >>> Table.numbers("workers,n\n1,3\n6,3\n")
         Table(header=('workers',), rows=(('1',), ('6',)), numeric=(True,), same=(('n', '3'),), more=0)
         """
@@ -71,8 +69,6 @@ class Table:
     def whole(cls, text: str) -> Table:
         r"""All columns of a CSV, and as many rows as a page bears; numbers that were rounded before stay as they are.
 
-        Examples
-        --------
         >>> Table.whole("n,share,rate\n3,98.0 %,0.1234567\n5,1.0 %,2.50\n").rows
         (('3', '98.0 %', '0.1235'), ('5', '1.0 %', '2.50'))
         """
@@ -136,8 +132,6 @@ def _number(value: str) -> float | None:
 def shown(value: str) -> str:
     """A value of a CSV file as people see it: four significant digits, whole numbers from 1,000.
 
-    Examples
-    --------
     >>> shown("83684210.5"), shown("0.123456"), shown("12"), shown("3x2"), shown("nan")
     ('83,684,210', '0.1235', '12', '3x2', '')
     """
@@ -164,8 +158,6 @@ def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.Dat
     suffix (mean, median, limit, published, full_size_mean): they are times `factor`, in `unit`. Whole numbers and texts
     stay as they are.
 
-    Examples
-    --------
     >>> rows = pd.DataFrame({"workers": [12, 48], "mean": [8.1e7, 9e7], "low": [8e7, None], "high": [8.2e7, None]})
     >>> readable(rows, "MB/s", 1e-6).values.tolist()
     [[12, '81.0 (80.0 to 82.0)'], [48, '90.0 (insufficient n)']]

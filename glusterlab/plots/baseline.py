@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter
 
 from glusterlab.analysis.describe import link_words
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, INK, PALE, Frame, Provenance
+from glusterlab.plots.style import GREY, INK, PALE, Frame, Provenance, n_words
 from glusterlab.units import MEGABYTE, short_number
 
 ROW_IN = 0.34
@@ -87,9 +87,8 @@ def baseline_footer(places: pd.DataFrame, provenance: Provenance, digest: str) -
     """The footer of the baseline instead of the campaign: `digest` is that of its manifest."""
     if places.empty:
         return ""
-    samples = sorted({int(count) for count in places["samples"]})
-    n = f"n = {samples[0]}" if len(samples) == 1 else f"n = {samples[0]} to {samples[-1]}"
-    own = replace(provenance, campaign=f"{places['baseline'].iloc[0]} · {n}", digest=digest)
+    campaign = f"{places['baseline'].iloc[0]} · {n_words(places['samples'])}"
+    own = replace(provenance, campaign=campaign, digest=digest)
     return own.place(places["scale"].astype(float), model=True)
 
 
@@ -146,8 +145,7 @@ def _draw_rows(
     for edge in range(1, len(rows)):
         axes.axhline(edge - 0.5, color=PALE, linewidth=0.5, zorder=0)
     axes.grid(axis="x")
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    marks.bare_rows(axes)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
 
 

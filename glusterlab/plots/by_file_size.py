@@ -93,7 +93,7 @@ def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) 
         style = row_style(rows.iloc[0])
         places = sizes.places(rows)
         for at, values in zip(places, rows["values"], strict=True):
-            samples = [value * factor for value in split_values(str(values))]
+            samples = split_values(values, factor)
             marks.sample_dots(axes, at + _DOT_SHIFT * sizes.length, samples, style.colour, alpha=0.6, size=4.5)
         axes.vlines(places, rows["low"] * factor, rows["high"] * factor, color=style.colour, linewidth=1.1)
         line = sizes.line(rows, rows["mean"] * factor)

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import GROUP, saturation_points
 from glusterlab.analysis.saturation.resources import STATED_LINKS
-from glusterlab.analysis.select import BACKING_LABELS, layout_label, operation_rank
+from glusterlab.analysis.select import BACKING_LABELS, layout_label, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.scaling import draw_fit
 from glusterlab.plots.style import (
@@ -43,19 +43,9 @@ _ROOM = 8.0
 """The worker axis goes on to this many times its right end: the names of the lines are there."""
 
 
-def draw_ring(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
-    """A ring at the saturation point of one series, where one was seen."""
-    point = float(saturation_points(rows)["saturation_workers"].iloc[0])
-    if not math.isnan(point):
-        row = rows[rows["workers"].astype(float) == point].iloc[0]
-        marks.ring(axes, point, float(row["mean"]) * factor, colour=row_style(row).colour)
-
-
 def family_label(row: pd.Series) -> str:
     """What the layouts of one panel have in common.
 
-    Examples
-    --------
     >>> family_label(pd.Series({"type": "disperse", "kind": "jbod"}))
     'disperse on JBOD'
     """
@@ -68,17 +58,16 @@ def _short_name(row: pd.Series) -> str:
     return str(row["geometry"]) + str(row["series"]).removeprefix(common)
 
 
-def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFrame | None = None) -> Line2D | None:
-    """The bound of one series over workers (`with_limits`), as a light dashed line; None where none is known.
+def _draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFrame) -> Line2D | None:
+    """The bound of one series over workers, as a light dashed line; None where none is known.
 
-    `curve` has its rows of `glusterlab.analysis.limits.limit_curves`. Without it the measured worker counts have a dash
-    each: between them the bound has steps that are not known here.
+    `curve` has its rows of `glusterlab.analysis.limits.limit_curves`; where that is one point it is a dash.
     """
-    known = rows[rows["limit"].notna()].sort_values("workers") if "limit" in rows else rows.iloc[:0]
+    known = rows[rows["limit"].notna()].sort_values("workers")
     if known.empty:
         return None
-    joined = curve is not None and len(curve) > 1
-    drawn = curve.sort_values("workers") if curve is not None and joined else known
+    joined = len(curve) > 1
+    drawn = curve.sort_values("workers") if joined else known
     (line,) = axes.plot(
         drawn["workers"].astype(float),
         drawn["limit"].astype(float) * factor,
@@ -94,9 +83,9 @@ def draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFram
     return line
 
 
-def draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
-    """The level that the study states for one series (`with_published_totals`), as a dotted line; None without one."""
-    stated = rows["published"].dropna() if "published" in rows else pd.Series(dtype=float)
+def _draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | None:
+    """The level that the study states for one layout, as a dotted line; None without one."""
+    stated = rows["published"].dropna()
     if stated.empty:
         return None
     full = float(stated.iloc[0]) * factor
@@ -113,19 +102,20 @@ def draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | No
 
 
 def _draw_panel(
-    axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame | None, fits: pd.DataFrame | None, *, far: bool
+    axes: Axes, rows: pd.DataFrame, factor: float, curves: pd.DataFrame, fits: pd.DataFrame, *, far: bool
 ) -> list[tuple[Line2D, str]]:
     """Lines of one family and operation, each with the text that names it; limits that are `far` in words alone."""
     named: list[tuple[Line2D, str]] = []
     for name, series in rows.groupby("series", sort=True, observed=True):
         first = series.iloc[0]
-        curve = None if curves is None else curves[curves["series"].astype(str) == str(name)]
-        limit = None if far else draw_limit(axes, series, factor, curve)
+        limit = None if far else _draw_limit(axes, series, factor, curves[curves["series"].astype(str) == str(name)])
         line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
-        draw_ring(axes, series, factor)
-        if fits is not None:
-            same = (fits[GROUP].astype(str) == first[GROUP].astype(str)).all(axis=1)
-            draw_fit(axes, fits[same], row_style(first).colour, factor, band=False, thin=True)
+        point = float(saturation_points(series)["saturation_workers"].iloc[0])
+        if not math.isnan(point):
+            row = series[series["workers"].astype(float) == point].iloc[0]
+            marks.ring(axes, point, float(row["mean"]) * factor, colour=row_style(row).colour)
+        same = (fits[GROUP].astype(str) == first[GROUP].astype(str)).all(axis=1)
+        draw_fit(axes, fits[same], row_style(first).colour, factor, band=False, thin=True)
         named.append((line, "\n".join(part for part in (_short_name(first), str(first["server_model"])) if part)))
         named += [(limit, str(limit.get_label()))] if limit is not None else []
     if far and rows["limit"].notna().any():
@@ -137,7 +127,7 @@ def _draw_panel(
         axes.text(0.02, 0.98, text, transform=axes.transAxes, va="top", fontsize=6.8, color=GREY)
     # one for all series of a layout: the guide knows neither scales nor options
     for _, layout in rows.groupby("geometry", sort=True, observed=True):
-        level = draw_published(axes, layout, factor)
+        level = _draw_published(axes, layout, factor)
         named += [(level, str(level.get_label()))] if level is not None else []
     return named
 
@@ -145,8 +135,6 @@ def _draw_panel(
 def spread(wanted: list[float], step: float, lowest: float, highest: float) -> list[float]:
     """Heights in ascending order, near to the wanted ones, `step` apart, between `lowest` and `highest`.
 
-    Examples
-    --------
     >>> spread([1.0, 1.2, 9.0], 2.0, 1.0, 10.0), spread([9.0, 9.0], 2.0, 1.0, 10.0)
     ([1.0, 3.0, 9.0], [8.0, 10.0])
     """
@@ -178,25 +166,24 @@ def draw_workers_and_limits(
     *,
     unit: str,
     factor: float,
+    curves: pd.DataFrame,
+    fits: pd.DataFrame,
     note: str = "",
-    curves: pd.DataFrame | None = None,
-    fits: pd.DataFrame | None = None,
 ) -> None:
     """Aggregate throughput by workers with the limit of each layout: a row per family, a column per operation.
 
-    `table` is from `glusterlab.analysis.select.summarise`, with the columns of `with_limits` where limits are to be
-    drawn, and of `with_published_totals` where the study's numbers are. `factor` leads from its SI unit to `unit`.
-    `curves` are from `limit_curves`: limits between the worker counts that were measured; `fits` from `scaling_curves`.
+    `table` is from `glusterlab.analysis.select.summarise`, with the columns of `with_limits` and of
+    `with_published_totals`; `factor` leads from its SI unit to `unit`. `curves` are from `limit_curves`, `fits` from
+    `scaling_curves`.
     """
-    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(table)
     shown = comparable(table)
-    if curves is not None and not shown.two_axes:
+    if not shown.two_axes:
         curves = curves.assign(limit=curves["limit"] * curves["scale"])
-    if fits is not None and not shown.two_axes:
         fits = fits.assign(fitted=fits["fitted"] * _scales(table, fits))
     drawn = shown.table.assign(_family=[family_label(row) for _, row in table.iterrows()])
     families = sorted(drawn["_family"].unique(), reverse=True)
-    stated = drawn["published"].astype(float) if "published" in drawn else pd.Series(dtype=float)
+    stated = drawn["published"].astype(float)
     far = {name for name, rows in drawn.groupby("_family") if _is_far(rows, factor)}
     labels = _labels(drawn)
     labelled = labels <= _MOST_LABELS or _look_alike(drawn)
@@ -207,7 +194,7 @@ def draw_workers_and_limits(
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *_limit_words(table, drawn=far != set(families)),
         *_published_words(stated, right=shown.two_axes),
-        *([FITTED] if fits is not None and len(fits) else []),
+        *([FITTED] if len(fits) else []),
         *shown.note,
         *note.splitlines(),
     ]
@@ -220,7 +207,7 @@ def draw_workers_and_limits(
         top = _top(rows, factor, stated, far=name in far)
         line[0].set_ylim(0, top)
         for axes, operation in zip(line, operations, strict=True):
-            of = None if curves is None else curves[curves["operation"].astype(str) == operation]
+            of = curves[curves["operation"].astype(str) == operation]
             panel = rows[rows["operation"].astype(str) == operation]
             named = _draw_panel(axes, panel, factor, of, fits, far=name in far)
             axes.set_title(f"{operation}, {name}")
@@ -234,7 +221,6 @@ def draw_workers_and_limits(
                 second.set_ylabel("")
     for axes in grid[-1]:
         workers_axis(axes, table["workers"])
-        axes.set_xlabel("workers in total")
         if labelled:
             axes.set_xlim(right=axes.get_xlim()[1] * _ROOM)
     figure.figure.align_ylabels(list(grid[:, 0]))
@@ -243,7 +229,7 @@ def draw_workers_and_limits(
 def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> float:
     """Upper end of a row's axis."""
     top = top_of(rows, factor)
-    if "limit" in rows and rows["limit"].notna().any():
+    if rows["limit"].notna().any():
         # room for the words on a limit that is not drawn
         top = top * 1.2 if far else max(top, float(rows["limit"].max()) * factor * 1.1)
     if stated.notna().any():
@@ -264,7 +250,7 @@ def _labels(table: pd.DataFrame) -> int:
     """Names in the fullest panel: of each series, of its limit, and of what the guide states."""
     most = 0
     for _, rows in table.groupby(["_family", "operation"], observed=True):
-        stated = rows[rows["published"].notna()]["geometry"].nunique() if "published" in rows else 0
+        stated = rows[rows["published"].notna()]["geometry"].nunique()
         most = max(most, 2 * rows["series"].nunique() + stated)
     return most
 
@@ -277,13 +263,11 @@ def _look_alike(table: pd.DataFrame) -> bool:
 
 def _is_far(rows: pd.DataFrame, factor: float) -> bool:
     """Whether the highest limit of a family is `FAR` above what was measured."""
-    if "limit" not in rows or rows["limit"].isna().all():
-        return False
-    return float(rows["limit"].max()) * factor > FAR * top_of(rows, factor)
+    return bool(rows["limit"].notna().any()) and float(rows["limit"].max()) * factor > FAR * top_of(rows, factor)
 
 
 def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:
-    if "limit" not in table or table["limit"].isna().all():
+    if table["limit"].isna().all():
         return []
     sources = sorted({str(source) for source in table["limit_source"]} - {""})
     hardware = "Links and disks are as the cluster file states them."

@@ -60,7 +60,6 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
     for axes in grid[-1]:
         workers_axis(axes, table["workers"])
         axes.set_xlim(right=float(table["workers"].max()) * _ROOM)
-        axes.set_xlabel("workers in total")
     figure.figure.align_ylabels(list(grid[:, 0]))
     if len(series) == 1:
         figure.subtitle.insert(0, f"{series[0]}.")

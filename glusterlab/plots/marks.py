@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pandas as pd
@@ -78,9 +79,7 @@ def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = 
     mean, low, high = (rows[name].astype(float).to_numpy() * factor for name in ("mean", "low", "high"))
     if dots:
         for count, values in zip(workers, rows["values"], strict=True):
-            sample_dots(
-                axes, float(count) * 1.07, [value * factor for value in split_values(str(values))], style.colour
-            )
+            sample_dots(axes, float(count) * 1.07, split_values(values, factor), style.colour)
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
     (drawn,) = axes.plot(
         workers,
@@ -131,9 +130,22 @@ def rows_axis(axes: Axes, names: Sequence[str], *, top: float = -0.62, below: fl
     """A vertical axis of named rows, the first on top, without ticks or spine."""
     axes.set_yticks(range(len(names)), list(names), fontsize=size)
     axes.set_ylim(len(names) - below, top)
+    bare_rows(axes)
+    axes.grid(axis="x")
+
+
+def bare_rows(axes: Axes) -> None:
+    """A vertical axis without ticks and spine: its labels name rows."""
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
-    axes.grid(axis="x")
+
+
+def right_names(axes: Axes, texts: Sequence[str]) -> None:
+    """Words at the right of each row, outside the panel."""
+    right = axes.secondary_yaxis("right")
+    right.set_yticks(range(len(texts)), list(texts), fontsize=6.5)
+    right.tick_params(length=0, pad=7)
+    right.spines["right"].set_visible(False)
 
 
 def number_ticks(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float], form: str = "{:g}") -> None:
@@ -144,6 +156,49 @@ def number_ticks(axes: Axes, which: Literal["x", "y"], ticks: Iterable[float], f
     axis.set_major_formatter(FuncFormatter(lambda value, _: form.format(value)))
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How a verdict is drawn: colour and shape both tell it."""
+
+    colour: str
+    marker: str
+    filled: bool = True
+
+    @property
+    def style(self) -> dict[str, Any]:
+        """For `matplotlib.axes.Axes.plot`."""
+        face = self.colour if self.filled else "white"
+        return {"markerfacecolor": face, "markeredgecolor": self.colour, "markeredgewidth": 1.0, "markersize": 5.5}
+
+
+def ratio_in_row(
+    axes: Axes, place: float, ratio: float, interval: tuple[float, float], mark: Mark, limits: tuple[float, float]
+) -> None:
+    """A ratio with its interval; what lies beyond the ends of the axis has an arrow."""
+    least, most = limits
+    low, high = interval
+    if low < most and high > least:
+        axes.hlines(place, max(low, least), min(high, most), color=mark.colour, linewidth=1.3, zorder=3)
+    inside = least <= ratio <= most
+    shape = mark.marker if inside else ">" if ratio > most else "<"
+    axes.plot([min(max(ratio, least), most)], [place], shape, clip_on=inside, zorder=4, **mark.style)
+
+
+def ratio_ends(table: pd.DataFrame, least_room: float, most: float) -> tuple[float, float]:
+    """Ends of a logarithmic axis, alike on both sides of 1: all of ``ratio``, ``low`` and ``high``, within `most`."""
+    ends = table[["ratio", "low", "high"]].astype(float).to_numpy().ravel()
+    furthest = max((abs(math.log(end)) for end in ends if end > 0), default=0.0)
+    room = min(math.log(most), max(1.12 * furthest, least_room))
+    return math.exp(-room), math.exp(room)
+
+
+def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float], form: str = "{:g}") -> None:
+    """A logarithmic horizontal axis of ratios."""
+    axes.set_xscale("log")
+    axes.set_xlim(*limits)
+    number_ticks(axes, "x", ticks, form)
+
+
 _RATIOS = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 1.5, 0.8, 1.25, 3.0, 6.0)
 """In the order in which they find room."""
 
@@ -151,8 +206,6 @@ _RATIOS = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 1.5, 0.8, 1.25, 3.0, 6.0)
 def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:
     """Round ratios on a logarithmic axis, as many as have room; `room` is what a label takes, a share of the axis.
 
-    Examples
-    --------
     >>> ratio_ticks(0.7, 1.6), ratio_ticks(0.25, 8.0)
     ([0.8, 1.0, 1.25, 1.5], [0.25, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
     """

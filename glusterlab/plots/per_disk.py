@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from glusterlab.analysis.select import operation_rank, split_values
+from glusterlab.analysis.select import operations_of, split_values
 from glusterlab.analysis.words import best_count, worker_count
 from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words, row_style, scale_axis
@@ -26,7 +26,7 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | 
     """
     for place, row in enumerate(rows.to_dict("records")):
         marks.bar(axes, place, row["mean"] * factor, row_style(row))
-        marks.dots_on_bar(axes, place, [value * factor for value in split_values(str(row["values"]))])
+        marks.dots_on_bar(axes, place, split_values(row["values"], factor))
         marks.interval_on_bar(axes, place, row["low"] * factor, row["high"] * factor)
         guide = row["published"] * factor / row["scale"]
         if guide == guide:
@@ -55,7 +55,7 @@ def _draw_guide_line(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
 
 def right_end(summary: pd.DataFrame, factor: float) -> float:
     """End of the axis of bars: beyond all that is drawn, with room for the numbers."""
-    samples = [value for values in summary["values"] for value in split_values(str(values))]
+    samples = [value for values in summary["values"] for value in split_values(values)]
     scale = summary["scale"].astype(float)
     guide = [*(summary["published"].astype(float) / scale), *(summary["published_any"].astype(float) / scale)]
     ends = np.array([*samples, *summary["high"].astype(float), *guide], dtype=float)
@@ -69,7 +69,7 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
     `factor` leads to it from the table's SI unit.
     """
     shown = comparable(table)
-    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
     figure.subtitle = [*bars_note(table, second_axis=shown.two_axes), *shown.note]
     bars = [len(rows) for rows in panels]

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from glusterlab.analysis.blocks import counts_words, worker_counts
-from glusterlab.analysis.select import operation_rank
+from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import worker_count
 from glusterlab.plots import marks
 from glusterlab.plots.per_disk import RISING
@@ -60,7 +60,7 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     drawn = table[table["relative"].notna()].copy()
     costs = drawn.drop_duplicates("series").set_index("series")["pool_cost"]
     drawn["reference_cost"] = [float(costs[name]) for name in drawn["reference"]]
-    operations = sorted(drawn["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(drawn)
     panels = [drawn[drawn["operation"].astype(str) == operation] for operation in operations]
     others = drawn[drawn["series"] != drawn["reference"]].rename(columns={"low": "_", "relative_low": "low"})
     intervals = interval_words(others, "of the ratio") if len(others) else "none, nothing to compare"
@@ -130,7 +130,7 @@ def draw_sensitivity(
     `moved` and `crossings` are from the functions of these names in `glusterlab.analysis.price`, `measured` is what
     they were made from; `moves` are prices in the order of the columns, by default as they come.
     """
-    operations = sorted(moved["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(moved)
     columns = list(moves) or list(dict.fromkeys(moved["move"]))
     rings = f"Ring: two layouts change places; the {LABELLED_RINGS} nearest to 1 of a panel have their factor."
     figure.rows, figure.key = measured, layout_key(moved)

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 from matplotlib.axes import Axes
 
-from glusterlab.analysis.select import operation_rank
+from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
 from glusterlab.plots.by_file_size import SizeAxis, name_guide
@@ -76,7 +76,7 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
     `table` is from `glusterlab.analysis.ratios.server_advantage`; `unit` is that of the axis, without "per disk", and
     `factor` leads to it from the table's SI unit.
     """
-    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(table)
     ratios = table[table["ratio"].notna()]
     shown = comparable(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]

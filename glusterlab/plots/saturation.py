@@ -21,9 +21,9 @@ from glusterlab.analysis.saturation.resources import PEAK_S, Limits, limits_sour
 from glusterlab.analysis.saturation.summary import NO_MAJORITY
 from glusterlab.analysis.saturation.thresholds import Thresholds
 from glusterlab.analysis.saturation.verdict import THEN
-from glusterlab.analysis.select import BACKING_LABELS, DIRECTIONS, operation_rank
+from glusterlab.analysis.select import BACKING_LABELS, DIRECTIONS, operations_of
+from glusterlab.plots import marks
 from glusterlab.plots.by_workers import spread
-from glusterlab.plots.marks import line as draw_line
 from glusterlab.plots.style import (
     GREY,
     INK,
@@ -154,7 +154,7 @@ def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
     for number, quantity in enumerate(panel.quantities):
         rows = summary[(summary["role"] == panel.role) & (summary["quantity"] == quantity)]
         for _, series in rows.groupby("series", sort=True, observed=True):
-            line = draw_line(axes, series, panel.factor, hollow=number > 0, dots=False)
+            line = marks.line(axes, series, panel.factor, hollow=number > 0, dots=False)
             if panel.peaks:
                 peak = series["peak"].astype(float) * panel.factor
                 axes.plot(series["workers"].astype(float), peak, "^", color=line.get_color(), markersize=4, alpha=0.55)
@@ -167,7 +167,7 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
     `summary` is that of `glusterlab.analysis.saturation.usage.telemetry_by_cell`, cut by `panel_rows`. Each of the
     limits (by cell) that a panel's cells have is a dashed line, in ink where it holds for several layouts.
     """
-    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
     figure.subtitle.append(
         f"Mean over hosts, the measured part of each sample, and n samples; bar: {interval_words(summary)}."
@@ -208,7 +208,6 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
         axes.set_title(operation)
     for axes in grid[-1]:
         workers_axis(axes, summary["workers"])
-        axes.set_xlabel("workers in total")
     figure.figure.align_ylabels(list(grid[:, 0]))
 
 
@@ -217,7 +216,7 @@ def _known_limits(
 ) -> dict[float, tuple[str, str]]:
     """Limits of a panel's series in the unit of its axis, ascending, with the colour and the name of each."""
     if panel.full:
-        return {panel.full: (INK, _limit_name(panel.full))}
+        return {panel.full: (INK, f"limit {panel.full:.3g}")}
     of: dict[float, list[pd.Series]] = {}
     for _, series in rows.groupby("series", sort=True, observed=True):
         found = {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]}
@@ -226,29 +225,13 @@ def _known_limits(
     kinds, scales = rows["kind"].nunique() > 1, rows["scale"].nunique() > 1
     named: dict[float, tuple[str, str]] = {}
     for value in sorted(of):
-        apart = {
-            ", ".join(
-                [
-                    *([BACKING_LABELS.get(str(row["kind"]), str(row["kind"]))] if kinds else []),
-                    *([f"1:{row['scale']:g}"] if scales else []),
-                ]
-            )
-            for row in of[value]
-        }
+        whose = set()
+        for row in of[value] if len(of) > 1 else []:
+            kind = BACKING_LABELS.get(str(row["kind"]), str(row["kind"])) if kinds else ""
+            whose.add(", ".join(filter(None, [kind, f"1:{row['scale']:g}" if scales else ""])))
         colour = row_style(of[value][0]).colour if len(of) > 1 and len(of[value]) == 1 else INK
-        named[value] = (colour, _limit_name(value, sorted(apart) if len(of) > 1 else []))
+        named[value] = (colour, ", ".join([f"limit {value:.3g}", *sorted(whose - {""})]))
     return named
-
-
-def _limit_name(value: float, apart: Sequence[str] = ()) -> str:
-    """The words beside the line of a limit: its value, and whose it is where there are several.
-
-    Examples
-    --------
-    >>> _limit_name(12.24, ["RAID 6"]), _limit_name(100.0)
-    ('limit 12.2, RAID 6', 'limit 100')
-    """
-    return ", ".join([f"limit {value:.3g}", *(word for word in apart if word)])
 
 
 def _draw_limits(axes: Axes, known: dict[float, tuple[str, str]], top: float) -> None:
@@ -256,16 +239,8 @@ def _draw_limits(axes: Axes, known: dict[float, tuple[str, str]], top: float) ->
     heights = spread(sorted(known), top * _LABEL, 0.0, top * (1 - _LABEL))
     for (value, (colour, name)), height in zip(known.items(), heights, strict=True):
         axes.axhline(value, color=colour, linewidth=0.9, linestyle=(0, (4, 3)))
-        axes.annotate(
-            name,
-            (0, height),
-            xycoords=("axes fraction", "data"),
-            xytext=(4, 2),
-            textcoords="offset points",
-            va="bottom",
-            fontsize=7,
-            color=colour,
-        )
+        place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "bottom"}
+        marks.words(axes, name, (0, height), (4, 2), color=colour, **place)
 
 
 def _rows_of(table: pd.DataFrame) -> pd.Series:
@@ -310,8 +285,6 @@ def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
 def _full_words(thresholds: Thresholds) -> str:
     """From where on subsystems count as full.
 
-    Examples
-    --------
     >>> _full_words(Thresholds()), _full_words(Thresholds(disks=0.8, memory=0.9))
     ('over 90 %, memory over 95 %', 'over 90 %, disks over 80 %')
     """
@@ -326,7 +299,7 @@ def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | N
 
     `table` is that of `glusterlab.analysis.saturation.summary.binding_by_cell`, made with these thresholds.
     """
-    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(table)
     rows = table.assign(_row=_rows_of(table))
     lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
     workers = sorted({int(count) for count in table["workers"]})
@@ -337,7 +310,7 @@ def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | N
         "None: nothing known was full for long. Unknown: too little telemetry to say that.",
     ]
     families = [name for name in COLOURS if table["binding"].astype(str).str.contains(name).any()]
-    figure.key = [Line2D([], [], color=COLOURS[name], marker="s", linestyle="none", label=name) for name in families]
+    figure.key = [marks.key_mark("s", name, color=COLOURS[name]) for name in families]
     heights = [len(names) for names in lines.values()]
     height = TILE_HEIGHT_IN * sum(heights) + 0.42 * len(operations) + 0.3
     grid = figure.panels(len(operations), height=height, heights=heights, share_x="all")
@@ -371,7 +344,7 @@ def draw_use(figure: Frame, table: pd.DataFrame) -> None:
     `table` is that of `glusterlab.analysis.saturation.summary.use_by_resource`, of one number of workers per series and
     operation.
     """
-    operations = sorted(table["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(table)
     rows = table.assign(_row=_rows_of(table))
     names = sorted(rows["_row"].unique())
     subsystems = list(dict.fromkeys(rows["subsystem"].astype(str)))
@@ -464,12 +437,14 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
         "Hatched: not judged, for in no sample did it work near full speed for long enough.",
         "Framed: slow in a sample or more.",
     ]
-    figure.key = [
-        _mark(_SLOW(0.0), "a quarter of the time or less"),
-        _mark(_SLOW(0.5), "as long as its peers"),
-        _mark(_SLOW(1.0), "four times as long or more"),
-        _mark(_NOT_JUDGED, "not judged (hatched)"),
-    ]
+    colours = {
+        "a quarter of the time or less": _SLOW(0.0),
+        "as long as its peers": _SLOW(0.5),
+        "four times as long or more": _SLOW(1.0),
+        "not judged (hatched)": _NOT_JUDGED,
+    }
+    square = {"markersize": 7, "markeredgecolor": GREY}
+    figure.key = [marks.key_mark("s", label, color=colour, **square) for label, colour in colours.items()]
     most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
     axes = figure.panel(0.36 * len(hosts) + 0.5)
     for line, host in enumerate(hosts):
@@ -477,7 +452,11 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
         for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
             _disk(axes, column, line, row)
             if row["slow"] or most <= _LETTERED:
-                _name(axes, column, line, row, 5.6 if most > 12 else 6.4)
+                weight: dict[str, Any] = {
+                    "fontsize": 5.6 if most > 12 else 6.4,
+                    "fontweight": "bold" if row["slow"] else "normal",
+                }
+                axes.text(column + 0.5, line + 0.5, str(row["device"]), ha="center", va="center", **weight)
     _squares(axes, most, hosts)
     axes.set_xticks([])
     axes.tick_params(length=0, labelcolor=INK)
@@ -501,28 +480,9 @@ def _disk(axes: Axes, column: int, line: int, row: dict[Hashable, Any]) -> None:
     )
 
 
-def _name(axes: Axes, column: int, line: int, row: dict[Hashable, Any], size: float) -> None:
-    axes.text(
-        column + 0.5,
-        line + 0.5,
-        str(row["device"]),
-        ha="center",
-        va="center",
-        fontsize=size,
-        fontweight="bold" if row["slow"] else "normal",
-    )
-
-
-def _mark(colour: Any, label: str) -> Line2D:
-    """A mark of the key: a colour, and what it says."""
-    return Line2D([], [], marker="s", linestyle="none", markersize=7, color=colour, markeredgecolor=GREY, label=label)
-
-
 def _natural(name: str) -> tuple[str, int]:
     """Sort key of device names: loop9 before loop10.
 
-    Examples
-    --------
     >>> sorted(["loop10", "loop9", "sda"], key=_natural)
     ['loop9', 'loop10', 'sda']
     """

@@ -19,29 +19,16 @@ from glusterlab.units import format_size
 
 MOST = 4.0
 """End of the axis of ratios at the widest, and one over its start; what lies beyond has an arrow."""
-AGREE, DIFFER = "#2a7f62", "#8f1d3f"
-
-
-def _ratio_limits(table: pd.DataFrame) -> tuple[float, float]:
-    ends = pd.concat([table[name] for name in ("ratio", "low", "high")]).dropna()
-    room = max((abs(math.log(float(end))) for end in ends if end > 0), default=0.0) * 1.12
-    room = min(max(room, math.log(1.3)), math.log(MOST))
-    return math.exp(-room), math.exp(room)
+AGREE, DIFFER = marks.Mark("#2a7f62", "o"), marks.Mark("#8f1d3f", "s")
 
 
 def _draw_ratios(axes: Axes, table: pd.DataFrame) -> None:
-    least, most = _ratio_limits(table)
+    limits = marks.ratio_ends(table, math.log(1.3), MOST)
     axes.axvline(1.0, color=GREY, linewidth=0.7, zorder=1)
     for place, row in enumerate(table.to_dict("records")):
-        colour, marker = (AGREE, "o") if row["agree"] else (DIFFER, "s")
-        if row["low"] < most and row["high"] > least:
-            axes.hlines(place, max(row["low"], least), min(row["high"], most), color=colour, linewidth=1.3)
-        inside = least <= row["ratio"] <= most
-        shape = marker if inside else (">" if row["ratio"] > most else "<")
-        axes.plot([min(max(row["ratio"], least), most)], [place], shape, color=colour, clip_on=inside, zorder=4)
-    axes.set_xscale("log")
-    axes.set_xlim(least, most)
-    marks.number_ticks(axes, "x", marks.ratio_ticks(least, most, room=0.1))
+        mark = AGREE if row["agree"] else DIFFER
+        marks.ratio_in_row(axes, place, row["ratio"], (row["low"], row["high"]), mark, limits)
+    marks.log_axis(axes, limits, marks.ratio_ticks(*limits, room=0.1))
     axes.set_xlabel("slower model / faster model,\nboth times their scale (logarithmic)")
 
 
@@ -64,8 +51,8 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     """
     figure.rows = pd.concat([table, table.assign(scale=table["slow_scale"])], ignore_index=True)
     figure.key = [
-        Line2D([], [], color=AGREE, marker="o", label="the interval holds 1"),
-        Line2D([], [], color=DIFFER, marker="s", label="it does not"),
+        Line2D([], [], color=AGREE.colour, marker=AGREE.marker, label="the interval holds 1"),
+        Line2D([], [], color=DIFFER.colour, marker=DIFFER.marker, label="it does not"),
         marks.key_mark("o", "CPU, faster model"),
         marks.key_mark("o", "slower model", markerfacecolor="white"),
     ]
@@ -85,8 +72,7 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
             table[f"{name}_cpu"], range(len(table)), "o", markerfacecolor=face, markeredgecolor=INK, markersize=4.5
         )
     _share_axis(right, [*table["fast_cpu"], *table["slow_cpu"]], threshold)
-    right.tick_params(axis="y", length=0)
-    right.spines["left"].set_visible(False)
+    marks.bare_rows(right)
     right.grid(axis="x")
 
 

@@ -11,8 +11,8 @@ from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, UNKNOWN
-from glusterlab.analysis.select import operation_rank
-from glusterlab.plots.marks import line as draw_line
+from glusterlab.analysis.select import operations_of
+from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, Frame, interval_words, row_style, top_of, workers_axis
 
 ROW_HEIGHT_IN = 1.78
@@ -29,19 +29,14 @@ def draw_fit(
         return None
     rows = curve.sort_values("workers")
     workers = rows["workers"].astype(float).to_numpy()
+    fitted, low, high = (
+        rows[name].astype(float).to_numpy() * factor for name in ("fitted", "fitted_low", "fitted_high")
+    )
     if band and rows["fitted_low"].notna().all():
-        axes.fill_between(
-            workers,
-            rows["fitted_low"].astype(float).to_numpy() * factor,
-            rows["fitted_high"].astype(float).to_numpy() * factor,
-            color=colour,
-            alpha=0.16,
-            linewidth=0,
-            zorder=1,
-        )
+        axes.fill_between(workers, low, high, color=colour, alpha=0.16, linewidth=0, zorder=1)
     (line,) = axes.plot(
         workers,
-        rows["fitted"].astype(float).to_numpy() * factor,
+        fitted,
         color=colour,
         linewidth=0.8 if thin else 1.0,
         linestyle=(0, (7, 1.5, 1, 1.5)) if thin else (0, (5, 2)),
@@ -49,12 +44,6 @@ def draw_fit(
         label="fitted",
     )
     return line
-
-
-def _draw_points(axes: Axes, rows: pd.DataFrame, factor: float) -> None:
-    """Means with intervals and samples, without the line between them: that is the law's place."""
-    line = draw_line(axes, rows, factor)
-    line.set_linestyle("none")
 
 
 def _interval(row: pd.Series, name: str, form: str = ".2g") -> str:
@@ -95,15 +84,7 @@ def _mark(axes: Axes, row: pd.Series, factor: float, colour: str) -> None:
     if not math.isnan(knee):
         axes.axvline(knee, ymax=0.16, color=colour, linewidth=1.1)
     if not math.isnan(peak):
-        axes.plot(
-            [peak],
-            [float(row["peak"]) * factor],
-            "o",
-            markersize=11,
-            markerfacecolor="none",
-            markeredgecolor=colour,
-            markeredgewidth=0.9,
-        )
+        marks.ring(axes, peak, float(row["peak"]) * factor, size=11, colour=colour)
 
 
 def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit: str, factor: float) -> None:
@@ -111,7 +92,7 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
 
     `summary` has the columns of `with_scaling`, `curves` are those of `scaling_curves`; `factor` leads to the unit.
     """
-    operations = sorted(summary["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(summary)
     series = sorted(summary["series"].astype(str).unique())
     fitted = summary["fitted_low"].notna().any()
     few = f"fewer than {LEAST_COUNTS} worker counts"
@@ -137,14 +118,13 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
                 axes.set_title(f"{operation}\nnot measured", fontsize=_TEXT_SIZE, color=GREY, linespacing=1.2)
                 continue
             first = rows.iloc[0]
-            key = [*GROUP]
-            of = curves[(curves[key].astype(str) == [str(first[column]) for column in key]).all(axis=1)]
+            of = curves[(curves[GROUP].astype(str) == first[GROUP].astype(str)).all(axis=1)]
             colour = row_style(first).colour
-            _draw_points(axes, rows, factor)
+            # between the points is the law's place
+            marks.line(axes, rows, factor).set_linestyle("none")
             draw_fit(axes, of, colour, factor)
             _mark(axes, first, factor, colour)
             axes.set_title(_words(first), fontsize=_TEXT_SIZE, linespacing=1.2)
     for axes in grid[-1]:
         workers_axis(axes, summary["workers"])
-        axes.set_xlabel("workers in total")
     frame.figure.align_ylabels(list(grid[:, 0]))

@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 
 from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.plots import marks
-from glusterlab.plots.marks import ratio_ticks
+from glusterlab.plots.marks import Mark
 from glusterlab.plots.style import GREY, PALE, Frame
 from glusterlab.units import short_number
 
 LEAST, MOST = 0.25, 8.0
 """Ends of the axis at the widest: what lies beyond has an arrow, and its number beside it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """How a verdict is drawn: colour and shape both tell it."""
-
-    colour: str
-    marker: str
-    filled: bool = True
-
-    @property
-    def style(self) -> dict[str, Any]:
-        """For `matplotlib.axes.Axes.plot`."""
-        face = self.colour if self.filled else "white"
-        return {"markerfacecolor": face, "markeredgecolor": self.colour, "markeredgewidth": 1.0, "markersize": 5.5}
 
 
 MARKS = {
@@ -65,19 +48,11 @@ def draw_claims(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> 
             axes.hlines(place, low, high, color=PALE, linewidth=7.5, zorder=1)
         if least <= row["ratio_published"] <= most:
             marks.diamond(axes, row["ratio_published"], place, size=5, width=1.0)
-        mark, ratio = MARKS[str(row["verdict"])], row["ratio"]
-        if row["ratio_low"] < most and row["ratio_high"] > least:
-            ends = max(row["ratio_low"], least), min(row["ratio_high"], most)
-            axes.hlines(place, *ends, color=mark.colour, linewidth=1.3, zorder=3)
-        inside = least <= ratio <= most
-        shape = mark.marker if inside else ">" if ratio > most else "<"
-        axes.plot([min(max(ratio, least), most)], [place], shape, clip_on=inside, zorder=4, **mark.style)
+        interval = row["ratio_low"], row["ratio_high"]
+        marks.ratio_in_row(axes, place, row["ratio"], interval, MARKS[str(row["verdict"])], limits)
     axes.axvline(1.0, color=GREY, linewidth=0.7, zorder=0)
     marks.rows_axis(axes, [str(name) for name in rows["id"]], top=-0.6, below=0.4, size=7)
-    right = axes.secondary_yaxis("right")
-    right.set_yticks(range(len(rows)), [value_text(row) for _, row in rows.iterrows()], fontsize=6.5)
-    right.tick_params(length=0, pad=7)
-    right.spines["right"].set_visible(False)
+    marks.right_names(axes, [value_text(row) for _, row in rows.iterrows()])
 
 
 def _limits(table: pd.DataFrame) -> tuple[float, float]:
@@ -114,7 +89,5 @@ def draw_scorecard(figure: Frame, table: pd.DataFrame, *, cells: pd.DataFrame) -
     for axes, (chapter, rows) in zip(grid, chapters, strict=True):
         draw_claims(axes, rows, limits)
         axes.set_title(chapter, fontsize=8.5)
-    grid[-1].set_xscale("log")
-    grid[-1].set_xlim(*limits)
-    marks.number_ticks(grid[-1], "x", ratio_ticks(*limits))
+    marks.log_axis(grid[-1], limits, marks.ratio_ticks(*limits))
     grid[-1].set_xlabel("ratio (logarithmic)")

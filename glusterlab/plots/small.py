@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from glusterlab.analysis.select import operation_rank
+from glusterlab.analysis.select import operations_of
 from glusterlab.analysis.words import percent
 from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
@@ -83,8 +83,6 @@ _HERE = "#1f4e89"
 def written_words(row: pd.Series) -> str:
     """What the campaign writes for a size, in two lines.
 
-    Examples
-    --------
     >>> here = {"tool": "iozone", "file_size_bytes": 10 << 20, "nominal_file_size_bytes": 4 << 30, "scale": 200.0}
     >>> here |= {"record_size_bytes": 262144.0, "length": 0.5, "workers": "1 to 96", "files_per_worker": "1"}
     >>> print(written_words(pd.Series(here)))
@@ -112,8 +110,6 @@ def written_words(row: pd.Series) -> str:
 def _share(length: float) -> str:
     """A share as a fraction where it is one.
 
-    Examples
-    --------
     >>> _share(0.03125), _share(0.4)
     ('1/32', '0.4')
     """
@@ -155,8 +151,7 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
     uses = table.drop_duplicates("label")[["label", "use_case"]].astype(str)
     axes.set_yticks(range(len(names)), ["\n".join(filter(None, row)) for row in uses.itertuples(index=False)])
     axes.set_ylim(-0.6, len(names) - 0.4)
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
+    marks.bare_rows(axes)
     axes.grid(axis="y", color=PALE)
     sizes = pd.concat([table["nominal_file_size_bytes"], table["file_size_bytes"].dropna()]).astype(float)
     low, high = float(sizes.min()) / 4, float(sizes.max()) * 4
@@ -208,7 +203,7 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
         "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
         f"Small: {interval_words(known.assign(low=known['share_low']))}. Empty: not measured.",
     ]
-    operations = sorted(known["operation"].astype(str).unique(), key=operation_rank)
+    operations = operations_of(known)
     series, workers = sorted(known["series"].unique()), sorted(known["workers"].unique())
     grid = figure.panels(1, len(operations), height=0.36 * len(series) + 0.75, share_y=True)
     for axes, operation in zip(grid[0], operations, strict=True):

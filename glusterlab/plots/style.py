@@ -109,8 +109,6 @@ def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
     Layouts that no study has get them from a digest of their identity, within the hues of their type: stable
     everywhere, though two of them may look alike in one figure, where the labels tell them apart.
 
-    Examples
-    --------
     >>> layout_style("replicate", "3x2", "raid6").colour
     '#1f4e89'
     """
@@ -154,8 +152,6 @@ class Provenance:
 
         Uses ``n``, ``scale``, ``operations_limited``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
 
-        Examples
-        --------
         >>> rows = pd.DataFrame({"n": [3], "scale": [200], "file_size_bytes": [20 << 20]})
         >>> rows = rows.assign(nominal_file_size_bytes=4 << 30, operations_limited=False)
         >>> footer = Provenance("demo", "10.3", "0123456789abcdef", True).footer(rows)
@@ -164,30 +160,18 @@ class Provenance:
         >>> footer.split(" · ")[4]
         'scale model 1:200 on one machine, 20 MiB stands for 4 GiB'
         """
-        counts = sorted({int(count) for count in summary["n"]})
-        n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
+        n = n_words(summary["n"])
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
         parts = [self.campaign, *release, n, f"manifest {self.digest[:12]}"]
         if self.imported:
             parts.append(IMPORTED)
-        if self.testbed:
-            sizes = sorted(set(zip(summary["nominal_file_size_bytes"], summary["file_size_bytes"], strict=True)))
-            scaled = [(nominal, size) for nominal, size in sizes if nominal != size]
-            model = f"scale model {scale_words(summary['scale'])} on one machine"
-            for number, (nominal, size) in enumerate(scaled):
-                model += f", {format_size(int(size))} {'for' if number else 'stands for'} {format_size(int(nominal))}"
-            parts.append(model)
-            if summary["operations_limited"].astype(bool).any():
-                parts.append("disk operations/s assumed")
-        return " · ".join(parts)
+        return " · ".join([*parts, *(scale_model(summary) if self.testbed else [])])
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
         """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that).
 
-        Examples
-        --------
         >>> Provenance("demo", "", "0123456789abcdef", True).place([20, 200])
         'demo · manifest 0123456789ab · scale model 1:20 and 1:200 on one machine'
         """
@@ -200,11 +184,28 @@ class Provenance:
         return " · ".join(parts)
 
 
+def n_words(counts: Iterable[int]) -> str:
+    """Numbers of samples for a footer.
+
+    >>> n_words([3, 3]), n_words([3, 6, 5])
+    ('n = 3', 'n = 3 to 6')
+    """
+    least, *others = sorted({int(count) for count in counts})
+    return f"n = {least}" + (f" to {others[-1]}" if others else "")
+
+
+def scale_model(rows: pd.DataFrame) -> list[str]:
+    """Parts of a footer: what stands for what on a scale model."""
+    model = f"scale model {scale_words(rows['scale'])} on one machine"
+    sizes = sorted(set(zip(rows["nominal_file_size_bytes"], rows["file_size_bytes"], strict=True)))
+    for number, (nominal, size) in enumerate(each for each in sizes if each[0] != each[1]):
+        model += f", {format_size(int(size))} {'for' if number else 'stands for'} {format_size(int(nominal))}"
+    return [model, *(["disk operations/s assumed"] if rows["operations_limited"].astype(bool).any() else [])]
+
+
 def scale_words(scales: Iterable[float], form: str = "1:{:g}", last: str = "and") -> str:
     """Scales in words; none of none.
 
-    Examples
-    --------
     >>> scale_words([200.0, 20.0, 60.0, 20.0]), scale_words([200, 20], "1/{:g}", "or"), scale_words([])
     ('1:20, 1:60 and 1:200', '1/20 or 1/200', '')
     """
@@ -291,8 +292,6 @@ class Frame:
 def wrap_footer(footer: str, longest: int = 146) -> str:
     """A footer in as many lines as the width of a figure asks for, broken between its parts.
 
-    Examples
-    --------
     >>> wrap_footer("night · GlusterFS 10.3 · n = 3", 24).splitlines()
     ['night · GlusterFS 10.3', 'n = 3']
     """
@@ -309,8 +308,6 @@ def wrap_footer(footer: str, longest: int = 146) -> str:
 def _key_grid(key: Sequence[Line2D]) -> tuple[int, int]:
     """Columns and rows of a key, so that names of this length stay within the figure.
 
-    Examples
-    --------
     >>> _key_grid([Line2D([], [], label="replicate 3x2, RAID 6")] * 4)
     (4, 1)
     >>> _key_grid([Line2D([], [], label="xfs, 128 KiB records")] * 13)
@@ -323,19 +320,18 @@ def _key_grid(key: Sequence[Line2D]) -> tuple[int, int]:
 
 def layout_key(summary: pd.DataFrame) -> list[Line2D]:
     """One mark per series of a summary, with its name, for the key of a figure."""
-    rows = summary.drop_duplicates("series").sort_values("series")
-    styles = [row_style(row) for _, row in rows.iterrows()]
-    return [
-        Line2D([], [], color=style.colour, marker=style.marker, label=str(row["series"]), **access_style(row))
-        for style, (_, row) in zip(styles, rows.iterrows(), strict=True)
-    ]
+    key = []
+    for row in summary.drop_duplicates("series").sort_values("series").to_dict("records"):
+        style = row_style(row)
+        key.append(
+            Line2D([], [], color=style.colour, marker=style.marker, label=str(row["series"]), **access_style(row))
+        )
+    return key
 
 
 def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
     """How a line shows that clients do not use the native protocol: dashed, with hollow marks.
 
-    Examples
-    --------
     >>> access_style(pd.Series({"access": "native"})), access_style(pd.Series({"access": "nfs"}))
     ({}, {'linestyle': '--', 'markerfacecolor': 'white'})
     """
@@ -346,8 +342,6 @@ def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
     """What the lines at the means of a summary (with ``low``) are, for the subtitle.
 
-    Examples
-    --------
     >>> interval_words(pd.DataFrame({"low": [1.0, float("nan")]}))
     '95 % interval (t) where n is 3 or more'
     >>> interval_words(pd.DataFrame({"low": [1.0]}), "of the ratio")
@@ -368,11 +362,12 @@ def workers_axis(axes: Axes, workers: Iterable[int]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
     if counts:
         axes.set_xlim(counts[0] / 1.35, counts[-1] * 1.35)
+    axes.set_xlabel("workers in total")
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:
     """Upper end of an axis: above all samples and intervals, with room for a label."""
-    samples = [value for values in summary["values"] for value in split_values(str(values))]
+    samples = [value for values in summary["values"] for value in split_values(values)]
     return factor * max([*samples, float(summary["high"].fillna(0).max())]) * 1.12
 
 
@@ -404,7 +399,7 @@ def comparable(table: pd.DataFrame) -> Comparable:
     scale = table["scale"].astype(float)
     full = {name: table[name].astype(float) * scale for name in ("mean", "low", "high", "limit") if name in table}
     values = [
-        ";".join(f"{value * by:.9g}" for value in split_values(str(joined)))
+        ";".join(f"{value * by:.9g}" for value in split_values(joined))
         for joined, by in zip(table["values"], scale, strict=True)
     ]
     return Comparable(table.assign(**full, values=values, scale=1.0), [1.0], "× scale", [note])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -23,6 +23,7 @@ MOST_SHOWN = 12
 _FEW = 6
 _SERVER, _CLIENT, _BAND, _DISK = "#cfdcec", "#ececec", "#1f4e89", "#6f8fb5"
 _MARGIN, _LEFT, _DISK_IN, _LINE_IN = 0.09, 1.05, 0.11, 0.15
+_MIDDLE = (_LEFT + WIDTH_IN - _MARGIN) / 2
 _PAGE_IN = WIDTH_IN - 2 * _MARGIN - 0.06
 _SMALL = 7
 """Points of the text in drawings."""
@@ -31,8 +32,6 @@ _SMALL = 7
 def shown_hosts(names: Sequence[str]) -> list[str | None]:
     """The hosts that are drawn, None where some are left out.
 
-    Examples
-    --------
     >>> shown_hosts(["a", "b"])
     ['a', 'b']
     >>> shown_hosts([f"n{number:03d}" for number in range(1, 129)])
@@ -46,8 +45,6 @@ def shown_hosts(names: Sequence[str]) -> list[str | None]:
 def short_name(name: str, width: float) -> str:
     """A host's name without its domain, and of a long one the end, which tells hosts apart; `width` is in inches.
 
-    Examples
-    --------
     >>> short_name("server01.example.com", 0.6), short_name("storage-node-017", 0.6)
     ('server01', '…-node-017')
     """
@@ -82,29 +79,16 @@ def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, 
     `hosts` is from `glusterlab.analysis.describe.hosts_table`, at least one server and one client; `mount` is where
     clients mount volumes; `scales` are those of the scale models.
     """
-    servers, clients = _roles(hosts)
     figure.subtitle = [
         "Servers bring disks as bricks, volumes join bricks of many servers, and every client sees all of a volume.",
         *_scale_model(testbed, scales, "real rates"),
     ]
-    notes = wrapped(_bricks(servers), _PAGE_IN)
-    tall = _Slots.of(servers).height
-    height = 0.30 + 0.34 + 0.42 + 0.34 + tall + _LINE_IN * len(notes) + 0.30
-    axes = _canvas(figure, height)
-    y = height - 0.05 - 0.30
-    tops = _row(axes, clients, y, "client")
-    band = y - 0.34 - 0.42
-    _box(axes, _LEFT, band, WIDTH_IN - _MARGIN - _LEFT, 0.42, _BAND)
-    middle = (_LEFT + WIDTH_IN - _MARGIN) / 2
-    _text(axes, middle, band + 0.28, "one namespace: GlusterFS volumes", colour="white", size=9, bold=True)
-    _text(axes, middle, band + 0.12, f"mounted below {mount} on every client", colour="white", size=7)
-    _text(axes, _MARGIN, band + 0.21, "volumes", left=True, bold=True)
-    bottoms = _row(axes, servers, band - 0.34 - tall, "server")
-    for x in tops:
-        axes.plot([x, x], [band + 0.42, y], color=GREY, linewidth=0.8)
-    for x in bottoms:
-        axes.plot([x, x], [band - 0.34, band], color=GREY, linewidth=0.8)
-    _notes(axes, notes)
+    axes, band, places = _hosts_and_band(figure, hosts, [], gap=0.34, thick=0.42, colour=_BAND, name="volumes")
+    _text(axes, _MIDDLE, band + 0.28, "one namespace: GlusterFS volumes", colour="white", size=9, bold=True)
+    _text(axes, _MIDDLE, band + 0.12, f"mounted below {mount} on every client", colour="white", size=7)
+    for middles, low in zip(places, (band + 0.42, band - 0.34), strict=True):
+        for x in middles:
+            axes.plot([x, x], [low, low + 0.34], color=GREY, linewidth=0.8)
 
 
 def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, scales: Iterable[float] = ()) -> None:
@@ -122,27 +106,38 @@ def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, 
         known = "; ".join(str(rows[key].iloc[0]) for key in ("model", "parts") if rows[key].iloc[0])
         if known:
             notes += wrapped(f"A {role} {'stands for' if testbed else 'is'} {known}.", _PAGE_IN)
-    notes += wrapped(_bricks(servers), _PAGE_IN)
     fabric = switch or "switch"
     if testbed:
         fabric = "a bridge on this machine" + (f", stands for {switch}" if switch else ", in place of a switch")
     client_rate, server_rate = (float(rows["link_bytes_per_s"].iloc[0]) for rows in (clients, servers))
-    tall = _Slots.of(servers).height
-    height = 0.30 + 0.44 + 0.28 + 0.44 + tall + _LINE_IN * len(notes) + 0.30
-    axes = _canvas(figure, height)
-    y = height - 0.05 - 0.30
-    tops = _row(axes, clients, y, "client")
-    bar = y - 0.44 - 0.28
-    _box(axes, _LEFT, bar, WIDTH_IN - _MARGIN - _LEFT, 0.28, INK)
-    _text(axes, (_LEFT + WIDTH_IN - _MARGIN) / 2, bar + 0.14, fabric, colour="white", size=8, bold=True)
-    _text(axes, _MARGIN, bar + 0.14, "switch", left=True, bold=True)
-    bottoms = _row(axes, servers, bar - 0.44 - tall, "server")
-    for middles, low, rate in ((tops, bar + 0.28, client_rate), (bottoms, bar - 0.44, server_rate)):
+    axes, bar, places = _hosts_and_band(figure, hosts, notes, gap=0.44, thick=0.28, colour=INK, name="switch")
+    _text(axes, _MIDDLE, bar + 0.14, fabric, colour="white", size=8, bold=True)
+    for middles, low, rate in zip(places, (bar + 0.28, bar - 0.44), (client_rate, server_rate), strict=True):
         width = max(0.7, 3.2 * rate / max(client_rate, server_rate))
         for x in middles:
             axes.plot([x, x], [low, low + 0.44], color=GREY, linewidth=width, solid_capstyle="butt")
         _text(axes, _MARGIN, low + 0.22, f"{link_words(rate)} each", left=True, colour=GREY)
-    _notes(axes, notes)
+
+
+def _hosts_and_band(
+    figure: Frame, hosts: pd.DataFrame, notes: list[str], *, gap: float, thick: float, colour: str, name: str
+) -> tuple[Axes, float, tuple[list[float], list[float]]]:
+    """Clients above a band, servers below it, notes at the bottom; returns where the band and the hosts are."""
+    servers, clients = _roles(hosts)
+    if bricks := str(servers["bricks"].iloc[0]):
+        notes = notes + wrapped(f"Bricks of a server, by backing: {bricks}.", _PAGE_IN)
+    tall = _Slots.of(servers).height
+    height = 0.30 + gap + thick + gap + tall + _LINE_IN * len(notes) + 0.30
+    axes = _canvas(figure, height)
+    y = height - 0.05 - 0.30
+    tops = _row(axes, clients, y, "client")
+    band = y - gap - thick
+    _box(axes, _LEFT, band, WIDTH_IN - _MARGIN - _LEFT, thick, colour)
+    _text(axes, _MARGIN, band + thick / 2, name, left=True, bold=True)
+    bottoms = _row(axes, servers, band - gap - tall, "server")
+    for n, line in enumerate(reversed(notes)):
+        _text(axes, _MARGIN, 0.08 + _LINE_IN * n, line, left=True)
+    return axes, band, (tops, bottoms)
 
 
 _MODEL_ROWS = (
@@ -218,16 +213,6 @@ def _canvas(figure: Frame, height: float) -> Axes:
     return axes
 
 
-def _notes(axes: Axes, lines: Sequence[str]) -> None:
-    for n, line in enumerate(reversed(lines)):
-        _text(axes, _MARGIN, 0.08 + _LINE_IN * n, line, left=True)
-
-
-def _bricks(servers: pd.DataFrame) -> str:
-    words = str(servers["bricks"].iloc[0])
-    return f"Bricks of a server, by backing: {words}." if words else ""
-
-
 @dataclass(frozen=True)
 class _Slots:
     """Where the boxes of a row of hosts (`shown_hosts`) are, and how disks fill a box; lengths in inches.
@@ -299,14 +284,6 @@ def _text(
     bold: bool = False,
     left: bool = False,
 ) -> None:
-    axes.text(
-        x,
-        y,
-        text,
-        fontsize=size,
-        color=colour,
-        fontweight="bold" if bold else "normal",
-        ha="left" if left else "center",
-        va="center",
-        in_layout=False,
-    )
+    side: Literal["left", "center"] = "left" if left else "center"
+    weight = "bold" if bold else "normal"
+    axes.text(x, y, text, fontsize=size, color=colour, fontweight=weight, ha=side, va="center", in_layout=False)

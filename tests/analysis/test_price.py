@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from glusterlab.analysis import price
 from glusterlab.analysis.price import (
     MOVES,
     PRICED,
@@ -231,8 +232,11 @@ def test_dense_servers_lose_where_disks_get_dearer(table: pd.DataFrame, prices: 
         assert moved["disks", operation, SERIES["disperse"]].nunique() == 1
 
 
-def test_a_crossing_is_where_both_are_equal(table: pd.DataFrame, prices: PriceList) -> None:
-    found = crossings(table, prices, between=(0.01, 100))
+def test_a_crossing_is_where_both_are_equal(
+    table: pd.DataFrame, prices: PriceList, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(price, "FACTOR_RANGE", (0.01, 100))
+    found = crossings(table, prices)
     assert not found.empty
     for row in found.to_dict("records"):
         moved = sensitivity(table, prices, [row["factor"] * 0.99, row["factor"], row["factor"] * 1.01])
@@ -244,14 +248,16 @@ def test_a_crossing_is_where_both_are_equal(table: pd.DataFrame, prices: PriceLi
         assert below.iloc[0] > above.iloc[0]
         assert below.iloc[2] < above.iloc[2]
         assert row["factor_low"] <= row["factor"] <= row["factor_high"]
-    assert crossings(table, prices, between=(0.9999, 1.0001)).empty
+    monkeypatch.setattr(price, "FACTOR_RANGE", (0.9999, 1.0001))
+    assert crossings(table, prices).empty
 
 
-def test_the_known_crossing_of_two_pools(prices: PriceList) -> None:
+def test_the_known_crossing_of_two_pools(prices: PriceList, monkeypatch: pytest.MonkeyPatch) -> None:
     """Writes 2 x 27.5 against 44 per cost: equal where the dense server costs 1.25 times the standard one."""
     two = pools({"write": {"replicate": 44e6, "replicate-dense": 27.5e6}})
     table = relative_per_cost(priced(chosen(two), RATE, prices))
-    found = crossings(table, prices, between=(0.01, 100)).set_index("move")
+    monkeypatch.setattr(price, "FACTOR_RANGE", (0.01, 100))
+    found = crossings(table, prices).set_index("move")
     # 17,180 + 7,200 f = 1.25 x (13,070 + 3,600 f) has no solution above 0, and 13,700 + 10,680 f = 1.25 x (10,100 +
     # 6,570 f) neither; 17,880 + 6,500 f = 1.25 x (10,170 + 6,500 f) has
     assert found.index.tolist() == ["software, network, support"]

@@ -243,7 +243,7 @@ def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> Non
     one = found[SERIES["disperse"]]
     assert one.mean == pytest.approx(80e6 * 72)
     assert one.low < one.mean < one.high
-    assert (one.servers, one.bricks, one.server, one.n, one.scale) == (6, 72, "standard", 3, 200.0)
+    assert (one.servers, one.layout.bricks, one.server, one.n, one.scale) == (6, 72, "standard", 3, 200.0)
     assert one.server_cost == 16_670
     assert one.disk_bytes == 8 * TB
     assert found[SERIES["replicate-dense"]].bricks == 12

@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from glusterlab.analysis import sizing_request as sizerequest
-from glusterlab.analysis.sizing_request import WORKLOADS, Wishes, build_request, parse_wishes
+from glusterlab.analysis.sizing import WORKLOADS, Wishes, build_request, parse_wishes
 from glusterlab.cli import app
-from glusterlab.errors import DataError, UsageError
+from glusterlab.errors import DataError
 from glusterlab.tables import build as tables
 from tests.guide_pools import LARGE, SERIES, pools
 from tests.spec.conftest import CAMPAIGN, CLUSTER
@@ -231,54 +230,59 @@ def test_without_a_price_list_of_its_study_there_are_no_costs(raw: Path) -> None
     assert "--disk-size" in result.stdout
 
 
+WRONG_VALUES = {
+    "--throughput": (("5GB", "5", "", "0 GB/s", "inf GB/s", "5 Gb/s", "9" * 400 + " GB/s"), "expected a rate such as"),
+    "--capacity": (
+        ("500", "500 Tb", "-500TB", "0TB", "9999999999PB", "9" * 400 + "TB", "9" * 306 + "PB"),
+        "expected a capacity such as '500 TB'",
+    ),
+    "--growth": (
+        ("20", "-5%/y", "-5", "2e9%/y", "99999%/y"),
+        "expected a yearly growth of 0% to 1000%, such as '20%/y'",
+    ),
+    "--max-fault-domain": (("17", "0%"), "expected a share above 0 %"),
+    "--fill-limit": (("120%",), "expected a share above 0 %"),
+    "--disk-size": (("8",), "expected a capacity"),
+    "--years": (("-1", "nan"), "expected 0 to 50"),
+}
+GROWING = {"--capacity": "1TB", "--growth": "20%/y", "--years": "3"}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [(option, value, message) for option, (values, message) in WRONG_VALUES.items() for value in values],
+)
+def test_a_value_that_makes_no_sense_is_refused_by_its_option(raw: Path, option: str, value: str, message: str) -> None:
+    words = [part for pair in (GROWING | {option: value}).items() for part in pair]
+    result = run(raw, *LARGE_WRITE, *words)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    found = " ".join(result.stderr.split())
+    assert f"{option}: " in found
+    assert message in found or "expected a smaller number" in found
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "expected --workload (large-write"),
-        (LARGE_WRITE, "nothing to size"),
-        (["--workload", "large-wirte", "--capacity", "1TB"], "did you mean 'large-write'?"),
-        ([*LARGE_WRITE, "--file-size", "4GB", "--capacity", "1TB"], "found both"),
-        (["--file-size", "4GB", "--capacity", "1TB"], "or --file-size with --operation"),
-        (["--file-size", "4Gb", "--operation", "read", "--capacity", "1TB"], "--file-size: expected a size in B"),
-        (["--file-size", "4GB", "--operation", "append", "--capacity", "1TB"], "expected one of write, read"),
-        ([*LARGE_WRITE, "--throughput", "5GB"], "--throughput: expected a rate such as '5 GB/s'"),
-        ([*LARGE_WRITE, "--throughput", "5"], "--throughput: expected a rate such as"),
-        ([*LARGE_WRITE, "--throughput", ""], "--throughput: expected a rate such as"),
-        ([*LARGE_WRITE, "--throughput", "5,5 GB/s"], "a decimal point, and nothing between thousands"),
-        ([*LARGE_WRITE, "--throughput", "0 GB/s"], "--throughput: expected a rate"),
-        ([*LARGE_WRITE, "--throughput", "inf GB/s"], "--throughput: expected a rate"),
-        ([*LARGE_WRITE, "--throughput", "5 Gb/s"], "--throughput: expected a rate"),
-        ([*LARGE_WRITE, "--throughput", "9" * 400 + " GB/s"], "--throughput: expected"),
-        ([*LARGE_WRITE, "--throughput", "200 files/s"], "expected bytes per second for files of 4 GiB"),
-        ([*LARGE_WRITE, "--capacity", "500"], "--capacity: expected a capacity such as '500 TB'"),
-        ([*LARGE_WRITE, "--capacity", "500 Tb"], "--capacity: expected a capacity such as '500 TB'"),
-        ([*LARGE_WRITE, "--capacity", "-500TB"], "--capacity: expected a capacity"),
-        ([*LARGE_WRITE, "--capacity", "9" * 400 + "TB"], "--capacity: expected"),
-        ([*LARGE_WRITE, "--capacity", "9" * 306 + "PB"], "--capacity: expected"),
-        ([*LARGE_WRITE, "--capacity", "0TB"], "--capacity: expected a capacity above 0, found '0TB'"),
-        ([*LARGE_WRITE, "--capacity", "9999999999PB"], "at most a million PB"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20%/y"], "found no --years"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--years", "3"], "found no --growth"),
-        ([*LARGE_WRITE, "--throughput", "1GB/s", "--growth", "20%/y", "--years", "3"], "expected --capacity with it"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20", "--years", "3"], "such as '20%/y'"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "-5%/y", "--years", "3"], "--growth: expected a yearly"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "-5", "--years", "3"], "of at least 0, such as '20%/y'"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "2e9%/y", "--years", "3"], "such as '20%/y'"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "99999%/y", "--years", "3"], "at most 1000%"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20%/y", "--years", "-1"], "--years: expected 0 to 50"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--growth", "20%/y", "--years", "nan"], "--years: expected 0 to 50"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--max-fault-domain", "17"], "--max-fault-domain: expected a share"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--max-fault-domain", "0%"], "--max-fault-domain: expected a share"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--fill-limit", "120%"], "--fill-limit: expected a share"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--disk-size", "8"], "--disk-size: expected a capacity"),
-        ([*LARGE_WRITE, "--capacity", "1TB", "--prices", "none.yaml"], "expected a YAML file, found no such file"),
+        ("", "expected --workload (large-write"),
+        ("--workload large-write", "nothing to size"),
+        ("--workload large-wirte --capacity 1TB", "did you mean 'large-write'?"),
+        ("--workload large-write --file-size 4GB --capacity 1TB", "found both"),
+        ("--file-size 4GB --capacity 1TB", "or --file-size with --operation"),
+        ("--file-size 4Gb --operation read --capacity 1TB", "--file-size: expected a size in B"),
+        ("--file-size 4GB --operation append --capacity 1TB", "expected one of write, read"),
+        ("--workload large-write --throughput 5,5GB/s", "a decimal point, and nothing between thousands"),
+        ("--workload large-write --throughput 200files/s", "expected bytes per second for files of 4 GiB"),
+        ("--workload large-write --capacity 1TB --growth 20%/y", "found no --years"),
+        ("--workload large-write --capacity 1TB --years 3", "found no --growth"),
+        ("--workload large-write --throughput 1GB/s --growth 20%/y --years 3", "expected --capacity with it"),
+        ("--workload large-write --capacity 1TB --prices none.yaml", "expected a YAML file, found no such file"),
     ],
 )
-def test_what_makes_no_sense_is_refused(raw: Path, words: list[str], message: str) -> None:
-    result = run(raw, *words)
-    assert result.exit_code == 2, result.output
+def test_what_makes_no_sense_is_refused(raw: Path, words: str, message: str) -> None:
+    result = run(raw, *words.split())
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert message in " ".join(result.stderr.split())
-    assert result.stdout == ""
 
 
 def test_what_was_not_measured_is_said_with_what_was(raw: Path) -> None:
@@ -289,23 +293,17 @@ def test_what_was_not_measured_is_said_with_what_was(raw: Path) -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_named_workload_can_be_asked_for(name: str, samples: pd.DataFrame) -> None:
-    demand = parse_wishes(Wishes(workload=name, capacity="1TB"))
+    request = parse_wishes(Wishes(workload=name, capacity="1TB"))
     if name.startswith(("large", "32kb")):
-        assert build_request(demand, samples).capacity == 1e12
+        assert build_request(request, samples).capacity == 1e12
     else:
         with pytest.raises(DataError, match="Sizes between are not guessed"):
-            build_request(demand, samples)
+            build_request(request, samples)
 
 
 def test_a_campaign_without_valid_samples_has_none_at_all(samples: pd.DataFrame) -> None:
-    demand = parse_wishes(Wishes(workload="large-write", capacity="1TB"))
+    request = parse_wishes(Wishes(workload="large-write", capacity="1TB"))
     with pytest.raises(DataError, match="none at all"):
-        build_request(demand, samples.assign(status="invalid"))
+        build_request(request, samples.assign(status="invalid"))
     with pytest.raises(DataError, match="none at all"):
-        build_request(demand, samples.iloc[:0])
-
-
-def test_messages_name_the_option() -> None:
-    with pytest.raises(UsageError, match=r"^--growth: "):
-        parse_wishes(Wishes(workload="large-write", capacity="1TB", growth="much", years=1))
-    assert sizerequest.parse_growth("0%") == 0
+        build_request(request, samples.iloc[:0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from glusterlab.analysis.limits import CURVE
+from glusterlab.analysis.scaling_table import scaling_curves
+from glusterlab.plots import draw_workers_and_limits
 from glusterlab.plots.style import Frame, Provenance, house_style
 from glusterlab.spec import published
 
@@ -35,6 +39,21 @@ def drawn(
         frame = Frame("F1  A title")
         draw(frame, table, *arguments, **settings)
         return frame.finish(footer or provenance.footer(table if frame.rows is None else frame.rows))
+
+
+def draw_by_workers(
+    frame: Frame,
+    table: pd.DataFrame,
+    *,
+    curves: pd.DataFrame | None = None,
+    fits: pd.DataFrame | None = None,
+    **more: Any,
+) -> None:
+    """`draw_workers_and_limits` of a summary that may lack limits, published levels, and fits."""
+    absent = {"limit": math.nan, "limit_part": "", "limit_source": "", "published": math.nan}
+    table = table.assign(**{name: value for name, value in absent.items() if name not in table})
+    curves = pd.DataFrame(columns=CURVE) if curves is None else curves
+    draw_workers_and_limits(frame, table, curves=curves, fits=scaling_curves({}) if fits is None else fits, **more)
 
 
 def texts(figure: Figure) -> list[Text]:

@@ -15,9 +15,9 @@ from matplotlib.lines import Line2D
 from glusterlab.analysis import summarise, with_published_totals
 from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves
-from glusterlab.plots import draw_shares, draw_workers_and_limits
+from glusterlab.plots import draw_shares
 from tests.guide_pools import LAYOUTS, SERIES, chosen, pools
-from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, lines_of, words
+from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, draw_by_workers, drawn, lines_of, words
 
 Make = Callable[..., pd.DataFrame]
 GEOMETRIES = [str(shape[2]) for shape in LAYOUTS.values()]
@@ -52,7 +52,7 @@ def limits_in(axes: Axes) -> list[Line2D]:
 
 def test_each_family_has_its_panels_with_curves_and_limits() -> None:
     summary = curves()
-    figure = drawn(draw_workers_and_limits, summary, note="A note.", **MB)
+    figure = drawn(draw_by_workers, summary, note="A note.", **MB)
     assert set(panels(figure)) == {
         f"{operation}, {family}"
         for operation in ("write", "read")
@@ -78,7 +78,7 @@ def test_each_family_has_its_panels_with_curves_and_limits() -> None:
 
 
 def test_one_worker_count_has_a_dash_for_its_limit() -> None:
-    figure = drawn(draw_workers_and_limits, curves(workers=(48,)), **MB)
+    figure = drawn(draw_by_workers, curves(workers=(48,)), **MB)
     assert [line.get_marker() for line in limits_in(panels(figure)["read, disperse on JBOD"])] == ["_", "_"]
     assert_inside_page(figure)
 
@@ -90,7 +90,7 @@ def test_limits_are_drawn_at_every_worker_count_where_they_are_known() -> None:
     bounds = pd.DataFrame(
         {"series": SERIES["disperse"], "operation": "write", "scale": 200.0, "workers": counts}
     ).assign(limit=lambda rows: rows["workers"].clip(upper=6) * 1e6)
-    figure = drawn(draw_workers_and_limits, one, curves=bounds, **MB)
+    figure = drawn(draw_by_workers, one, curves=bounds, **MB)
     (line,) = limits_in(figure.axes[0])
     assert np.asarray(line.get_xdata()).tolist() == list(counts)
     assert np.asarray(line.get_ydata()).tolist() == [min(count, 6) for count in counts]
@@ -98,7 +98,7 @@ def test_limits_are_drawn_at_every_worker_count_where_they_are_known() -> None:
 
 
 def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
-    figure = drawn(draw_workers_and_limits, with_published_totals(curves(), NUMBERS), **MB)
+    figure = drawn(draw_by_workers, with_published_totals(curves(), NUMBERS), **MB)
     for operation, total in (("write", 83.68 * 72), ("read", 108.07 * 72)):
         axes = panels(figure)[f"{operation}, disperse on JBOD"]
         (level,) = [line for line in axes.get_lines() if str(line.get_label()).startswith("guide")]
@@ -108,7 +108,7 @@ def test_what_the_guide_states_per_disk_is_a_level_of_its_layout() -> None:
     assert words(figure).count("guide 12x(4+2)") == 2
     assert "its number per disk times the disks, on the right axis" in words(figure)
     assert_inside_page(figure)
-    bare = drawn(draw_workers_and_limits, curves(), **MB)
+    bare = drawn(draw_by_workers, curves(), **MB)
     assert "guide" not in words(bare)
 
 
@@ -121,7 +121,7 @@ def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
     )
     summary = summarise(chosen(samples), "throughput_bytes_per_s")
     summary = with_published_totals(with_limit(summary, summary["mean"] * 2), NUMBERS)
-    figure = drawn(draw_workers_and_limits, summary, **MB)
+    figure = drawn(draw_by_workers, summary, **MB)
     axes = panels(figure)["write, disperse on JBOD"]
     # a key could not tell two scales apart: every line has its name, and the guide's level is drawn once
     assert not figure.legends
@@ -141,7 +141,7 @@ def test_two_scales_of_one_size_are_drawn_at_full_size() -> None:
 
 
 def test_names_do_not_lie_over_each_other() -> None:
-    figure = drawn(draw_workers_and_limits, curves(), **MB)
+    figure = drawn(draw_by_workers, curves(), **MB)
     figure.canvas.draw()
     for axes in panels(figure).values():
         boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
@@ -150,7 +150,7 @@ def test_names_do_not_lie_over_each_other() -> None:
 
 
 def test_rings_mark_saturation_as_in_other_figures_by_workers() -> None:
-    figure = drawn(draw_workers_and_limits, curves(), **MB)
+    figure = drawn(draw_by_workers, curves(), **MB)
     rings = [line for line in panels(figure)["read, disperse on JBOD"].get_lines() if line.get_markersize() == 12]
     assert [np.asarray(ring.get_xdata()).tolist() for ring in rings] == [[12.0], [12.0]]
 
@@ -158,7 +158,7 @@ def test_rings_mark_saturation_as_in_other_figures_by_workers() -> None:
 def test_without_limits_only_the_curves_are_drawn() -> None:
     summary = curves()
     for bare in (summary.drop(columns="limit"), summary.assign(limit=float("nan"), limit_part="")):
-        figure = drawn(draw_workers_and_limits, bare, **MB)
+        figure = drawn(draw_by_workers, bare, **MB)
         assert "limit" not in words(figure)
         assert "Dashed" not in words(figure)
         assert_inside_page(figure)
@@ -166,19 +166,19 @@ def test_without_limits_only_the_curves_are_drawn() -> None:
 
 def test_a_baseline_that_measured_the_limits_is_named() -> None:
     summary = curves()
-    figure = drawn(draw_workers_and_limits, with_limit(summary, summary["limit"], "bare"), **MB)
+    figure = drawn(draw_by_workers, with_limit(summary, summary["limit"], "bare"), **MB)
     assert "as the baseline bare measured them, links at least as cluster.yaml states them" in words(figure)
 
 
 def test_real_hardware_has_no_second_axis() -> None:
-    figure = drawn(draw_workers_and_limits, curves(scale=1), provenance=REAL, **MB)
+    figure = drawn(draw_by_workers, curves(scale=1), provenance=REAL, **MB)
     assert "×" not in words(figure)
     assert "scale model" not in words(figure)
     assert_inside_page(figure)
 
 
 def test_few_samples_have_no_interval_and_no_ring() -> None:
-    figure = drawn(draw_workers_and_limits, curves(spread=(1.0,)), **MB)
+    figure = drawn(draw_by_workers, curves(spread=(1.0,)), **MB)
     assert "insufficient n" in words(figure)
     assert "no ring: none seen, or n below 3." in words(figure)
     assert not [line for axes in figure.axes for line in axes.get_lines() if line.get_markersize() == 12]
@@ -195,7 +195,7 @@ def test_other_accesses_are_hollow_and_many_series_get_a_key() -> None:
     )
     samples["cell_id"] += samples["layout"] + samples["operation"]
     summary = summarise(chosen(samples), "throughput_bytes_per_s")
-    figure = drawn(draw_workers_and_limits, summary, **MB)
+    figure = drawn(draw_by_workers, summary, **MB)
     axes = panels(figure)["write, disperse on JBOD"]
     lines = [line for line in axes.get_lines() if "JBOD" in str(line.get_label())]
     assert {str(line.get_label()): line.get_markerfacecolor() == "white" for line in lines} == {
@@ -248,7 +248,7 @@ def test_the_fitted_law_is_a_thin_line_over_the_measured_counts(scales: tuple[in
     samples = scaled_samples(scales)
     fits = scaling_curves(scaling_fits(samples, "throughput_bytes_per_s"))
     summary = summarise(samples, "throughput_bytes_per_s")
-    figure = drawn(draw_workers_and_limits, summary, fits=fits, **MB)
+    figure = drawn(draw_by_workers, summary, fits=fits, **MB)
     lines = list(lines_of(panels(figure)["write, disperse on JBOD"], "fitted"))
     assert len(lines) == len(scales)
     # several scales stand times their own on one axis
@@ -257,7 +257,7 @@ def test_the_fitted_law_is_a_thin_line_over_the_measured_counts(scales: tuple[in
         assert (x[0], x[-1]) == (pytest.approx(1), pytest.approx(96))
         assert y == pytest.approx([usl(count, 2.0 * times, 0.05, 0.001) for count in x], rel=1e-3)
     assert "Dash-dotted, thin: the Universal Scalability Law" in words(figure)
-    bare = drawn(draw_workers_and_limits, summary, fits=fits.iloc[:0], **MB)
+    bare = drawn(draw_by_workers, summary, fits=fits.iloc[:0], **MB)
     assert not [axes for axes in bare.axes if list(lines_of(axes, "fitted"))]
     assert "Scalability" not in words(bare)
     assert_inside_page(figure)
@@ -267,7 +267,7 @@ def test_a_limit_far_beyond_what_was_measured_is_told_and_not_drawn() -> None:
     summary = curves()
     disperse = summary["type"] == "disperse"
     limit = summary["limit"].where(~disperse, summary["limit"] * 10)
-    figure = drawn(draw_workers_and_limits, with_limit(summary, limit), **MB)
+    figure = drawn(draw_by_workers, with_limit(summary, limit), **MB)
     axes = panels(figure)["write, disperse on JBOD"]
     assert not limits_in(axes)
     (told,) = [text.get_text() for text in axes.texts if text.get_text().startswith("limit")]
@@ -277,6 +277,6 @@ def test_a_limit_far_beyond_what_was_measured_is_told_and_not_drawn() -> None:
     assert axes.get_ylim()[1] < 3 * rows["mean"].max() * 1e-6
     assert limits_in(panels(figure)["write, replicate on RAID 6"])
     assert "Dashed: what links and disks allow" in words(figure)
-    everywhere = drawn(draw_workers_and_limits, with_limit(summary, summary["limit"] * 10), **MB)
+    everywhere = drawn(draw_by_workers, with_limit(summary, summary["limit"] * 10), **MB)
     assert "Dashed" not in words(everywhere)
     assert_inside_page(figure)

@@ -19,13 +19,12 @@ from glusterlab.plots import (
     draw_by_file_size,
     draw_per_disk,
     draw_usage,
-    draw_workers_and_limits,
     memory_panels,
     panel_rows,
 )
 from glusterlab.plots.saturation import Panel
 from glusterlab.plots.style import INK, layout_style
-from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, words
+from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, draw_by_workers, drawn, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -67,7 +66,7 @@ def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
     for figure in (
         drawn(draw_per_disk, table, **MB),
         drawn(draw_by_file_size, table, [4 << 30], **MB),
-        drawn(draw_workers_and_limits, summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), **MB),
+        drawn(draw_by_workers, summarise(select(samples, tool="iozone"), "throughput_bytes_per_s"), **MB),
     ):
         assert "n = 1" in words(figure)
         assert_inside_page(figure)

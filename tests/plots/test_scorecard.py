@@ -15,7 +15,8 @@ from glusterlab.analysis import valid_samples
 from glusterlab.analysis.claims.judge import judge
 from glusterlab.analysis.claims.scorecard import scorecard
 from glusterlab.analysis.claims.verdicts import VERDICTS
-from glusterlab.plots.scorecard import MARKS, draw_scorecard, ratio_ticks, value_text
+from glusterlab.plots.marks import ratio_ticks
+from glusterlab.plots.scorecard import MARKS, draw_scorecard, value_text
 from glusterlab.spec.claims import load_claims
 from tests.plots.drawing import TESTBED, drawn, words
 

@@ -14,9 +14,9 @@ from matplotlib.colors import to_rgb
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import UsageError
 from glusterlab.figures.save import parse_formats, save, write_caption
-from glusterlab.plots import Provenance, draw_workers_and_limits, layout_style
+from glusterlab.plots import Provenance, layout_style
 from glusterlab.plots.style import _KNOWN, house_style
-from tests.plots.drawing import MB, TESTBED, drawn
+from tests.plots.drawing import MB, TESTBED, draw_by_workers, drawn
 
 
 def grey(colour: str) -> float:
@@ -94,7 +94,7 @@ def test_unknown_formats_are_refused(formats: str) -> None:
 
 def test_files_repeat_byte_by_byte(summary: pd.DataFrame, tmp_path: Path) -> None:
     for folder in ("one", "two"):
-        figure = drawn(draw_workers_and_limits, summary, **MB)
+        figure = drawn(draw_by_workers, summary, **MB)
         saved = save(figure, tmp_path / folder, "fig05-x", summary)
         assert [path.suffix for path in saved.files] == [".svg", ".png", ".csv"]
     for suffix in ("svg", "png", "csv"):
@@ -106,14 +106,14 @@ def test_files_repeat_byte_by_byte(summary: pd.DataFrame, tmp_path: Path) -> Non
 
 
 def test_a_saved_figure_shows_its_png_and_names_itself(summary: pd.DataFrame, tmp_path: Path) -> None:
-    saved = save(drawn(draw_workers_and_limits, summary, **MB), tmp_path, "fig05-x", summary, ("csv",))
+    saved = save(drawn(draw_by_workers, summary, **MB), tmp_path, "fig05-x", summary, ("csv",))
     assert repr(saved) == "<fig05-x: 12 values drawn>"
     assert saved._repr_png_().startswith(b"\x89PNG")
     assert [path.name for path in tmp_path.iterdir()] == ["fig05-x.csv"]
 
 
 def test_csv_holds_what_is_drawn(summary: pd.DataFrame, tmp_path: Path) -> None:
-    save(drawn(draw_workers_and_limits, summary, **MB), tmp_path, "fig05-x", summary)
+    save(drawn(draw_by_workers, summary, **MB), tmp_path, "fig05-x", summary)
     read = pd.read_csv(tmp_path / "fig05-x.csv", dtype={"samples": str})
     pd.testing.assert_frame_equal(
         read[["mean", "low", "high"]], summary[["mean", "low", "high"]], rtol=1e-8, check_dtype=False

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.compare.rounds import Rounds, find_rounds
-from glusterlab.analysis.select import operation_rank, valid_samples, with_series
+from glusterlab.analysis.select import TRACE, by_operation, trace, valid_samples, with_series
 from glusterlab.stats import (
     ALPHA,
     INSUFFICIENT,
@@ -96,8 +96,6 @@ class Rule:
     def band(self) -> tuple[float, float]:
         """Ratios that count as equivalent.
 
-        Examples
-        --------
         >>> [round(end, 4) for end in Rule().band]
         [0.9524, 1.05]
         """
@@ -141,25 +139,16 @@ class Pair:
         return estimate, p
 
 
-def _in_common(reference: pd.DataFrame, other: pd.DataFrame) -> tuple[str, pd.DataFrame, pd.DataFrame] | None:
-    """The quantity that both have values above 0 of, and the samples with these in order."""
+def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
+    """What two campaigns measured in one cell, from its valid samples; None where no quantity is above 0 in both."""
     for quantity in QUANTITIES:
         mine, theirs = (rows[rows[quantity] > 0].sort_values("sample", kind="stable") for rows in (reference, other))
         if len(mine) and len(theirs):
-            return quantity, mine, theirs
+            found = find_rounds(mine, theirs)
+            if found is not None:
+                mine, theirs = mine.iloc[list(found.reference)], theirs.iloc[list(found.other)]
+            return Pair(quantity, mine, theirs, found, len(reference) + len(other) - len(mine) - len(theirs))
     return None
-
-
-def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
-    """What two campaigns measured in one cell, from its valid samples; None where there is no quantity of both."""
-    common = _in_common(reference, other)
-    if common is None:
-        return None
-    quantity, mine, theirs = common
-    found = find_rounds(mine, theirs)
-    if found is not None:
-        mine, theirs = mine.iloc[list(found.reference)], theirs.iloc[list(found.other)]
-    return Pair(quantity, mine, theirs, found, len(reference) + len(other) - len(mine) - len(theirs))
 
 
 def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule) -> Verdict:
@@ -167,8 +156,6 @@ def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule)
 
     `p_corrected` is NaN where the test could never be significant.
 
-    Examples
-    --------
     >>> verdict_of(Estimate(1.2, 1.1, 1.3, 9, ""), Estimate(1.2, 1.12, 1.28, 9, ""), 0.01, Rule())
     'faster'
     >>> verdict_of(Estimate(1.02, 1.01, 1.03, 9, ""), Estimate(1.02, 1.01, 1.03, 9, ""), 0.01, Rule())
@@ -199,11 +186,7 @@ def cell_names(samples: pd.DataFrame) -> dict[str, str]:
 
 
 def compare_cells(
-    reference: pd.DataFrame,
-    others: Mapping[str, pd.DataFrame],
-    rule: Rule | None = None,
-    *,
-    name: str = "reference",
+    reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], rule: Rule | None = None, *, name: str = "reference"
 ) -> pd.DataFrame:
     """Hold campaigns against a reference, cell by cell.
 
@@ -228,37 +211,21 @@ def compare_cells(
                 | tested
             )
     table = pd.DataFrame.from_records(records, columns=["_place", *COMPARED])
-    order = table["operation"].map(operation_rank)
-    return (
-        table.assign(_order=order)
-        .sort_values(["_order", "nominal_file_size_bytes", "series", "workers", "_place"], kind="stable")
-        .drop(columns=["_order", "_place"])
-        .reset_index(drop=True)
-    )
+    return by_operation(table, "nominal_file_size_bytes", "series", "workers", "_place").drop(columns="_place")
 
 
 def _measured(pair: Pair) -> dict[str, object]:
-    below, above = pair.values
-    return {
+    found: dict[str, object] = {
         "quantity": pair.quantity,
-        "n_reference": len(below),
-        "n_other": len(above),
-        "rounds": 0 if pair.rounds is None else len(below),
+        "rounds": 0 if pair.rounds is None else len(pair.reference),
         "paired_by": "" if pair.rounds is None else pair.rounds.by,
         "left_out": pair.left_out,
         "one_sided": pair.rounds is not None and pair.rounds.one_sided,
-        "median_reference": float(np.median(below)),
-        "median_other": float(np.median(above)),
-        **_trace("reference", pair.reference, pair.quantity),
-        **_trace("other", pair.other, pair.quantity),
     }
-
-
-def _trace(side: str, rows: pd.DataFrame, quantity: str) -> dict[str, str]:
-    return {
-        f"samples_{side}": ";".join(f"{int(number):02d}" for number in rows["sample"]),
-        f"values_{side}": ";".join(f"{value:.9g}" for value in rows[quantity]),
-    }
+    for side, rows in (("reference", pair.reference), ("other", pair.other)):
+        found |= {f"n_{side}": len(rows), f"median_{side}": float(np.median(rows[pair.quantity]))}
+        found |= {f"{name}_{side}": joined for name, joined in zip(TRACE, trace(rows, pair.quantity), strict=True)}
+    return found
 
 
 def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
@@ -311,7 +278,7 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
             ]
         neither = sorted((known[0] & known[1]) - mine.keys() - theirs.keys())
         whys += [(label, cell, "has no valid sample of it, nor has the reference") for cell in neither]
-        empty = [cell for cell in sorted(mine.keys() & theirs.keys()) if _in_common(mine[cell], theirs[cell]) is None]
+        empty = [cell for cell in sorted(mine.keys() & theirs.keys()) if pair_of(mine[cell], theirs[cell]) is None]
         whys += [(label, cell, "has no value above 0 of a quantity that the reference has, too") for cell in empty]
         records += [
             {"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why} for lacking, cell, why in whys

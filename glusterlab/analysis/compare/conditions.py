@@ -84,8 +84,14 @@ class Conditions:
 
     @property
     def is_known(self) -> bool:
-        """Whether facts of hosts were recorded at all: an import has none."""
+        """Whether facts of hosts were recorded: an import has none."""
         return bool(self.environment.get("hosts"))
+
+    def recorded(self, where: str) -> bool:
+        """Whether anything of that was recorded at all."""
+        if where == "cluster":
+            return bool(self.cluster)
+        return self.is_known or where in ("campaign", "samples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +110,6 @@ class Difference:
     def sentence(self) -> str:
         """In one line.
 
-        Examples
-        --------
         >>> Difference("servers", "kernel", ("6.1", "6.12"), "warning").sentence
         'servers: kernel 6.1, then 6.12'
         """
@@ -131,8 +135,6 @@ def _text(name: str, value: object) -> str:
 def values_text(values: Iterable[str]) -> str:
     """Values of many hosts or disks, each once with its number.
 
-    Examples
-    --------
     >>> values_text(["a", "a"]), values_text(["b", "a", "b"])
     ('a', 'b (2), a (1)')
     """
@@ -221,31 +223,16 @@ def _weight(where: str, what: str, other_system: bool) -> Weight:
     return "warning"
 
 
-def _recorded(campaign: Conditions, where: str) -> bool:
-    """Whether a campaign recorded anything of that at all."""
-    if where == "cluster":
-        return bool(campaign.cluster)
-    return campaign.is_known or where in ("campaign", "samples")
-
-
 def differences(campaigns: Sequence[Conditions]) -> list[Difference]:
     """What is not the same in all campaigns, warnings first."""
-    facts = [_facts(each) for each in campaigns]
+    facts = [{key: text for key, text in _facts(each).items() if each.recorded(key[0])} for each in campaigns]
     found = []
     for where, what in sorted(set().union(*facts)):
-        recorded = [_recorded(each, where) for each in campaigns]
-        if sum(recorded) < 2:
+        known = [each for each, campaign in zip(facts, campaigns, strict=True) if campaign.recorded(where)]
+        if len({each.get((where, what), NOT_RECORDED) for each in known}) < 2:
             continue
-        values = tuple(
-            each.get((where, what), NOT_RECORDED) if known else NOT_RECORDED
-            for each, known in zip(facts, recorded, strict=True)
-        )
-        if len({value for value, known in zip(values, recorded, strict=True) if known}) == 1:
-            continue
-        systems = {
-            each.get((where, _OPERATING_SYSTEM), "") for each, known in zip(facts, recorded, strict=True) if known
-        }
-        weight = _weight(where, what, len(systems) > 1)
+        values = tuple(each.get((where, what), NOT_RECORDED) for each in facts)
+        weight = _weight(where, what, len({each.get((where, _OPERATING_SYSTEM), "") for each in known}) > 1)
         if weight == "warning" and what.startswith(("tool ", "version of ")) and NOT_RECORDED in values:
             # a tool that one campaign did not need, did not ask for, or that does not tell its version
             weight = "minor"
@@ -264,18 +251,18 @@ def differences_table(found: Sequence[Difference], names: Sequence[str]) -> pd.D
 
 def warnings_of(campaigns: Sequence[Conditions], found: Sequence[Difference]) -> list[str]:
     """What else than the release differs, or is not known to be the same; none where only the release differs."""
-    warnings = [f"{each.name}: {_unknown(each)}" for each in campaigns if not each.is_known]
+    warnings = []
+    for each in (each for each in campaigns if not each.is_known):
+        imported = each.environment.get("origin") == "imported"
+        why = "it is an import" if imported else "environment.json has no hosts"
+        sentence = f"its conditions were not recorded ({why}), so that what else differs is not known"
+        warnings.append(f"{each.name}: {sentence}")
     warnings += [
         f"{each.name}: its samples were measured on several GlusterFS versions, {each.release}"
         for each in campaigns
         if ", " in each.release
     ]
     return warnings + [f"not only the release differs: {each.sentence}" for each in found if each.weight == "warning"]
-
-
-def _unknown(campaign: Conditions) -> str:
-    why = "it is an import" if campaign.environment.get("origin") == "imported" else "environment.json has no hosts"
-    return f"its conditions were not recorded ({why}), so that what else differs is not known"
 
 
 def notes_of(campaigns: Sequence[Conditions], found: Sequence[Difference]) -> list[str]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
+from glusterlab.analysis.select import split_values
 from glusterlab.stats import ALPHA, Correction, corrected, rank_test
 
 
@@ -65,19 +65,18 @@ def hold(
     slower = table.iloc[:0].assign(p_gate=[])
     if gate.slower is not None:
         limit = 1 - gate.slower
-        found = [slower]
+        found = []
         for _, rows in table[testable].groupby("other", observed=True, sort=False):
             tested = rows.assign(p_gate=corrected([_p(row, limit) for _, row in rows.iterrows()], correction))
             found.append(tested[(tested["p_gate"] < ALPHA) & (tested["high"].astype(float) < limit)])
-        if any(len(rows) for rows in found):
-            slower = pd.concat([rows for rows in found if len(rows)])
-            slower = slower.sort_values("ratio", kind="stable").reset_index(drop=True)
+        if any(map(len, found)):
+            slower = pd.concat([rows for rows in found if len(rows)]).sort_values(
+                "ratio", kind="stable", ignore_index=True
+            )
     return Outcome(gate, slower, untested, len(table) + len(lacking), len(others) > 1)
 
 
 def _p(row: pd.Series, limit: float) -> float:
     """Two-sided, of the rank test of a ratio against a limit instead of 1."""
-    reference, other = (
-        np.array([float(value) for value in str(row[f"values_{side}"]).split(";")]) for side in ("reference", "other")
-    )
-    return rank_test(reference * limit, other, paired=bool(row["rounds"]))[1]
+    reference, other = split_values(row["values_reference"], limit), split_values(row["values_other"])
+    return rank_test(reference, other, paired=bool(row["rounds"]))[1]

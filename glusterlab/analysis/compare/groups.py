@@ -13,7 +13,7 @@ import pandas as pd
 
 from glusterlab.analysis.compare.cells import QUANTITIES, pair_of
 from glusterlab.analysis.compare.power import needed_n
-from glusterlab.analysis.select import DIRECTIONS, operation_rank, split_values, valid_samples
+from glusterlab.analysis.select import DIRECTIONS, operations_of, split_values, valid_samples
 from glusterlab.stats import Correction, median_interval
 from glusterlab.units import format_size
 
@@ -36,21 +36,19 @@ EFFECTS = (0.18, 0.34)
 _WORDS = {"write": "all writes", "read": "all reads"}
 
 
-def _groups(table: pd.DataFrame) -> dict[str, list[str]]:
+def _groups(table: pd.DataFrame, words: Mapping[str, str] = _WORDS) -> dict[str, list[str]]:
     """Cells by operation and file size, and by direction where that is more."""
-    cells = table.drop_duplicates("cell_id")
+    cells = table.drop_duplicates("cell_id").astype({"operation": str, "cell_id": str})
     found: dict[str, list[str]] = {}
-    keys = sorted(
-        set(zip(cells["operation"].astype(str), cells["nominal_file_size_bytes"].astype(int), strict=True)),
-        key=lambda each: (operation_rank(each[0]), each[1]),
-    )
-    for operation, size in keys:
-        rows = cells[(cells["operation"].astype(str) == operation) & (cells["nominal_file_size_bytes"] == size)]
-        found[f"{operation}, {format_size(size)}"] = [str(cell) for cell in rows["cell_id"]]
-    for direction, words in _WORDS.items():
-        rows = cells[cells["operation"].astype(str).map(lambda name: DIRECTIONS.get(name)) == direction]
-        if sum(DIRECTIONS.get(operation) == direction for operation, _ in keys) > 1:
-            found[words] = [str(cell) for cell in rows["cell_id"]]
+    for operation in operations_of(cells):
+        of = cells[cells["operation"] == operation]
+        for size in sorted(set(of["nominal_file_size_bytes"].astype(int))):
+            same = of["nominal_file_size_bytes"] == size
+            found[f"{operation}, {format_size(size)}"] = of.loc[same, "cell_id"].tolist()
+    for direction, name in words.items():
+        rows = cells[cells["operation"].map(DIRECTIONS.get) == direction]
+        if len(rows.drop_duplicates(["operation", "nominal_file_size_bytes"])) > 1:
+            found[name] = rows["cell_id"].tolist()
     return found
 
 
@@ -77,7 +75,7 @@ def averages(
     Takes what `compare_cells` takes and returns; columns `AVERAGED`. Groups of one cell are left out. They are not
     tested: the tests of the cells have been paid for already.
     """
-    records: list[dict[str, object]] = []
+    records = []
     mine = valid_samples(reference)
     for label, samples in others.items():
         rows = table[table["other"] == label]
@@ -90,20 +88,9 @@ def averages(
             if pair is None:
                 continue
             ratio, _ = pair.ratio()
-            records.append(
-                {
-                    "reference": name,
-                    "other": label,
-                    "group": group,
-                    "cells": len(cells),
-                    "n": ratio.n,
-                    "rounds": 0 if pair.rounds is None else len(pair.reference),
-                    "ratio": ratio.centre,
-                    "low": ratio.low,
-                    "high": ratio.high,
-                    "interval": ratio.method,
-                }
-            )
+            rounds = 0 if pair.rounds is None else len(pair.reference)
+            found = (ratio.n, rounds, ratio.centre, ratio.low, ratio.high, ratio.method)
+            records.append((name, label, group, len(cells), *found))
     return pd.DataFrame.from_records(records, columns=AVERAGED)
 
 
@@ -154,9 +141,7 @@ def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None =
     """
     rows = valid_samples(reference)
     records: list[dict[str, object]] = []
-    for group, cells in _groups(rows).items() if len(rows) else ():
-        if group in _WORDS.values():
-            continue
+    for group, cells in _groups(rows, {}).items():
         sums, freedom, counted, rounds = 0.0, 0, 0, bool(others)
         for cell in cells:
             of_cell = rows[rows["cell_id"].astype(str) == cell]
@@ -165,10 +150,8 @@ def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None =
             for squares, degrees, paired in spreads:
                 sums, freedom, rounds = sums + squares, freedom + degrees, rounds and paired
         if freedom:
-            share = math.sqrt(sums / freedom)
-            records.append(
-                {"group": group, "cells": counted, "freedom": freedom, "scatter": share, "in_rounds": rounds}
-            )
+            found = (group, counted, freedom, math.sqrt(sums / freedom), rounds)
+            records.append(dict(zip(NEEDED, found, strict=False)))
     return pd.DataFrame.from_records(records, columns=NEEDED[:5])
 
 
@@ -202,10 +185,9 @@ def needs(
 
     From `scatter`; columns `NEEDED`.
     """
-    records: list[dict[str, object]] = []
+    records = []
     for row in found.to_dict("records"):
         for effect in effects:
-            share = max(float(row["scatter"]), 1e-4)
-            n = needed_n(effect, share, paired=True, cells=cells, correction=correction)
-            records.append({**{str(k): v for k, v in row.items()}, "effect": effect, "n": math.nan if n is None else n})
+            n = needed_n(effect, max(row["scatter"], 1e-4), paired=True, cells=cells, correction=correction)
+            records.append(row | {"effect": effect, "n": math.nan if n is None else n})
     return pd.DataFrame.from_records(records, columns=NEEDED)

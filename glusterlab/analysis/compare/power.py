@@ -30,8 +30,6 @@ def needed_n(
     clearest of so many cells. The verdict also needs an interval beyond 1; with several cells that costs a percentage
     point of power.
 
-    Examples
-    --------
     >>> needed_n(0.18, 0.02, paired=False), needed_n(0.18, 0.02, paired=True)
     (5, 6)
     """

@@ -53,8 +53,6 @@ def find_rounds(reference: pd.DataFrame, other: pd.DataFrame) -> Rounds | None:
     Where that fails, because an interruption put the campaigns out of step, the pairs are neighbours in time; again up
     to `MOST_APART` may be left without one.
 
-    Examples
-    --------
     >>> one = pd.DataFrame({"repeat": [1, 2, 3], "start_s": [0.0, 100.0, 200.0]})
     >>> found = find_rounds(one, one.assign(start_s=one["start_s"] + 50))
     >>> found.reference, found.other, found.reference_first, found.by
@@ -82,10 +80,9 @@ def _by_repeat(
         {int(repeat): place for place, repeat in enumerate(rows["repeat"]) if not math.isnan(times[place])}
         for rows, times in zip((reference, other), starts, strict=True)
     ]
-    common = sorted(places[0].keys() & places[1].keys())
-    pairs = {repeat: (places[0][repeat], places[1][repeat]) for repeat in common}
-    times = {repeat: sorted((starts[0][one], starts[1][two])) for repeat, (one, two) in pairs.items()}
-    return [pairs[repeat] for repeat in _apart({repeat: (low, high) for repeat, (low, high) in times.items()}, least)]
+    pairs = [(places[0][repeat], places[1][repeat]) for repeat in sorted(places[0].keys() & places[1].keys())]
+    windows = np.sort([(starts[0][one], starts[1][two]) for one, two in pairs]).reshape(-1, 2)
+    return [pairs[place] for place in _apart(windows, least)]
 
 
 def _neighbours(reference: Sequence[float], other: Sequence[float]) -> list[tuple[int, int]]:
@@ -116,17 +113,16 @@ def _neighbours(reference: Sequence[float], other: Sequence[float]) -> list[tupl
     return pairs[::-1]
 
 
-def _apart(windows: dict[int, tuple[float, float]], least: int) -> list[int]:
-    """Of windows those that do not overlap, without the ones that overlap most; none where fewer would be left."""
-    names = sorted(windows)
-    starts, ends = (np.array([windows[name][side] for name in names]) for side in (0, 1))
+def _apart(windows: np.ndarray[tuple[int, ...], np.dtype[np.float64]], least: int) -> list[int]:
+    """Of windows (n, 2) those that do not overlap, without the ones that overlap most; none where fewer are left."""
+    starts, ends = windows.T
     overlap = (starts[:, None] <= ends[None, :]) & (starts[None, :] <= ends[:, None])
-    left = np.ones(len(names), dtype=bool)
+    left = np.ones(len(windows), dtype=bool)
     # of itself, too
     counts = overlap.sum(axis=1) - 1
     while left.sum() >= max(least, 1):
         if not counts[left].any():
-            return [name for name, kept in zip(names, left, strict=True) if kept]
+            return [int(place) for place in np.flatnonzero(left)]
         worst = max(np.flatnonzero(left), key=lambda place: (counts[place], ends[place] - starts[place]))
         left[worst] = False
         counts -= overlap[worst]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -24,8 +25,6 @@ _MOST_LISTED = 3
 def change_text(ratio: float) -> str:
     """A ratio as a change in per cent.
 
-    Examples
-    --------
     >>> change_text(1.1834), change_text(0.9511), change_text(2.5), change_text(1.0)
     ('+18.3 %', '-4.9 %', '+150 %', '0.0 %')
     """
@@ -40,8 +39,6 @@ def change_text(ratio: float) -> str:
 def interval_text(low: float, high: float) -> str:
     """An interval of ratios as one of changes.
 
-    Examples
-    --------
     >>> interval_text(1.1201, 1.2399), interval_text(float("nan"), float("nan"))
     ('+12.0 % to +24.0 %', 'none')
     """
@@ -51,8 +48,6 @@ def interval_text(low: float, high: float) -> str:
 def p_text(p: float) -> str:
     """A p value with one or two digits that count.
 
-    Examples
-    --------
     >>> p_text(0.0312), p_text(0.5), p_text(0.00021), p_text(float("nan"))
     ('0.031', '0.50', '< 0.001', 'none')
     """
@@ -63,18 +58,13 @@ def p_text(p: float) -> str:
     return f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def n_text(row: pd.Series) -> str:
+def n_text(row: Mapping[Any, Any] | pd.Series) -> str:
     """Samples behind a ratio.
 
-    Examples
-    --------
-    >>> n_text(pd.Series({"n_reference": 10, "n_other": 9, "rounds": 0}))
-    '10, 9'
-    >>> n_text(pd.Series({"n_reference": 9, "n_other": 9, "rounds": 9}))
-    '9'
+    >>> n_text({"n_reference": 10, "n_other": 9}), n_text({"n_reference": 9, "n_other": 9})
+    ('10, 9', '9')
     """
-    numbers = dict.fromkeys((int(row["n_reference"]), int(row["n_other"])))
-    return ", ".join(str(number) for number in numbers)
+    return ", ".join(dict.fromkeys((str(row["n_reference"]), str(row["n_other"]))))
 
 
 def counts(table: pd.DataFrame) -> dict[str, int]:
@@ -89,15 +79,12 @@ def verdict_line(table: pd.DataFrame, reference: str, other: str) -> str:
     if rows.empty:
         return f"{other} against {reference}: they have no cell in common that can be compared"
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts(rows).items())
-    words = "cell" if len(rows) == 1 else "cells"
-    return f"{other} against {reference}: {len(rows)} {words}, {verdicts}"
+    return f"{other} against {reference}: {_cells(len(rows))}, {verdicts}"
 
 
 def rule_line(rule: Rule, table: pd.DataFrame) -> str:
     """By what rule, over how many cells of each campaign.
 
-    Examples
-    --------
     >>> rule_line(Rule(), pd.DataFrame({"other": ["b", "b", "b"], "least_n": [0, 0, 9]}))
     'margin ± 5 %, p corrected over 2 cells (Holm)'
     """
@@ -105,6 +92,10 @@ def rule_line(rule: Rule, table: pd.DataFrame) -> str:
     over = ", ".join(str(int(number)) for number in dict.fromkeys(tested)) or "0"
     words = f"{over} {'cell' if over == '1' else 'cells'}" + (" of each campaign" if len(tested) > 1 else "")
     return f"margin ± {100 * rule.margin:g} %, p corrected over {words} ({CORRECTIONS[rule.correction]})"
+
+
+def _cells(count: int) -> str:
+    return f"{count} {'cell' if count == 1 else 'cells'}"
 
 
 def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
@@ -124,10 +115,9 @@ def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
             if (short["rounds"] > 0).any()
             else f"{least} repeats of each campaign, or {rounds} rounds in turns,"
         )
-        cells = "1 cell" if len(whole) == 1 else f"{len(whole)} cells"
         found.append(
-            f"{other}: insufficient n, {count}; with {cells} at least {needed} are needed before any difference could "
-            "be shown"
+            f"{other}: insufficient n, {count}; with {_cells(len(whole))} at least {needed} are needed before any "
+            "difference could be shown"
         )
     return found
 
@@ -150,13 +140,6 @@ def timing_warnings(table: pd.DataFrame) -> list[str]:
 
 
 def _which(count: int, of: int) -> str:
-    """How many cells.
-
-    Examples
-    --------
-    >>> _which(4, 4), _which(1, 4)
-    ('all cells', '1 of 4 cells')
-    """
     return "all cells" if count == of else f"{count} of {of} cells"
 
 
@@ -204,37 +187,35 @@ def changed(table: pd.DataFrame) -> pd.DataFrame:
     size = rows["ratio"].astype(float).map(lambda ratio: -abs(math.log(ratio)))
     rank = rows["verdict"].astype(str).map(VERDICTS.index)
     ordered = rows.assign(_rank=rank, _size=size).sort_values(["_rank", "_size"], kind="stable")
-    return ordered.drop(columns=["_rank", "_size"]).reset_index(drop=True)
+    return ordered.drop(columns=["_rank", "_size"])
 
 
 def average_sentences(averages: pd.DataFrame) -> list[str]:
     """What a campaign does on average over cells of one kind."""
-    several = averages["other"].nunique() > 1
-    return [
-        (f"{row['other']}, " if several else "")
-        + f"{row['group']}: {change_text(float(row['ratio']))} on average of {row['cells']} cells "
-        + (
-            f"({interval_text(float(row['low']), float(row['high']))}, n = {row['n']})"
-            if not math.isnan(float(row["low"]))
-            else f"({INSUFFICIENT}, {row['n']})"
-        )
-        for _, row in averages.iterrows()
-    ]
+    several, found = averages["other"].nunique() > 1, []
+    for row in averages.to_dict("records"):
+        interval = f"{INSUFFICIENT}, {row['n']}"
+        if not math.isnan(row["low"]):
+            interval = f"{interval_text(row['low'], row['high'])}, n = {row['n']}"
+        change = f"{change_text(row['ratio'])} on average of {row['cells']} cells ({interval})"
+        found.append((f"{row['other']}, " if several else "") + f"{row['group']}: {change}")
+    return found
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
     """A comparison as people read it, a row per cell."""
     rows = [
-        [
-            str(row["other"]),
-            str(row["cell"]),
-            n_text(row),
-            change_text(float(row["ratio"])),
-            interval_text(float(row["low"]), float(row["high"])),
-            p_text(float(row["p_corrected"])),
-            SHORT.get(str(row["verdict"]), str(row["verdict"])),
-        ]
-        for _, row in table.iterrows()
+        (
+            *(
+                row["other"],
+                row["cell"],
+                n_text(row),
+                change_text(row["ratio"]),
+                interval_text(row["low"], row["high"]),
+            ),
+            *(p_text(row["p_corrected"]), SHORT.get(row["verdict"], row["verdict"])),
+        )
+        for row in table.to_dict("records")
     ]
     found = pd.DataFrame(rows, columns=["other", *READ])
     return found if table["other"].nunique() > 1 else found[READ]
@@ -243,8 +224,6 @@ def rounded(table: pd.DataFrame) -> pd.DataFrame:
 def listed(sentences: list[str], most: int = _MOST_LISTED) -> list[str]:
     """The first of many sentences, and how many more there are.
 
-    Examples
-    --------
     >>> listed(["a", "b", "c", "d", "e"])
     ['a', 'b', 'c', 'and 2 more']
     """
