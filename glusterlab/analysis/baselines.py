@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -39,7 +40,6 @@ class Rates:
 
     @property
     def median(self) -> float:
-        """Over the places."""
         return median(self.rates.values())
 
 
@@ -122,9 +122,10 @@ _GROUP = ["model", "scale", "operations_limited", "what", "label", "operation", 
 
 def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, published: pd.DataFrame) -> pd.DataFrame:
     """The rates of a baseline by place: columns `PLACE_COLUMNS`, by scale model, disks before arrays before links."""
-    rows = []
-    for each in [] if cluster is None else ordered(results, cluster):
-        assert cluster is not None
+    rows: list[tuple[object, ...]] = []
+    if cluster is None:
+        return pd.DataFrame(columns=PLACE_COLUMNS)
+    for each in ordered(results, cluster):
         expected = stated(each, cluster)
         if each.what == "link":
             what, disks, at_once = "link", 0, 1
@@ -133,40 +134,21 @@ def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, pu
             disks = backing.disks_per_brick
             what = "array" if disks > 1 else "disk"
             at_once = len(backing.bricks) if each.what == "server" else 1
-        numbers = {
-            origin: _published(published, what, disks, origin, each.operation) for origin in ("measured", "data sheet")
-        }
+        numbers = [_published(published, what, disks, origin, each.operation) for origin in ("measured", "data sheet")]
+        words = f"each of {at_once} {what}s at once, {each.of}" if at_once > 1 else label(each, cluster)
+        kind = name, each.model, float(each.scale), each.operations_limited, what, words, each.operation
+        per_one = math.nan if expected is None else expected / at_once
         for place, rate in each.rates.items():
-            rows.append(
-                {
-                    "baseline": name,
-                    "model": each.model,
-                    "scale": float(each.scale),
-                    "operations_limited": each.operations_limited,
-                    "what": what,
-                    "label": f"each of {at_once} {what}s at once, {each.of}" if at_once > 1 else label(each, cluster),
-                    "operation": each.operation,
-                    "place": place,
-                    "at_once": at_once,
-                    "samples": each.samples,
-                    "rate_bytes_per_s": rate / at_once,
-                    "stated_bytes_per_s": float("nan") if expected is None else expected / at_once,
-                    "published_bytes_per_s": numbers["measured"],
-                    "data_sheet_bytes_per_s": numbers["data sheet"],
-                }
-            )
+            rows.append((*kind, place, at_once, each.samples, rate / at_once, per_one, *numbers))
     return pd.DataFrame(rows, columns=PLACE_COLUMNS)
 
 
 def _published(published: pd.DataFrame, what: str, disks: int, origin: str, operation: str) -> float:
     """A study's rate of a disk, or of an array of as many disks; NaN where it states none."""
     rows = published[
-        (published["what"] == what)
-        & (published["disks"] == disks)
-        & (published["origin"] == origin)
-        & (published["operation"] == operation)
+        (published[["what", "disks", "origin", "operation"]] == [what, disks, origin, operation]).all(axis=1)
     ]
-    return float(rows["value"].iloc[0]) if len(rows) else float("nan")
+    return float(rows["value"].iloc[0]) if len(rows) else math.nan
 
 
 _MEASURES = """places samples median lowest highest slowest_place stated share_of_stated full_size_median published
@@ -184,23 +166,12 @@ def rates_by_kind(places: pd.DataFrame) -> pd.DataFrame:
         first = group.iloc[0]
         middle = float(rate.median())
         full = middle * float(first["scale"])
-        rows.append(
-            {
-                **dict(zip(_GROUP, key, strict=True)),
-                "places": len(group),
-                "samples": int(first["samples"]),
-                "median": middle,
-                "lowest": float(rate.min()),
-                "highest": float(rate.max()),
-                "slowest_place": str(group["place"].iloc[int(rate.to_numpy().argmin())]),
-                "stated": float(first["stated_bytes_per_s"]),
-                "share_of_stated": middle / float(first["stated_bytes_per_s"]),
-                "full_size_median": full,
-                "published": float(first["published_bytes_per_s"]),
-                "share_of_published": full / float(first["published_bytes_per_s"]),
-                "data_sheet": float(first["data_sheet_bytes_per_s"]),
-            }
+        stated, published, sheet = (
+            float(first[f"{name}_bytes_per_s"]) for name in ("stated", "published", "data_sheet")
         )
+        slowest = str(group["place"].iloc[int(rate.to_numpy().argmin())])
+        measured = len(group), int(first["samples"]), middle, float(rate.min()), float(rate.max()), slowest
+        rows.append((*key, *measured, stated, middle / stated, full, published, full / published, sheet))
     return pd.DataFrame(rows, columns=[*_GROUP, *_MEASURES.split()])
 
 

@@ -6,7 +6,6 @@ a data protection method, figure 3). What file systems, thin pools and reserves 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast, get_args
@@ -46,6 +45,8 @@ LARGEST_POOL = 128
 """"Pooling storage across up to 128 storage servers" (Qualifying the need)."""
 
 RAID6_PARITY_DISKS = 2
+
+_LAYOUT = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
 
 KINDS: tuple[str, ...] = get_args(BackingKind)
 """Backings whose capacity follows from the layout; an import may name what lies under its bricks as it likes."""
@@ -145,30 +146,15 @@ def capacity_table(layouts: pd.DataFrame, *, servers: int, disk_bytes: float) ->
     ``raw_bytes``, ``usable_bytes``, ``parity_bytes``, ``replica_bytes``; ``usable_share`` of 1.
     """
     records = []
-    for row in layouts.to_dict("records"):
-        disks = servers * int(row["disks_per_server"])
-        shape = (str(row["type"]), str(row["geometry"]), str(row["kind"]))
-        found = pool_capacity(
-            disks * disk_bytes,
-            type_=shape[0],
-            geometry=shape[1],
-            kind=shape[2],
-            disks_per_brick=int(row["disks_per_brick"]),
-        )
-        records.append(
-            {
-                "series": layout_label(*shape),
-                **dict(zip(("type", "geometry", "kind"), shape, strict=True)),
-                "servers": servers,
-                "disks": disks,
-                "raw_bytes": found.raw,
-                "usable_bytes": found.usable,
-                "parity_bytes": found.parity,
-                "replica_bytes": found.replica,
-                "usable_share": found.usable_share,
-            }
-        )
-    return pd.DataFrame.from_records(records)
+    for type_, geometry, kind, per_brick, per_server in layouts[_LAYOUT].itertuples(index=False, name=None):
+        disks = servers * per_server
+        found = pool_capacity(disks * disk_bytes, type_=type_, geometry=geometry, kind=kind, disks_per_brick=per_brick)
+        shape = layout_label(type_, geometry, kind), type_, geometry, kind
+        parts = found.raw, found.usable, found.parity, found.replica, found.usable_share
+        records.append((*shape, servers, disks, *parts))
+    sizes = [f"{part}_bytes" for part in ("raw", "usable", "parity", "replica")]
+    columns = ["series", "type", "geometry", "kind", "servers", "disks", *sizes, "usable_share"]
+    return pd.DataFrame.from_records(records, columns=columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,41 +199,25 @@ def check_pool(
     >>> [finding.rule for finding in check_pool("disperse", 5, disks_per_server=12, raw=4e14) if not finding.ok]
     ['fault-domain', 'recommended-pool']
     """
-    share = fault_domain(servers)
-    findings = [
-        Finding(
-            "fault-domain",
-            share < max_fault_domain,
-            f"expected one server to hold less than {100 * max_fault_domain:.3g} % of the pool, found 1/{servers} = "
-            f"{100 * share:.3g} %",
-        ),
-        Finding(
+    share, recommended = fault_domain(servers), RECOMMENDED_POOL.get(type_, 0)
+    least = f"one server to hold less than {100 * max_fault_domain:.3g} % of the pool"
+    rules = [
+        ("fault-domain", share < max_fault_domain, least, f"1/{servers} = {100 * share:.3g} %"),
+        (
             "supported-pool",
             servers >= SUPPORTED_POOL,
-            f"expected at least {SUPPORTED_POOL} servers and a third host for quorum, found {servers}",
+            f"at least {SUPPORTED_POOL} servers and a third host for quorum",
+            "",
         ),
-        Finding(
-            "largest-pool",
-            servers <= LARGEST_POOL,
-            f"expected at most {LARGEST_POOL} servers in one namespace, found {servers}",
-        ),
+        ("largest-pool", servers <= LARGEST_POOL, f"at most {LARGEST_POOL} servers in one namespace", ""),
     ]
-    recommended = RECOMMENDED_POOL.get(type_)
-    if recommended is not None:
-        findings.append(
-            Finding(
-                "recommended-pool",
-                servers >= recommended,
-                f"expected at least {recommended} servers for a {type_} volume, found {servers}",
-            )
+    if recommended:
+        rules.append(
+            ("recommended-pool", servers >= recommended, f"at least {recommended} servers for a {type_} volume", "")
         )
+    found = [Finding(name, ok, f"expected {expected}, found {has or servers}") for name, ok, expected, has in rules]
     dense = dense_rule(disks_per_server, raw)
-    return findings if dense is None else [*findings, dense]
-
-
-def broken(findings: Iterable[Finding]) -> list[Finding]:
-    """The findings of rules that are not kept."""
-    return [finding for finding in findings if not finding.ok]
+    return found if dense is None else [*found, dense]
 
 
 def layouts_of(samples: pd.DataFrame) -> pd.DataFrame:
@@ -260,6 +230,5 @@ def layouts_of(samples: pd.DataFrame) -> pd.DataFrame:
         per_brick = disks_per_brick(shape["type"], shape["geometry"], disks)
         if not unknown_capacity(shape["type"], shape["kind"], per_brick):
             rows.append(shape | {"disks_per_brick": per_brick, "disks_per_server": disks // servers})
-    columns = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
-    found = pd.DataFrame(rows, columns=columns).drop_duplicates()
+    found = pd.DataFrame(rows, columns=_LAYOUT).drop_duplicates()
     return found.sort_values(["disks_per_server", "type", "geometry"], ascending=[True, False, True], ignore_index=True)

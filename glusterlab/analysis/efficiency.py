@@ -74,7 +74,7 @@ def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> p
     `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``still_rising`` (bool, at the right end),
     ``most_workers``, ``best_workers``, ``points`` and ``n`` (int, smallest of the curve).
     """
-    records: list[dict[str, object]] = []
+    records: list[tuple[object, ...]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
         curve = rows.sort_values("workers").set_index("workers")["mean"].astype(float)
         later = curve[::-1].cummax()[::-1]
@@ -82,24 +82,17 @@ def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> p
         point = float(saturated[0])
         most = int(curve.index[-1])
         n = int(rows["n"].min())
-        records.append(
-            dict(zip(GROUP, names, strict=True))
-            | {
-                "saturation_workers": math.nan if point == most or n < MIN_SAMPLES else point,
-                "still_rising": point == most and n >= MIN_SAMPLES and len(curve) > 1,
-                "most_workers": most,
-                "best_workers": int(curve.index.to_numpy()[curve.to_numpy().argmax()]),
-                "points": len(curve),
-                "n": n,
-            }
-        )
+        seen = math.nan if point == most or n < MIN_SAMPLES else point
+        rising = point == most and n >= MIN_SAMPLES and len(curve) > 1
+        best = int(curve.index.to_numpy()[curve.to_numpy().argmax()])
+        records.append((*names, seen, rising, most, best, len(curve), n))
     found = ["saturation_workers", "still_rising", "most_workers", "best_workers", "points", "n"]
     return pd.DataFrame.from_records(records, columns=[*GROUP, *found])
 
 
 def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
     """Ratio of two rows of a summary with its 95 % interval, from the samples behind them."""
-    return ratio_interval(split_values(str(numerator["values"])), split_values(str(denominator["values"])))
+    return ratio_interval(split_values(numerator["values"]), split_values(denominator["values"]))
 
 
 def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:

@@ -120,11 +120,11 @@ def pool_limits(
     bounds); ``source`` (str, the baseline that measured the hardware, empty where the cluster file states it). No rows
     of cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files.
     """
-    asked = _asked(campaign, cluster)
+    specified = _cells(campaign, cluster)
     records: list[dict[str, object]] = []
     for row in cells.drop_duplicates("cell_id").to_dict("records"):
         cell_id = str(row["cell_id"])
-        bounds = _bounds(row, int(row["workers"]), cluster, hosts.get(cell_id), asked.get(cell_id))
+        bounds = _bounds(row, int(row["workers"]), cluster, hosts.get(cell_id), specified.get(cell_id))
         least = min(bounds.values(), default=math.nan) * (1 + 1e-9)
         records += [
             {name: row[name] for name in _CELL}
@@ -148,14 +148,14 @@ def limit_curves(
     Columns `CURVE`: the binding limit in bytes per second of all workers together, on the scale that was measured. No
     rows of curves without one.
     """
-    asked = _asked(campaign, cluster)
+    specified = _cells(campaign, cluster)
     records: list[dict[str, object]] = []
     for names, rows in samples.groupby(GROUP, observed=True, sort=False):
         # where cells of a curve differ in their files per worker, the most hold for all of it
         row = rows.sort_values("files_per_worker", ascending=False, kind="stable").iloc[0].to_dict()
         cell_id = str(row["cell_id"])
         for workers in _counts(int(rows["workers"].min()), int(rows["workers"].max())):
-            bounds = _bounds(row, workers, cluster, hosts.get(cell_id), asked.get(cell_id))
+            bounds = _bounds(row, workers, cluster, hosts.get(cell_id), specified.get(cell_id))
             if bounds:
                 least = min(bounds.values())
                 parts = [str(part) for part, bound in bounds.items() if bound <= least * (1 + 1e-9)]
@@ -175,23 +175,23 @@ def _counts(least: int, most: int) -> list[int]:
     return sorted({round(count) for count in np.geomspace(least, most, MOST_COUNTS)})
 
 
-def _asked(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
+def _cells(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
     """The cells of a campaign by their ids."""
     return {} if campaign is None else {cell.id: cell for cell, _, _ in expand(campaign, cluster)}
 
 
 def _bounds(
-    row: Mapping[Any, Any], workers: int, cluster: Cluster | None, host: Limits | None, asked: Cell | None
+    row: Mapping[Any, Any], workers: int, cluster: Cluster | None, host: Limits | None, cell: Cell | None
 ) -> dict[Part, float]:
     """The bounds of a cell at some number of workers; nothing where they are not known."""
     backing = None if cluster is None else cluster.backings.get(str(row["backing"]))
     operation = str(row["operation"])
-    options = {} if asked is None else dict(asked.layout.options)
+    options = {} if cell is None else dict(cell.layout.options)
     known = str(row["access"]) in CLIENT_SIDE and operation in DIRECTIONS and row["type"] != "other"
     sharded = options.get("features.shard", "off").lower() in _ON
     if cluster is None or host is None or backing is None or sharded or not known:
         return {}
-    one_at_a_time = DIRECTIONS[operation] == "read" or (asked is not None and flushes(asked.options))
+    one_at_a_time = DIRECTIONS[operation] == "read" or (cell is not None and flushes(cell.options))
     return volume_bounds(
         str(row["type"]),
         str(row["geometry"]),
@@ -242,22 +242,23 @@ def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
     Adds `LIMIT`: ``limit`` in the unit of ``mean``, ``limit_part``, ``limit_source`` (str, empty without a bound), and
     the mean and the ends of its interval as shares of the limit. NaN where no bound is known.
     """
-    binding: dict[str, dict[str, Any]] = {}
-    for cell, found in bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False):
-        binding[str(cell)] = {
-            "bound": float(found["bound_bytes_per_s"].iloc[0]),
-            "part": _together([str(part) for part in found["part"]]),
-            "source": str(found["source"].iloc[0]),
-        }
-    rows = [binding.get(str(cell), {}) for cell in summary["cell_id"]]
-    limit = pd.Series([row.get("bound", math.nan) for row in rows], summary.index, dtype=float)
+    binding = {
+        str(cell): (
+            float(found["bound_bytes_per_s"].iloc[0]),
+            _together([*found["part"]]),
+            str(found["source"].iloc[0]),
+        )
+        for cell, found in bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False)
+    }
+    rows = [binding.get(str(cell), (math.nan, "", "")) for cell in summary["cell_id"]]
+    limit = pd.Series([bound for bound, _, _ in rows], summary.index, dtype=float)
     quantity = summary["quantity"].astype(str)
     limit = limit.where(~quantity.str.startswith("files_per_s"), limit / summary["file_size_bytes"].astype(float))
     limit = limit.where(~quantity.str.endswith("_per_disk"), limit / summary["disks"].astype(float))
     return summary.assign(
         limit=limit,
-        limit_part=[row.get("part", "") for row in rows],
-        limit_source=[row.get("source", "") for row in rows],
+        limit_part=[part for _, part, _ in rows],
+        limit_source=[source for _, _, source in rows],
         share=summary["mean"].astype(float) / limit,
         share_low=summary["low"].astype(float) / limit,
         share_high=summary["high"].astype(float) / limit,

@@ -108,7 +108,7 @@ def pricing_notes(samples: pd.DataFrame, quantity: str, prices: PriceList) -> li
 
 def _scaled(row: Mapping[Any, Any], divisor: float) -> list[float]:
     """The samples of a row, times its scale, by an exact number."""
-    return [value * float(row["scale"]) / divisor for value in split_values(str(row["values"]))]
+    return split_values(row["values"], float(row["scale"]) / divisor)
 
 
 def _ratio(row: Mapping[Any, Any], first: Mapping[Any, Any], column: str) -> Estimate:

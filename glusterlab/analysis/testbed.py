@@ -16,7 +16,7 @@ import pandas as pd
 
 from glusterlab.analysis.saturation.timeline import MOVED_METRICS
 from glusterlab.analysis.saturation.usage import CPU_METRICS, telemetry_by_cell
-from glusterlab.analysis.select import layout_label, operation_rank, split_values, summarise, valid_samples, with_series
+from glusterlab.analysis.select import by_operation, layout_label, split_values, summarise, valid_samples, with_series
 from glusterlab.stats import ratio_interval
 from glusterlab.units import format_size
 
@@ -93,19 +93,15 @@ def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
         cells = summarise(known, quantity)
         known = known[~known["cell_id"].isin(set(cells["cell_id"]))]
         records += _pairs_of(cells, shares)
-    table = pd.DataFrame.from_records(records, columns=PAIRED)
-    table = table.assign(_order=table["operation"].map(operation_rank))
-    order = ["_order", "nominal_file_size_bytes", "label"]
-    return table.sort_values(order, kind="stable", ignore_index=True).drop(columns="_order")
+    return by_operation(pd.DataFrame.from_records(records, columns=PAIRED), "nominal_file_size_bytes", "label")
 
 
 def _pairs_of(cells: pd.DataFrame, shares: dict[str, float]) -> Iterator[dict[str, object]]:
     for _, rows in cells.groupby(_SAME, observed=True, sort=True, dropna=False):
         ordered = rows.drop_duplicates("scale").sort_values("scale", kind="stable").to_dict("records")
         for fast, slow in pairwise(ordered):
-            above = [value * float(slow["scale"]) for value in split_values(str(slow["values"]))]
-            below = [value * float(fast["scale"]) for value in split_values(str(fast["values"]))]
-            ratio = ratio_interval(above, below)
+            full = [split_values(each["values"], float(each["scale"])) for each in (slow, fast)]
+            ratio = ratio_interval(full[0], full[1])
             yield (
                 {name: fast[name] for name in [*_SAME, "disks", "quantity", "scale", "operations_limited"]}
                 | {"label": cell_label(fast), "n": ratio.n}

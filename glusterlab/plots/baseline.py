@@ -28,10 +28,7 @@ _ROW = ["model", "scale", "label"]
 
 
 def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str] = ("write", "read")) -> None:
-    """Rates of disks or arrays, a panel per operation, a row per kind and scale model.
-
-    `places` are from `glusterlab.analysis.baselines.place_rates`, of one kind of thing.
-    """
+    """Rates of disks or arrays (`place_rates`), a panel per operation, a row per kind and scale model."""
     rows = places[_ROW].drop_duplicates().reset_index(drop=True)
     shown = [name for name in operations if (places["operation"] == name).any()]
     scaled = bool((places["scale"] != 1).any())

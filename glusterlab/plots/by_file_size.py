@@ -83,11 +83,7 @@ def name_guide(axes: Axes, text: str, at: tuple[float, float], colour: str = INK
 
 
 def draw_sizes(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) -> None:
-    """One line per series over file sizes: mean, 95 % interval, samples, the guide's number as a hollow diamond.
-
-    `table` has rows of `glusterlab.analysis.efficiency.efficiency` of one operation; `factor` leads from their SI unit
-    to that of the axis.
-    """
+    """Rows of `efficiency` of one operation: mean, 95 % interval, samples, the guide's number as a hollow diamond."""
     for name, rows in table.groupby("series", sort=True):
         rows = rows.sort_values("nominal_file_size_bytes")
         style = row_style(rows.iloc[0])
@@ -129,10 +125,9 @@ def _label_small(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float
 
 
 def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], *, unit: str, factor: float) -> None:
-    """Throughput per disk over the study's file sizes (nominal, bytes), for one operation.
+    """Throughput per disk (`efficiency`) of one operation over the study's file sizes (nominal, bytes).
 
-    `table` is from `glusterlab.analysis.efficiency.efficiency`; `factor` leads from its SI unit to `unit`. Where sizes
-    were measured on models of several scales, measured values do not compare: all are drawn times their own scale.
+    Where sizes were measured on models of several scales, all are drawn times their own scale.
     """
     shown = comparable(table)
     figure.key = layout_key(table)

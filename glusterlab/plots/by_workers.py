@@ -170,11 +170,10 @@ def draw_workers_and_limits(
     fits: pd.DataFrame,
     note: str = "",
 ) -> None:
-    """Aggregate throughput by workers with the limit of each layout: a row per family, a column per operation.
+    """Throughput by workers with the limit of each layout: a row per family, a column per operation.
 
-    `table` is from `glusterlab.analysis.select.summarise`, with the columns of `with_limits` and of
-    `with_published_totals`; `factor` leads from its SI unit to `unit`. `curves` are from `limit_curves`, `fits` from
-    `scaling_curves`.
+    `table` is a summary with the columns of `with_limits` and `with_published_totals`; `factor` leads from its SI unit
+    to `unit`. `curves` are from `limit_curves`, `fits` from `scaling_curves`.
     """
     operations = operations_of(table)
     shown = comparable(table)

@@ -174,7 +174,7 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
 
 
 def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 1.0) -> None:
-    """What each release reaches (`release_bars`), a panel per file size; `factor` leads from quantity to unit."""
+    """What each release reaches (`release_bars`), a panel per file size."""
     panels = {int(str(size)): rows for size, rows in table.groupby("nominal_file_size_bytes")}
     lacking = table["low"].isna()
     interval = "none, insufficient n" if lacking.all() else "95 % interval of the median"

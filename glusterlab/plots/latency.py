@@ -22,11 +22,7 @@ _ROOM = 1.7
 
 
 def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
-    """p50, p95 and p99 by workers, milliseconds on a logarithmic axis: a row per layout, a column per operation.
-
-    `table` has the rows of `glusterlab.analysis.select.summarise` of each of `PERCENTILES`, one below the other, told
-    apart by ``quantity``. Operations on files or records of several sizes have a column each.
-    """
+    """Summaries of each of `PERCENTILES`, one below the other: a row per layout, a column per operation and size."""
     keys = ["operation", "nominal_file_size_bytes", "record_size_bytes"]
     cells = table[keys].astype({"operation": str}).drop_duplicates()
     columns = sorted(cells.itertuples(index=False, name=None), key=lambda cell: (operation_rank(cell[0]), cell[1:]))

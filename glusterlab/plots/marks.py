@@ -68,10 +68,9 @@ def diamond(
 
 
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, dots: bool = True) -> Line2D:
-    """One series over workers: mean, 95 % interval, and each sample as a small dot beside it.
+    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it.
 
-    `rows` are those of `glusterlab.analysis.select.summarise` of one series and operation; `factor` leads from their
-    unit to that of the axis. `hollow` marks and a dashed line are for the second of two lines of one layout.
+    `hollow` marks and a dashed line are for the second of two lines of one layout.
     """
     rows = rows.sort_values("workers")
     style = row_style(rows.iloc[0])

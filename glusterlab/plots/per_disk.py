@@ -19,11 +19,7 @@ ANY_LAYOUT = "guide, for any layout"
 
 
 def draw_bars(axes: Axes, rows: pd.DataFrame, factor: float, names: list[str] | None = None) -> None:
-    """One bar per row: mean, 95 % interval, samples as small circles, the guide's number as a hollow diamond.
-
-    `rows` are those of `glusterlab.analysis.efficiency.efficiency` of one operation, drawn from the top in their order;
-    `factor` leads from their SI unit to that of the axis. Bars are named by series, or as `names` says.
-    """
+    """A bar per row of `efficiency`: mean, 95 % interval, samples as circles, the guide's number."""
     for place, row in enumerate(rows.to_dict("records")):
         marks.bar(axes, place, row["mean"] * factor, row_style(row))
         marks.dots_on_bar(axes, place, split_values(row["values"], factor))
@@ -63,11 +59,7 @@ def right_end(summary: pd.DataFrame, factor: float) -> float:
 
 
 def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:
-    """Throughput per disk by layout, a panel per operation, bars in the order of the rows.
-
-    `table` is from `glusterlab.analysis.efficiency.efficiency`; `unit` is that of the axis, without "per disk", and
-    `factor` leads to it from the table's SI unit.
-    """
+    """Throughput per disk by layout (`efficiency`), a panel per operation; `unit` has no "per disk"."""
     shown = comparable(table)
     operations = operations_of(table)
     panels = [shown.table[shown.table["operation"].astype(str) == operation] for operation in operations]
@@ -84,7 +76,7 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
 
 
 def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:
-    """How to read the bars, the arrow and the diamond, where they are; the latter on a second axis below or not."""
+    """How to read the bars, the arrow and the diamond, where they are."""
     first, second = f"Over all disks of the pool, {best_count(table)}.", "Bar: mean; small circles: the n samples."
     lines = [f"{first} {second}"] if len(first) + len(second) < 110 else [first, second]
     guide = ""

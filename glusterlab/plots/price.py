@@ -36,11 +36,7 @@ def _factors(row: pd.Series, *, equal_capacity: bool) -> str:
 
 
 def draw_bars(axes: Axes, rows: pd.DataFrame, *, equal_capacity: bool) -> None:
-    """One bar per layout of one operation: the ratio to the first configuration, and its 95 % interval.
-
-    `rows` are those of `glusterlab.analysis.price.relative_per_cost`, with ``reference_cost``; the words beside a bar
-    tell its factors, with `equal_capacity` those of pools of equal usable capacity.
-    """
+    """Ratios of one operation to the first configuration; the words beside a bar tell its two factors."""
     for place, (_, row) in enumerate(rows.iterrows()):
         marks.bar(axes, place, float(row["relative"]), row_style(row))
         if row["relative_low"] < row["relative_high"]:
@@ -52,11 +48,7 @@ def draw_bars(axes: Axes, rows: pd.DataFrame, *, equal_capacity: bool) -> None:
 
 
 def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str, equal_capacity: bool = False) -> None:
-    """Throughput or files per second per cost by layout, as ratios to the first configuration; a panel per operation.
-
-    `table` is from `glusterlab.analysis.price.relative_per_cost`; `what` is divided by the cost: ``throughput``;
-    `notice` is that of the price list, a sentence.
-    """
+    """What layouts do per cost (`relative_per_cost`); `what` is divided by the cost: ``throughput``."""
     drawn = table[table["relative"].notna()].copy()
     costs = drawn.drop_duplicates("series").set_index("series")["pool_cost"]
     drawn["reference_cost"] = [float(costs[name]) for name in drawn["reference"]]
@@ -84,11 +76,7 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
 
 
 def draw_lines(axes: Axes, rows: pd.DataFrame, crossings: pd.DataFrame) -> None:
-    """One line per layout over the factor of a price, the interval at factor 1, and rings where two lines cross.
-
-    `rows` are those of `glusterlab.analysis.price.sensitivity` of one price and operation. Marks stand at both ends of
-    a line, so that lines can be told apart without colour.
-    """
+    """One line per layout over the factor of a price, the interval at factor 1, and rings where two lines cross."""
     series = sorted(rows["series"].unique())
     for n, name in enumerate(series):
         line = rows[rows["series"] == name].sort_values("factor")
@@ -125,11 +113,7 @@ def draw_sensitivity(
     notice: str,
     moves: Sequence[str] = (),
 ) -> None:
-    """How throughput per cost, relative to the first configuration, changes while one price moves.
-
-    `moved` and `crossings` are from the functions of these names in `glusterlab.analysis.price`, `measured` is what
-    they were made from; `moves` are prices in the order of the columns, by default as they come.
-    """
+    """How `sensitivity` moves ratios, and where `crossings` are; `measured` is what both were made from."""
     operations = operations_of(moved)
     columns = list(moves) or list(dict.fromkeys(moved["move"]))
     rings = f"Ring: two layouts change places; the {LABELLED_RINGS} nearest to 1 of a panel have their factor."

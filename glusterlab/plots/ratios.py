@@ -51,10 +51,7 @@ def _ratio_text(row: pd.Series) -> str:
 
 
 def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
-    """Ratios of standard to dense servers, a line each: point and interval, the guide's as a hollow diamond.
-
-    `rows` are those of `glusterlab.analysis.ratios.server_advantage` that have a ratio.
-    """
+    """Rows of `server_advantage` that have a ratio: point and interval, the guide's number as a hollow diamond."""
     for place, (_, row) in enumerate(rows.iterrows()):
         if not math.isnan(row["ratio_low"]):
             axes.hlines(place, row["ratio_low"], row["ratio_high"], color=INK, linewidth=1.2)
@@ -71,11 +68,7 @@ def draw_ratios(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, factor: float) -> None:
-    """Per disk on standard and dense servers, a panel per operation, and below them the ratio of the two.
-
-    `table` is from `glusterlab.analysis.ratios.server_advantage`; `unit` is that of the axis, without "per disk", and
-    `factor` leads to it from the table's SI unit.
-    """
+    """Per disk on standard and dense servers (`server_advantage`), and below the ratio of the two."""
     operations = operations_of(table)
     ratios = table[table["ratio"].notna()]
     shown = comparable(table)
@@ -103,10 +96,7 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
 
 
 def draw_gap(figure: Frame, table: pd.DataFrame, sizes: list[int]) -> None:
-    """How many times as fast each layout reads as it writes, over file sizes, on a logarithmic axis.
-
-    `table` is from `glusterlab.analysis.ratios.read_write_gap`; `sizes` are the study's, nominal, bytes, ascending.
-    """
+    """How many times as fast each layout reads as it writes (`read_write_gap`), over file sizes (nominal, bytes)."""
     shown = table.assign(low=table["ratio_low"])
     figure.rows = table.assign(n=table["ratio_n"].astype(int))
     figure.key = layout_key(table)

@@ -116,20 +116,12 @@ DISKS = (
 
 
 def cpu_panels(*, testbed: bool) -> tuple[Panel, ...]:
-    """The panels of CPU and load.
-
-    Each host of a testbed sees its own use as a share of all CPUs of the machine, so no host alone comes near to 100 %
-    when the machine is full: the use of all hosts is added up and drawn once.
-    """
+    """The panels of CPU and load; the hosts of a testbed are added up, since each is a share of one machine."""
     return (_MACHINE, *CPU_AND_LOAD[2:]) if testbed else CPU_AND_LOAD
 
 
 def memory_panels(*, testbed: bool) -> tuple[Panel, ...]:
-    """The panels of memory and blocked processes.
-
-    On a testbed the kernel counts blocked processes for the machine, not for each of the hosts on it: they are drawn
-    once, and labelled so.
-    """
+    """The panels of memory and blocked processes, which the kernel of a testbed counts for the whole machine."""
     return (*MEMORY_AND_BLOCKED[:2], _SHARED) if testbed else MEMORY_AND_BLOCKED
 
 
@@ -162,10 +154,9 @@ def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
 
 
 def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], limits: dict[str, Limits]) -> None:
-    """Subsystems by workers: a row per panel, a column per operation, servers and clients in rows of their own.
+    """Subsystems by workers (`telemetry_by_cell`, cut by `panel_rows`): a row per panel, a column per operation.
 
-    `summary` is that of `glusterlab.analysis.saturation.usage.telemetry_by_cell`, cut by `panel_rows`. Each of the
-    limits (by cell) that a panel's cells have is a dashed line, in ink where it holds for several layouts.
+    Each of the limits (by cell) that a panel's cells have is a dashed line, in ink where it holds for several layouts.
     """
     operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
@@ -295,10 +286,7 @@ def _full_words(thresholds: Thresholds) -> str:
 
 
 def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | None = None) -> None:
-    """What binds by layout and workers, one panel per operation.
-
-    `table` is that of `glusterlab.analysis.saturation.summary.binding_by_cell`, made with these thresholds.
-    """
+    """What binds (`binding_by_cell`) by layout and workers, one panel per operation."""
     operations = operations_of(table)
     rows = table.assign(_row=_rows_of(table))
     lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
@@ -339,11 +327,7 @@ def _squares(axes: Axes, columns: int, names: Sequence[str]) -> None:
 
 
 def draw_use(figure: Frame, table: pd.DataFrame) -> None:
-    """Use of every resource, a dot for each host or disk: a panel per cell.
-
-    `table` is that of `glusterlab.analysis.saturation.summary.use_by_resource`, of one number of workers per series and
-    operation.
-    """
+    """Use of every host and disk (`use_by_resource`, of one number of workers), a panel per cell."""
     operations = operations_of(table)
     rows = table.assign(_row=_rows_of(table))
     names = sorted(rows["_row"].unique())
@@ -391,10 +375,7 @@ def _use_panel(axes: Axes, of: pd.DataFrame, subsystems: list[str], right: float
 
 
 def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
-    """One sample over time: use of each subsystem, the mean of its hosts or disks, and the fullest of them.
-
-    `table` is that of `glusterlab.analysis.saturation.summary.subsystems_over_time`, of one sample.
-    """
+    """One sample over time (`subsystems_over_time`): the mean of each subsystem's hosts or disks, and the fullest."""
     fullest = table.groupby("subsystem", sort=False)["fullest"].max()
     subsystems = [str(name) for name, most in fullest.items() if most >= _SHOWN] or [str(fullest.idxmax())]
     idle = sorted(set(table["subsystem"].astype(str)) - set(subsystems))
@@ -426,10 +407,7 @@ def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
 
 
 def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
-    """How long each disk takes beside peers that moved as much; slow ones by name, those that were not judged hatched.
-
-    `table` is that of `glusterlab.analysis.saturation.outliers.disks_by_name`.
-    """
+    """How long each disk takes beside its peers (`disks_by_name`); slow ones framed, those not judged hatched."""
     disks = table.to_dict("records")
     hosts = sorted({str(disk["host"]) for disk in disks})
     figure.subtitle += [

@@ -45,10 +45,7 @@ def _rows(axes: Axes, labels: Sequence[str], *, size: float = 7) -> None:
 
 
 def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = BUSY) -> None:
-    """Each cell at two scales: the ratio with its interval, and the machine's CPU under both.
-
-    `table` is from `glusterlab.analysis.testbed.scale_pairs`; `threshold` is a share of the machine's CPUs.
-    """
+    """Each cell at two scales (`scale_pairs`): the ratio with its interval, and the machine's CPU under both."""
     figure.rows = pd.concat([table, table.assign(scale=table["slow_scale"])], ignore_index=True)
     figure.key = [
         Line2D([], [], color=AGREE.colour, marker=AGREE.marker, label="the interval holds 1"),
@@ -77,10 +74,7 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
 
 
 def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = BUSY) -> None:
-    """How busy the machine was: one mark per cell, by operation and file size.
-
-    `table` is from `glusterlab.analysis.testbed.machine_cpu`; `threshold` is a share of the machine's CPUs.
-    """
+    """How busy the machine was (`machine_cpu`): one mark per cell, by operation and file size."""
     by = ["nominal_file_size_bytes", "operation", "scale"]
     ordered = table.sort_values(by, kind="stable")
     groups = [rows for _, rows in ordered.groupby(by, sort=False)]

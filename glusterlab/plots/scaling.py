@@ -88,10 +88,7 @@ def _mark(axes: Axes, row: pd.Series, factor: float, colour: str) -> None:
 
 
 def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit: str, factor: float) -> None:
-    """Throughput by workers with the fitted law: points are measured, the line between them is not.
-
-    `summary` has the columns of `with_scaling`, `curves` are those of `scaling_curves`; `factor` leads to the unit.
-    """
+    """Throughput by workers with the fitted law (`with_scaling`, `scaling_curves`): the line was not measured."""
     operations = operations_of(summary)
     series = sorted(summary["series"].astype(str).unique())
     fitted = summary["fitted_low"].notna().any()

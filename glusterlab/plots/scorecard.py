@@ -37,10 +37,7 @@ def value_text(row: pd.Series) -> str:
 
 
 def draw_claims(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> None:
-    """One line per claim: a bar for what is allowed, a diamond for the published ratio, a mark for the measured one.
-
-    `rows` are those of a scorecard that have a ``ratio``; `limits` are the ends of the axis.
-    """
+    """A line per claim: a bar for what is allowed, a diamond for the published ratio, a mark for the measured one."""
     least, most = limits
     for place, (_, row) in enumerate(rows.iterrows()):
         low, high = max(row["band_low"], least), min(row["band_high"], most)
@@ -63,10 +60,7 @@ def _limits(table: pd.DataFrame) -> tuple[float, float]:
 
 
 def draw_scorecard(figure: Frame, table: pd.DataFrame, *, cells: pd.DataFrame) -> None:
-    """Published against measured, claim by claim, one panel per chapter of the study.
-
-    `table` has the rows of a scorecard that have a ``ratio``; `cells` are those behind them, for the footer.
-    """
+    """Rows of a scorecard that have a ratio, one panel per chapter; `cells` are those behind them, for the footer."""
     counts = table["verdict"].value_counts()
     names = {"not measured": "measured in part"}
     figure.rows = cells

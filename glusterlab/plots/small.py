@@ -23,11 +23,7 @@ PARTS = ("usable", "replica", "parity")
 
 
 def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: float | None = None) -> None:
-    """Usable, replica and parity capacity by layout: a bar each, and its gain over the first. Nothing is measured.
-
-    `table` is from `glusterlab.analysis.capacity.capacity_table`; `disk` are its disks in words (``6 TB``); `stated` is
-    the gain of the second layout that the study states, bytes.
-    """
+    """A bar per layout of `capacity_table`, and its gain over the first; `stated` is the gain that a study states."""
     shapes = sorted({(int(row["servers"]), int(row["disks"]) // int(row["servers"])) for _, row in table.iterrows()})
     pools = " and ".join(f"{servers} servers × {disks} disks" for servers, disks in shapes)
     figure.subtitle = [
@@ -118,10 +114,7 @@ def _share(length: float) -> str:
 
 
 def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
-    """The study's file sizes on a logarithmic axis with their use cases, and what the campaign writes for them.
-
-    `table` is from `glusterlab.analysis.describe.file_sizes_table`: a row per size, the smallest at the bottom.
-    """
+    """The rows of `file_sizes_table` on a logarithmic axis, with uses and what the campaign writes for them."""
     heights = [max(1, len(rows)) for _, rows in table.groupby("label", sort=False)]
     figure.subtitle = ["As campaign.yaml asks for them; a dotted line joins what is written to what it stands for."]
     figure.key = [
@@ -190,10 +183,7 @@ def _cell_text(row: pd.Series) -> str:
 
 
 def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
-    """The measured share of the physical bound by layout and workers, a table of colours per operation.
-
-    `table` has the columns of `glusterlab.analysis.limits.with_limits`, and at least one row with a limit.
-    """
+    """Shares of the bound (`with_limits`, one row or more with a limit) by layout and workers, an operation a panel."""
     import seaborn as sns  # a third of a second that only this figure needs
 
     known = table[table["limit"].notna()]

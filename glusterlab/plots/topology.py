@@ -74,11 +74,7 @@ def wrapped(text: str, width: float, size: float = _SMALL) -> list[str]:
 
 
 def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, scales: Iterable[float] = ()) -> None:
-    """A pool of servers under one namespace: clients, the volumes that they mount, servers with their disks.
-
-    `hosts` is from `glusterlab.analysis.describe.hosts_table`, at least one server and one client; `mount` is where
-    clients mount volumes; `scales` are those of the scale models.
-    """
+    """Clients, the volumes that they mount, servers with their disks: `hosts_table` with one of each role or more."""
     figure.subtitle = [
         "Servers bring disks as bricks, volumes join bricks of many servers, and every client sees all of a volume.",
         *_scale_model(testbed, scales, "real rates"),
@@ -92,10 +88,7 @@ def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, 
 
 
 def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, scales: Iterable[float] = ()) -> None:
-    """A test bed: clients and servers on their switch, with the rates of their links.
-
-    As `draw_pool`; `switch` joins the hosts, empty where it is not known.
-    """
+    """Clients and servers on their switch (empty: not known), with the rates of their links."""
     servers, clients = _roles(hosts)
     figure.subtitle = [
         "A line is the link of one host, wider where it is faster; its rate holds each way. Squares: data disks.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from pathlib import Path
 from typing import Any
@@ -166,14 +165,6 @@ def test_every_size_of_the_guide_has_a_row_and_its_use(written: pd.DataFrame) ->
     assert missing["tool"] == ""
     assert math.isnan(missing["file_size_bytes"])
     assert table[table["label"] == "1 GiB"]["use_case"].tolist() == [""]
-
-
-def test_sizes_on_the_guides_line_are_32_times_apart() -> None:
-    sizes = load_file_sizes(GUIDE)
-    line = sizes[sizes["on_line"]]["nominal_file_size_bytes"].tolist()
-    assert [larger / smaller for smaller, larger in itertools.pairwise(line)] == [32, 32, 32]
-    off = sizes[~sizes["on_line"]]["nominal_file_size_bytes"].item()
-    assert line[0] / off == 128
 
 
 def test_the_template_for_real_hardware_writes_the_guides_sizes() -> None:

@@ -12,7 +12,6 @@ import pytest
 from glusterlab.analysis import (
     all_sizes,
     best_workers,
-    compare_rows,
     efficiency,
     per_disk,
     saturation_points,
@@ -104,30 +103,6 @@ def test_the_best_worker_count_has_enough_samples_where_any_has(make_samples: Ma
     assert best.set_index("type")["workers"].to_dict() == {"disperse": 12, "replicate": 24}
 
 
-def test_what_tells_a_cell_apart_is_in_the_numbers_of_a_figure(large_samples: pd.DataFrame) -> None:
-    table = efficiency(
-        select(large_samples, tool="iozone"), "throughput_bytes_per_s", published.load(PUBLISHED, "supermicro-2017")
-    )
-    assert {"record_size_bytes", "files_per_worker", "operations_limited", "still_rising"} <= set(table)
-
-
-def test_empty_tables_stay_empty(make_samples: Make) -> None:
-    empty = curve(make_samples, {12: 1.0}).iloc[:0]
-    assert best_workers(empty).empty
-    assert per_disk(empty).empty
-    assert saturation_points(empty).empty
-
-
-def test_rows_compare_by_their_samples(make_samples: Make) -> None:
-    samples = make_samples(
-        {("disperse", "write", 12): [19.0, 20.0, 21.0], ("replicate", "write", 12): [9.5, 10.0, 10.5]}
-    )
-    summary = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
-    ratio = compare_rows(summary.iloc[0], summary.iloc[1])
-    assert ratio.centre == pytest.approx(2.0)
-    assert ratio.has_interval
-
-
 def test_a_number_without_a_layout_stands_beside_all_layouts(make_samples: Make) -> None:
     rows = make_samples(
         {(kind, operation, 48): [40.0] * 3 for kind in ("replicate", "disperse") for operation in ("create", "read")},
@@ -164,14 +139,6 @@ def test_numbers_per_disk_are_levels_of_all_disks_together(large_samples: pd.Dat
     # how many disks an import had may not be known
     lost = with_published_totals(summary.assign(disks=0), published.load(PUBLISHED, "supermicro-2017"))
     assert len(lost) == len(summary)
-
-
-def test_how_many_worker_counts_were_measured_is_in_the_table(large_samples: pd.DataFrame, make_samples: Make) -> None:
-    numbers = published.load(PUBLISHED, "supermicro-2017")
-    one = make_samples({("disperse", "write", 48): [1.0]})
-    for samples, points in ((large_samples, 3), (one, 1)):
-        table = efficiency(select(samples, tool="iozone"), "throughput_bytes_per_s", numbers)
-        assert set(table["points"]) == {points}
 
 
 def test_small_files_are_bytes_among_all_sizes(make_samples: Make, large_samples: pd.DataFrame) -> None:

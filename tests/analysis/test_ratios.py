@@ -63,25 +63,12 @@ def test_the_guides_ratios_are_of_their_figure_and_family(claims: Claims) -> Non
     assert server_advantage(family(large(), "disperse", "jbod"), SERVERS)["published_ratio"].isna().all()
 
 
-def test_a_ratio_that_is_not_of_servers_is_not_stated_for_them(claims: Claims) -> None:
-    # F24: 81 % more on a replicated volume than on a dispersed one
-    assert any(claim.kind == "ratio" and "F24" in claim.figure for claim in claims.claims)
-    assert stated_ratios(claims, "F24").empty
-
-
 def test_two_samples_have_a_ratio_without_an_interval() -> None:
     table = server_advantage(family(large(pools(spread=(0.99, 1.01))), "disperse", "jbod"), SERVERS)
     row = table[(table["server_model"] == "standard") & (table["operation"] == "write")].iloc[0]
     assert row["ratio"] == pytest.approx(83.68 / 46)
     assert math.isnan(row["ratio_low"])
     assert row["ratio_n"] == 2
-
-
-def test_one_kind_of_server_is_no_comparison() -> None:
-    samples = pools()
-    only = samples[samples["server_model"] == "dense"]
-    assert server_advantage(family(large(only), "disperse", "jbod"), SERVERS).empty
-    assert server_advantage(family(large(), "distribute", "jbod"), SERVERS).empty
 
 
 def test_an_operation_that_one_kind_lacks_stays_without_a_ratio() -> None:

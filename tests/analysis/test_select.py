@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from glusterlab.analysis import guide_layouts, nearest_size, select, select_nearest, size_note, summarise
-from glusterlab.analysis.select import SUMMARY, operation_rank, split_values
+from glusterlab.analysis.select import SUMMARY, split_values
 from glusterlab.errors import DataError
 from tests.guide_pools import pools
 
@@ -70,16 +70,6 @@ def test_two_scales_of_one_size_are_named_by_their_scale(make_samples: Make) -> 
         "disperse 12x(4+2), JBOD, 1:200",
         "disperse 12x(4+2), JBOD, 1:400",
     }
-
-
-def test_a_label_has_no_words_that_it_does_not_need(make_samples: Make) -> None:
-    samples = pd.concat(
-        [
-            make_samples({("disperse", "write", 12): [1.0]}),
-            make_samples({("replicate", "write", 12): [1.0]}, access="nfs"),
-        ]
-    )
-    assert set(select(samples, tool="iozone")["series"]) == {"disperse 12x(4+2), JBOD", "replicate 3x2, RAID 6"}
 
 
 def test_sizes_within_a_tenth_are_one_size(make_samples: Make) -> None:
@@ -160,14 +150,3 @@ def test_the_guides_layouts_are_drawn_where_they_are_there() -> None:
     dispersed = standard[standard["type"] == "disperse"]
     assert guide_layouts(dispersed, shapes) == ["disperse-12x6-jbod", "disperse-1x6-raid6"]
     assert guide_layouts(samples.iloc[:0], shapes) == []
-
-
-def test_nothing_selected_gives_an_empty_summary(make_samples: Make) -> None:
-    rows = select(make_samples({("disperse", "write", 12): [1.0]}), tool="smallfile")
-    summary = summarise(rows, "files_per_s")
-    assert summary.empty
-    assert list(summary.columns) == SUMMARY
-
-
-def test_writes_come_before_reads() -> None:
-    assert sorted(["rename", "read", "write", "create"], key=operation_rank) == ["create", "write", "read", "rename"]

@@ -85,11 +85,6 @@ def test_too_few_repeats_have_no_interval_and_agree_with_nothing(two: pd.DataFra
     assert pairs["agree"].tolist() == [False]
 
 
-def test_invalid_samples_count_for_nothing(two: pd.DataFrame) -> None:
-    two.loc[two["sample"] == 1, "status"] = "invalid"
-    assert scale_pairs(two, _nothing())["n"].tolist() == [2]
-
-
 def test_the_busiest_cell_comes_first_and_the_busy_are_named(two: pd.DataFrame, make_telemetry: Make) -> None:
     telemetry = make_telemetry(two)
     idle = (telemetry["cell_id"] == "w-400") & (telemetry["metric"] == "idle_fraction")

@@ -112,10 +112,6 @@ def test_a_row_per_cell_and_the_verdicts(pair: tuple[str, str]) -> None:
     assert result.stderr.startswith("warning: 11.1: in all cells the same campaign went first")
 
 
-def test_slower_is_a_finding_and_no_fault_without_a_gate(pair: tuple[str, str]) -> None:
-    assert call(*pair).exit_code == 0
-
-
 @pytest.mark.parametrize(("loss", "code"), [("5%", 1), ("15 %", 1), ("25%", 0), ("0%", 1)])
 def test_the_gate_fails_on_evidence_only(pair: tuple[str, str], loss: str, code: int) -> None:
     result = call(*pair, "--fail-on", f"slower:{loss}")
@@ -232,25 +228,6 @@ def test_json_names_the_cells_at_which_the_gate_fails(pair: tuple[str, str]) -> 
     assert [cell["least_n"] for cell in found["cells"]] == [None] * 4
 
 
-def test_tools_of_cells_that_are_not_compared_do_not_differ(make: Make) -> None:
-    alone = older().assign(tool="iozone", tool_version="3.489", backing="jbod")
-    alone["cell_id"] += "-iozone"
-    make("older", pd.concat([older(), alone], ignore_index=True))
-    make("newer", newer({}))
-    result = call("raw/older", "raw/newer")
-    assert "version of iozone" not in result.stderr
-    assert "not only the release differs" not in result.stderr
-
-
-def test_cells_of_one_side_are_listed(make: Make) -> None:
-    make("older", older())
-    other = newer(EFFECTS)
-    make("newer", other[other["operation"] == "create"])
-    result = call("raw/older", "raw/newer")
-    assert "not compared: 2 cells, because 11.1 does not have it" in result.stdout
-    assert len(as_json("raw/older", "raw/newer")["not_compared"]) == 2
-
-
 def test_campaigns_without_a_common_cell_are_no_error(make: Make) -> None:
     make("older", older())
     make("newer", newer({}).assign(cell_id="another", slug="another"))
@@ -258,14 +235,6 @@ def test_campaigns_without_a_common_cell_are_no_error(make: Make) -> None:
     assert result.exit_code == 0
     assert "no cell in common" in result.stdout
     assert call("raw/older", "raw/newer", "--markdown", "-").stdout.startswith("### Nothing to compare")
-
-
-def test_other_times_are_warned_of_on_stderr(make: Make) -> None:
-    make("older", older())
-    make("newer", newer(EFFECTS, offset_s=10**6))
-    result = call("raw/older", "raw/newer")
-    assert "warning: 11.1: all cells not in interleaved rounds" in result.stderr
-    assert "rank-sum test" in result.stdout
 
 
 def test_a_target_of_repeats_is_warned_of(make: Make) -> None:
@@ -341,13 +310,6 @@ def test_damaged_files_are_sentences(pair: tuple[str, str]) -> None:
     result = call(*pair)
     assert result.exit_code == 3
     assert "raw/older/environment.json: expected JSON, found damage" in result.stderr
-
-
-def test_conditions_that_were_not_recorded_are_warned_of(pair: tuple[str, str]) -> None:
-    Path("raw/older/environment.json").write_text('{"schema_version": 1, "hosts": {}}')
-    result = call(*pair)
-    assert result.exit_code == 0
-    assert "10.3: its conditions were not recorded" in result.stderr
 
 
 def test_a_summary_that_cannot_be_written_is_a_sentence(pair: tuple[str, str]) -> None:

@@ -130,31 +130,6 @@ def test_a_named_price_list_and_disk_go_first(raw: Path, tmp_path: Path) -> None
     assert any("16 TB (as named)" in note for note in found["notes"])
 
 
-def test_disks_that_the_price_list_does_not_have_have_no_cost(raw: Path) -> None:
-    """More capacity at the price of smaller disks would be a cost per TB that nobody pays."""
-    request = [*LARGE_WRITE, "--capacity", "500TB"]
-    for words, known in ((["--disk-size", "16TB"], False), (["--disk-size", "8TB"], True), ([], True)):
-        found = answer(raw, *request, *words)
-        assert [one["cost"] is not None for one in found["layouts"]] == [known] * 6
-        assert [one["cost_problem"] == "" for one in found["layouts"]] == [known] * 6
-        assert any("cost unknown, the list has" in note for note in found["notes"]) != known
-    table = run(raw, *request, "--disk-size", "16TB").stdout
-    assert "unknown" in table
-    assert "not of 16 TB; put such a server into a list of your own" in table
-
-
-def test_an_interval_has_one_unit_and_a_negative_end_is_no_rate(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def of(spread: tuple[float, ...], mean: float) -> str:
-        found = pools({"write": {"disperse": mean / 72}}, spread=spread)
-        monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=found))
-        return run(raw, *LARGE_WRITE, "--capacity", "1TB", "--by", "mean").stdout
-
-    # 1.05 GB/s +- 2.48 x 0.03
-    assert re.search(r"1\.05 GB/s \(0\.97[0-9] to 1\.1[0-9]\)", of((0.97, 1.0, 1.03), 1.05e9))
-    assert "(below 0 to " in of((0.5, 1.0, 1.5), 3.2e9)
-    assert "too scattered to tell" in of((0.5, 1.0, 1.5), 3.2e9)
-
-
 def test_results_of_other_clients_do_not_count(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nfs = pools({"write": {"disperse": 300e6}}).assign(access="nfs")
     monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=nfs))
@@ -178,16 +153,6 @@ def test_layouts_that_an_import_knows_too_little_of_are_named(raw: Path, monkeyp
     assert f"not sized: {SERIES['disperse']}: its servers or disks are not known" in result.stdout
 
 
-def test_an_unknown_backing_has_no_capacity(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    strange = pools({"write": {"disperse": 80e6}}).assign(kind="raid5")
-    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=strange))
-    result = run(raw, *LARGE_WRITE, "--capacity", "1TB")
-    assert result.exit_code == 1
-    assert "its capacity is not known: expected a backing of the kind jbod" in result.stdout
-    (one,) = answer(raw, *LARGE_WRITE, "--throughput", "1GB/s")["layouts"]
-    assert (one["possible"], one["usable_bytes"]) == (True, None)
-
-
 def test_notes_say_what_the_numbers_cannot(raw: Path) -> None:
     found = answer(raw, *LARGE_WRITE, "--throughput", "1GB/s")
     notes = " ".join(found["notes"])
@@ -202,22 +167,6 @@ def test_notes_say_what_the_numbers_cannot(raw: Path) -> None:
     assert "operations per second are assumed" in notes
     assert "needs --max-fault-domain" not in notes
     assert {one["servers"] for one in small["layouts"] if one["type"] == "replicate"} == {4}
-
-
-def test_a_server_that_was_guessed_is_named(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    guessed = pools({"write": {"disperse": 80e6}}).assign(server_model="")
-    monkeypatch.setattr(tables, "load", lambda *_: SimpleNamespace(samples=guessed))
-    found = answer(raw, *LARGE_WRITE, "--capacity", "1TB")
-    assert found["layouts"][0]["server_guessed"]
-    assert any("matched by number of disks" in note for note in found["notes"])
-
-
-@pytest.mark.parametrize(
-    ("text", "size"), [("33.3TB", 33.3e12), ("1.37 PiB", 1.37 * 2**50), ("0.1TB", 1e11), ("2PB", 2e15)]
-)
-def test_a_capacity_need_not_be_a_whole_number_of_bytes(raw: Path, text: str, size: float) -> None:
-    found = answer(raw, *LARGE_WRITE, "--capacity", text)
-    assert found["request"]["capacity_bytes"] == pytest.approx(size, rel=1e-12)
 
 
 def test_without_a_price_list_of_its_study_there_are_no_costs(raw: Path) -> None:

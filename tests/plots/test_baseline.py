@@ -156,9 +156,3 @@ def test_many_rows_do_not_lie_over_each_other() -> None:
         [disks().assign(scale=float(scale), model=str(scale)) for scale in (200, 190, 180)], ignore_index=True
     )
     assert_tidy(on(draw_rates, rows))
-
-
-def test_a_disk_alone_on_one_host_is_drawn() -> None:
-    one = on(draw_rates, places("one disk", [1.0]))
-    assert dots(one.axes[0]) == {0: pytest.approx([200])}
-    assert_tidy(one)

@@ -24,7 +24,7 @@ from glusterlab.plots import (
 )
 from glusterlab.plots.saturation import Panel
 from glusterlab.plots.style import INK, layout_style
-from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, draw_by_workers, drawn, words
+from tests.plots.drawing import MB, NUMBERS, assert_inside_page, draw_by_workers, drawn, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -49,15 +49,6 @@ def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataF
     assert "guide" in words(figure)
     assert "(× 200: 77.8), 48 workers" in words(figure)
     assert_inside_page(figure)
-
-
-def test_per_disk_on_real_hardware_has_one_axis(make_samples: Make) -> None:
-    samples = make_samples({("disperse", "write", 48): [6e9, 6.1e9, 6.2e9]}, scale=1)
-    table = efficiency(select(samples, tool="iozone"), "throughput_bytes_per_s", NUMBERS)
-    figure = drawn(draw_per_disk, table, provenance=REAL, **MB)
-    assert "×" not in words(figure)
-    assert "scale model" not in words(figure)
-    assert "guide" in words(figure)
 
 
 def test_one_sample_has_a_bar_without_interval(make_samples: Make) -> None:
@@ -92,11 +83,6 @@ def test_by_file_size_has_its_samples_beside_the_means(per_disk: pd.DataFrame) -
     assert "dots beside it: the samples" in words(figure)
 
 
-def test_by_file_size_adds_sizes_that_the_study_does_not_have(per_disk: pd.DataFrame) -> None:
-    figure = drawn(draw_by_file_size, per_disk[per_disk["operation"] == "read"], [128 << 20], **MB)
-    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["128 MiB", "4 GiB"]
-
-
 @pytest.mark.parametrize("panels", [NETWORK, cpu_panels(testbed=False), memory_panels(testbed=False), DISKS])
 def test_saturation_draws_servers_and_clients_apart(
     panels: tuple[Panel, ...], rows: pd.DataFrame, make_telemetry: Make
@@ -129,14 +115,6 @@ def test_the_cpus_of_a_testbed_are_drawn_once(rows: pd.DataFrame, make_telemetry
     assert words(figure).count("limit 100") == 2
     assert "server CPU" not in words(figure)
     assert_inside_page(figure)
-
-
-def test_panels_without_data_are_left_out(rows: pd.DataFrame, make_telemetry: Make) -> None:
-    summary = telemetry_by_cell(make_telemetry(rows), rows)
-    panels = cpu_panels(testbed=False)
-    summary = panel_rows(summary[summary["quantity"] != "load_1min"], panels)
-    figure = drawn(draw_usage, summary, panels, {})
-    assert len(figure.axes) == 4
 
 
 def limits_of(rows: pd.DataFrame, jbod: float, raid6: float) -> dict[str, Limits]:

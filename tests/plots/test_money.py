@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -80,15 +79,6 @@ def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, eq
     assert_inside_page(figure)
 
 
-def test_the_two_factors_beside_a_bar_make_its_ratio(prices: PriceList) -> None:
-    slow = chosen(pools({"write": {"replicate": 80e6, "replicate-dense": 5.3e6}}))
-    far = relative_per_cost(priced(slow, "throughput_bytes_per_s", prices))
-    figure = drawn(draw_per_cost, far, what="throughput", notice=prices.sentence)
-    ratio, top, bottom = map(float, re.findall(r"(0\.\d+) = (0\.\d+) / (1\.\d+)", words(figure))[0])
-    assert top / bottom == pytest.approx(ratio, rel=0.01)
-    assert ratio == pytest.approx(far["relative"].iloc[1], rel=0.005)
-
-
 def test_a_curve_that_still_rises_is_marked_with_the_counts_that_were_measured(prices: PriceList) -> None:
     curves = [
         pools({"write": {"replicate": 40e6, "disperse": value}}, workers=count)
@@ -117,13 +107,6 @@ def test_too_few_samples_are_drawn_without_interval(prices: PriceList) -> None:
     figure = drawn(draw_per_cost, few, what="throughput", notice=prices.sentence)
     assert "no interval, insufficient n" in words(figure)
     assert all(not axes.collections for axes in figure.axes)
-
-
-def test_the_first_configuration_alone_can_be_drawn(prices: PriceList) -> None:
-    alone = relative_per_cost(priced(chosen(pools({"write": {"disperse": 80e6}})), "throughput_bytes_per_s", prices))
-    figure = drawn(draw_per_cost, alone, what="throughput", notice=prices.sentence)
-    assert "nothing to compare" in words(figure)
-    assert_inside_page(figure)
 
 
 def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.DataFrame, prices: PriceList) -> None:

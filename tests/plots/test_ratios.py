@@ -80,12 +80,6 @@ def test_a_ratio_that_holds_1_says_so() -> None:
     assert_inside_page(figure)
 
 
-def test_real_hardware_has_one_axis() -> None:
-    figure = drawn(draw_server_advantage, advantage(scale=1), provenance=REAL, **MB)
-    assert "×" not in words(figure)
-    assert_inside_page(figure)
-
-
 def test_the_gap_is_drawn_as_a_ratio_on_a_logarithmic_axis() -> None:
     gap = read_write_gap(all_sizes(pd.concat([pools(), small()]), NUMBERS))
     figure = drawn(draw_gap, gap, SIZES)

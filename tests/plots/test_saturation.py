@@ -24,8 +24,8 @@ from glusterlab.analysis.saturation.summary import (
 from glusterlab.analysis.saturation.thresholds import Thresholds
 from glusterlab.analysis.saturation.verdict import judge
 from glusterlab.plots.saturation import COLOURS, draw_disks, draw_over_time, draw_use, draw_verdicts
-from tests.busy_pool import CLIENTS, DISK, KNOWN, LINK, SERVERS, Pool, during
-from tests.plots.drawing import REAL, assert_inside_page, drawn, words
+from tests.busy_pool import DISK, KNOWN, LINK, SERVERS, Pool, during
+from tests.plots.drawing import assert_inside_page, drawn, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -143,16 +143,6 @@ def test_a_sample_over_time_shades_its_measured_part(rows: pd.DataFrame, telemet
     assert_inside_page(figure)
     idle = use_over_time(telemetry, rows[rows["workers"] == 1].iloc[[0]], {})
     assert len(drawn(draw_over_time, subsystems_over_time(idle), footer="here").axes) == 1
-
-
-def test_clients_that_send_are_drawn_with_servers_that_receive(make_samples: Make) -> None:
-    rows = make_samples({("disperse", "write", 48): [1.0]}, elapsed_s=60.0)
-    rows = select(rows.assign(end_s=rows["start_s"] + 60), tool="iozone")
-    pool = Pool().links("transmit", LINK, *CLIENTS).links("receive", 0.8 * LINK, *SERVERS)
-    found = judge(pool.table(rows.iloc[0]), rows, {str(rows["cell_id"].iloc[0]): KNOWN})
-    figure = drawn(draw_use, use_by_resource(found.use, rows), provenance=REAL)
-    assert "scale model" not in words(figure)
-    assert_inside_page(figure)
 
 
 @pytest.fixture

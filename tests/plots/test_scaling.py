@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from glusterlab.analysis import select, summarise
 from glusterlab.analysis.scaling import scaling_fits, usl
 from glusterlab.analysis.scaling_table import scaling_curves, with_scaling
-from glusterlab.plots.scaling import draw_fit, draw_scaling
+from glusterlab.plots.scaling import draw_scaling
 from tests.plots.drawing import assert_inside_page, drawn, words
 
 Make = Callable[..., pd.DataFrame]
@@ -86,13 +86,3 @@ def test_few_samples_have_a_curve_without_a_band(samples: pd.DataFrame) -> None:
     assert "insufficient n" in axes.get_title(loc="left")
     assert "shaded" not in words(figure)
     assert_inside_page(figure)
-
-
-def test_any_figure_by_workers_can_draw_a_fit(samples: pd.DataFrame) -> None:
-    curves = scaling_curves(scaling_fits(samples, "throughput_bytes_per_s"))
-    axes = Figure().subplots()
-    line = draw_fit(axes, curves, "#123456", 1e-6, band=False)
-    assert line is not None
-    assert line.get_color() == "#123456"
-    assert len(axes.collections) == 0
-    assert draw_fit(axes, curves.iloc[:0], "#123456") is None

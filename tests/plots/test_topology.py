@@ -146,12 +146,6 @@ def test_kinds_of_server_stand_side_by_side_and_say_what_is_not_stated() -> None
     assert "NVMe" not in words(on(draw_server_models, table.assign(nvme=""), REAL))
 
 
-def test_many_kinds_with_long_words_stay_in_their_columns() -> None:
-    row = server_models_table(load_cluster(RUNBOOK / "cluster.yaml"))
-    table = pd.concat([row.assign(name=f"kind {n}", cpu_model="a very long processor name " * 3) for n in range(4)])
-    assert_tidy(on(draw_server_models, table, REAL))
-
-
 def test_lines_are_as_long_as_there_is_room() -> None:
     lines = wrapped("some words that take more than one line of the page", 1.0)
     assert " ".join(lines) == "some words that take more than one line of the page"

@@ -14,7 +14,6 @@ from glusterlab.analysis.compare.conditions import (
     differences,
     differences_table,
     notes_of,
-    values_text,
     warnings_of,
 )
 
@@ -264,11 +263,6 @@ def test_an_import_does_not_hide_what_differs_between_the_others() -> None:
     assert ("cluster", "mount_options") not in told
 
 
-def test_a_tool_that_does_not_tell_its_version_is_no_warning() -> None:
-    one, other = conditions(), replace(conditions("again"), tools={"iozone": "3.489"})
-    assert found(one, other)["samples", "version of smallfile"].weight == "minor"
-
-
 @pytest.mark.parametrize(
     "damage", [{"hosts": []}, {"hosts": {"a": None}}, {"hosts": {"a": {"tools": 3}}}, {"hosts": 7}]
 )
@@ -289,8 +283,3 @@ def test_warnings_come_first_and_the_table_has_a_column_for_each() -> None:
     assert list(table.columns) == ["where", "what", "weight", "10.3", "11.1"]
     assert table.iloc[0].tolist() == ["servers", "kernel", "warning", "6.1.0-18", "6.12"]
     assert differences_table([], ["a"]).empty
-
-
-def test_many_values_are_cut() -> None:
-    assert values_text(str(number) for number in range(9)) == "0 (1), 1 (1), 2 (1), 3 (1) and 5 more"
-    assert values_text([]) == "not recorded"
