@@ -13,7 +13,7 @@ from glusterlab.units import format_size
 
 if TYPE_CHECKING:
     from glusterlab.spec.campaign import Campaign
-    from glusterlab.spec.cluster import Backing, Cluster, ServerModel
+    from glusterlab.spec.cluster import Backing, Cluster
 
 HOST_COLUMNS = ["role", "host", "model", "parts", "disks", "bricks", "link_bytes_per_s"]
 """Columns of `hosts_table`.
@@ -39,9 +39,11 @@ def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame
     if cluster is None or (server_model and kind is None):
         return pd.DataFrame(columns=HOST_COLUMNS)
     hardware = cluster.hardware
-    model, parts, disks = hardware.server_model or "", _hardware_parts(cluster), hardware.disks_per_server
+    model, disks = hardware.server_model or "", hardware.disks_per_server
+    parts = _parts(disks, hardware.disk_model, hardware.cpu_model, hardware.memory_per_server, hardware.raid_controller)
     if kind is not None:
-        model, parts, disks = kind.model, _model_parts(kind), kind.disks
+        model, disks = kind.model, kind.disks
+        parts = _parts(disks, kind.disk_model, kind.cpu_model, kind.memory, kind.raid_controller, kind.network)
     backings = {
         name: backing
         for name, backing in cluster.backings.items()
@@ -70,16 +72,8 @@ def bricks_words(backing: Backing) -> str:
     return f"{count} brick{'s' * (count > 1)} of {disks} disk{'s' * (disks > 1)}"
 
 
-def _model_parts(kind: ServerModel) -> str:
-    disks = f"{kind.disks} x {kind.disk_model}" if kind.disk_model else ""
-    return "; ".join(part for part in (kind.cpu_model, kind.memory, disks, kind.raid_controller, kind.network) if part)
-
-
-def _hardware_parts(cluster: Cluster) -> str:
-    hardware = cluster.hardware
-    disks = f"{hardware.disks_per_server} x {hardware.disk_model}" if hardware.disk_model else ""
-    parts = (hardware.cpu_model, hardware.memory_per_server, disks, hardware.raid_controller)
-    return "; ".join(part for part in parts if part)
+def _parts(disks: int, model: str | None, cpu: str | None, memory: str | None, *others: str | None) -> str:
+    return "; ".join(part for part in (cpu, memory, f"{disks} x {model}" if model else "", *others) if part)
 
 
 def server_models_table(cluster: Cluster | None) -> pd.DataFrame:
@@ -96,11 +90,10 @@ def server_models_table(cluster: Cluster | None) -> pd.DataFrame:
     if not rows:
         hardware = cluster.hardware
         rows = [
-            {"name": "server", "model": hardware.server_model or "", "disks": hardware.disks_per_server}
-            | {"disk_model": hardware.disk_model or "", "cpu_model": hardware.cpu_model or ""}
-            | {"disk_capacity_bytes": math.nan, "raw_capacity_bytes": math.nan, "nvme": ""}
-            | {"memory": hardware.memory_per_server or "", "raid_controller": hardware.raid_controller or ""}
-            | {"network": link_words(float(hardware.server_link))}
+            {"name": "server", "model": hardware.server_model or "", "disks": hardware.disks_per_server, "nvme": ""}
+            | {"disk_capacity_bytes": math.nan, "raw_capacity_bytes": math.nan}
+            | {text: getattr(hardware, text) or "" for text in ("disk_model", "cpu_model", "raid_controller")}
+            | {"memory": hardware.memory_per_server or "", "network": link_words(float(hardware.server_link))}
         ]
     return pd.DataFrame(rows, columns=MODEL_COLUMNS)
 

@@ -37,8 +37,7 @@ def per_disk(summary: pd.DataFrame) -> pd.DataFrame:
 
 def divided(summary: pd.DataFrame, by: pd.Series, suffix: str) -> pd.DataFrame:
     """A summary with its numbers divided row by row; ``quantity`` ends in the suffix."""
-    table = summary.copy()
-    by = by.astype(float)
+    table, by = summary.copy(), by.astype(float)
     for name in _NUMBERS:
         table[name] = table[name].astype(float) / by
     table["quantity"] = table["quantity"].astype(str) + suffix

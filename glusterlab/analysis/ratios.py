@@ -15,7 +15,7 @@ from glusterlab.analysis.efficiency import compare_rows
 from glusterlab.analysis.select import DIRECTIONS, operation_rank, same_size
 
 if TYPE_CHECKING:
-    from glusterlab.spec.claims import Cells, Claim, Claims
+    from glusterlab.spec.claims import Claim, Claims
 
 RATIO = ["ratio", "ratio_low", "ratio_high", "ratio_n", "ratio_to", "ratio_to_workers"]
 """Columns that tell a ratio: of the row to the series ``ratio_to`` at ``ratio_to_workers`` workers; ``ratio_n`` is the
@@ -38,8 +38,8 @@ def _ratio(row: pd.Series, other: pd.Series | None) -> dict[str, object]:
     if other is None:
         return dict(zip(RATIO, [math.nan] * 4 + ["", math.nan], strict=True))
     found = compare_rows(row, other)
-    numbers = [found.centre, found.low, found.high, float(found.n)]
-    return dict(zip(RATIO, [*numbers, str(other["series"]), float(other["workers"])], strict=True))
+    numbers = found.centre, found.low, found.high, float(found.n)
+    return dict(zip(RATIO, (*numbers, str(other["series"]), float(other["workers"])), strict=True))
 
 
 def _with_ratios(rows: pd.DataFrame, counterparts: list[pd.Series | None]) -> pd.DataFrame:
@@ -104,30 +104,19 @@ STATED = ["claim", "type", "kind", "operation", "nominal_file_size_bytes", "rati
 
 def stated_ratios(claims: Claims, figure: str) -> pd.DataFrame:
     """Ratios of its first kind of servers to the second that a study states for a figure: columns `STATED`."""
-    records: list[dict[str, object]] = []
+    records: list[tuple[object, ...]] = []
     for claim in claims.claims:
         if claim.kind != "ratio" or figure not in claim.figure or claim.of is None or claim.to is None:
             continue
-        over, under = _layouts(claims, claim.of), _layouts(claims, claim.to)
+        over, under = ([claims.layouts[name] for name in side.layout or ()] for side in (claim.of, claim.to))
         if not (over and under) or (over[0].server_model, under[0].server_model) != claims.servers[:2]:
             continue
         records += [
-            {
-                "claim": claim.id,
-                "type": over[0].type,
-                "kind": over[0].kind,
-                "operation": operation,
-                "nominal_file_size_bytes": size,
-                "ratio": claim.published.value,
-            }
+            (claim.id, over[0].type, over[0].kind, operation, size, claim.published.value)
             for operation in _of_both(claim, "operation")
             for size in _of_both(claim, "size")
         ]
     return pd.DataFrame.from_records(records, columns=STATED)
-
-
-def _layouts(claims: Claims, cells: Cells) -> list[Any]:
-    return [claims.layouts[name] for name in cells.layout or ()]
 
 
 def _of_both(claim: Claim, name: str) -> tuple[Any, ...]:
@@ -146,14 +135,12 @@ def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
     writes = {tuple(row[name] for name in cell): row for _, row in table[direction == "write"].iterrows()}
     reads = table[direction == "read"].reset_index(drop=True)
     counterparts = [writes.get(tuple(row[name] for name in cell)) for _, row in reads.iterrows()]
-    stated = [math.nan if row is None else _stated_number(row) for row in counterparts]
+    # what a study states for the layout of the writes, or else for any
+    stated = [
+        math.nan if row is None else row[["published", "published_any"]].astype(float).bfill().iloc[0]
+        for row in counterparts
+    ]
     compared = _with_ratios(reads, counterparts).assign(
         published_ratio=reads["published"].astype(float) / pd.Series(stated, reads.index, dtype=float)
     )
     return compared[compared["ratio"].notna()].reset_index(drop=True)
-
-
-def _stated_number(row: pd.Series) -> float:
-    """What the study states for a row of `efficiency`: for its layout, or else for any."""
-    own = float(row["published"])
-    return float(row["published_any"]) if math.isnan(own) else own

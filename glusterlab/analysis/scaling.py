@@ -227,6 +227,7 @@ STRAIGHT = 0.95
 REPLICATES = 2000
 """Bootstrap samples."""
 
+_NO_DRAWS = np.empty((0, PARAMETERS))
 _ESTIMATES = ("contention", "coherency", "one_worker", "peak_workers", "peak", "knee")
 
 
@@ -308,7 +309,7 @@ def fit_scaling(
     if why:
         return _refused(why, counts, n, misfit)
     spread = spread_of(means, fitted)
-    draws = _bootstrap(means, fitted, spread, replicates, seed) if n >= MIN_SAMPLES else np.empty((0, PARAMETERS))
+    draws = _bootstrap(means, fitted, spread, replicates, seed) if n >= MIN_SAMPLES else _NO_DRAWS
     return _stated(best, draws, means, spread, n, misfit)
 
 
@@ -330,17 +331,8 @@ def _reason(means: Means, best: NDArray[np.float64], fitted: NDArray[np.float64]
 
 
 def _refused(why: str, counts: tuple[int, ...], n: int, misfit: float = math.nan) -> Scaling:
-    estimates = dict.fromkeys(_ESTIMATES, _nothing(n))
-    return Scaling(
-        refusal=why,
-        **estimates,
-        peak_note=why,
-        misfit=misfit,
-        counts=counts,
-        n=n,
-        best=(math.nan, math.nan, math.nan),
-        draws=np.empty((0, PARAMETERS)),
-    )
+    nothing, nowhere = dict.fromkeys(_ESTIMATES, _nothing(n)), (math.nan, math.nan, math.nan)
+    return Scaling(why, **nothing, peak_note=why, misfit=misfit, counts=counts, n=n, best=nowhere, draws=_NO_DRAWS)
 
 
 def _nothing(n: int) -> Estimate:
@@ -363,23 +355,14 @@ def _stated(
     coherency = estimates["coherency"]
     if inside and fall_of(means) <= least and not coherency.low <= 0:
         # without its upper end, what is stated of many curves would be chosen by their errors, and cover less than 95 %
-        estimates["coherency"] = Estimate(
-            math.nan, 0.0 if coherency.has_interval else math.nan, coherency.high, n, UNKNOWN
-        )
+        low = 0.0 if coherency.has_interval else math.nan
+        estimates["coherency"] = Estimate(math.nan, low, coherency.high, n, UNKNOWN)
     if peak_note:
         estimates |= dict.fromkeys(("peak_workers", "peak", "knee"), _nothing(n))
     elif estimates["knee"].centre < counts[0]:
         estimates["knee"] = _nothing(n)
-    return Scaling(
-        refusal="",
-        **estimates,
-        peak_note=peak_note,
-        misfit=misfit,
-        counts=counts,
-        n=n,
-        best=(float(best[0, 0]), float(best[0, 1]), float(best[0, 2])),
-        draws=draws,
-    )
+    found = (float(best[0, 0]), float(best[0, 1]), float(best[0, 2]))
+    return Scaling("", **estimates, peak_note=peak_note, misfit=misfit, counts=counts, n=n, best=found, draws=draws)
 
 
 def _no_peak(means: Means, *, inside: bool, least: float, within: float) -> str:

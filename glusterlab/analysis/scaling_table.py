@@ -27,15 +27,11 @@ DRAWN = ["fitted", "knee", "peak_workers", "peak", "refusal"]
 """Those of them that `with_fit` adds."""
 
 
-def _key(names: Any) -> tuple[str, ...]:
-    return tuple(str(name) for name in names)
-
-
 def with_scaling(summary: pd.DataFrame, fits: Fits) -> pd.DataFrame:
     """A summary with the law fitted to each of its curves."""
     rows = []
     for record in summary.to_dict("records"):
-        fit = fits.get(_key(record[name] for name in GROUP))
+        fit = fits.get(tuple(str(record[name]) for name in GROUP))
         if fit is None:
             rows.append({"refusal": "not fitted", "peak_note": "not fitted"})
             continue
@@ -48,9 +44,7 @@ def with_scaling(summary: pd.DataFrame, fits: Fits) -> pd.DataFrame:
             row |= {name: estimate.centre, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
         rows.append(row)
     added = pd.DataFrame(rows, columns=FITTED, index=summary.index)
-    words = ["refusal", "peak_note"]
-    numbers = [name for name in FITTED if name not in words]
-    return summary.join(added.astype(dict.fromkeys(numbers, float) | dict.fromkeys(words, str)))
+    return summary.join(added.astype({name: str if name in ("refusal", "peak_note") else float for name in FITTED}))
 
 
 def with_fit(summary: pd.DataFrame, fits: Fits) -> pd.DataFrame:
@@ -72,15 +66,17 @@ def scaling_curves(fits: Fits, points: int = 120) -> pd.DataFrame:
 def scaling_table(fits: Fits, factor: float = 1.0, unit: str = "") -> pd.DataFrame:
     """The parameters of each fit with their intervals, or why there are none, as text for people."""
     records = []
-    for names, fit in fits.items():
-        series, _, operation, size = names
+    for (series, _, operation, size), fit in fits.items():
+        coherency = _text(fit.coherency)
+        if fit.coherency.method == UNKNOWN:
+            coherency = UNKNOWN + (f", at most {fit.coherency.high:.3g}" if fit.coherency.has_interval else "")
         record = {
             "operation": operation,
             "files": format_size(int(size)),
             "layout": series,
             "n": fit.n,
             "contention": _text(fit.contention),
-            "coherency": _coherency(fit),
+            "coherency": coherency,
             f"one worker, {unit}".rstrip(", "): _text(fit.one_worker, factor),
             "knee, workers": _text(fit.knee),
             "peak, workers": _text(fit.peak_workers),
@@ -109,19 +105,6 @@ def _text(estimate: Estimate, factor: float = 1.0) -> str:
     return f"{centre} ({estimate.low * factor:.3g} to {high})"
 
 
-def _coherency(fit: Scaling) -> str:
-    if fit.coherency.method != UNKNOWN:
-        return _text(fit.coherency)
-    return f"{UNKNOWN}, at most {fit.coherency.high:.3g}" if fit.coherency.has_interval else UNKNOWN
-
-
-def _knee_and_peak(fit: Scaling, factor: float, unit: str) -> str:
-    """Of a fit with a peak."""
-    peak = f"peak of {_text(fit.peak, factor)} {unit} at {_text(fit.peak_workers)} workers"
-    knee = _text(fit.knee)
-    return f"knee at {knee} workers, {peak}" if knee else peak
-
-
 def scaling_words(fits: Fits, factor: float = 1.0, unit: str = "") -> str:
     """Knees and peaks of the fits in few words, for the caption of a figure that draws them; empty where none is drawn.
 
@@ -130,11 +113,12 @@ def scaling_words(fits: Fits, factor: float = 1.0, unit: str = "") -> str:
     drawn = {names: fit for names, fit in fits.items() if not fit.refusal}
     if not drawn:
         return ""
-    named = [
-        f"{names[2]}, {names[0]}: {_knee_and_peak(fit, factor, unit)}"
-        for names, fit in sorted(drawn.items(), key=lambda item: (operation_rank(item[0][2]), item[0]))
-        if not fit.peak_note
-    ]
+    named = []
+    for names, fit in sorted(drawn.items(), key=lambda item: (operation_rank(item[0][2]), item[0])):
+        if not fit.peak_note:
+            knee = "" if math.isnan(fit.knee.centre) else f"knee at {_text(fit.knee)} workers, "
+            peak = f"peak of {_text(fit.peak, factor)} {unit} at {_text(fit.peak_workers)} workers"
+            named.append(f"{names[2]}, {names[0]}: {knee}{peak}")
     flat = len(drawn) - len(named)
     if flat:
         named.append(f"no knee and no peak are shown for {flat} of {len(drawn)} fits" if named else "no peak is shown")

@@ -8,7 +8,7 @@ pooled.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import pandas as pd
@@ -88,16 +88,16 @@ def nearest_size(sizes: pd.Series, nominal: float) -> int | None:
     return min(candidates, key=lambda size: abs(math.log(size / nominal)), default=None)
 
 
+_VARIANTS: Mapping[str, Callable[[Any], str]] = {
+    "record_size_bytes": lambda size: f"{format_size(int(size))} records",
+    "file_size_bytes": lambda size: f"{format_size(int(size))} files",
+    "files_per_worker": lambda count: f"{int(count)} files per worker",
+    "scale": "1:{:g}".format,
+}
+
+
 def _variant(column: str, value: Any) -> str:
-    if pd.isna(value):
-        return f"no {column.replace('_', ' ')}"
-    if column == "record_size_bytes":
-        return f"{format_size(int(value))} records"
-    if column == "file_size_bytes":
-        return f"{format_size(int(value))} files"
-    if column == "files_per_worker":
-        return f"{int(value)} files per worker"
-    return f"1:{value:g}" if column == "scale" else str(value)
+    return f"no {column.replace('_', ' ')}" if pd.isna(value) else _VARIANTS.get(column, str)(value)
 
 
 def with_series(samples: pd.DataFrame) -> pd.DataFrame:
@@ -187,20 +187,20 @@ def select_nearest(
 
 def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_bytes: float) -> str:
     """Which file size a figure of curves shows, and why it is not the one that was asked for."""
-    said = f"Drawn here: files of {format_size(int(drawn['nominal_file_size_bytes'].iloc[0]))}"
+    shown = f"Drawn here: files of {format_size(int(drawn['nominal_file_size_bytes'].iloc[0]))}"
     if same_size(drawn["nominal_file_size_bytes"], nominal_file_size_bytes).all():
-        return f"{said}."
-    asked = format_size(round(nominal_file_size_bytes))
+        return f"{shown}."
+    wanted = format_size(round(nominal_file_size_bytes))
     rows = valid_samples(samples)
     rows = rows[rows["layout"].isin(set(drawn["layout"])) & rows["tool"].isin(set(drawn["tool"]))]
     counts = sorted(
         {int(n) for n in rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]["workers"]}
     )
     if not counts:
-        return f"{said}, the nearest to {asked} that was measured."
+        return f"{shown}, the nearest to {wanted} that was measured."
     at = f"at {' and '.join(str(n) for n in counts)} worker{'s' * (counts != [1])} only"
     few = at if len(counts) < LEAST_COUNTS else "at too few worker counts"
-    return f"{said}, the nearest to {asked} that has a curve: {asked} was measured {few}."
+    return f"{shown}, the nearest to {wanted} that has a curve: {wanted} was measured {few}."
 
 
 def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
@@ -212,27 +212,23 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     known = samples[samples[quantity].notna()].sort_values("sample", kind="stable")
     # once for all cells: to take the values out one by one is slower than what is computed of them
     described = known.drop_duplicates("cell_id")[POINT + IDENTITY].to_dict("records")
-    cells: dict[object, dict[str, object]] = {
-        row["cell_id"]: {str(name): value for name, value in row.items()} for row in described
-    }
-    records: list[dict[str, object]] = []
+    cells = {row["cell_id"]: row for row in described}
+    records: list[dict[Any, Any]] = []
     for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity]]:
         mean, median = mean_interval(rows[quantity]), median_interval(rows[quantity])
-        records.append(
-            cells[cell]
-            | {
-                "quantity": quantity,
-                "n": mean.n,
-                "mean": mean.centre,
-                "low": mean.low,
-                "high": mean.high,
-                "interval": mean.method,
-                "median": median.centre,
-                "median_low": median.low,
-                "median_high": median.high,
-                **dict(zip(TRACE, trace(rows, quantity), strict=True)),
-            }
+        estimates = (
+            quantity,
+            mean.n,
+            mean.centre,
+            mean.low,
+            mean.high,
+            mean.method,
+            median.centre,
+            median.low,
+            median.high,
         )
+        found = dict(zip(ESTIMATES + TRACE, (*estimates, *trace(rows, quantity)), strict=True))
+        records.append(cells[cell] | found)
     summary = pd.DataFrame.from_records(records, columns=SUMMARY)
     return by_operation(summary, "nominal_file_size_bytes", "series", "workers")
 

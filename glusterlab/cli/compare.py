@@ -17,12 +17,11 @@ from glusterlab.cli.console import (
     RawsArgument,
     bar,
     count_of,
-    emit_json,
     examples,
     local_path,
     percent,
     picked,
-    show_table,
+    show,
     talk,
 )
 from glusterlab.errors import GlusterlabError, NotComparedError, UsageError
@@ -170,16 +169,13 @@ def _compare(
     if markdown == _STDOUT:
         typer.echo(summary(found, outcome), nl=False)
         return outcome is not None and outcome.failed
-    if as_json:
-        emit_json(as_data(found, outcome))
-    else:
-        show_comparison(found, outcome)
+    show_comparison(found, outcome, as_json)
     if markdown is not None:
         write_atomically(local_path(markdown), summary(found, outcome))
     return outcome is not None and outcome.failed
 
 
-def show_comparison(found: Comparison, outcome: Outcome | None) -> None:
+def show_comparison(found: Comparison, outcome: Outcome | None, as_json: bool) -> None:
     """A row per cell, what it comes to, and what else differs."""
     from glusterlab.analysis.compare.words import (
         average_sentences,
@@ -191,26 +187,22 @@ def show_comparison(found: Comparison, outcome: Outcome | None) -> None:
     )
 
     table = found.table
-    if len(table):
-        frame = rounded(table).rename(columns=_HEADINGS)
-        show_table(
-            [str(name) for name in frame.columns], frame.itertuples(index=False), right=("n", "change"), fold="cell"
-        )
-        typer.echo("")
-    for release in found.others:
-        typer.echo(verdict_line(table, found.reference.label, release.label))
-    if len(table):
-        typer.echo(rule_line(found.rule, table))
-    for line in [*least_lines(table, found.rule), *average_sentences(found.averages), *unmatched_lines(found)]:
-        typer.echo(line)
-    for note in found.notes:
-        typer.echo(note)
-    for warning in listed(list(found.warnings), _MOST_WARNINGS):
-        talk(f"warning: {warning}")
-    if len(found.warnings) > _MOST_WARNINGS + 1:
-        talk("all of them: --json")
-    if outcome is not None:
-        typer.echo(f"gate: {gate_line(outcome)}")
+    lines = [verdict_line(table, found.reference.label, release.label) for release in found.others]
+    lines += [rule_line(found.rule, table)] if len(table) else []
+    lines += [
+        *least_lines(table, found.rule),
+        *average_sentences(found.averages),
+        *unmatched_lines(found),
+        *found.notes,
+    ]
+    lines += [] if outcome is None else [f"gate: {gate_line(outcome)}"]
+    frame = rounded(table).rename(columns=_HEADINGS)
+    show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines)
+    if not as_json:
+        for warning in listed(list(found.warnings), _MOST_WARNINGS):
+            talk(f"warning: {warning}")
+        if len(found.warnings) > _MOST_WARNINGS + 1:
+            talk("all of them: --json")
 
 
 def unmatched_lines(found: Comparison) -> list[str]:
@@ -299,7 +291,7 @@ def summary(found: Comparison, outcome: Outcome | None) -> str:
 
     `outcome` is that of a gate; the text ends with a line end.
     """
-    from glusterlab.analysis.compare.words import average_sentences, least_lines, listed, verdict_line
+    from glusterlab.analysis.compare.words import average_sentences, least_lines, listed, rule_line, verdict_line
 
     parts = [f"### {_safe(_headline(found, outcome))}"]
     parts += [f"- {_safe(verdict_line(found.table, found.reference.label, each.label))}" for each in found.others]
@@ -309,7 +301,11 @@ def summary(found: Comparison, outcome: Outcome | None) -> str:
     if table := _changed_table(found):
         text += f"\n\n{table}"
     if len(found.table):
-        text += f"\n\n{_safe(_how(found.rule, found))}"
+        paired = found.table["rounds"] > 0
+        which = "in interleaved rounds" if paired.all() else "partly in rounds" if paired.any() else "apart"
+        manifests = ", ".join(f"{each.name} {each.digest[:12]}" for each in found.releases)
+        how = f"Measured {which}; {rule_line(found.rule, found.table)}; manifests {manifests}."
+        text += f"\n\n{_safe(how)}"
     for title, sentences in (("Warnings", found.warnings), ("Notes", found.notes)):
         if sentences:
             items = [f"- {_safe(each)}" for each in listed(list(sentences), _MOST_WARNINGS)]
@@ -328,16 +324,6 @@ def _headline(found: Comparison, outcome: Outcome | None) -> str:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.table).items())
     of = f"{verdicts} of {len(found.table)} cells"
     return of if len(changed(found.table)) else f"No difference is shown: {of}"
-
-
-def _how(rule: Rule, found: Comparison) -> str:
-    from glusterlab.analysis.compare.words import rule_line
-
-    paired = int((found.table["rounds"] > 0).sum())
-    total = len(found.table)
-    which = "in interleaved rounds" if paired == total else "apart" if not paired else "partly in rounds"
-    manifests = ", ".join(f"{each.name} {each.digest[:12]}" for each in found.releases)
-    return f"Measured {which}; {rule_line(rule, found.table)}; manifests {manifests}."
 
 
 def _changed_table(found: Comparison) -> str:

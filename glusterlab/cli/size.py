@@ -14,12 +14,11 @@ from glusterlab.cli.console import (
     JsonOption,
     complete_raw,
     complete_yaml,
-    emit_json,
     examples,
     local_path,
     percent,
     picked,
-    show_table,
+    show,
 )
 from glusterlab.units import format_size, short_number
 
@@ -151,10 +150,11 @@ def size(
     samples = tables.load(raw).samples
     cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
     answer = answer_request(request, samples, prices=price_list, cluster=cluster)
-    if json:
-        emit_json(_json(answer, raw))
-    else:
-        _show(answer)
+    if not json:
+        typer.echo(f"{_request_text(answer.request)}\n")
+    rows = [_row(answer, one) for one in answer.sized if one.possible]
+    right = ("servers", "usable", "fillable", "one server is", "cost")
+    show(rows, json, _json(answer, raw), right=right, lines=_lines(answer))
     raise typer.Exit(0 if any(one.possible for one in answer.sized) else 1)
 
 
@@ -279,49 +279,37 @@ def _limits_note(request: Request) -> str:
     )
 
 
-def _row(answer: Answer, one: Sizing) -> tuple[str, ...]:
+def _row(answer: Answer, one: Sizing) -> dict[str, str]:
     request = answer.request
     cost = "unknown"
     if one.cost is not None and answer.prices is not None:
         cost = f"{answer.prices.currency} {one.cost:,.0f}"
-    return (
-        one.block.series,
-        one.block.server or "unnamed",
-        str(one.servers),
-        ", ".join(one.binding),
-        _interval(request, one.rate_mean, one.rate_low, one.rate_high),
-        _interval(request, *one.per_disk),
-        _terabytes(one.usable),
-        _terabytes(one.fillable),
-        percent(one.fault_domain),
-        cost,
-        _thumb(request, one),
-    )
+    return {
+        "layout": one.block.series,
+        "server": one.block.server or "unnamed",
+        "servers": str(one.servers),
+        "decided by": ", ".join(one.binding),
+        "throughput (95 %)": _interval(request, one.rate_mean, one.rate_low, one.rate_high),
+        "per disk (95 %)": _interval(request, *one.per_disk),
+        "usable": _terabytes(one.usable),
+        "fillable": _terabytes(one.fillable),
+        "one server is": percent(one.fault_domain),
+        "cost": cost,
+        "rule of thumb": _thumb(request, one),
+    }
 
 
-COLUMNS = (
-    *("layout", "server", "servers", "decided by", "throughput (95 %)", "per disk (95 %)", "usable", "fillable"),
-    *("one server is", "cost", "rule of thumb"),
-)
-
-
-def _show(answer: Answer) -> None:
-    """A table of layouts, what cannot do it and why, and what must be known."""
-    typer.echo(f"{_request_text(answer.request)}\n")
-    possible = [one for one in answer.sized if one.possible]
-    if possible:
-        rows = [_row(answer, one) for one in possible]
-        show_table(COLUMNS, rows, right=("servers", "usable", "fillable", "one server is", "cost"))
-    else:
-        typer.echo("No measured layout can be sized for this.")
+def _lines(answer: Answer) -> Iterator[str]:
+    """What cannot do it and why, and what must be known."""
+    if not any(one.possible for one in answer.sized):
+        yield "No measured layout can be sized for this."
     for one in answer.sized:
         if not one.possible:
-            typer.echo(f"\nnot possible: {one.block.series}: {one.problem}")
+            yield f"\nnot possible: {one.block.series}: {one.problem}"
     for series in answer.left_out:
-        typer.echo(f"\nnot sized: {series}: its servers or disks are not known")
-    typer.echo("")
-    for note in _notes(answer):
-        typer.echo(f"- {note}")
+        yield f"\nnot sized: {series}: its servers or disks are not known"
+    yield ""
+    yield from (f"- {note}" for note in _notes(answer))
 
 
 def _json(answer: Answer, campaign: Path) -> dict[str, Any]:

@@ -9,7 +9,9 @@ same files give the same bytes.
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +100,7 @@ def collect(
         if not pictures and not (is_table and numbers.is_file()):
             continue
         files = (*pictures, *([numbers.name] if numbers.is_file() else []))
-        text = _csv(numbers)
+        text = _text(numbers)
         figures.append(
             Figure(
                 name=name,
@@ -169,17 +171,14 @@ def _count(figures: Collection[Figure]) -> str:
     >>> _count([])
     'no figures'
     """
-    kinds = [(figure.label.partition(" ")[0], bool(figure.picture)) for figure in figures]
-    of_study = [word for word, _ in kinds if word]
-    own = [picture for word, picture in kinds if not word]
-    parts = [
-        (of_study.count("Figure"), "figure", " of the study"),
-        (of_study.count("Table"), "table", " of the study"),
-        (own.count(True), "figure", " of the project's own"),
-        (own.count(False), "table", " of the project's own"),
-    ]
-    said = [f"{count} {noun}{'s' * (count > 1)}{whose}" for count, noun, whose in parts if count]
-    return ", ".join(said) or "no figures"
+    found = Counter(
+        (noun, "of the study" if figure.label else "of the project's own")
+        for figure in figures
+        for noun in [figure.label.partition(" ")[0].lower() or ("figure" if figure.picture else "table")]
+    )
+    kinds = itertools.product(("of the study", "of the project's own"), ("figure", "table"))
+    words = [f"{n} {noun}{'s' * (n > 1)} {whose}" for whose, noun in kinds if (n := found[noun, whose])]
+    return ", ".join(words) or "no figures"
 
 
 def _place(name: str) -> tuple[int, int, str]:
@@ -189,19 +188,20 @@ def _place(name: str) -> tuple[int, int, str]:
     return int(output.kind == "tab"), output.number, name
 
 
-def _caption(path: Path) -> dict[str, Any]:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
-
-
-def _csv(path: Path) -> str:
+def _text(path: Path) -> str:
+    """Of a file that may be lacking or damaged."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
         return ""
+
+
+def _caption(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(_text(path))
+    except ValueError:
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def write_index(

@@ -44,9 +44,8 @@ class OutputName:
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        if match["kind"] is None:
-            return cls("extra", None, match["slug"])
-        return cls("fig" if match["kind"] == "fig" else "tab", int(match["number"]), match["slug"])
+        kind: Kind = "fig" if match["kind"] == "fig" else "tab" if match["kind"] else "extra"
+        return cls(kind, int(match["number"]) if match["number"] else None, match["slug"])
 
     @classmethod
     def require(cls, name: str, *kinds: Kind) -> Self:

@@ -82,10 +82,8 @@ def _settle(figure: Figure) -> None:
     file are made from them.
     """
     figure.set_dpi(PNG_DPI)
-    engine = figure.get_layout_engine()
-    if engine is None:
-        return
-    engine.execute(figure)
+    if (engine := figure.get_layout_engine()) is not None:
+        engine.execute(figure)
     figure.set_layout_engine("none")
     for axes in figure.axes:
         axes.set_position(tuple(round(place, 6) for place in axes.get_position(original=True).bounds))

@@ -46,20 +46,15 @@ _RC: dict[Any, Any] = {
     "axes.labelcolor": INK,
     "axes.edgecolor": GREY,
     "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
     "axes.axisbelow": True,
     "axes.unicode_minus": True,
     "grid.color": PALE,
     "grid.linewidth": 0.5,
-    "xtick.color": GREY,
-    "ytick.color": GREY,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 8,
-    "ytick.labelsize": 8,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
+    **dict.fromkeys(("xtick.color", "ytick.color"), GREY),
+    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
+    **dict.fromkeys(("xtick.major.width", "ytick.major.width"), 0.6),
     "text.color": INK,
     "lines.linewidth": 1.4,
     "lines.markersize": 5,
@@ -164,9 +159,7 @@ class Provenance:
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
-        parts = [self.campaign, *release, n, f"manifest {self.digest[:12]}"]
-        if self.imported:
-            parts.append(IMPORTED)
+        parts = [self.campaign, *release, n, f"manifest {self.digest[:12]}", *([IMPORTED] if self.imported else [])]
         return " · ".join([*parts, *(scale_model(summary) if self.testbed else [])])
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
@@ -175,9 +168,7 @@ class Provenance:
         >>> Provenance("demo", "", "0123456789abcdef", True).place([20, 200])
         'demo · manifest 0123456789ab · scale model 1:20 and 1:200 on one machine'
         """
-        parts = [self.campaign, f"manifest {self.digest[:12]}"]
-        if self.imported:
-            parts.append(IMPORTED)
+        parts = [self.campaign, f"manifest {self.digest[:12]}", *([IMPORTED] if self.imported else [])]
         words = scale_words(scales)
         if self.testbed and (words or model):
             parts.append(f"scale model {words} on one machine".replace("  ", " "))
@@ -399,7 +390,7 @@ def comparable(table: pd.DataFrame) -> Comparable:
     scale = table["scale"].astype(float)
     full = {name: table[name].astype(float) * scale for name in ("mean", "low", "high", "limit") if name in table}
     values = [
-        ";".join(f"{value * by:.9g}" for value in split_values(joined))
+        ";".join(f"{value:.9g}" for value in split_values(joined, by))
         for joined, by in zip(table["values"], scale, strict=True)
     ]
     return Comparable(table.assign(**full, values=values, scale=1.0), [1.0], "× scale", [note])

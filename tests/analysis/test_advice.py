@@ -190,15 +190,6 @@ def test_what_was_not_measured_is_not_judged(prices: PriceList, table1: pd.DataF
     assert set(unpriced["verdict"]) == {"not measured"}
 
 
-def test_a_factor_on_all_prices_changes_no_advice(prices: PriceList, table1: pd.DataFrame) -> None:
-    lines = tuple(line.model_copy(update={"price": line.price * 3}) for line in prices.prices)
-    extras = tuple(line.model_copy(update={"price": line.price * 3}) for line in prices.per_server)
-    dear = prices.model_copy(update={"prices": lines, "per_server": extras})
-    pd.testing.assert_frame_equal(
-        advise(campaign(), table1, PURPOSES, dear), advise(campaign(), table1, PURPOSES, prices)
-    )
-
-
 def test_every_category_of_the_guide_has_a_rule(prices: PriceList, table1: pd.DataFrame) -> None:
     assert list(dict.fromkeys(table1["category"])) == [purpose.category for purpose in PURPOSES]
     with pytest.raises(DataError, match="for which there is no rule"):

@@ -18,7 +18,7 @@ from glusterlab.analysis.describe import (
     written_sizes,
 )
 from glusterlab.errors import DataError
-from glusterlab.spec import Cluster, load_campaign, load_cluster
+from glusterlab.spec import Cluster, load_cluster
 from glusterlab.spec.campaign import Campaign
 from glusterlab.spec.published import FILE_SIZES, load_file_sizes
 
@@ -165,13 +165,6 @@ def test_every_size_of_the_guide_has_a_row_and_its_use(written: pd.DataFrame) ->
     assert missing["tool"] == ""
     assert math.isnan(missing["file_size_bytes"])
     assert table[table["label"] == "1 GiB"]["use_case"].tolist() == [""]
-
-
-def test_the_template_for_real_hardware_writes_the_guides_sizes() -> None:
-    campaign = load_campaign(PROJECT / "runbooks" / "supermicro-2017" / "campaign.yaml")
-    table = file_sizes_table(load_file_sizes(GUIDE), written_sizes(campaign, None))
-    assert table["file_size_bytes"].tolist() == table["nominal_file_size_bytes"].tolist()
-    assert set(table["scale"]) == {1.0}
 
 
 def test_a_study_without_sizes_leaves_those_of_the_campaign(tmp_path: Path, written: pd.DataFrame) -> None:

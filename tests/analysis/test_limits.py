@@ -20,7 +20,7 @@ from glusterlab.analysis import (
     volume_bounds,
     with_limits,
 )
-from glusterlab.analysis.limits import CURVE, MOST_COUNTS
+from glusterlab.analysis.limits import CURVE
 from glusterlab.spec.campaign import Campaign, expand
 from glusterlab.spec.cluster import Cluster
 
@@ -353,11 +353,3 @@ def test_curves_have_the_bound_at_every_worker_count(large_samples: pd.DataFrame
     # two files fill two clients' links, three reach all six arrays: no straight line from 1 to 12
     assert by_workers.loc[[1, 2, 5, 6, 12]].tolist() == pytest.approx([625, 1250, 3125, 3672, 3672])
     assert limit_curves(rows, None, {}).empty
-
-
-def test_a_curve_over_very_many_workers_is_as_fine_as_can_be_drawn(make_samples: Make) -> None:
-    rows = select(make_samples({("disperse", "write", 1): [1.0], ("disperse", "write", 50_000): [1.0]}), tool="iozone")
-    workers = limit_curves(rows, CLUSTER, hosts_of(rows))["workers"]
-    assert len(workers) <= MOST_COUNTS
-    assert (workers.iloc[0], workers.iloc[-1]) == (1, 50_000)
-    assert set(range(1, 100)) <= set(workers)

@@ -209,18 +209,6 @@ def test_sensitivity_at_factor_one_is_the_ratio_itself(table: pd.DataFrame, pric
     assert len(best) == len(MOVES) * 3 * 2
 
 
-def test_dense_servers_lose_where_disks_get_dearer(table: pd.DataFrame, prices: PriceList) -> None:
-    moved = sensitivity(table, prices, [0.5, 2.0]).set_index(["move", "operation", "series", "factor"])["relative"]
-    moved = moved.sort_index()
-    for operation in ("write", "read"):
-        dense = moved["disks", operation, SERIES["replicate-dense"]]
-        assert dense[0.5] > dense[2.0]  # they have twice the disks
-        software = moved["software, network, support", operation, SERIES["replicate-dense"]]
-        assert software[2.0] > software[0.5]  # and as much software
-        # the same server: no price tells the two apart
-        assert moved["disks", operation, SERIES["disperse"]].nunique() == 1
-
-
 def test_a_crossing_is_where_both_are_equal(
     table: pd.DataFrame, prices: PriceList, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -217,15 +217,6 @@ def test_a_hard_limit_is_found_where_it_is(corner: float, one: float) -> None:
     assert squares == pytest.approx(0.0, abs=1e-12)
 
 
-def test_the_same_samples_have_the_same_intervals() -> None:
-    one, again = (fit_scaling(*noisy(0.05, 0.001, 0.05, 1)) for _ in range(2))
-    assert one.contention == again.contention
-    assert one.contention.low < one.contention.centre < one.contention.high
-    # more scatter, wider intervals
-    wide = fit_scaling(*noisy(0.05, 0.001, 0.12, 1))
-    assert wide.contention.high - wide.contention.low > one.contention.high - one.contention.low
-
-
 def shape(values: Sequence[float], counts: Sequence[int] = COUNTS, n: int = 3) -> Scaling:
     return fit_scaling(np.repeat(counts, n), np.repeat(values, n) * np.tile([0.99, 1.0, 1.01][:n], len(counts)))
 

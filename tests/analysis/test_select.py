@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import guide_layouts, nearest_size, select, select_nearest, size_note, summarise
+from glusterlab.analysis import guide_layouts, select, select_nearest, size_note, summarise
 from glusterlab.analysis.select import SUMMARY, split_values
 from glusterlab.errors import DataError
 from tests.guide_pools import pools
@@ -79,13 +79,6 @@ def test_sizes_within_a_tenth_are_one_size(make_samples: Make) -> None:
     assert select(samples, tool="smallfile").empty
 
 
-def test_the_nearest_size_is_taken_by_ratio() -> None:
-    sizes = pd.Series([128 * 2**20, 4 * GIB])
-    assert nearest_size(sizes, 128 * GIB) == 4 * GIB
-    assert nearest_size(sizes, 600 * 2**20) == 128 * 2**20
-    assert nearest_size(pd.Series(dtype=float), 1) is None
-
-
 def test_nearest_of_chosen_layouts(make_samples: Make) -> None:
     samples = make_samples({("disperse", "write", 12): [1.0], ("replicate", "write", 12): [1.0]})
     wanted = {"tool": "iozone", "nominal_file_size_bytes": 128 * GIB}
@@ -129,15 +122,6 @@ def test_three_worker_counts_of_several_curves_are_no_curve(make_samples: Make) 
     drawn = select_nearest(samples, tool="iozone", nominal_file_size_bytes=128 * GIB)
     assert set(drawn["nominal_file_size_bytes"]) == {4 * GIB}
     assert "was measured at 1 and 12 workers only." in size_note(samples, drawn, 128 * GIB)
-
-
-def test_without_any_curve_the_nearest_size_is_drawn_and_told(make_samples: Make) -> None:
-    samples = pd.concat([curve(make_samples, 4 * GIB, (1, 12)), curve(make_samples, 128 << 20, (12,))])
-    drawn = select_nearest(samples, tool="iozone", nominal_file_size_bytes=128 * GIB)
-    assert set(drawn["nominal_file_size_bytes"]) == {4 * GIB}
-    assert size_note(samples, drawn, 128 * GIB) == (
-        "Drawn here: files of 4 GiB, the nearest to 128 GiB that was measured."
-    )
 
 
 def test_the_guides_layouts_are_drawn_where_they_are_there() -> None:

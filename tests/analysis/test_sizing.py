@@ -395,13 +395,6 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
         assert len(set(places[start : start + size])) == size
 
 
-def test_an_empty_summary_gives_no_block() -> None:
-    nothing = chosen(pools()).iloc[:0]
-    assert isinstance(nothing, pd.DataFrame)
-    assert blocks(nothing, RATE) == []
-    assert size([], wanted(rate=1.0)) == []
-
-
 @pytest.mark.parametrize(
     ("quantity", "mean", "low", "high", "told", "interval"),
     [

@@ -221,13 +221,6 @@ def test_json_has_everything_and_no_nan(make: Make) -> None:
     assert [each["what"] for each in found["differences"]] == ["GlusterFS", "tool gluster"]
 
 
-def test_json_names_the_cells_at_which_the_gate_fails(pair: tuple[str, str]) -> None:
-    found = as_json(*pair, "--fail-on", "slower:5%")
-    assert found["gate"]["failed"]
-    assert [each["other"] for each in found["gate"]["cells"]] == ["11.1"]
-    assert [cell["least_n"] for cell in found["cells"]] == [None] * 4
-
-
 def test_campaigns_without_a_common_cell_are_no_error(make: Make) -> None:
     make("older", older())
     make("newer", newer({}).assign(cell_id="another", slug="another"))

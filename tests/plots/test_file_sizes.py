@@ -76,9 +76,3 @@ def test_sizes_of_the_campaign_alone_and_two_ways_of_one_size() -> None:
     assert "iozone: 4 GiB\n6 workers" in shown
     assert "scale model" not in shown
     assert_inside_page(figure)
-
-
-def test_a_campaign_that_writes_none_of_them_still_has_the_guides() -> None:
-    figure = picture(table([]), REAL)
-    assert words(figure).count("not in this campaign") == 5
-    assert_inside_page(figure)

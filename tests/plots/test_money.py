@@ -51,14 +51,6 @@ def test_capacity_bars_have_the_lengths_of_their_parts() -> None:
     assert_inside_page(figure)
 
 
-def test_a_layout_that_holds_less_says_so_too() -> None:
-    rows = capacity_table(FIGURE_3.iloc[::-1], servers=6, disk_bytes=8e12)
-    figure = drawn(draw_capacity, rows, disk="8 TB", footer=TESTBED.place())
-    assert "-144 TB usable" in words(figure)
-    assert "guide" not in words(figure)
-    assert_inside_page(figure)
-
-
 @pytest.mark.parametrize("equal_capacity", [False, True])
 def test_bars_per_cost_are_the_ratios(table: pd.DataFrame, prices: PriceList, equal_capacity: bool) -> None:
     figure = drawn(draw_per_cost, table, what="throughput", notice=prices.sentence, equal_capacity=equal_capacity)
@@ -102,13 +94,6 @@ def test_a_capacity_that_is_not_known_makes_no_number(prices: PriceList) -> None
     assert "nan" not in words(figure)
 
 
-def test_too_few_samples_are_drawn_without_interval(prices: PriceList) -> None:
-    few = relative_per_cost(priced(chosen(pools(spread=(1.0,))), "throughput_bytes_per_s", prices))
-    figure = drawn(draw_per_cost, few, what="throughput", notice=prices.sentence)
-    assert "no interval, insufficient n" in words(figure)
-    assert all(not axes.collections for axes in figure.axes)
-
-
 def test_lines_of_sensitivity_are_the_ratios_and_rings_the_crossings(table: pd.DataFrame, prices: PriceList) -> None:
     moved, found = sensitivity(table, prices, price_factors()), crossings(table, prices)
     figure = drawn(draw_sensitivity, moved, measured=table, crossings=found, notice=prices.sentence)
@@ -150,13 +135,3 @@ def test_the_rings_that_are_named_are_the_nearest_to_the_lists_price(table: pd.D
     figure = drawn(draw_sensitivity, moved, measured=table, crossings=found, notice=prices.sentence)
     assert [text.get_text() for text in figure.axes[0].texts] == ["× 1.10", "× 0.80"]
     assert sum(line.get_markersize() == 8 for line in figure.axes[0].get_lines()) == 4
-
-
-def test_without_crossings_no_ring_is_promised(prices: PriceList) -> None:
-    far = {"write": {"replicate": 80e6, "replicate-dense": 10e6}}
-    apart = relative_per_cost(priced(chosen(pools(far)), "throughput_bytes_per_s", prices))
-    found = crossings(apart, prices)
-    assert found.empty
-    moved = sensitivity(apart, prices, price_factors())
-    figure = drawn(draw_sensitivity, moved, measured=apart, crossings=found, notice=prices.sentence)
-    assert "None change places" in words(figure)

@@ -176,25 +176,6 @@ def dashed(lines: LineCollection) -> bool:
     return any(pattern is not None for _, pattern in lines.get_linestyle())
 
 
-def test_dense_servers_have_their_own_number_and_not_that_of_any_layout() -> None:
-    values = {"create": {"replicate": 5.0, "replicate-dense": 2.0}, "read": {"replicate": 12.0, "replicate-dense": 9.0}}
-    files = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
-    rows = efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS)
-    table = server_advantage(family(rows, "replicate", "raid6"), SERVERS)
-    figure = drawn(draw_server_advantage, table, unit="files/s", factor=1.0)
-    create = figure.axes[0]
-    (lines,) = [lines for lines in create.collections if dashed(lines)]
-    ((top, bottom),) = lines.get_segments()
-    assert (top[0] * 120, bottom[0] * 120) == pytest.approx((5.44, 5.44))
-    # over the bar of standard servers alone, which is the first
-    assert top[1] < 0 < bottom[1] < 0.5
-    (diamond,) = [line for line in create.get_lines() if line.get_marker() == "D"]
-    assert float(np.asarray(diamond.get_xdata())[0]) * 120 == pytest.approx(1.53)
-    assert float(np.asarray(diamond.get_ydata())[0]) == 1
-    assert words(figure).count("guide, for any layout") == 1
-    assert_inside_page(figure)
-
-
 def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
     gap = read_write_gap(all_sizes(pools(), NUMBERS))
     figure = drawn(draw_gap, gap, SIZES)
@@ -233,28 +214,3 @@ def test_two_scales_of_one_size_stand_on_one_axis_at_full_size() -> None:
     assert "lower axis" not in shown
     assert "From scale models of 1:200 and 1:400" in shown
     assert_inside_page(figure)
-
-
-def test_servers_of_two_scales_are_compared_each_with_its_own_and_named() -> None:
-    table = efficiency(chosen(two_scales()), "throughput_bytes_per_s", NUMBERS)
-    figure = drawn(draw_server_advantage, server_advantage(family(table, "disperse", "jbod"), SERVERS), **MB)
-    write, _, ratio = figure.axes[:3]
-    assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68, 46, 83.68, 46])
-    assert [tick.get_text() for tick in write.get_yticklabels()][:2] == [
-        "standard, 12x(4+2), 1:200",
-        "dense, 24x(4+2), 1:200",
-    ]
-    names = [tick.get_text() for tick in ratio.get_yticklabels()]
-    assert names == ["write, 1:200", "write, 1:400", "read, 1:200", "read, 1:400"]
-    assert_inside_page(figure)
-
-
-def test_one_worker_count_is_no_best_one(make_samples: Make) -> None:
-    rows = make_samples({("disperse", "write", 48): [1e6] * 3, ("replicate", "write", 48): [1e6] * 3})
-    only = efficiency(chosen(rows), "throughput_bytes_per_s", NUMBERS)
-    more = pd.concat([rows, make_samples({("disperse", "write", 12): [1e6] * 3})])
-    some = efficiency(chosen(more), "throughput_bytes_per_s", NUMBERS)
-    for draw, *sizes in ((draw_per_disk,), (draw_by_file_size, [4 << 30])):
-        assert "at the only worker count that was measured" in words(drawn(draw, only, *sizes, **MB))
-        shown = words(drawn(draw, some, *sizes, **MB))
-        assert "at each layout's best worker count, or the only one that was measured" in shown

@@ -44,11 +44,6 @@ def test_pairs_have_a_row_each_with_ratio_and_cpu(samples: pd.DataFrame, make_te
     assert shown == [pytest.approx([0.6, 0.6])] * 2
 
 
-def test_pairs_without_telemetry_are_drawn(samples: pd.DataFrame) -> None:
-    nothing = pd.DataFrame({"cell_id": pd.Series(dtype=str), "mean": pd.Series(dtype=float)})
-    assert_inside_page(drawn(draw_scale_pairs, scale_pairs(samples, nothing), threshold=0.5))
-
-
 def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> None:
     busy = machine_cpu(make_telemetry(samples), samples)
     figure = drawn(draw_machine_cpu, busy, threshold=0.5)

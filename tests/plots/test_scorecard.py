@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 from glusterlab.analysis import valid_samples
 from glusterlab.analysis.claims.judge import judge
@@ -18,7 +17,7 @@ from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.plots.marks import ratio_ticks
 from glusterlab.plots.scorecard import MARKS, draw_scorecard, value_text
 from glusterlab.spec.claims import load_claims
-from tests.plots.drawing import TESTBED, drawn, words
+from tests.plots.drawing import TESTBED, assert_inside_page, drawn, words
 
 GUIDE = load_claims(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017" / "claims.yaml")
 
@@ -36,17 +35,6 @@ def cells(large_samples: pd.DataFrame) -> pd.DataFrame:
 
 def labels(axes: Axes) -> list[str]:
     return [text.get_text() for text in axes.get_yticklabels()]
-
-
-def assert_inside_page(figure: Figure) -> None:
-    figure.canvas.draw()
-    page = figure.bbox
-    for axes in figure.axes:
-        for child in (axes, *axes.child_axes):
-            for text in child.get_yticklabels():
-                box = text.get_window_extent()
-                if text.get_text() and box.width:
-                    assert page.x0 - 1 <= box.x0 < box.x1 <= page.x1 + 1, text.get_text()
 
 
 def test_a_line_per_claim_by_chapter(table: pd.DataFrame, cells: pd.DataFrame) -> None:

@@ -60,10 +60,3 @@ def test_the_last_bits_of_a_place_change_no_byte(tmp_path: Path, monkeypatch: py
         found.append({path.name: path.read_bytes() for path in files})
     assert found[0].keys() == {"fig99-x.svg", "fig99-x.png", "fig99-x.csv"}
     assert found[0] == found[1] == found[2]
-
-
-def test_a_figure_without_a_layout_is_saved_as_it_is(tmp_path: Path) -> None:
-    figure = Figure()
-    figure.add_axes((0.123456789, 0.1, 0.8, 0.8))
-    save(figure, tmp_path, "fig99-x", pd.DataFrame({"a": [1]}))
-    assert places(figure)[0, 0] == 0.123456789

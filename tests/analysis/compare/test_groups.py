@@ -64,11 +64,6 @@ def test_averages_of_few_repeats_have_no_interval() -> None:
     assert average_sentences(found)[0].endswith("(insufficient n, 4)")
 
 
-def test_averages_of_nothing() -> None:
-    reference, others = older(), {"b": newer({}).iloc[:0]}
-    assert averages(compare_cells(reference, others), reference, others).empty
-
-
 def test_bars_are_at_the_references_best_worker_count() -> None:
     values = {
         ("create", MIB, workers): [rate * share for share in SPREAD] for workers, rate in ((1, 5), (6, 20), (12, 18))

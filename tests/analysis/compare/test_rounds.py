@@ -32,13 +32,6 @@ def test_the_order_within_a_round_may_change() -> None:
     assert (len(found.reference), found.reference_first, found.one_sided) == (10, 5, False)
 
 
-def test_rows_may_come_in_any_order() -> None:
-    found = find_rounds(rows(at(0)).iloc[::-1].reset_index(drop=True), rows(at(40)))
-    assert found is not None
-    assert found.reference == tuple(range(9, -1, -1))
-    assert found.other == tuple(range(10))
-
-
 @pytest.mark.parametrize("offset", [1000.0, 5000.0, -1500.0, 350.0])
 def test_campaigns_one_after_the_other_are_no_rounds(offset: float) -> None:
     assert find_rounds(rows(at(0)), rows(at(offset))) is None
@@ -131,7 +124,3 @@ def test_nearly_always_first_counts_as_one_sided() -> None:
     found = find_rounds(rows(at(0)), rows(other))
     assert found is not None
     assert (found.reference_first, found.one_sided) == (8, True)
-
-
-def test_a_thousand_repeats_one_after_the_other_are_seen_at_once() -> None:
-    assert find_rounds(rows(at(0, 1000)), rows(at(10**6, 1000))) is None
