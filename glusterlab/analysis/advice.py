@@ -118,7 +118,6 @@ def _pool(candidate: _Candidate, capacity: float) -> Sizing | None:
 
 
 def _best(candidates: Sequence[_Candidate]) -> _Candidate:
-    """The one with the highest geometric mean of its operations per cost."""
 
     def score(candidate: _Candidate) -> float:
         return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in candidate.groups)

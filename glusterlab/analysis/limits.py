@@ -121,20 +121,13 @@ def pool_limits(
     of cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files.
     """
     specified = _cells(campaign, cluster)
-    records: list[dict[str, object]] = []
+    records: list[tuple[object, ...]] = []
     for row in cells.drop_duplicates("cell_id").to_dict("records"):
         cell_id = str(row["cell_id"])
         bounds = _bounds(row, int(row["workers"]), cluster, hosts.get(cell_id), specified.get(cell_id))
         least = min(bounds.values(), default=math.nan) * (1 + 1e-9)
         records += [
-            {name: row[name] for name in _CELL}
-            | {
-                "cell_id": cell_id,
-                "part": part,
-                "bound_bytes_per_s": bound,
-                "binds": bound <= least,
-                "source": hosts[cell_id].source,
-            }
+            (*(row[name] for name in _CELL), cell_id, part, bound, bound <= least, hosts[cell_id].source)
             for part, bound in bounds.items()
         ]
     return pd.DataFrame.from_records(records, columns=[*_CELL, *POOL_LIMITS])
@@ -149,7 +142,7 @@ def limit_curves(
     rows of curves without one.
     """
     specified = _cells(campaign, cluster)
-    records: list[dict[str, object]] = []
+    records: list[tuple[object, ...]] = []
     for names, rows in samples.groupby(GROUP, observed=True, sort=False):
         # where cells of a curve differ in their files per worker, the most hold for all of it
         row = rows.sort_values("files_per_worker", ascending=False, kind="stable").iloc[0].to_dict()
@@ -158,9 +151,8 @@ def limit_curves(
             bounds = _bounds(row, workers, cluster, hosts.get(cell_id), specified.get(cell_id))
             if bounds:
                 least = min(bounds.values())
-                parts = [str(part) for part, bound in bounds.items() if bound <= least * (1 + 1e-9)]
-                found = (float(row["scale"]), workers, least, _together(parts), hosts[cell_id].source)
-                records.append(dict(zip(CURVE, (*names, *found), strict=True)))
+                parts = _together([str(part) for part, bound in bounds.items() if bound <= least * (1 + 1e-9)])
+                records.append((*names, float(row["scale"]), workers, least, parts, hosts[cell_id].source))
     return pd.DataFrame.from_records(records, columns=CURVE)
 
 
@@ -176,7 +168,6 @@ def _counts(least: int, most: int) -> list[int]:
 
 
 def _cells(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
-    """The cells of a campaign by their ids."""
     return {} if campaign is None else {cell.id: cell for cell, _, _ in expand(campaign, cluster)}
 
 

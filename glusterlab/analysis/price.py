@@ -164,6 +164,10 @@ def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]
     A row per move, factor and row of `relative_per_cost` with a ratio; ``rank`` 1 is the best of an operation at that
     factor. No rows where all layouts are on one server: they cost the same, whatever prices do.
     """
+    layout, relative = (
+        ["operation", "series", "type", "geometry", "kind"],
+        ["relative", "relative_low", "relative_high"],
+    )
     known = table[table["relative"].notna()]
     rows = known.to_dict("records") if known["server"].nunique() > 1 else []
     records = []
@@ -175,13 +179,9 @@ def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]
                     for each in (row, _first_of(rows, row))
                 )
                 change = own / first
-                records.append(
-                    {name: row[name] for name in ("operation", "series", "type", "geometry", "kind")}
-                    | {"move": move, "factor": float(factor)}
-                    | {name: row[name] * change for name in ("relative", "relative_low", "relative_high")}
-                )
-    columns = ["move", "operation", "series", "type", "geometry", "kind", "factor"]
-    moved = pd.DataFrame.from_records(records, columns=[*columns, "relative", "relative_low", "relative_high"])
+                shape, ratios = [row[name] for name in layout], [row[name] * change for name in relative]
+                records.append((move, *shape, float(factor), *ratios))
+    moved = pd.DataFrame.from_records(records, columns=["move", *layout, "factor", *relative])
     groups_of = moved.groupby(["move", "operation", "factor"], observed=True)["relative"]
     return moved.assign(rank=groups_of.rank(ascending=False, method="min").astype(int))
 

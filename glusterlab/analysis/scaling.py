@@ -411,7 +411,6 @@ def _tails(level: float) -> tuple[float, float]:
 def _bootstrap(
     means: Means, fitted: NDArray[np.float64], spread: Spread, replicates: int, seed: int
 ) -> NDArray[np.float64]:
-    """Parameters of bootstrap samples: the fitted curve with errors of the means."""
     random = np.random.default_rng(seed)
     errors = random.normal(0, spread.deviation, (replicates, len(fitted)))
     # a spread of few degrees of freedom may be far too small: drawn anew, the percentiles are those of Student's t

@@ -120,23 +120,6 @@ class Request:
         return None if self.capacity is None else self.capacity * (1 + self.growth) ** self.years
 
 
-@dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the command line says, as text."""
-
-    workload: str | None = None
-    file_size: str | None = None
-    operation: str | None = None
-    throughput: str | None = None
-    capacity: str | None = None
-    growth: str | None = None
-    years: float | None = None
-    fill_limit: str | None = None
-    max_fault_domain: str | None = None
-    disk_size: str | None = None
-    by: By = "lower"
-
-
 def parse_wanted_capacity(text: str) -> float:
     """Bytes in a capacity, which says its unit.
 
@@ -210,50 +193,61 @@ def _option(option: str, text: str | None, parse: Callable[[str], T], default: D
         raise UsageError(f"{option}: {error}{hint}") from None
 
 
-def _size_and_operation(wishes: Wishes) -> tuple[int, str]:
-    """File size in bytes, and write or read."""
+def _size_and_operation(workload: str | None, file_size: str | None, operation: str | None) -> tuple[int, str]:
     names = ", ".join(WORKLOADS)
-    if wishes.workload is not None:
-        if wishes.file_size is not None or wishes.operation is not None:
+    if workload is not None:
+        if file_size is not None or operation is not None:
             raise UsageError("expected either --workload, or --file-size with --operation; found both")
-        if wishes.workload not in WORKLOADS:
-            hint = suggest(wishes.workload, list(WORKLOADS), listed=False)
-            raise UsageError(f"--workload: expected one of {names}; found {wishes.workload!r}{hint}")
-        size, operation = WORKLOADS[wishes.workload]
-        return parse_size(size), operation
-    if wishes.file_size is None or wishes.operation is None:
+        if workload not in WORKLOADS:
+            hint = suggest(workload, list(WORKLOADS), listed=False)
+            raise UsageError(f"--workload: expected one of {names}; found {workload!r}{hint}")
+        text, operation = WORKLOADS[workload]
+        return parse_size(text), operation
+    if file_size is None or operation is None:
         raise UsageError(f"expected --workload ({names}), or --file-size with --operation")
-    if wishes.operation not in OPERATIONS:
-        raise UsageError(f"--operation: expected one of {', '.join(OPERATIONS)}; found {wishes.operation!r}")
-    return _option("--file-size", wishes.file_size, parse_size, 0), wishes.operation
+    if operation not in OPERATIONS:
+        raise UsageError(f"--operation: expected one of {', '.join(OPERATIONS)}; found {operation!r}")
+    return _option("--file-size", file_size, parse_size, 0), operation
 
 
-def parse_wishes(wishes: Wishes) -> Request:
+def parse_request(
+    *,
+    workload: str | None = None,
+    file_size: str | None = None,
+    operation: str | None = None,
+    throughput: str | None = None,
+    capacity: str | None = None,
+    growth: str | None = None,
+    years: float | None = None,
+    fill_limit: str | None = None,
+    max_fault_domain: str | None = None,
+    disk_size: str | None = None,
+    by: By = "lower",
+) -> Request:
     """Every option read, and held against the others: `UsageError` names the option that is wrong or lacks."""
-    size, operation = _size_and_operation(wishes)
-    if wishes.throughput is None and wishes.capacity is None:
+    nominal, operation = _size_and_operation(workload, file_size, operation)
+    if throughput is None and capacity is None:
         raise UsageError("nothing to size: expected --throughput, --capacity or both")
-    if wishes.growth is not None and wishes.capacity is None:
+    if growth is not None and capacity is None:
         raise UsageError("--growth: expected --capacity with it: it is the capacity that grows")
-    if (wishes.growth is None) != (wishes.years is None):
-        missing = "--years" if wishes.years is None else "--growth"
+    if (growth is None) != (years is None):
+        missing = "--years" if years is None else "--growth"
         raise UsageError(f"expected --growth and --years together; found no {missing}")
-    years = wishes.years or 0.0
-    if not 0 <= years <= MAX_YEARS:
+    if years is not None and not 0 <= years <= MAX_YEARS:
         raise UsageError(f"--years: expected 0 to {MAX_YEARS:g}, found {years:g}")
     return Request(
         tool="",
         operation=operation,
-        nominal_file_size_bytes=size,
+        nominal_file_size_bytes=nominal,
         quantity="",
-        wanted_rate=_option("--throughput", wishes.throughput, parse_wanted_rate, None),
-        capacity=_option("--capacity", wishes.capacity, parse_wanted_capacity, None),
-        growth=_option("--growth", wishes.growth, parse_growth, 0.0),
-        years=years,
-        fill_limit=_option("--fill-limit", wishes.fill_limit, parse_share, FILL_LIMIT),
-        max_fault_domain=_option("--max-fault-domain", wishes.max_fault_domain, parse_share, MAX_FAULT_DOMAIN),
-        by=wishes.by,
-        disk_bytes=_option("--disk-size", wishes.disk_size, parse_wanted_capacity, None),
+        wanted_rate=_option("--throughput", throughput, parse_wanted_rate, None),
+        capacity=_option("--capacity", capacity, parse_wanted_capacity, None),
+        growth=_option("--growth", growth, parse_growth, 0.0),
+        years=years or 0.0,
+        fill_limit=_option("--fill-limit", fill_limit, parse_share, FILL_LIMIT),
+        max_fault_domain=_option("--max-fault-domain", max_fault_domain, parse_share, MAX_FAULT_DOMAIN),
+        by=by,
+        disk_bytes=_option("--disk-size", disk_size, parse_wanted_capacity, None),
     )
 
 
@@ -301,7 +295,7 @@ class Answer:
 def answer_request(
     request: Request, samples: pd.DataFrame, *, prices: PriceList | None = None, cluster: Cluster | None = None
 ) -> Answer:
-    """Every layout of a campaign on the servers that a request of `parse_wishes` needs; raises as `build_request`."""
+    """Every layout of a campaign on the servers that a request of `parse_request` needs; raises as `build_request`."""
     request = build_request(request, samples)
     rows = select(
         native_only(samples),
@@ -358,7 +352,6 @@ def _servers_for(amount: float, per_server: float) -> int:
 
 
 def _problem(block: Block, request: Request, per_server: float) -> str:
-    """Why a layout cannot be sized at all."""
     if request.capacity is not None and block.capacity_problem:
         return block.capacity_problem
     if request.rate is None:

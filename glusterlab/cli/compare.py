@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,7 +26,6 @@ from glusterlab.cli.console import (
 from glusterlab.errors import GlusterlabError, NotComparedError, UsageError
 
 if TYPE_CHECKING:
-    from glusterlab.analysis.compare.cells import Rule
     from glusterlab.analysis.compare.gate import Gate, Outcome
     from glusterlab.sections.comparison import Comparison
 
@@ -127,13 +125,25 @@ def compare(
 ) -> None:
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
     from glusterlab.analysis.compare.cells import Rule
+    from glusterlab.analysis.compare.gate import hold
+    from glusterlab.sections.comparison import compare_campaigns
+    from glusterlab.store.files import write_atomically
 
     rule = Rule(_share(margin, "--margin", "a margin such as 5%"), correction.value)
     gate = parse_gate(fail_on) if fail_on else None
     if markdown == _STDOUT and json:
         raise UsageError("--json and --markdown - both write to stdout: give one of them, or --markdown a file")
     try:
-        closed = _compare(raws, rule, gate, operation or (), markdown, same=same, as_json=json)
+        with bar("parsing samples") as progress:
+            found = compare_campaigns(raws, rule, operations=operation or (), same=same, progress=progress)
+        others = [release.label for release in found.others]
+        outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
+        if markdown == _STDOUT:
+            typer.echo(summary(found, outcome), nl=False)
+        else:
+            show_comparison(found, outcome, json)
+            if markdown is not None:
+                write_atomically(local_path(markdown), summary(found, outcome))
     except GlusterlabError as error:
         if error.exit_code != 1:
             raise
@@ -143,36 +153,8 @@ def compare(
             # a closed pipe, which is no fault
             raise
         raise NotComparedError(f"{error.filename}: {error.strerror}") from error
-    if closed:
+    if outcome is not None and outcome.failed:
         raise typer.Exit(1)
-
-
-def _compare(
-    raws: Sequence[Path],
-    rule: Rule,
-    gate: Gate | None,
-    operations: Sequence[str],
-    markdown: str | None,
-    *,
-    same: bool,
-    as_json: bool,
-) -> bool:
-    """Compare, show, and say whether the gate is closed."""
-    from glusterlab.analysis.compare.gate import hold
-    from glusterlab.sections.comparison import compare_campaigns
-    from glusterlab.store.files import write_atomically
-
-    with bar("parsing samples") as progress:
-        found = compare_campaigns(raws, rule, operations=operations, same=same, progress=progress)
-    others = [release.label for release in found.others]
-    outcome = None if gate is None else hold(gate, found.table, found.unmatched, others, rule.correction)
-    if markdown == _STDOUT:
-        typer.echo(summary(found, outcome), nl=False)
-        return outcome is not None and outcome.failed
-    show_comparison(found, outcome, as_json)
-    if markdown is not None:
-        write_atomically(local_path(markdown), summary(found, outcome))
-    return outcome is not None and outcome.failed
 
 
 def show_comparison(found: Comparison, outcome: Outcome | None, as_json: bool) -> None:
@@ -322,8 +304,8 @@ def _headline(found: Comparison, outcome: Outcome | None) -> str:
     if found.table.empty:
         return "Nothing to compare"
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts(found.table).items())
-    of = f"{verdicts} of {len(found.table)} cells"
-    return of if len(changed(found.table)) else f"No difference is shown: {of}"
+    nothing = "" if len(changed(found.table)) else "No difference is shown: "
+    return f"{nothing}{verdicts} of {len(found.table)} cells"
 
 
 def _changed_table(found: Comparison) -> str:

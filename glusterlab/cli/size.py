@@ -127,12 +127,12 @@ def size(
 
     Results of the native client count, as in the figures of price and performance.
     """
-    from glusterlab.analysis.sizing import Wishes, answer_request, parse_wishes
+    from glusterlab.analysis.sizing import answer_request, parse_request
     from glusterlab.spec.prices import load_prices
     from glusterlab.spec.yaml import load_cluster
     from glusterlab.tables import build as tables
 
-    wishes = Wishes(
+    request = parse_request(
         workload=workload,
         file_size=file_size,
         operation=operation,
@@ -145,7 +145,6 @@ def size(
         disk_size=disk_size,
         by="mean" if by is By.MEAN else "lower",
     )
-    request = parse_wishes(wishes)
     price_list = _study_prices(raw) if prices is None else load_prices(prices)
     samples = tables.load(raw).samples
     cluster = load_cluster(raw / "cluster.yaml") if (raw / "cluster.yaml").is_file() else None
@@ -163,7 +162,6 @@ def _terabytes(size: float) -> str:
 
 
 def _request_text(request: Request) -> str:
-    """The request in words."""
     from glusterlab.analysis.blocks import ACCESS
     from glusterlab.analysis.sizing import rate_text
 
@@ -300,7 +298,6 @@ def _row(answer: Answer, one: Sizing) -> dict[str, str]:
 
 
 def _lines(answer: Answer) -> Iterator[str]:
-    """What cannot do it and why, and what must be known."""
     if not any(one.possible for one in answer.sized):
         yield "No measured layout can be sized for this."
     for one in answer.sized:

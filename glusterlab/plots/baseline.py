@@ -53,7 +53,7 @@ def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str]
         _draw_published(axes, of)
         axes.set_title(operation)
         axes.set_xlim(start, end)
-        axes.set_xlabel(f"MB/s per {thing}" + ", × scale" * scaled + _starts(start))
+        axes.set_xlabel(f"MB/s per {thing}" + ", × scale" * scaled + f" (from {start:g})" * bool(start))
     _name_rows(grid[0], rows)
     grid[0].set_ylim(len(rows) - 0.5, -1.2)
 
@@ -72,7 +72,7 @@ def draw_links(figure: Frame, places: pd.DataFrame) -> None:
     axes = figure.panel(len(rows) * (ROW_IN + 0.18) + 0.6)
     _draw_rows(axes, places, rows, 100 / places["stated_bytes_per_s"].astype(float), below=0.40, above=0.08)
     axes.set_xlim(start, high + 0.02 * (high - start))
-    axes.set_xlabel("share of the stated rate of the link, %" + _starts(start))
+    axes.set_xlabel("share of the stated rate of the link, %" + f" (from {start:g})" * bool(start))
     for y, row in rows.iterrows():
         of = places[_same(places, row)]
         _row_words(axes, float(str(y)) - 0.30, _link_words(of, share[of.index]), GREY)
@@ -97,12 +97,7 @@ def _link_words(of: pd.DataFrame, share: pd.Series) -> str:
     )
 
 
-def _starts(start: float) -> str:
-    return f" (from {start:g})" if start else ""
-
-
 def _row_words(axes: Axes, y: float, text: str, colour: str) -> None:
-    """Words at the left end of a row."""
     place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center"}
     marks.words(axes, text, (0.0, y), (3, 0), fontsize=7.5, color=colour, **place)
 

@@ -34,6 +34,7 @@ from glusterlab.plots.style import (
 from glusterlab.stats import MIN_SAMPLES
 
 ROW_HEIGHT_IN = 1.75
+_LEVEL = "Dotted: the most that the guide states for that layout: its number per disk times the disks{}."
 FITTED = "Dash-dotted, thin: the Universal Scalability Law, where the samples support a fit."
 FAR = 4.0
 """A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
@@ -192,7 +193,7 @@ def draw_workers_and_limits(
         f"Mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *_limit_words(table, drawn=far != set(families)),
-        *_published_words(stated, right=shown.two_axes),
+        *([_LEVEL.format(", on the right axis" * shown.two_axes)] if stated.notna().any() else []),
         *([FITTED] if len(fits) else []),
         *shown.note,
         *note.splitlines(),
@@ -226,7 +227,6 @@ def draw_workers_and_limits(
 
 
 def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> float:
-    """Upper end of a row's axis."""
     top = top_of(rows, factor)
     if rows["limit"].notna().any():
         # room for the words on a limit that is not drawn
@@ -261,7 +261,6 @@ def _look_alike(table: pd.DataFrame) -> bool:
 
 
 def _is_far(rows: pd.DataFrame, factor: float) -> bool:
-    """Whether the highest limit of a family is `FAR` above what was measured."""
     return bool(rows["limit"].notna().any()) and float(rows["limit"].max()) * factor > FAR * top_of(rows, factor)
 
 
@@ -274,10 +273,3 @@ def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:
         hardware = f"Disks are as the baseline {', '.join(sources)} measured them, {STATED_LINKS}."
     dashed = "Dashed: what links and disks allow with the traffic of copies; at its end which of them binds."
     return [dashed, hardware] if drawn else [hardware]
-
-
-def _published_words(stated: pd.Series, *, right: bool) -> list[str]:
-    if stated.isna().all():
-        return []
-    axis = ", on the right axis" if right else ""
-    return [f"Dotted: the most that the guide states for that layout: its number per disk times the disks{axis}."]

@@ -129,7 +129,6 @@ def draw_forest(frame: Frame, table: pd.DataFrame, rule: Rule) -> None:
 
 
 def _bar_text(row: pd.Series, value: float) -> str:
-    """What stands right of a bar: its value, and what changed."""
     text = short_number(value)
     if math.isnan(float(row["ratio"])):
         return text

@@ -442,7 +442,6 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
 
 
 def _disk(axes: Axes, column: int, line: int, row: dict[Hashable, Any]) -> None:
-    """One disk, as a square."""
     unknown = math.isnan(float(row["time_ratio"]))
     place = 0.5 if unknown else 0.5 + math.log2(max(float(row["time_ratio"]), 1e-3)) / 4
     axes.add_patch(

@@ -79,7 +79,6 @@ def _words(row: pd.Series) -> str:
 
 
 def _mark(axes: Axes, row: pd.Series, factor: float, colour: str) -> None:
-    """Knee as a tick on the worker axis, peak as a ring on the curve."""
     knee, peak = float(row["knee"]), float(row["peak_workers"])
     if not math.isnan(knee):
         axes.axvline(knee, ymax=0.16, color=colour, linewidth=1.1)

@@ -51,7 +51,6 @@ def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: floa
 
 
 def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: float) -> None:
-    """A bar of parts, each with its name where there is room."""
     fills: dict[str, dict[str, Any]] = {
         "usable": {"color": colour},
         "replica": {"color": colour, "alpha": 0.28},
@@ -176,10 +175,8 @@ _DARKEST = 1.35
 
 
 def _cell_text(row: pd.Series) -> str:
-    share = f"{percent(float(row['share']))} %"
-    if math.isnan(float(row["share_low"])):
-        return f"{share}\nn = {row['n']}"
-    return f"{share}\n{percent(float(row['share_low']))} to {percent(float(row['share_high']))}"
+    interval = f"{percent(float(row['share_low']))} to {percent(float(row['share_high']))}"
+    return f"{percent(float(row['share']))} %\n" + (f"n = {row['n']}" if math.isnan(row["share_low"]) else interval)
 
 
 def draw_shares(figure: Frame, table: pd.DataFrame) -> None:

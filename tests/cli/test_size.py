@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from glusterlab.analysis.sizing import WORKLOADS, Wishes, build_request, parse_wishes
+from glusterlab.analysis.sizing import WORKLOADS, build_request, parse_request
 from glusterlab.cli import app
 from glusterlab.errors import DataError
 from glusterlab.tables import build as tables
@@ -242,7 +242,7 @@ def test_what_was_not_measured_is_said_with_what_was(raw: Path) -> None:
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_every_named_workload_can_be_asked_for(name: str, samples: pd.DataFrame) -> None:
-    request = parse_wishes(Wishes(workload=name, capacity="1TB"))
+    request = parse_request(workload=name, capacity="1TB")
     if name.startswith(("large", "32kb")):
         assert build_request(request, samples).capacity == 1e12
     else:
@@ -251,7 +251,7 @@ def test_every_named_workload_can_be_asked_for(name: str, samples: pd.DataFrame)
 
 
 def test_a_campaign_without_valid_samples_has_none_at_all(samples: pd.DataFrame) -> None:
-    request = parse_wishes(Wishes(workload="large-write", capacity="1TB"))
+    request = parse_request(workload="large-write", capacity="1TB")
     with pytest.raises(DataError, match="none at all"):
         build_request(request, samples.assign(status="invalid"))
     with pytest.raises(DataError, match="none at all"):

@@ -166,10 +166,8 @@ def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule)
     low, high = rule.band
     if low <= tight.low and tight.high <= high:
         return EQUIVALENT
-    if p_corrected < ALPHA and ratio.low > 1:
-        return FASTER
-    if p_corrected < ALPHA and ratio.high < 1:
-        return SLOWER
+    if p_corrected < ALPHA and not ratio.low <= 1 <= ratio.high:
+        return FASTER if ratio.low > 1 else SLOWER
     return UNDECIDED
 
 
@@ -240,21 +238,10 @@ def _tested(pairs: Sequence[Pair], rule: Rule) -> list[dict[str, object]]:
     for pair, (ratio, p), can in zip(pairs, ratios, testable, strict=True):
         tight, _ = pair.ratio(EQUIVALENCE_LEVEL)
         p_corrected = next(after) if can else math.nan
-        found.append(
-            {
-                "ratio": ratio.centre,
-                "low": ratio.low,
-                "high": ratio.high,
-                "low_90": tight.low,
-                "high_90": tight.high,
-                "interval": ratio.method,
-                "test": pair.test,
-                "p": p,
-                "p_corrected": p_corrected,
-                "least_n": 0 if can else max(needed or 0, LEAST_SAMPLES),
-                "verdict": verdict_of(ratio, tight, p_corrected, rule),
-            }
-        )
+        ends = {"ratio": ratio.centre, "low": ratio.low, "high": ratio.high, "low_90": tight.low, "high_90": tight.high}
+        test = {"interval": ratio.method, "test": pair.test, "p": p, "p_corrected": p_corrected}
+        verdict = verdict_of(ratio, tight, p_corrected, rule)
+        found.append({**ends, **test, "least_n": 0 if can else max(needed or 0, LEAST_SAMPLES), "verdict": verdict})
     return found
 
 
@@ -270,17 +257,14 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
         theirs = _by_cell(samples)
         names = cell_names(pd.concat([reference, samples], ignore_index=True))
         known = [set(rows["cell_id"].astype(str)) for rows in (reference, samples)]
-        whys: list[tuple[str, str, str]] = []
         for lacking, there, valid, has in ((name, known[0], mine, theirs), (label, known[1], theirs, mine)):
-            whys += [
-                (lacking, cell, "has no valid sample of it" if cell in there else "does not have it")
-                for cell in sorted(has.keys() - valid.keys())
-            ]
+            for cell in sorted(has.keys() - valid.keys()):
+                why = "has no valid sample of it" if cell in there else "does not have it"
+                records.append((lacking, cell, names[cell], why))
         neither = sorted((known[0] & known[1]) - mine.keys() - theirs.keys())
-        whys += [(label, cell, "has no valid sample of it, nor has the reference") for cell in neither]
-        empty = [cell for cell in sorted(mine.keys() & theirs.keys()) if pair_of(mine[cell], theirs[cell]) is None]
-        whys += [(label, cell, "has no value above 0 of a quantity that the reference has, too") for cell in empty]
-        records += [
-            {"campaign": lacking, "cell_id": cell, "cell": names[cell], "why": why} for lacking, cell, why in whys
-        ]
+        records += [(label, cell, names[cell], "has no valid sample of it, nor has the reference") for cell in neither]
+        for cell in sorted(mine.keys() & theirs.keys()):
+            if pair_of(mine[cell], theirs[cell]) is None:
+                why = "has no value above 0 of a quantity that the reference has, too"
+                records.append((label, cell, names[cell], why))
     return pd.DataFrame.from_records(records, columns=UNMATCHED)

@@ -114,22 +114,14 @@ def release_bars(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _bar(row: pd.Series, side: str) -> dict[str, object]:
-    found = median_interval(split_values(str(row[f"values_{side}"])))
+    found = median_interval(split_values(row[f"values_{side}"]))
     known = {name: row[name] for name in BARS if name in row.index and name not in ("low", "high", "ratio", "verdict")}
-    mine = side == "reference"
-    return known | {
-        "release": row[side],
-        "n": found.n,
-        "median": found.centre,
-        "low": found.low,
-        "high": found.high,
-        "ratio": math.nan if mine else row["ratio"],
-        "ratio_low": math.nan if mine else row["low"],
-        "ratio_high": math.nan if mine else row["high"],
-        "verdict": "" if mine else row["verdict"],
-        "samples": row[f"samples_{side}"],
-        "values": row[f"values_{side}"],
-    }
+    change = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan, "verdict": ""}
+    if side == "other":
+        change = {"ratio": row["ratio"], "ratio_low": row["low"], "ratio_high": row["high"], "verdict": row["verdict"]}
+    measured = {"n": found.n, "median": found.centre, "low": found.low, "high": found.high}
+    traced = {name: row[f"{name}_{side}"] for name in ("samples", "values")}
+    return {**known, "release": row[side], **measured, **change, **traced}
 
 
 def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
