@@ -6,16 +6,9 @@ from glusterlab.plots.by_file_size import draw_by_file_size
 from glusterlab.plots.by_workers import draw_workers_and_limits
 from glusterlab.plots.per_disk import draw_per_disk
 from glusterlab.plots.ratios import draw_gap, draw_server_advantage
-from glusterlab.plots.saturation import DISKS, NETWORK, cpu_panels, draw_usage, memory_panels, panel_rows
 from glusterlab.plots.small import draw_capacity, draw_file_sizes, draw_shares
-from glusterlab.plots.style import Frame, Provenance, layout_style
 
 __all__ = [
-    "DISKS",
-    "NETWORK",
-    "Frame",
-    "Provenance",
-    "cpu_panels",
     "draw_by_file_size",
     "draw_capacity",
     "draw_file_sizes",
@@ -23,9 +16,5 @@ __all__ = [
     "draw_per_disk",
     "draw_server_advantage",
     "draw_shares",
-    "draw_usage",
     "draw_workers_and_limits",
-    "layout_style",
-    "memory_panels",
-    "panel_rows",
 ]

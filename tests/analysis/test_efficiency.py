@@ -9,17 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import (
-    all_sizes,
-    best_workers,
-    efficiency,
-    per_disk,
-    saturation_points,
-    select,
-    summarise,
-    with_published,
-    with_published_totals,
-)
+from glusterlab.analysis import all_sizes, efficiency, saturation_points, select, summarise, with_published_totals
+from glusterlab.analysis.efficiency import best_workers, per_disk, with_published
 from glusterlab.spec import published
 
 Make = Callable[..., pd.DataFrame]

@@ -10,17 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glusterlab.analysis import (
-    Limits,
-    limit_curves,
-    per_disk,
-    pool_limits,
-    select,
-    summarise,
-    volume_bounds,
-    with_limits,
-)
-from glusterlab.analysis.limits import CURVE
+from glusterlab.analysis import limit_curves, pool_limits, select, summarise, with_limits
+from glusterlab.analysis.efficiency import per_disk
+from glusterlab.analysis.limits import CURVE, volume_bounds
+from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.spec.campaign import Campaign, expand
 from glusterlab.spec.cluster import Cluster
 

@@ -89,7 +89,7 @@ def test_the_first_configuration_is_one_and_others_are_ratios_to_it(table: pd.Da
 
 
 def test_prices_widen_no_interval(table: pd.DataFrame, prices: PriceList) -> None:
-    from glusterlab.analysis import compare_rows
+    from glusterlab.analysis.efficiency import compare_rows
 
     row, first = of(table, "disperse", "write"), of(table, "replicate", "write")
     ratio = compare_rows(row, first)  # both on the same server: the price cancels

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import guide_layouts, select, select_nearest, size_note, summarise
-from glusterlab.analysis.select import SUMMARY, split_values
+from glusterlab.analysis import select, summarise
+from glusterlab.analysis.select import SUMMARY, guide_layouts, select_nearest, size_note, split_values
 from glusterlab.errors import DataError
 from tests.guide_pools import pools
 

@@ -9,11 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import Limits, select
+from glusterlab.analysis import select
 from glusterlab.analysis.baselines import place_rates, rates_by_kind, rates_table
+from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
-from glusterlab.plots import DISKS, draw_usage, memory_panels, panel_rows
 from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
+from glusterlab.plots.saturation import DISKS, draw_usage, memory_panels, panel_rows
 from glusterlab.plots.style import Provenance
 from glusterlab.sections.baseline import Baseline
 from glusterlab.sections.section import Section

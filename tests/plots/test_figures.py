@@ -10,19 +10,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.text import Text
 
-from glusterlab.analysis import Limits, efficiency, select, summarise
+from glusterlab.analysis import efficiency, select, summarise
+from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
-from glusterlab.plots import (
-    DISKS,
-    NETWORK,
-    cpu_panels,
-    draw_by_file_size,
-    draw_per_disk,
-    draw_usage,
-    memory_panels,
-    panel_rows,
-)
-from glusterlab.plots.saturation import Panel
+from glusterlab.plots import draw_by_file_size, draw_per_disk
+from glusterlab.plots.saturation import DISKS, NETWORK, Panel, cpu_panels, draw_usage, memory_panels, panel_rows
 from glusterlab.plots.style import INK, layout_style
 from tests.plots.drawing import MB, NUMBERS, assert_inside_page, draw_by_workers, drawn, words
 

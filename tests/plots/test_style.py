@@ -14,8 +14,7 @@ from matplotlib.colors import to_rgb
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import UsageError
 from glusterlab.figures.save import parse_formats, save, write_caption
-from glusterlab.plots import Provenance, layout_style
-from glusterlab.plots.style import _KNOWN, house_style
+from glusterlab.plots.style import _KNOWN, Provenance, house_style, layout_style
 from tests.plots.drawing import MB, TESTBED, draw_by_workers, drawn
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import Limits
-from glusterlab.analysis.saturation.resources import Capacity, Operations, capacities, with_operations
+from glusterlab.analysis.saturation.resources import Capacity, Limits, Operations, capacities, with_operations
 from glusterlab.errors import RawStoreError
 from glusterlab.sections.saturation import memory_by_host, operations_by_cell
 from glusterlab.spec.yaml import load_cluster

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import Limits
+from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.studies import Chosen, by_unit, choose_studies, measure
 from glusterlab.analysis.scaling_table import DRAWN
 from glusterlab.errors import DataError

@@ -8,9 +8,15 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from glusterlab.analysis import select, telemetry_by_sample
+from glusterlab.analysis import select
 from glusterlab.analysis.saturation.timeline import JUDGED_METRICS, measured_parts
-from glusterlab.analysis.saturation.usage import METRICS, USED_METRICS, steady_part, telemetry_by_cell
+from glusterlab.analysis.saturation.usage import (
+    METRICS,
+    USED_METRICS,
+    steady_part,
+    telemetry_by_cell,
+    telemetry_by_sample,
+)
 
 Make = Callable[..., pd.DataFrame]
 
