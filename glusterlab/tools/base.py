@@ -30,7 +30,7 @@ MeasuredPart = Literal["onset", "end", "busiest"]
 command, or it is the stretch with the most traffic."""
 
 
-# ssh takes its options before and after the host; the command begins with the first word after those.
+# ssh takes its options before and after the host (@); the command (=) begins with the first word after those.
 _SSH_WRAPPER = """\
 #!/bin/sh
 left=$# host=
@@ -43,20 +43,12 @@ while [ "$left" -gt 0 ]; do
             shift
             left=$((left - 1))
             ;;
-        -* | @-*) set -- "$@" "$word" ;;
+        =* | -* | @-*) set -- "$@" "$word" ;;
         @*)
             [ -z "$GLUSTERLAB_RUN" ] || set -- "$@" export "GLUSTERLAB_RUN=$GLUSTERLAB_RUN;"
-            set -- "$@" "$word"
-            while [ "$left" -gt 0 ]; do
-                set -- "$@" "$1"
-                shift
-                left=$((left - 1))
-            done
+            host== && set -- "$@" "$word"
             ;;
-        *)
-            host=@
-            set -- "$@" "$word"
-            ;;
+        *) host=@ && set -- "$@" "$word" ;;
     esac
 done
 PATH=/usr/local/bin:/usr/bin:/bin exec ssh OPTIONS "$@"

@@ -65,7 +65,7 @@ class Iozone(VolumeTool):
         return 6.0 + 0.25 * workers
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
-        """Why not: sizes that IOzone cannot be told."""
+        """Why not: sizes that IOzone has no option for."""
         if clients < 1:
             return "the cluster has no client"
         record = cell.record_size_bytes
@@ -148,14 +148,14 @@ def result_of(path: Path, cell: Cell) -> tuple[WorkloadRecord, list[WorkerRecord
         error = damage or error
         raise ParseError(error.message, file=path, line=error.line) from None
     errors = [damage.message] if damage is not None else record.details.get("errors") or []
-    said = f"; it said: {errors[0]}" if errors else ""
+    error_text = f"; it said: {errors[0]}" if errors else ""
     for what, is_there in (
         ("IOzone's banner with its version and command line", record.tool_version and "command_line" in record.details),
         ("'iozone test complete.' at the end", damage is None and record.details["complete"]),
         ("rates in kB/sec, and no -O", record.operations_per_s is None),
     ):
         if not is_there:
-            raise ParseError(f"expected {what}, found none{said}", file=path)
+            raise ParseError(f"expected {what}, found none{error_text}", file=path)
     return record, workers
 
 
@@ -269,19 +269,12 @@ def _of_server(path: Path, cell: Cell) -> Measurement:
     own = cell.model_copy(update={"workers": record.workers})
     found = held_against(own, record, placed(workers, places))
     problems = [problem.model_copy(update={"host": host}) for problem in found.problems]
-    if said := _no_space(path):
-        problems.insert(0, Reason(code="disk-full", message=f"IOzone said: {said}", host=host))
+    # it reports success on a full file system, too
+    outputs = [read_text(file) for file in (path, path.with_name(f"{path.name}.stderr")) if file.exists()]
+    lines = [line.strip() for output in outputs for line in output.splitlines() if "no space left" in line.lower()]
+    if lines:
+        problems.insert(0, Reason(code="disk-full", message=f"IOzone said: {lines[0][:200]}", host=host))
     return replace(found, problems=tuple(problems))
-
-
-def _no_space(path: Path) -> str | None:
-    """What IOzone said of a full file system: it reports success all the same."""
-    for file in (path, path.with_name(f"{path.name}.stderr")):
-        if file.exists():
-            for line in read_text(file).splitlines():
-                if "no space left" in line.lower():
-                    return line.strip()[:200]
-    return None
 
 
 def place_of(worker: WorkerRecord) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """IOzone's tables: those of automatic mode, and the Excel reports of ``-R``.
 
 A table's header names all columns, but a run of some tests leaves the others blank, and IOzone, editors and web pages
-drop blanks. A value belongs to the column under whose name it ends; where blanks were lost it is told by the number of
-values; what cannot be told is refused, so that no value slips into another column.
+drop blanks. A value belongs to the column under whose name it ends, or where blanks were lost to that of its number;
+what is not clear is refused, so that no value slips into another column.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class ExcelReports:
         return line in self._titles and is_excel_title(line)
 
     def take(self, line: str, number: int) -> bool:
-        """Read a line whose blanks are single; tell whether it is one of these reports.
+        """Read a line whose blanks are single; return whether it is one of these reports.
 
         `ParseError` when a row of a report has more values than the report has record sizes.
         """

@@ -65,7 +65,7 @@ class Smallfile(VolumeTool):
         return 7.5 + 0.1 * min(workers, 12)
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
-        """Why not: the workers do not spread evenly, or sizes that smallfile cannot be told."""
+        """Why not: the workers do not spread evenly, or sizes that smallfile has no option for."""
         if clients < 1:
             return "the cluster has no client"
         if cell.workers > clients and cell.workers % clients:
@@ -195,9 +195,9 @@ def _complaint(folder: Path) -> str:
             lines = read_text(folder / name).splitlines()
         except ParseError:
             continue
-        said = [line.strip() for line in lines if re.search(r"ERR|Error|Exception|rror:|starting gate within", line)]
-        if said:
-            return f"; it said: {said[-1][:200]}"
+        errors = [line.strip() for line in lines if re.search(r"ERR|Exception|rror:|Error|starting gate within", line)]
+        if errors:
+            return f"; it said: {errors[-1][:200]}"
     return ""
 
 
