@@ -35,15 +35,13 @@ _TIME_FACTORS = {"ms": 1e-3, "s": 1.0, "": 1.0, "min": 60.0, "h": 3600.0}
 _NUMBER = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z/]*)\s*$")
 
 
-def _split(text: str | int | float, example: str) -> tuple[float, str]:
-    if isinstance(text, bool):
-        raise ValueError(f"expected something like '{example}', found {text!r}")
-    if isinstance(text, (int, float)):
-        return float(text), ""
-    match = _NUMBER.match(text)
+def _split(text: str | int | float, example: str) -> tuple[Decimal, str]:
+    if isinstance(text, (int, float)) and not isinstance(text, bool):
+        return Decimal(text), ""
+    match = _NUMBER.match(text) if isinstance(text, str) else None
     if match is None:
         raise ValueError(f"expected something like '{example}', found {text!r}")
-    return float(match.group(1)), match.group(2)
+    return Decimal(match[1]), match[2]
 
 
 def _exact_size(text: str | int | float, example: str) -> Decimal:
@@ -53,8 +51,7 @@ def _exact_size(text: str | int | float, example: str) -> Decimal:
         raise ValueError(f"expected a size in B, kB, MB, GB, TB, PB, KiB, MiB, GiB, TiB or PiB, found {text!r}")
     if not math.isfinite(number):
         raise OverflowError(f"expected a size, found {text!r}")
-    match = _NUMBER.match(text) if isinstance(text, str) else None
-    return Decimal(text if match is None else match.group(1)) * _SIZE_FACTORS[unit]
+    return number * _SIZE_FACTORS[unit]
 
 
 def parse_size(text: str | int) -> int:
@@ -96,7 +93,8 @@ def parse_rate(text: str | int | float) -> float:
     >>> parse_rate("205 MB/s"), parse_rate("10 Gbit/s"), parse_rate(1000)
     (205000000.0, 1250000000.0, 1000.0)
     """
-    number, unit = _split(text, "205 MB/s")
+    digits, unit = _split(text, "205 MB/s")
+    number = float(digits)
     if unit in _BIT_FACTORS:
         rate = number * _BIT_FACTORS[unit] / 8
     elif unit == "" and not isinstance(text, str):
@@ -121,7 +119,7 @@ def parse_duration(text: str | int | float) -> float:
     number, unit = _split(text, "10 min")
     if unit not in _TIME_FACTORS:
         raise ValueError(f"expected a duration in ms, s, min or h, found {text!r}")
-    return number * _TIME_FACTORS[unit]
+    return float(number) * _TIME_FACTORS[unit]
 
 
 def format_size(size: int) -> str:

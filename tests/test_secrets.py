@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from glusterlab.secrets import REDACTED, find, redact
+from tests.pools import pool_data
 
 PROJECT = Path(__file__).parents[1]
 FOLDERS = [PROJECT / name for name in ("raw", "runbooks", "figures")]
@@ -90,20 +91,6 @@ def test_the_search_takes_time_that_grows_with_the_text() -> None:
         list(find(piece * (400_000 // len(piece))))
 
 
-CLUSTER = {
-    "schema_version": 1,
-    "name": "pool",
-    "servers": [{"name": "s1"}],
-    "clients": [{"name": "c1"}],
-    "hardware": {
-        "disks_per_server": 1,
-        "disk_write": "205 MB/s",
-        "disk_read": "212 MB/s",
-        "server_link": "20 Gbit/s",
-        "client_link": "10 Gbit/s",
-    },
-    "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
-}
 CAMPAIGN = {
     "schema_version": 1,
     "name": "night",
@@ -128,7 +115,7 @@ def test_what_hosts_say_reaches_raw_without_its_secrets(tmp_path: Path) -> None:
     from glusterlab.spec import Campaign, Cluster
     from glusterlab.store import evidence
 
-    cluster = Cluster.model_validate(CLUSTER)
+    cluster = Cluster.model_validate(pool_data(1))
     transport = FakeTransport(cluster)
     transport.facts = {"c1": {"tool ssh": "OpenSSH_9.2 password=hunter2", "os": "Debian token=hunter2hunter2hunter2"}}
 

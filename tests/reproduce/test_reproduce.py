@@ -23,13 +23,15 @@ import pytest
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 from glusterlab.reproduce import execute
 from glusterlab.reproduce import reproduce as reproducing
-from glusterlab.reproduce.execute import Job, Result, retell
+from glusterlab.reproduce.execute import retell
 from glusterlab.reproduce.reproduce import Progress, ReproduceSummary, reproduce
 from glusterlab.reproduce.state import LOCK, held, put
 from glusterlab.store import digests as fingerprint
 from glusterlab.store.digests import NotebookSource
 from glusterlab.store.manifest import Manifest, list_files
 from glusterlab.tables import build as tables
+from tests.pools import pool_data
+from tests.reproduce.in_process import run_in_this_process
 
 PARAMETERS = 'campaign: str = "raw/x"  # folder\nfigures: str = "figures/x"'
 DRAW = """
@@ -119,21 +121,7 @@ def project(tmp_path: Path) -> Project:
 def no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """Notebooks run by `exec` in this process: enough where the question is what runs."""
 
-    def process(job: Job, environment: Mapping[str, str], watch: object) -> Result:
-        target = Path(job.folder, f"{job.name}.ipynb")
-        if job.executed is None:
-            cells = nbformat.read(job.source, as_version=4).cells
-            given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
-            names: dict[str, object] = {}
-            for each in cells:
-                if each.cell_type == "code":
-                    exec(each.source, names)
-                    names |= given if "parameters" in each.metadata.tags else {}
-        target.write_text(Path(job.source).read_text())
-        target.with_suffix(".html").write_text("executed")
-        return Result()
-
-    monkeypatch.setattr(execute, "process", process)
+    monkeypatch.setattr(execute, "process", run_in_this_process)
 
 
 BOTH = ("demo/10-first", "demo/20-second")
@@ -749,21 +737,11 @@ class TestKernel:
         assert "<script" not in page
 
 
-CLUSTER = """\
-schema_version: 1
-name: pool
-servers: [{name: s1}]
-clients: [{name: c1}]
-hardware: {disks_per_server: 1, disk_write: 1 MB/s, disk_read: 1 MB/s, server_link: 1 Gbit/s, client_link: 1 Gbit/s}
-backings: {jbod: {bricks: [/b/d1], kind: jbod}}
-"""
-
-
 @pytest.mark.usefixtures("no_kernel")
 def test_a_baseline_that_is_measured_later_changes_the_limits_and_runs_notebooks_again(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (project.raw / "cluster.yaml").write_text(CLUSTER)
+    (project.raw / "cluster.yaml").write_text(json.dumps(pool_data(1)))
     list_files(project.raw, [project.raw / "cluster.yaml"])
     baseline = project.root / "raw" / "pool-baseline"
     baseline.mkdir()

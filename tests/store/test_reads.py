@@ -6,15 +6,12 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 
-import nbformat
 import pytest
 
 from glusterlab.errors import UsageError
 from glusterlab.reproduce import execute
-from glusterlab.reproduce.execute import Job, Result
 from glusterlab.reproduce.reproduce import reproduce
 from glusterlab.sections.section import Section, open_section
 from glusterlab.store import digests as fingerprint
@@ -22,6 +19,7 @@ from glusterlab.store.digests import RawDigests, cell_tools, parse_reads, refuse
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST, Manifest
 from tests.packed import make_plain
+from tests.reproduce.in_process import run_in_this_process
 from tests.store.conftest import add_sample, make_cell, make_store
 
 PROJECT = Path(__file__).parents[2]
@@ -201,25 +199,10 @@ class TestDigest:
         assert RawDigests(raw).of(("iozone",)) != before
 
 
-def executed(job: Job, environment: Mapping[str, str], watch: object) -> Result:
-    """Run a notebook's code in this process: what is asked here does not depend on a kernel."""
-    source = nbformat.read(job.source, as_version=4)
-    given = {name: str(Path(job.cwd, value)) for name, value in job.parameters.items()}
-    names: dict[str, object] = {}
-    for cell in source.cells:
-        if cell.cell_type == "code":
-            exec(compile(cell.source, cell.id, "exec"), names)
-            names |= given if "parameters" in cell.metadata.get("tags", []) else {}
-    target = Path(job.folder, f"{job.name}.ipynb")
-    nbformat.write(source, target)
-    target.with_suffix(".html").write_text("executed")
-    return Result()
-
-
 class TestReproduce:
     @pytest.fixture(autouse=True)
     def _no_kernel(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        monkeypatch.setattr(execute, "process", executed)
+        monkeypatch.setattr(execute, "process", run_in_this_process)
         # nothing but what the test changes is to make anything run
         monkeypatch.setattr(fingerprint, "LIBRARY", tmp_path / "library")
 
