@@ -41,7 +41,7 @@ def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda 
         with _as_sentence(f"{url}: cannot be read"):
             found = system.find(root, detail=True)
         base = PurePosixPath(system._strip_protocol(root))
-        sizes = {PurePosixPath(path).relative_to(base).as_posix(): entry["size"] for path, entry in found.items()}
+        sizes = {PurePosixPath(path).relative_to(base).as_posix(): entry.get("size") for path, entry in found.items()}
         if MANIFEST not in sizes:
             raise RawStoreError(f"{url}: expected a campaign's folder with {MANIFEST}, found none", path=folder)
         _get(system, root, [MANIFEST], work)
