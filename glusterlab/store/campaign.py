@@ -178,11 +178,6 @@ class RawStore:
         return store
 
     @property
-    def campaign_yaml(self) -> str:
-        """The text of the stored campaign.yaml."""
-        return (self.path / "campaign.yaml").read_text()
-
-    @property
     def cluster_yaml(self) -> str:
         """The text of the stored cluster.yaml, which an imported campaign may not have."""
         return (self.path / "cluster.yaml").read_text()
