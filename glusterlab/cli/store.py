@@ -406,7 +406,7 @@ def publish(
     made = copy(
         raw,
         output,
-        given={} if names is None else read_names(names),
+        new_names={} if names is None else read_names(names),
         keep_host_names=keep_host_names,
         name=name,
         phases=bar,

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from glusterlab.errors import SpecError, UsageError
 from glusterlab.importing.match import SourceFile
-from glusterlab.importing.plan import ImportPlan, PlannedImport, roles
+from glusterlab.importing.plan import ImportPlan, PlannedImport
 from glusterlab.run.validity import judge_imported
 from glusterlab.spec import Campaign, dump_yaml, load_campaign
 from glusterlab.spec.campaign import LayoutSpec, WorkloadSpec
@@ -20,9 +20,6 @@ from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.files import dump_json
 from glusterlab.store.imported import IMPORT_FILE, ImportRecord
 from glusterlab.store.sample import SampleWriter
-
-RESERVED = {"published": "is for the numbers that studies published, and no campaign is looked for there"}
-"""Folders below raw/ that are no campaigns."""
 
 
 def campaign_path(raw_root: Path, name: str) -> Path:
@@ -36,8 +33,11 @@ def campaign_path(raw_root: Path, name: str) -> Path:
         raise UsageError(
             f"--as {name}: expected at most 60 small letters, digits and dashes ({NAME_FORM}), such as mine-2024"
         ) from None
-    if name in RESERVED:
-        raise UsageError(f"--as {name}: {raw_root / name} {RESERVED[name]}: choose another name, such as mine-2024")
+    if name == "published":
+        raise UsageError(
+            f"--as {name}: {raw_root / name} is for the numbers that studies published: choose another name, such as"
+            " mine-2024"
+        )
     path = raw_root / name
     if (path / "campaign.yaml").exists():
         raise UsageError(
@@ -117,6 +117,9 @@ def _write_sample(
     if cluster is not None:
         servers = servers or tuple(host.name for host in cluster.servers)
         clients = clients or tuple(host.name for host in cluster.clients)
+    measured = {
+        role: [str(each.host) for _, each in planned.attached if each.role == role] for role in ("server", "client")
+    }
     return writer.finish(
         verdict.status,
         verdict.reasons,
@@ -125,8 +128,8 @@ def _write_sample(
         phases={},
         exit_code=None,
         disks=result.disks,
-        servers=tuple(dict.fromkeys((*servers, *roles(planned.attached, "server")))),
-        clients=tuple(dict.fromkeys((*clients, *roles(planned.attached, "client")))),
+        servers=tuple(dict.fromkeys((*servers, *measured["server"]))),
+        clients=tuple(dict.fromkeys((*clients, *measured["client"]))),
     )
 
 

@@ -42,7 +42,7 @@ REFUSED_RESULTS = "results that are refused"
 _ABOUT_THE_FILE = frozenset({"host", "role", "timezone"})
 
 
-def attach(
+def _attach(
     mapping: Mapping,
     results: Sequence[tuple[PlannedResult, int]],
     assignments: Sequence[Assignment],
@@ -124,12 +124,7 @@ def _suffixes(name: str) -> str:
     return path.suffix or ".txt"
 
 
-def roles(attached: Sequence[Attached], role: str) -> list[str]:
-    """Hosts of a role that the telemetry of a sample is of."""
-    return list(dict.fromkeys(str(each.host) for _, each in attached if each.role == role))
-
-
-def contradicting_roles(mapping: Mapping, assignments: Sequence[Assignment]) -> list[Refusal]:
+def _contradicting_roles(mapping: Mapping, assignments: Sequence[Assignment]) -> list[Refusal]:
     """Telemetry of a host that stands under another role elsewhere."""
     known = {**dict.fromkeys(mapping.servers, "server"), **dict.fromkeys(mapping.clients, "client")}
     refused = []
@@ -212,8 +207,8 @@ def plan_import(
         lost += by_file[result.file.name]
     placed, clashes = _place(results)
     beside = [assignment for assignment in assigned if not assignment.is_results]
-    attached, alone = attach(mapping, placed, beside, lost)
-    refused += [*_of_other_releases(results, strange), *clashes, *contradicting_roles(mapping, beside), *alone]
+    attached, alone = _attach(mapping, placed, beside, lost)
+    refused += [*_of_other_releases(results, strange), *clashes, *_contradicting_roles(mapping, beside), *alone]
     samples = tuple(
         PlannedImport(result, repeat, tuple(files)) for (result, repeat), files in zip(placed, attached, strict=True)
     )

@@ -65,14 +65,14 @@ def publish(
     raw: Path,
     output: Path,
     *,
-    given: Mapping[str, str] | None = None,
+    new_names: Mapping[str, str] | None = None,
     keep_host_names: bool = False,
     name: str | None = None,
     phases: Phases = lambda _what: nullcontext(lambda _done, _total: None),
 ) -> Published:
     """Copy a campaign so that it can be given away; the original is only read.
 
-    `given` are names that the user wants in the copy, by the original ones; `name` is that of the campaign there.
+    `new_names` are those that the user wants in the copy, by the original ones; `name` is that of the campaign there.
     `phases` is called with what is begun; its context is called with how much is done, and of how much.
 
     Raises `UsageError` when the output is there or lies in the campaign, two files or hosts would have one name, or a
@@ -92,7 +92,7 @@ def publish(
             plain.mkdir()
             evidence.unpack(raw, plain)
             raw = plain
-        names = collect_names(raw, given or {}, hosts_kept=keep_host_names, campaign=name)
+        names = collect_names(raw, new_names or {}, hosts_kept=keep_host_names, campaign=name)
         try:
             # a name of its own, so that nothing that lies there already is written or removed
             partial = Path(tempfile.mkdtemp(prefix=f".{output.name[:100]}.", suffix=".partial", dir=output.parent))

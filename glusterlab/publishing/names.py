@@ -98,13 +98,13 @@ class Left:
 class Names:
     """Names of the original (in lower case) and those of the copy; what turns up in its texts is added by `collect`.
 
-    `kept` stays as it is (ids of cells, names of layouts), `given` are words that the user named.
+    `kept` stays as it is (ids of cells, names of layouts), `by_user` are words that the user named.
     """
 
     def __init__(self, *, kept: Iterable[str] = (), hosts_kept: bool = False) -> None:
         self.known: dict[str, str] = {}
         self.kinds: dict[str, str] = {}
-        self.given: set[str] = set()
+        self.by_user: set[str] = set()
         self.kept = sorted(kept, key=len, reverse=True)
         self.hosts_kept = hosts_kept
         self.redacted = 0
@@ -163,7 +163,7 @@ class Names:
             if kind == "keep":
                 yield from (
                     Left("name", path, word)
-                    for word in self.given
+                    for word in self.by_user
                     if self.known[word] != word and re.search(f"{_STARTS}{re.escape(word)}{_ENDS}", found.lower())
                 )
             elif found.lower() not in neutral and self._replace(match) != found:
@@ -269,12 +269,12 @@ def read_names(path: Path) -> dict[str, str]:
 
 
 def collect_names(
-    raw: Path, given: Mapping[str, str], *, hosts_kept: bool = False, campaign: str | None = None
+    raw: Path, new_names: Mapping[str, str], *, hosts_kept: bool = False, campaign: str | None = None
 ) -> Names:
     """Names of a campaign's hosts, user, cluster and controllers, and neutral ones for them.
 
-    Raises `UsageError` when two hosts would have one name, a given name is unfit, or a host's name is a word that tools
-    print.
+    Raises `UsageError` when two hosts would have one name, a wanted name is unfit, or a host's name is a word that
+    tools print.
     """
     hosts = _hosts(raw)
     old = load_campaign(raw / "campaign.yaml").name
@@ -282,8 +282,8 @@ def collect_names(
     if campaign is not None:
         if not re.fullmatch(NAME_FORM, campaign) or len(campaign) > 60:
             raise UsageError(f"--name {campaign[:80]!r}: expected small letters, digits and hyphens, such as night-2")
-        given = {**given, old: campaign}
-    _take_given(names, given, {host.lower() for host in hosts})
+        new_names = {**new_names, old: campaign}
+    _take_names(names, new_names, {host.lower() for host in hosts})
     if not hosts_kept:
         _name_hosts(names, hosts, raw)
     renamed = Counter(names.known.get(host.lower(), host) for host in hosts)
@@ -298,8 +298,8 @@ def collect_names(
     return names
 
 
-def _take_given(names: Names, given: Mapping[str, str], hosts: set[str]) -> None:
-    for old, new in given.items():
+def _take_names(names: Names, new_names: Mapping[str, str], hosts: set[str]) -> None:
+    for old, new in new_names.items():
         word = with_colons(old) if _MAC.fullmatch(old) else old.lower()
         kind = "address" if is_address(word) else "mac" if _MAC.fullmatch(old) else "name"
         if kind == "address":
@@ -320,7 +320,7 @@ def _take_given(names: Names, given: Mapping[str, str], hosts: set[str]) -> None
         if is_number(word) and old != new:
             raise UsageError(f"{where}: a number cannot be renamed, since what was measured is numbers")
         names.add(kind, old, new)
-        names.given.add(word)
+        names.by_user.add(word)
 
 
 Hosts = dict[str, tuple[str, tuple[str, ...]]]

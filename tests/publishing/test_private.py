@@ -129,9 +129,9 @@ UNFIT = {
 
 @pytest.mark.parametrize("case", UNFIT)
 def test_a_name_that_is_none_is_refused(campaign: Path, case: str) -> None:
-    given, said = UNFIT[case]
-    with pytest.raises(UsageError, match=said):
-        collect_names(campaign, given)
+    new_names, message = UNFIT[case]
+    with pytest.raises(UsageError, match=message):
+        collect_names(campaign, new_names)
 
 
 CAMPAIGN = """\

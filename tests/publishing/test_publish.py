@@ -60,7 +60,7 @@ def renamed(small: Path, tmp_path: Path) -> Campaign:
     def make(**names: str) -> Path:
         target = tmp_path / "theirs" / "first-light"
         target.parent.mkdir()
-        made = publish(small, target, given=names)
+        made = publish(small, target, new_names=names)
         made.names_file.unlink()
         return target
 
@@ -139,7 +139,7 @@ def test_a_host_called_by_a_word_that_tools_print_is_named_and_can_be_left_as_it
     theirs = renamed(server01=name)
     with pytest.raises(UsageError, match=f"host '{name}': .* '{name}: {name}'"):
         publish(theirs, tmp_path / "copy")
-    made = publish(theirs, tmp_path / "copy", given={name: name})
+    made = publish(theirs, tmp_path / "copy", new_names={name: name})
     assert made.left == ()
     assert RawStore(made.path).samples()[0].servers[0] == name
 
@@ -186,14 +186,14 @@ def test_the_same_thing_is_called_the_same_everywhere_and_again(own: Path, tmp_p
     address = text.split()[1]
     more = (made.path / SAMPLE / "workload/more.json").read_text()
     assert more == f'{{"address": "{address}", "{address}": 1.10, "by": "/home/user"}}'
-    again = publish(own, tmp_path / "again", given=read_names(made.names_file))
+    again = publish(own, tmp_path / "again", new_names=read_names(made.names_file))
     assert everything(again.path) == everything(made.path)
 
 
 def test_what_the_user_names_goes_and_what_is_left_is_told(own: Path, tmp_path: Path) -> None:
     add(own, "workload/binary.dat", b"\0\1\2")
     add(own, "workload/extra.txt", "measured for ACME at gl77.acme.example")
-    made = publish(own, tmp_path / "copy", given={"acme": "customer", "server01": "storage-a"})
+    made = publish(own, tmp_path / "copy", new_names={"acme": "customer", "server01": "storage-a"})
     assert made.left == (
         Left(
             "unreadable",
@@ -228,7 +228,7 @@ def test_a_packed_campaign_is_packed_in_the_copy(own: Path, tmp_path: Path) -> N
 
 
 def test_a_name_in_what_a_cell_is_called_is_found(own: Path, tmp_path: Path) -> None:
-    made = publish(own, tmp_path / "copy", given={"disperse-12x4-2-jbod": "secret-layout"})
+    made = publish(own, tmp_path / "copy", new_names={"disperse-12x4-2-jbod": "secret-layout"})
     assert {left.kind for left in made.left} == {"name"}
     assert f"cells/{CELLS[0].partition('/')[0]}/cell.json" in {left.path for left in made.left}
     assert verify(made.path) == []
@@ -243,7 +243,7 @@ def test_a_damaged_campaign_is_not_laundered(own: Path, tmp_path: Path) -> None:
 
 def test_a_copy_that_would_say_something_else_is_not_made(own: Path, tmp_path: Path) -> None:
     with pytest.raises(RawStoreError, match="would not say the same as the original"):
-        publish(own, tmp_path / "copy", given={"kB": "pounds", "elapsed": "gone", "filesPerSec": "x"})
+        publish(own, tmp_path / "copy", new_names={"kB": "pounds", "elapsed": "gone", "filesPerSec": "x"})
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own"]
 
 
@@ -258,7 +258,7 @@ def test_nothing_is_overwritten_or_written_into_the_campaign(own: Path, tmp_path
     with pytest.raises(UsageError, match="expected a folder"):
         publish(own, tmp_path / "no" / "copy")
     with pytest.raises(UsageError, match="found 'same' for two"):
-        publish(own, tmp_path / "twice", given={"server01": "same", "server02": "same"})
+        publish(own, tmp_path / "twice", new_names={"server01": "same", "server02": "same"})
 
 
 def test_every_file_of_a_sample_is_copied_under_the_name_of_the_copy(own: Path, tmp_path: Path) -> None:
