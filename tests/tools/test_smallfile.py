@@ -124,11 +124,8 @@ def test_threads_become_workers() -> None:
 
 def test_several_runs_of_one_host_in_one_log() -> None:
     found = runs(SEVERAL)
-    assert [(run.run, run.operation, run.workers) for run in found] == [
-        (1, "create", 2),
-        (2, "ls-l", 2),
-        (3, "delete", 2),
-    ]
+    operations = enumerate(("create", "ls-l", "delete"), start=1)
+    assert [(run.run, run.operation, run.workers) for run in found] == [(n, name, 2) for n, name in operations]
     assert all(run.valid for run in found)
     assert [run.throughput_bytes_per_s is None for run in found] == [False, True, True]
     assert [run.operations_per_s is None for run in found] == [False, True, True]
@@ -139,10 +136,8 @@ def test_json_without_a_level_of_hosts() -> None:
     text = (DATA / "several" / "ls-l.json").read_text()
     (run,) = runs(text)
     assert (run.valid, run.operation, run.throughput_bytes_per_s, run.operations_per_s) == (True, "ls-l", None, None)
-    assert [(row.host, row.label, row.throughput_bytes_per_s) for row in workers(text)] == [
-        (None, "00", None),
-        (None, "01", None),
-    ]
+    rows = [(row.host, row.label, row.throughput_bytes_per_s) for row in workers(text)]
+    assert rows == [(None, "00", None), (None, "01", None)]
 
 
 def test_json_after_its_text_is_the_same_run() -> None:
@@ -185,8 +180,7 @@ def test_version_1_prints_no_version_and_no_number_of_threads() -> None:
     rows = OLD_ROWS.replace("total threads = 2\n", "")
     found = runs((head + rows + OLD_RATES) * 2)
     assert [(run.run, run.tool_version, run.valid, run.workers) for run in found] == [
-        (1, None, True, 2),
-        (2, None, True, 2),
+        (n, None, True, 2) for n in (1, 2)
     ]
 
 
@@ -197,38 +191,22 @@ def test_total_iops_is_a_count_in_3_1_and_the_rate_stands_elsewhere() -> None:
 
 def old_json(style: str) -> dict[str, Any]:
     """Made by hand after smallfile's history: 2017 (per-thread), 2018 (hosts), 2019 (in-host)."""
-    params = {
-        "host-set": "c1",
-        "version": "3.1",
-        "operation": "read",
-        "files-per-thread": 10,
-        "threads": 2,
-        "file-size": 64,
-    }
+    params = {"host-set": "c1", "version": "3.1", "operation": "read"}
+    params |= {"files-per-thread": 10, "threads": 2, "file-size": 64}
     threads: dict[str, dict[str, Any]]
     if style == "2019":
         threads = {f"0{n}": {"elapsed": 2.0, "files": 10, "records": 10, "files-per-sec": 5.0} for n in range(2)}
-        total: dict[str, Any] = {
-            "elapsed": 2.0,
-            "files": 20,
-            "records": 20,
-            "IOPS": 10.0,
-            "MiBps": 0.625,
+        total: dict[str, Any] = {"elapsed": 2.0, "files": 20, "records": 20, "IOPS": 10.0, "MiBps": 0.625}
+        total |= {
             "status": "Success",
+            "in-host": {"c1": {"elapsed": 2.0, "files": 20, "in-thread": threads}},
+            "start-time": 1.5e9,
         }
-        total |= {"in-host": {"c1": {"elapsed": 2.0, "files": 20, "in-thread": threads}}, "start-time": 1.5e9}
     else:
-        threads = {
-            f"0{n}": {"elapsed": [2.0], "filenum-final": 10, "records": 10, "status": "ok", "onhost": "c1"}
-            for n in range(2)
-        }
-        total = {
-            "total-files": 20,
-            "total-io-requests": 20,
-            "elapsed-time": 2.0,
-            "total-IOPS": 10.0,
-            "total-MiBps": 0.625,
-        }
+        thread = {"elapsed": [2.0], "filenum-final": 10, "records": 10, "status": "ok", "onhost": "c1"}
+        threads = {"00": thread, "01": thread}
+        total = {"total-files": 20, "total-io-requests": 20, "elapsed-time": 2.0}
+        total |= {"total-IOPS": 10.0, "total-MiBps": 0.625}
         total |= {"per-thread": threads} if style == "2017" else {"hosts": {"c1": {"threads": threads}}}
     total |= {"total-threads": 2, "pct-files-done": 100.0, "files-per-sec": 10.0, "total-data-GB": 0.00122}
     return {"params": params, "results": total}
@@ -241,10 +219,8 @@ def test_older_names_in_the_json(style: str) -> None:
     assert (run.valid, run.workers, run.files, run.elapsed_s, run.percent_done) == (True, 2, 20, 2, 100)
     assert (run.files_per_s, run.operations_per_s, run.throughput_bytes_per_s) == (10, 10, 0.625 * 2**20)
     assert run.file_size_bytes == 64 << 10
-    assert [(row.host, row.label, row.files, row.elapsed_s) for row in workers(text)] == [
-        ("c1", "00", 10, 2),
-        ("c1", "01", 10, 2),
-    ]
+    rows = [(row.host, row.label, row.files, row.elapsed_s) for row in workers(text)]
+    assert rows == [("c1", "00", 10, 2), ("c1", "01", 10, 2)]
 
 
 def test_json_that_lost_a_host_cannot_be_judged() -> None:
