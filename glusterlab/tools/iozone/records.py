@@ -387,7 +387,6 @@ class _Records:
 
 
 def _section_details(section: Section) -> Details:
-    """What a section states besides its sum."""
     unit, ops = section.unit, section.unit == "ops/s"
     rate, amount = ("operations_per_s", "operations") if ops else ("bytes_per_s", "bytes")
     wall, cpu, percent = section.cpu or (None, None, None)

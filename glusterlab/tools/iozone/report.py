@@ -110,7 +110,6 @@ def bodies(lines: list[str]) -> Iterator[tuple[int, str | None, str]]:
 
 
 def _marked(body: str) -> int:
-    """Where a line of a report begins in a line, -1 when there is none."""
     mark = _MARK.search(body) if any(word in body for word in _MARK_WORDS) else None
     return -1 if mark is None else mark.start()
 
@@ -144,7 +143,6 @@ _MAX_LINES = 3
 
 
 def _is_bare(line: str) -> bool:
-    """Whether a line whose blanks are single has nothing but numbers."""
     return _BARE.fullmatch(line) is not None
 
 

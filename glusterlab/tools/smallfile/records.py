@@ -262,7 +262,6 @@ def _wrong_rates(report: Report) -> Iterator[Reason]:
 
 
 def _gaps(report: Report) -> list[Reason]:
-    """What a judgement needs and the report does not hold."""
     rows = len(report.rows)
     threads = report.threads if report.threads is not None else report.expected_threads
     lost = f"{threads - rows} of {threads} threads" if threads is not None else "the number of threads"

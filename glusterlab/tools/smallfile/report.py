@@ -380,7 +380,6 @@ def _is_whole(line: str) -> bool:
 
 
 def _starts_another(report: Report, line: str) -> bool:
-    """Whether a line is the first of another run."""
     if _COMMAND.search(line) is not None:
         return report.has_header or report.has_result or bool(report.complaints)
     if (parameter := _parameter(line)) is not None:
@@ -394,7 +393,6 @@ def _starts_another(report: Report, line: str) -> bool:
 
 
 def _parameter(line: str) -> tuple[str, object] | None:
-    """The attribute of a report that a line states, and its value."""
     if (match := _VERSION.match(line)) is not None:
         return "version", match[1]
     left, colon, right = line.partition(":")
@@ -410,7 +408,6 @@ def _totals(line: str) -> dict[str, float | int | None]:
 
 
 def _take(report: Report, line: str) -> bool:
-    """Take what a line states; False when it is none of smallfile's."""
     if (parameter := _parameter(line)) is not None:
         report.parameters.add(parameter[0])
         setattr(report, *parameter)
