@@ -28,10 +28,6 @@ def _is_file(stream: IO[bytes]) -> bool:
     return isinstance(stream, BufferedReader) and isinstance(stream.raw, FileIO)
 
 
-def _utf8(data: bytes, decoder: codecs.IncrementalDecoder | None) -> bytes:
-    return data if decoder is None else decoder.decode(data).encode("utf-8", "replace")
-
-
 def _read(stream: IO[bytes], size: int, path: Path) -> tuple[bytes, ParseError | None]:
     """Bytes until the size or the end of the file, and the damage that came before either."""
     pieces: list[bytes] = []
@@ -121,7 +117,7 @@ def _texts(path: Path, start: int, end: int | None, size: int) -> Iterator[bytes
                 decoder = codecs.getincrementaldecoder("utf-16")("replace")
             at += len(data)
             if data:
-                yield _utf8(data, decoder)
+                yield data if decoder is None else decoder.decode(data).encode("utf-8", "replace")
             if damage is not None:
                 raise damage
             if len(data) < wanted or at == end:

@@ -25,6 +25,7 @@ from glusterlab.telemetry.blocks import Block
 from glusterlab.telemetry.metrics import METRICS, metric_of
 from glusterlab.telemetry.reader import chunks, read, read_chunk, recognise
 from glusterlab.telemetry.records import json_lines, records
+from tests.fuzz import mutations
 
 DATA = Path(__file__).parents[1] / "data" / "sar"
 REPORTS = sorted(DATA.glob("*.txt"))
@@ -275,32 +276,31 @@ def test_recognition() -> None:
 
 
 @settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 10**9))
-def test_nothing_but_parse_errors(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
-    chance = random.Random(seed)
-    name = chance.choice(["locale-C.txt", "locale-ko_KR.txt", "plain.csv", "all.csv", "all.json"])
-    data = bytearray((DATA / name).read_bytes()[:8000])
-    for _ in range(chance.randrange(1, 20)):
-        at = chance.randrange(len(data))
-        piece = data[at : at + chance.randrange(1, 60)]
-        choice = chance.randrange(4)
-        if choice == 0:
-            data[at : at + len(piece)] = b""
-        elif choice == 1:
-            data[at:at] = piece * chance.randrange(1, 4)
-        elif choice == 2:
-            data[at] = chance.randrange(256)
-        else:
-            data[at:at] = chance.choice(
-                [b"\n\n", b"nan", b"-", b"9" * 400, b"Linux 1 (x) 99/99/99\n", b"[", b"24:00:00 "]
-            )
+@given(st.data())
+def test_nothing_but_parse_errors_column_by_column(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """tests/fuzz has small files, which are read line by line."""
+    name = data.draw(st.sampled_from(["locale-C.txt", "locale-ko_KR.txt", "plain.csv", "all.csv", "all.json"]))
+    text = (DATA / name).read_bytes()[:8000]
+    for mutation in data.draw(st.lists(st.sampled_from(mutations.ALL), min_size=1, max_size=3)):
+        text = mutation(text, data.draw)[:100_000]
     path = tmp_path_factory.mktemp("fuzz") / "file"
-    path.write_bytes(bytes(data))
-    for small in (1, 1 << 40):
-        with pytest.MonkeyPatch.context() as patch, suppress(ParseError):
-            patch.setattr(sar_text, "SMALL_BYTES", small)
-            for block in read(path, averages=True):
-                assert all(len(values) == len(block) for values in (*block.metrics.values(), block.lines))
+    path.write_bytes(text)
+    with pytest.MonkeyPatch.context() as patch, suppress(ParseError):
+        patch.setattr(sar_text, "SMALL_BYTES", 1)
+        for block in read(path, averages=True):
+            assert all(len(values) == len(block) for values in (*block.metrics.values(), block.lines))
+
+
+def test_rows_before_damage_in_a_packed_file_are_given_once(tmp_path: Path) -> None:
+    text = _report([f"{n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d}" for n in range(1, 40_000)])
+    (tmp_path / "packed").write_bytes(gzip.compress(text.encode())[:-2000])
+    blocks: list[Block] = []
+    with pytest.raises(ParseError, match="found damage"):
+        blocks.extend(read(tmp_path / "packed"))
+    lines = [line for block in blocks for line in block.lines.tolist()]
+    assert len(lines) == len(set(lines)) > 20_000
 
 
 @pytest.mark.parametrize("row", [0, 30])

@@ -64,20 +64,15 @@ def recognise(document: Document) -> float:
     volume = _VOLUME.search(head)
     if _MARKS.search(head) is not None or (volume is not None and _VOLUME_TOO.search(head, volume.end()) is not None):
         return _SURE
-    if volume is not None or _has_rows(head):
+    rows = (line for line in head.split("\n") if "Brick " in line)
+    # rows of `volume status` may be all that a filter has left over
+    if volume is not None or any(StatusText.starts(unwrapped(row)) for row in islice(rows, _ROWS_INSPECTED)):
         return 0.6
     return 0.5 if _other(head) or any(_ERRORS.match(line.strip()) for line in head.split("\n", 20)[:20]) else 0.0
 
 
 def _other(head: str) -> str | None:
     return next((what for mark, what in _OTHERS.items() if re.search(f"(?m)^{mark}", head)), None)
-
-
-def _has_rows(head: str) -> bool:
-    if "Brick " not in head:
-        return False
-    rows = (line for line in head.split("\n") if "Brick " in line)
-    return any(StatusText.starts(unwrapped(row)) for row in islice(rows, _ROWS_INSPECTED))
 
 
 def read(document: Document) -> Iterator[Record]:

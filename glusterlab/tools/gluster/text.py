@@ -214,7 +214,11 @@ class StatusText(_Report):
         elif text.startswith("Task Status of Volume"):
             self._in_tasks = True
         elif self._in_tasks:
-            self._task(text)
+            label, _, rest = (part.strip() for part in text.partition(":"))
+            if label == "Task":
+                self._tasks.append({"type": rest, "status": ""})
+            elif label == "Status" and self._tasks and not self._tasks[-1]["status"]:
+                self._tasks[-1]["status"] = rest
         elif (tier := _TIER.fullmatch(text)) is not None:
             self._tier = tier[1].lower()
         elif not self._name and (detail := _DETAIL.fullmatch(text)) is not None:
@@ -223,13 +227,6 @@ class StatusText(_Report):
             self._close_name()
         else:
             self._take_row(line, text, has_end=has_end)
-
-    def _task(self, text: str) -> None:
-        label, _, rest = (part.strip() for part in text.partition(":"))
-        if label == "Task":
-            self._tasks.append({"type": rest, "status": ""})
-        elif label == "Status" and self._tasks and not self._tasks[-1]["status"]:
-            self._tasks[-1]["status"] = rest
 
     def _take_row(self, line: int, text: str, *, has_end: bool) -> None:
         words = text.split()
