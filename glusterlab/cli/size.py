@@ -153,7 +153,7 @@ def size(
         typer.echo(f"{_request_text(answer.request)}\n")
     rows = [_row(answer, one) for one in answer.sized if one.possible]
     right = ("servers", "usable", "fillable", "one server is", "cost")
-    show(rows, json, _json(answer, raw), right=right, lines=_lines(answer))
+    show(rows, json, _json(answer, raw), right=right, lines=[_text(answer)])
     raise typer.Exit(0 if any(one.possible for one in answer.sized) else 1)
 
 
@@ -297,16 +297,13 @@ def _row(answer: Answer, one: Sizing) -> dict[str, str]:
     }
 
 
-def _lines(answer: Answer) -> Iterator[str]:
-    if not any(one.possible for one in answer.sized):
-        yield "No measured layout can be sized for this."
-    for one in answer.sized:
-        if not one.possible:
-            yield f"\nnot possible: {one.block.series}: {one.problem}"
-    for series in answer.left_out:
-        yield f"\nnot sized: {series}: its servers or disks are not known"
-    yield ""
-    yield from (f"- {note}" for note in _notes(answer))
+def _text(answer: Answer) -> str:
+    """What cannot do it and why, and what must be known."""
+    none = not any(one.possible for one in answer.sized)
+    paragraphs = ["No measured layout can be sized for this."] if none else []
+    paragraphs += [f"not possible: {one.block.series}: {one.problem}" for one in answer.sized if not one.possible]
+    paragraphs += [f"not sized: {series}: its servers or disks are not known" for series in answer.left_out]
+    return "\n\n".join([*paragraphs, "\n".join(f"- {note}" for note in _notes(answer))])
 
 
 def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
