@@ -84,7 +84,7 @@ class FakeTransport:
         for more in (("lock.sh",), ("check/check.sh",), ()):
             text = text.removeprefix(script.library(*more))
         text = text.strip("\n")
-        if stop.is_set():
+        if stop.requested:
             return Outcome(b"", b"", None)
         for hook in reversed(self.hooks):
             outcome = hook(host.name, text)
@@ -159,8 +159,9 @@ class FakeTransport:
             return 0, f"drop {self._drops - 2} {self._drops}\n"
         if words[0] == "gl_mount":
             self.mounted[host.name] = words[3]
-        elif words[0] == "gl_umount_others" and self.mounted.get(host.name) != words[2]:
-            if self.mounted.get(host.name, "").rpartition("/")[2] in words[3:]:
+        elif words[0] == "gl_umount_others":
+            point = self.mounted.get(host.name, "")
+            if point != words[2] and point.rpartition("/")[2] in words[3:]:
                 del self.mounted[host.name]
         elif words[0] == "gl_kill":
             self.strays.pop(host.name, None)

@@ -142,10 +142,8 @@ class Pool:
         `within_s`: hosts that have not answered after so long are not waited for; by default as long as their
         deadlines ask. Raises `StoppedError` when `stop` was called.
         """
-        self._refuse_when_stopped()
         bound = within_s or max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
-        answers = self._each({name: self._runner(name, command) for name, command in commands.items()}, bound)
-        return self._results(answers)
+        return self._results({name: self._runner(name, command) for name, command in commands.items()}, bound)
 
     def run_everywhere(self, command: Command, *, within_s: float | None = None) -> Results:
         """Run the same script on every host, all at once; the parameters are those of `run`."""
@@ -160,28 +158,26 @@ class Pool:
 
     def send(self, archives: Mapping[str, tuple[str, bytes]], deadline_s: float = 120.0) -> Results:
         """Run a plain shell command per host with bytes on its standard input, all at once."""
-        self._refuse_when_stopped()
         calls = {
             name: self._caller(name, command, _under_timeout(("sh", "-c", command), deadline_s), data, deadline_s)
             for name, (command, data) in archives.items()
         }
-        answers = self._each(calls, deadline_s + 120.0)
-        return self._results(answers)
+        return self._results(calls, deadline_s + 120.0)
 
     def stop(self) -> None:
         """Cut off all running commands and refuse new ones; a clean-up is left alone."""
         if not self._cleaning:
-            self._stop.set()
+            self._stop.requested = True
 
     def resume(self) -> None:
-        self._stop.clear()
+        self._stop.requested = False
 
     def signalled(self) -> None:
         """Do what a signal asks for: stop the work, then interrupt it; a clean-up lets the first pass.
 
         Raises `KeyboardInterrupt` at the second signal.
         """
-        if self._insisted if self._cleaning else self._stop.is_set():
+        if self._insisted if self._cleaning else self._stop.requested:
             raise KeyboardInterrupt
         self._insisted = self._cleaning
         self.stop()
@@ -190,42 +186,40 @@ class Pool:
     def cleaning(self) -> Iterator[None]:
         """Allow commands also after `stop`, and keep signals from cutting them off, for a clean-up that is bounded."""
         self._cleaning, self._insisted = True, False
-        stopped = self._stop.is_set()
-        self._stop.clear()
+        stopped = self._stop.requested
+        self._stop.requested = False
         try:
             yield
         finally:
             if stopped:
-                self._stop.set()
+                self._stop.requested = True
             self._cleaning = False
 
     def sleep(self, seconds: float) -> None:
         """Wait, unless the run is stopped."""
         end = time.monotonic() + seconds
-        while not self._stop.is_set() and (left := end - time.monotonic()) > 0:
+        while not self._stop.requested and (left := end - time.monotonic()) > 0:
             time.sleep(min(left, 0.2))
         self._refuse_when_stopped()
-
-    @property
-    def stop_requested(self) -> bool:
-        return self._stop.is_set()
 
     def close(self, *, within_s: float = 5.0) -> None:
         """Close all connections, in parallel and within a bounded time."""
         self._each({name: partial(self._transport.close, host) for name, host in self.hosts.items()}, within_s)
 
     def _refuse_when_stopped(self) -> None:
-        if self._stop.is_set():
+        if self._stop.requested:
             raise StoppedError("the run was stopped")
 
-    def _results(self, answers: Mapping[str, _Answer]) -> Results:
+    def _results(self, calls: Mapping[str, _Call], bound_s: float) -> Results:
+        self._refuse_when_stopped()
+        answers = self._each(calls, bound_s)
         self._refuse_when_stopped()
         return Results(
             {name: answer for name, answer in answers.items() if isinstance(answer, CommandResult)},
             {name: answer for name, answer in answers.items() if isinstance(answer, HostError)},
         )
 
-    def _runner(self, name: str, command: Command) -> Callable[[], CommandResult | HostError]:
+    def _runner(self, name: str, command: Command) -> _Call:
         # The script is read to its end before it starts, so nothing in it can eat the rest of it.
         words = ["bash", "-c", 'eval "$(cat)" </dev/null']
         if command.marked:
@@ -236,10 +230,8 @@ class Pool:
             name, command.script, _under_timeout(words, command.deadline_s), text.encode(), command.deadline_s
         )
 
-    def _caller(
-        self, name: str, script: str, line: str, stdin: bytes, deadline_s: float
-    ) -> Callable[[], CommandResult | HostError]:
-        def call() -> CommandResult | HostError:
+    def _caller(self, name: str, script: str, line: str, stdin: bytes, deadline_s: float) -> _Call:
+        def call() -> _Answer:
             start = time.time()
             began = time.monotonic()
             outcome = self._transport.execute(
@@ -247,15 +239,8 @@ class Pool:
             )
             late = time.monotonic() - began >= deadline_s
             cut = outcome.exit_code is None or (late and outcome.exit_code in _TIMEOUT_CODES)
-            result = CommandResult(
-                host=name,
-                script=script,
-                stdout=outcome.stdout,
-                stderr=outcome.stderr,
-                exit_code=None if cut else outcome.exit_code,
-                start=start,
-                end=time.time(),
-            )
+            code = None if cut else outcome.exit_code
+            result = CommandResult(name, script, outcome.stdout, outcome.stderr, code, start, time.time())
             if self.sink is not None:
                 self.sink(result)
             return result if result.exit_code == 0 else _failure(result, outcome, deadline_s, late)
@@ -283,7 +268,7 @@ class Pool:
                 # A short wait lets a signal handler of the main thread run.
                 name, answer = done.get(timeout=min(left, 0.5))
             except queue.Empty:
-                if self._stop.is_set():
+                if self._stop.requested:
                     end = min(end, time.monotonic() + _STOP_WAIT_S)
                 continue
             answers[name] = answer

@@ -62,17 +62,7 @@ class Stop:
     nothing waits for it.
     """
 
-    def __init__(self) -> None:
-        self._asked = False
-
-    def set(self) -> None:
-        self._asked = True
-
-    def clear(self) -> None:
-        self._asked = False
-
-    def is_set(self) -> bool:
-        return self._asked
+    requested = False
 
 
 class Transport(Protocol):
@@ -348,7 +338,7 @@ def _converse(channel: Any, stdin: bytes, deadline: float, stop: Stop) -> Outcom
                 code = channel.exit_status
                 lost = code < 0 and not _is_alive(channel)
                 return Outcome(bytes(out), bytes(err), code if code >= 0 else None, lost)
-        if stop.is_set() or now > deadline:
+        if stop.requested or now > deadline:
             return Outcome(bytes(out), bytes(err), None)
         if not moved:
             _wait(channel, 0.01 if rest or ended_at else _POLL_S)

@@ -46,8 +46,6 @@ class Notifier:
 
     command: str | None = None
     webhook: str | None = field(default=None, repr=False)
-    command_limit_s: float = LIMIT_S
-    webhook_limit_s: float = LIMIT_S
 
     def __post_init__(self) -> None:
         if not self.webhook:
@@ -66,9 +64,9 @@ class Notifier:
         answers: list[str | None] = []
         calling = threading.Thread(target=lambda: answers.append(self._call(end)), daemon=True)
         calling.start()
-        ran = _run(self.command, end, self.command_limit_s) if self.command else None
-        calling.join(self.webhook_limit_s)
-        called = answers[0] if answers else f"the webhook did not answer within {self.webhook_limit_s:g} s"
+        ran = _run(self.command, end) if self.command else None
+        calling.join(LIMIT_S)
+        called = answers[0] if answers else f"the webhook did not answer within {LIMIT_S:g} s"
         return [sentence for sentence in (ran, called) if sentence is not None]
 
     def _call(self, end: Ending) -> str | None:
@@ -106,7 +104,7 @@ class Notifier:
             return f"the webhook could not be called ({type(error).__name__})"
 
 
-def _run(command: str, end: Ending, limit_s: float) -> str | None:
+def _run(command: str, end: Ending) -> str | None:
     values = {name: value for name, value in end.data.items() if name not in ("problems", "schema_version")}
     variables = {f"GLUSTERLAB_{name.upper()}": "" if each is None else str(each) for name, each in values.items()}
     environment = {**os.environ, **variables}
@@ -115,17 +113,13 @@ def _run(command: str, end: Ending, limit_s: float) -> str | None:
         stdin.write(json.dumps(end.data, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
         stdin.seek(0)
         try:
-            process = subprocess.Popen(
-                ["/bin/sh", "-c", command],
-                stdin=stdin,
-                stdout=2,  # stdout is for the data of `run --json`
-                env=environment,
-                start_new_session=True,
-            )
+            # stdout is for the data of `run --json`
+            options: dict[str, Any] = {"stdin": stdin, "stdout": 2, "env": environment, "start_new_session": True}
+            process = subprocess.Popen(["/bin/sh", "-c", command], **options)
         except OSError as error:
             return f"the command of --on-end could not be started: {error.strerror}"
         try:
-            code = process.wait(limit_s)
+            code = process.wait(LIMIT_S)
         except BaseException as error:
             # the whole group: what the shell started would live on
             with suppress(ProcessLookupError, PermissionError):
@@ -133,7 +127,7 @@ def _run(command: str, end: Ending, limit_s: float) -> str | None:
             process.wait()
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            return f"the command of --on-end was ended at its time limit of {limit_s:g} s"
+            return f"the command of --on-end was ended at its time limit of {LIMIT_S:g} s"
     return None if code == 0 else f"the command of --on-end ended with exit code {code}"
 
 

@@ -56,8 +56,7 @@ class Queue:
         retry: bool = False,
         values: Mapping[tuple[str, int], Measured] | None = None,
     ) -> None:
-        self._planned = plan.samples
-        self._rule = plan.repeats
+        self._planned, self._rule = plan.samples, plan.repeats
         # a planned sample is known by its place: that costs less than its cell's id
         self._keys: dict[int, Key] = {
             planned.order: (planned.cell.id, planned.repeat, planned.warmup) for planned in plan.samples
@@ -151,10 +150,6 @@ class Queue:
                 found.append((planned, done[-1]))
         return found
 
-    def ended_after(self, cell_id: str) -> int | None:
-        """The repeat after which a cell ended because it reached its target; None when it did not, or has none."""
-        return self._cells[cell_id].ended_after
-
     def decision(self, cell_id: str) -> Decision | None:
         """How a cell stands to the target of its campaign; None when there is none, or no such cell in the plan."""
         if self._rule is None or cell_id not in self._cells:
@@ -190,9 +185,8 @@ class Queue:
             if attempts_left and not self.is_valid(planned) and self.is_needed(planned):
                 self._pending.add(planned.order)
         old, cell.counts = cell.counts, self._count(cell)
-        for name in ("total", "valid", "invalid", "failed", "left", "later", "warmup_left"):
-            change = getattr(cell.counts, name) - getattr(old, name)
-            setattr(self.counts, name, getattr(self.counts, name) + change)
+        for name, number in cell.counts:
+            setattr(self.counts, name, getattr(self.counts, name) + number - getattr(old, name))
 
     def _count(self, cell: _Cell) -> Counts:
         needed = [planned for planned in cell.repeats if self.is_needed(planned)]

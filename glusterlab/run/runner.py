@@ -417,11 +417,7 @@ class _Run:
         return RunSummary(
             campaign=self.site.campaign.name,
             path=self.path,
-            total=counts.total,
-            valid=counts.valid,
-            invalid=counts.invalid,
-            failed=counts.failed,
-            left=counts.left,
+            **counts.model_dump(include={"total", "valid", "invalid", "failed", "left"}),
             executed=self.executed,
             seconds=self._seconds(),
             interrupted=interrupted,

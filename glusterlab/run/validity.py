@@ -1,19 +1,9 @@
 """Whether a finished sample counts: a pure judgement of what lies in its folder.
 
-The runner calls `judge` before it writes sample.json, and `verify` calls it again on the stored files, so a
-judgement can always be recomputed. Evidence is read from these files, whose records are
-in `glusterlab.store.records`, and from nothing else:
-
-``workload/``
-    command.json (a `CommandRecord`), stdout.txt, stderr.txt and the tool's own files.
-``telemetry/<host>.csv.xz``
-    One per host, as the host's own sadf wrote it.
-``gluster/before/health.json``, ``gluster/after/health.json``
-    A `Health` each; the raw XML lies beside it for people.
-``failure.json``
-    Only where the runner itself failed: a `Failure` (host unreachable, disk full, an error of the controller, ...).
-
-The rules are those of design.md, "Rules of measurement".
+The runner calls `judge` before it writes sample.json, and `verify` calls it again on the stored files, so a judgement
+can always be recomputed. Evidence are the files of the folder, whose records are in `glusterlab.store.records`, and
+nothing else: ``workload/``, ``telemetry/<host>.csv.xz``, ``gluster/before/health.json`` and the same ``after``, and
+``failure.json`` where the runner itself failed. The rules are those of design.md, "Rules of measurement".
 """
 
 from __future__ import annotations
@@ -88,12 +78,20 @@ def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[st
     if command is not None:
         found, result = _workload_reasons(folder, cell, command)
         reasons.extend(found)
+    healths = []
     moments: tuple[Moment, Moment] = ("before", "after")
     for moment in moments:
-        # what the runner could not read any more, after it had failed, is not one more thing that went wrong
-        if not failure.exists() or (folder / "gluster" / moment / "health.json").exists():
-            reasons.extend(_pool_reasons(folder, moment, servers, clients, bricks_of(cell)))
-    reasons.extend(_change_reasons(folder, command))
+        file = folder / "gluster" / moment / "health.json"
+        try:
+            healths.append(read_record(Health, file))
+            reasons += health_reasons(healths[-1], moment, servers, clients, bricks_of(cell))
+        except ParseError as error:
+            # what the runner could not read any more, after it had failed, is not one more thing that went wrong
+            if not failure.exists() or file.exists():
+                message = f"the pool's health {moment} the workload is not known: {error.message}"
+                reasons.append(Reason(code="controller-error", message=message))
+    if len(healths) == len(moments):
+        reasons += change_reasons(healths[0], healths[1], 0.0 if command is None else command.end - command.start)
     if command is not None and not failure.exists():
         reasons.extend(_telemetry_reasons(folder, (*servers, *clients), command))
     unique = tuple(dict.fromkeys(reasons))
@@ -166,43 +164,20 @@ def _no_space(folder: Path, host: str) -> Iterator[Reason]:
             return
 
 
-def _pool_reasons(
-    folder: Path, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
-) -> list[Reason]:
-    try:
-        health = read_record(Health, folder / "gluster" / moment / "health.json")
-    except ParseError as error:
-        message = f"the pool's health {moment} the workload is not known: {error.message}"
-        return [Reason(code="controller-error", message=message)]
-    return health_reasons(health, moment, servers, clients, bricks)
-
-
-def _change_reasons(folder: Path, command: CommandRecord | None) -> list[Reason]:
-    try:
-        before, after = (
-            read_record(Health, folder / "gluster" / moment / "health.json") for moment in ("before", "after")
-        )
-    except ParseError:
-        return []  # reported where the pool's health is judged
-    return change_reasons(before, after, 0.0 if command is None else command.end - command.start)
-
-
 def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecord) -> list[Reason]:
+    def reason(host: str) -> Reason | None:
+        path = folder / "telemetry" / f"{host}.csv.xz"
+        if not path.exists():
+            return Reason(code="telemetry-missing", message=f"no {path.name}", host=host)
+        try:
+            gap = coverage(path).gap(command.start, command.end)
+        except ParseError as error:
+            return Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host)
+        return None if gap is None else Reason(code="telemetry-short", message=gap, host=host)
+
     # in threads, because unpacking, most of it, does not hold up the others
     with ThreadPoolExecutor(max_workers=4) as pool:
-        found = pool.map(lambda host: _telemetry_reason(folder, host, command), hosts)
-        return [reason for reason in found if reason is not None]
-
-
-def _telemetry_reason(folder: Path, host: str, command: CommandRecord) -> Reason | None:
-    path = folder / "telemetry" / f"{host}.csv.xz"
-    if not path.exists():
-        return Reason(code="telemetry-missing", message=f"no {path.name}", host=host)
-    try:
-        gap = coverage(path).gap(command.start, command.end)
-    except ParseError as error:
-        return Reason(code="telemetry-missing", message=f"{path.name}: {error.message}", host=host)
-    return None if gap is None else Reason(code="telemetry-short", message=gap, host=host)
+        return [found for found in pool.map(reason, hosts) if found is not None]
 
 
 def change_reasons(before: Health, after: Health, measured_s: float) -> list[Reason]:

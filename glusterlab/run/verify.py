@@ -71,7 +71,13 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
         advice = "name one, such as raw/first-light"
         raise RawStoreError(f"{path}: expected a campaign's folder, found none; {advice}", path=path)
     imported = campaign_origin(path) == "imported"
-    findings = [*_json_findings(path), *_partial_findings(path)]
+    findings = [
+        Finding("leftover-partial", _relative(path, folder), f"a sample that was not finished: {_UNFINISHED}")
+        for folder in path.glob("cells/*/.sample-*.partial")
+    ]
+    for file in walk_files(path):
+        if file.suffix == ".json" and len(file.relative_to(path).parts) < _OWN_DEPTH:
+            findings += _json_finding(file, _relative(path, file))
     listed, found = _listed(path)
     findings.extend(found)
     plain_files = {_relative(path, file) for file in walk_files(path)}
@@ -110,11 +116,6 @@ def _relative(root: Path, path: Path) -> str:
     return path.relative_to(root).as_posix()
 
 
-def _partial_findings(root: Path) -> Iterator[Finding]:
-    for folder in root.glob("cells/*/.sample-*.partial"):
-        yield Finding("leftover-partial", _relative(root, folder), f"a sample that was not finished: {_UNFINISHED}")
-
-
 def _listed(root: Path) -> tuple[dict[str, str] | None, list[Finding]]:
     """What the manifest lists, by the names that the files of moved cells have now; None when it cannot be read."""
     try:
@@ -136,14 +137,8 @@ def _manifest_findings(
 ) -> Iterator[Finding]:
     """Whether what is there is what is listed.
 
-    Parameters
-    ----------
-    plain : set of str
-        Files, archives among them.
-    digests : mapping of str to str
-        Of listed files and of all members of archives.
-    unread : set of str
-        Archives whose members are not known.
+    `plain`: files, archives among them. `digests`: of listed files and of all members of archives. `unread`: archives
+    whose members are not known.
     """
     present = {name for name in plain if name != archive_of(name)} | digests.keys()
     for name in sorted(listed.keys() - present):
@@ -171,12 +166,6 @@ def _manifest_findings(
             found = f"expected SHA-256 {listed[name][:12]}..., found {digests[name][:12]}"
             message = f"{found}...: changed after it was measured"
             yield Finding("changed-file", name, f"{message}; restore it from a copy")
-
-
-def _json_findings(root: Path) -> Iterator[Finding]:
-    for file in sorted(file for file in walk_files(root) if file.suffix == ".json"):
-        if len(file.relative_to(root).parts) < _OWN_DEPTH:
-            yield from _json_finding(file, _relative(root, file))
 
 
 def _file_findings(
@@ -237,8 +226,8 @@ def _sample_findings(
         message = f"expected a sample of this folder, found {sample.cell_id} sample {sample.sample}"
         yield Finding("invalid-sample", name, message)
     if sample.warmup != (sample.round < 1):
-        kept, found = ("a warm-up", "no warm-up") if sample.warmup else ("a repeat", "one of the warm-up")
-        message = f"marked as {kept}, but its round, {sample.round}, is {found}: restore it from a copy"
+        kind = "a warm-up" if sample.warmup else "a repeat"
+        message = f"marked as {kind}, but its round, {sample.round}, is not: restore it from a copy"
         yield Finding("warmup-differs", name, message)
     if sample.status == "valid":
         repeat = (folder.parent.name, sample.repeat, sample.warmup)
@@ -257,6 +246,7 @@ def _sample_findings(
         message = f"recorded as {sample.status}, the raw files say {again.status}: {why}"
         yield Finding("status-differs", name, message)
     elif {reason.code for reason in again.reasons} != {reason.code for reason in sample.reasons}:
-        recorded = ", ".join(sorted({reason.code for reason in sample.reasons})) or "none"
-        judged = ", ".join(sorted({reason.code for reason in again.reasons})) or "none"
+        recorded, judged = (
+            ", ".join(sorted({reason.code for reason in each.reasons})) or "none" for each in (sample, again)
+        )
         yield Finding("reasons-differ", name, f"recorded reasons: {recorded}; the raw files say: {judged}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,15 +51,9 @@ _COLOURS = {"valid": "green", "invalid": "yellow", "failed": "red"}
 _RESULTS = 8
 
 
-def clock(seconds: float) -> str:
-    """A time that passes, as a clock shows it.
-
-    >>> clock(7.9), clock(72), clock(3723)
-    ('0:07', '1:12', '1:02:03')
-    """
-    whole = max(0, int(seconds))
-    minutes = f"{whole // 60 % 60}" if whole < 3600 else f"{whole // 3600}:{whole // 60 % 60:02d}"
-    return f"{minutes}:{whole % 60:02d}"
+def clock(seconds: float) -> timedelta:
+    """A time that passes, in whole seconds."""
+    return timedelta(seconds=max(0, int(seconds)))
 
 
 def moment(at: float, now: float) -> str:

@@ -18,7 +18,6 @@ from glusterlab.testbed.local import mounts_below, unmount_below, write_value
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
-LXCFS_FILES = ("cpuinfo", "meminfo", "stat", "uptime", "loadavg")
 SHARED_COUNTERS = (
     "blocked processes",
     "paging and io (vmstat)",

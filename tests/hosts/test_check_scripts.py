@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from glusterlab.hosts import script
+from tests.hosts.shell import bash
 
 
-def bash(*calls: str, path: str | None = None) -> list[str]:
-    text = "\n".join([script.library("check/check.sh"), *([f"PATH={path}:$PATH"] if path else []), *calls])
-    done = subprocess.run(["bash", "-c", text], capture_output=True, text=True, timeout=60, check=False)
+def check(*calls: str, path: Path | None = None, **options: Any) -> list[str]:
+    lines = [*([f"PATH={path}:$PATH"] if path else []), *calls]
+    done = bash("\n".join(lines), "check/check.sh", **options)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
@@ -29,45 +31,40 @@ def words(lines: list[str], name: str) -> list[str]:
 
 def test_a_work_directory_is_refused_as_a_run_would_refuse_it(tmp_path: Path) -> None:
     folder = tmp_path / "work"
-    check = script.call("gl_check", str(folder), "")
-    assert not words(bash(check), "refused")
+    here = script.call("gl_check", str(folder), "")
+    assert not words(check(here), "refused")
     assert not folder.exists()
     folder.mkdir()
     folder.chmod(0o755)
-    assert not words(bash(check), "refused")
+    assert not words(check(here), "refused")
     (folder / "mine").touch()
-    [refused] = words(bash(check), "refused")
+    [refused] = words(check(here), "refused")
     assert "was not made by glusterlab" in refused
-    done = subprocess.run(
-        ["bash", "-c", f"{script.library('check/check.sh')}\n{script.call('gl_mark_dir', str(folder), 'x')}"],
-        capture_output=True,
-        text=True,
-    )
-    assert done.stderr.strip() == refused
+    assert bash(script.call("gl_mark_dir", str(folder), "x")).stderr.strip() == refused
     (folder / ".glusterlab").touch()
-    assert not words(bash(check), "refused")
+    assert not words(check(here), "refused")
     folder.chmod(0o777)
-    assert "others can write to it" in words(bash(check), "refused")[0]
+    assert "others can write to it" in words(check(here), "refused")[0]
     link = tmp_path / "link"
     link.symlink_to(folder)
-    assert "symbolic link" in words(bash(script.call("gl_check", str(link), "")), "refused")[0]
-    assert "no directory" in words(bash(script.call("gl_check", str(folder / "mine"), "")), "refused")[0]
+    assert "symbolic link" in words(check(script.call("gl_check", str(link), "")), "refused")[0]
+    assert "no directory" in words(check(script.call("gl_check", str(folder / "mine"), "")), "refused")[0]
 
 
 def test_room_is_that_of_the_place_where_the_directory_will_be(tmp_path: Path) -> None:
-    [free] = words(bash(script.call("gl_check", str(tmp_path / "not/yet"), "")), "work_free")
+    [free] = words(check(script.call("gl_check", str(tmp_path / "not/yet"), "")), "work_free")
     assert int(free) > 0
 
 
 def test_names_are_resolved_and_addresses_need_no_name(tmp_path: Path) -> None:
-    lines = bash(script.call("gl_check", str(tmp_path), "", "localhost", "192.0.2.1", "no-such-host.invalid"))
+    lines = check(script.call("gl_check", str(tmp_path), "", "localhost", "192.0.2.1", "no-such-host.invalid"))
     assert words(lines, "unresolved") == ["no-such-host.invalid"]
 
 
 def test_the_collector_of_sysstat_is_looked_for_where_it_is_installed(tmp_path: Path) -> None:
-    assert bash(script.call("gl_sadc", "/nowhere")) == ["missing sadc"]
+    assert check(script.call("gl_sadc", "/nowhere")) == ["missing sadc"]
     (tmp_path / "sadc").touch(mode=0o755)
-    assert bash(script.call("gl_sadc", "/nowhere", str(tmp_path / "sadc"))) == []
+    assert check(script.call("gl_sadc", "/nowhere", str(tmp_path / "sadc"))) == []
 
 
 @pytest.mark.parametrize(
@@ -88,12 +85,11 @@ def test_the_collector_of_sysstat_is_looked_for_where_it_is_installed(tmp_path: 
 def test_firewalls_are_seen(tmp_path: Path, tools: dict[str, str], found: str | None) -> None:
     for name, text in tools.items():
         program(tmp_path, name, text)
-    assert words(bash("gl_guards", path=str(tmp_path)), "firewall") == ([found] if found else [])
+    assert words(check("gl_guards", path=tmp_path), "firewall") == ([found] if found else [])
 
 
 def test_smart_and_arrays_are_read(tmp_path: Path) -> None:
     """The functions read /sys; a tree of the same form stands for it."""
-    text = script.library("check/check.sh").replace("/sys/class/block", str(tmp_path))
     for name, files in {
         "md0": {"md/degraded": "1", "md/sync_action": "recover"},
         "sdb": {"device/state": "offline", "ro": "1"},
@@ -108,9 +104,8 @@ def test_smart_and_arrays_are_read(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     program(tools, "smartctl", 'case $2 in /dev/sdc) echo "SMART Health Status: FAILURE PREDICTION";; *) exit 2;; esac')
-    calls = f"PATH={tools}:$PATH\ngl_below md0\ngl_disks md0 sdb sdc --\n"
-    done = subprocess.run(["bash", "-c", f"{text}\n{calls}"], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [
+    calls = ("gl_below md0", "gl_disks md0 sdb sdc --")
+    assert check(*calls, path=tools, replaced={"/sys/class/block": tmp_path}) == [
         *("md0", "sdb", "sdc"),
         *("degraded md0 1", "syncing md0 recover", "disk_readonly sdb", "disk_state sdb offline"),
         "smart sdc FAILURE PREDICTION",
@@ -120,7 +115,7 @@ def test_smart_and_arrays_are_read(tmp_path: Path) -> None:
 def test_a_busy_process_is_named() -> None:
     with subprocess.Popen(["bash", "-c", "while :; do :; done"]) as loop:
         try:
-            lines = [line for _ in range(5) for line in bash("gl_busy")]
+            lines = [line for _ in range(5) for line in check("gl_busy")]
         finally:
             loop.kill()
     assert any(line.split()[2:] == [str(loop.pid), "bash"] for line in lines)
@@ -130,7 +125,7 @@ def test_hostile_values_are_taken_literally(tmp_path: Path) -> None:
     canary = tmp_path / "canary"
     hostile = [f"$(touch {canary})", f"`touch {canary}`", f"; touch {canary}", "a b", "-rf", "'", '"', "*", "\n"]
     for value in hostile:
-        bash(
+        check(
             script.call("gl_check", f"{tmp_path}/{value}", f"{tmp_path}/{value}", value),
             script.call("gl_interface", value, value),
             script.call("gl_disks", value, "--", f"{tmp_path}/{value}"),

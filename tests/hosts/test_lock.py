@@ -22,6 +22,7 @@ from glusterlab.hosts.pool import MARKER, Pool
 from glusterlab.hosts.transport import Outcome, Stop
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Host
+from tests.hosts.shell import bash, report
 from tests.pools import pool_data
 
 
@@ -190,12 +191,11 @@ def test_nothing_is_kept_when_a_host_fails_or_the_run_is_stopped(cluster: Cluste
     with pytest.raises(StoppedError):
         lock.claim(pool, cluster, "night")
     assert not fake.files
-    assert pool.stop_requested
+    assert pool._stop.requested
 
 
-def bash(text: str) -> subprocess.CompletedProcess[str]:
-    command = ["bash", "-c", script.library("lock.sh") + text]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def lock_sh(text: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return bash(text, "lock.sh", **options)
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def place(tmp_path: Path) -> Path:
 
 def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> None:
     def take(text: str, replaced: str = "") -> tuple[int, str]:
-        done = bash(script.call("gl_lock", str(place), text, replaced))
+        done = lock_sh(script.call("gl_lock", str(place), text, replaced))
         return done.returncode, done.stdout
 
     assert take("first $(id)") == (0, "")
@@ -213,16 +213,16 @@ def test_a_host_is_locked_given_back_and_replaced_by_its_text(place: Path) -> No
     assert take("first $(id)") == (0, "")
     assert take("second") == (3, "first $(id)\n")
     assert take("second", "somebody else") == (3, "first $(id)\n")
-    assert bash(script.call("gl_unlock", str(place), "second")).returncode == 0
+    assert lock_sh(script.call("gl_unlock", str(place), "second")).returncode == 0
     assert take("second", "first $(id)") == (0, "")
     assert take("third") == (3, "second\n")
-    assert bash(script.call("gl_unlock", str(place), "second")).returncode == 0
+    assert lock_sh(script.call("gl_unlock", str(place), "second")).returncode == 0
     assert take("third") == (0, "")
     (place / "owner.json").write_text("")
     assert take("fourth") == (3, "empty\n")
     assert take("fourth", "empty") == (0, "")
     assert sorted(path.name for path in place.iterdir()) == [".glusterlab", "lock", "owner.json"]
-    assert bash(script.call("gl_unlock", str(place / "gone"), "x")).returncode == 0
+    assert lock_sh(script.call("gl_unlock", str(place / "gone"), "x")).returncode == 0
     assert not (place / "gone").exists()
 
 
@@ -231,19 +231,19 @@ def test_a_run_notices_that_it_was_taken_over(place: Path) -> None:
     guard = script.call("gl_guard", str(place / "owner.json"), "night.1") + "\necho went on"
 
     def goes_on() -> bool:
-        done = bash(guard)
+        done = lock_sh(guard)
         assert (done.returncode, done.stderr) == (0, "")
         assert done.stdout.startswith("part lost ") != (done.stdout == "went on\n")
         return done.stdout == "went on\n"
 
     assert not goes_on()
-    assert bash(script.call("gl_lock", str(place), owner.text, "")).returncode == 0
+    assert lock_sh(script.call("gl_lock", str(place), owner.text, "")).returncode == 0
     assert goes_on()
     other = replace(owner, mark="night.12")
-    assert bash(script.call("gl_lock", str(place), other.text, owner.text)).returncode == 0
+    assert lock_sh(script.call("gl_lock", str(place), other.text, owner.text)).returncode == 0
     assert not goes_on()
     # the other run has ended: what it took is not this run's again
-    assert bash(script.call("gl_unlock", str(place), other.text)).returncode == 0
+    assert lock_sh(script.call("gl_unlock", str(place), other.text)).returncode == 0
     assert not goes_on()
     (place / "owner.json").write_text("")
     assert not goes_on()
@@ -302,10 +302,10 @@ def test_a_volume_is_taken_away_only_where_a_process_waits_for_it_that_nothing_e
 gl_kill() {{ seq "$(head -n 1 {counts})" | sed s/.*/17/; sed -i 1d {counts}; }}
 gl_drop_mount() {{ echo "dropped $1"; }}
 """
-    text = script.library("lock.sh").replace("</proc/mounts\n        !", f"<{mounts}\n        !") + replaced
-    assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 0
+    paths = {"</proc/mounts\n        !": f"<{mounts}\n        !"}
+    assert lock_sh(script.call("gl_lock", str(place), "mine", "")).returncode == 0
     call = script.call("gl_leave", str(place), "mine", "/mnt/g", "/var/tmp/g")
-    done = subprocess.run(["bash", "-c", text + call], capture_output=True, text=True, timeout=60, check=False)
+    done = lock_sh(replaced + call, replaced=paths)
     assert (done.returncode, done.stdout) == (code, "dropped /mnt/g/v\n" * dropped)
     assert counts.read_text() == ""
     assert not (place / "owner.json").exists()
@@ -314,7 +314,7 @@ gl_drop_mount() {{ echo "dropped $1"; }}
 def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
     place.mkdir()
     (place / "precious").write_text("x")
-    done = bash(script.call("gl_lock", str(place), "mine", ""))
+    done = lock_sh(script.call("gl_lock", str(place), "mine", ""))
     assert done.returncode == 1
     assert "was not made by glusterlab" in done.stderr
     assert [path.name for path in place.iterdir()] == ["precious"]
@@ -323,18 +323,17 @@ def test_a_lock_where_others_could_write_is_refused(place: Path) -> None:
 def test_a_link_in_the_place_of_the_owner_is_never_written_through(place: Path, tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.write_text("precious")
-    assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 0
+    assert lock_sh(script.call("gl_lock", str(place), "mine", "")).returncode == 0
     (place / "owner.json").unlink()
     (place / "owner.json").symlink_to(target)
-    assert bash(script.call("gl_lock", str(place), "mine", "")).returncode == 3
-    assert bash(script.call("gl_lock", str(place), "mine", "precious")).returncode == 0
+    assert lock_sh(script.call("gl_lock", str(place), "mine", "")).returncode == 3
+    assert lock_sh(script.call("gl_lock", str(place), "mine", "precious")).returncode == 0
     assert target.read_text() == "precious"
 
 
 def test_many_scripts_at_once_leave_one_owner(place: Path) -> None:
     calls = "\n".join(f'( gl_lock "$1" run-{n} "" >/dev/null; echo "run-{n} $?" ) &' for n in range(40))
-    command = ["bash", "-c", f"{script.library('lock.sh')}\n{calls}\nwait", "bash", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = lock_sh(f"{calls}\nwait", arguments=(place,))
     codes = dict(line.split() for line in done.stdout.splitlines())
     assert sorted(codes.values()) == ["0", *["3"] * 39], done.stderr
     assert codes[(place / "owner.json").read_text().strip()] == "0"
@@ -343,13 +342,11 @@ def test_many_scripts_at_once_leave_one_owner(place: Path) -> None:
 def test_a_host_is_made_ready_only_when_it_is_taken(place: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     take = ("gl_take", str(place), "mine", "", str(work), "campaign night", str(tmp_path))
-    parts = _report(bash(f"gl_kill() {{ echo 17; }}\n{script.call(*take)}"))
-    assert parts["lock"] == (0, b"")
-    assert parts["ended"] == (0, b"17\n")
+    text = f"gl_kill() {{ echo 17; }}\n{script.call(*take)}"
+    assert report(text, "lock.sh") == {"lock": script.Part(0, b""), "ended": script.Part(0, b"17\n")}
     assert (work / ".glusterlab").read_text() == "campaign night\n"
     (place / "owner.json").write_text("theirs\n")
-    parts = _report(bash(f"gl_kill() {{ echo 17; }}\n{script.call(*take)}"))
-    assert parts == {"lock": (3, b"theirs\n")}
+    assert report(text, "lock.sh") == {"lock": script.Part(3, b"theirs\n")}
 
 
 TAKING = """\
@@ -367,11 +364,7 @@ done
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root for a PID namespace, so that no other process can be hit")
 def test_scripts_that_take_the_same_machine_do_not_end_each_other(tmp_path: Path) -> None:
-    inner = ["bash", "-c", script.library("lock.sh") + TAKING, "bash", str(tmp_path)]
-    command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", *inner]
-    done = subprocess.run(
-        command, env={"PATH": os.environ["PATH"]}, capture_output=True, text=True, timeout=60, check=False
-    )
+    done = lock_sh(TAKING, arguments=(tmp_path,), alone=True)
     assert done.stdout.splitlines() == ["beside lives", "left ended"], done.stderr
 
 
@@ -387,14 +380,6 @@ def test_what_takes_a_host_carries_no_mark_by_which_others_would_end_it(cluster:
     lock.release(pool, lock.claim(pool, cluster, "night").owner)
     assert len(lines) == 2 * len(pool.hosts)
     assert not [line for line in lines if MARKER in line]
-
-
-def _report(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[int, bytes]]:
-    from glusterlab.hosts.pool import CommandResult
-
-    assert done.returncode == 0, done.stderr
-    result = CommandResult("s1", "", done.stdout.encode(), b"", 0, 0.0, 1.0)
-    return {name: (part.exit_code, part.data) for name, part in script.read_parts(result).items()}
 
 
 def test_an_owner_is_gone_when_its_process_is(tmp_path: Path) -> None:

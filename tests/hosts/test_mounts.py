@@ -11,18 +11,9 @@ from pathlib import Path
 import pytest
 
 from glusterlab.hosts import script
+from tests.hosts.shell import bash
 
 POINT = "/mnt/gl/volume-1"
-
-
-def bash(text: str, functions: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["bash", "-c", f"{script.library()}\n{functions}\n{text}"],
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
 
 
 def mounted(stat: str) -> str:
@@ -43,7 +34,7 @@ gl_fuse_clients() {{ echo 4711; }}
 @pytest.mark.parametrize(("stat", "state"), [("echo ok", "ok"), ("return 1", "dead"), ("sleep 20; echo ok", "hung")])
 def test_a_mount_that_does_not_answer_keeps_nobody_waiting(stat: str, state: str) -> None:
     began = time.monotonic()
-    done = bash(f"gl_part mount gl_mount_state {POINT} 1", mounted(stat))
+    done = bash(mounted(stat) + f"gl_part mount gl_mount_state {POINT} 1")
     assert f"mount {state}" in done.stdout
     assert time.monotonic() - began < 15
 
@@ -53,13 +44,13 @@ def test_no_mount_is_said(tmp_path: Path) -> None:
 
 
 def test_a_mount_that_is_well_is_left_alone() -> None:
-    done = bash(f"gl_mount s1 volume-1 {POINT} ''", mounted("echo ok"))
+    done = bash(mounted("echo ok") + f"gl_mount s1 volume-1 {POINT} ''")
     assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_a_mount_that_does_not_answer_is_taken_away_by_ending_its_client_and_mounted_again() -> None:
     # nothing is called that would touch the mount, such as mkdir
-    done = bash(f"gl_mount s1 volume-1 {POINT} ''", mounted("return 1"))
+    done = bash(mounted("return 1") + f"gl_mount s1 volume-1 {POINT} ''")
     assert done.stdout.splitlines() == ["kill -s KILL 4711", f"umount -l {POINT}", "mount"]
     assert done.returncode == 0
 
@@ -86,10 +77,7 @@ def test_changes_of_a_links_carrier_are_added_up_with_those_of_its_own_links(tmp
     for name, changes in (("bond0", 1), ("bond0/lower_eth0", 4), ("bond0/lower_eth1", 2), ("eth9", 8)):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "carrier_changes").write_text(f"{changes}\n")
-    library = script.library().replace("/sys/class/net/", f"{tmp_path}/")
-    done = subprocess.run(
-        ["bash", "-c", f"{library}\ngl_link bond0; gl_link none; echo end"], capture_output=True, text=True, check=True
-    )
+    done = bash("gl_link bond0; gl_link none; echo end", replaced={"/sys/class/net/": f"{tmp_path}/"})
     assert done.stdout.splitlines() == ["link 7", "end"]
 
 
@@ -114,11 +102,10 @@ def test_connections_that_a_host_made_itself_are_told_with_their_sockets(tmp_pat
         "6F00D90A:BFFD 0C00D90A:C001 02 22",
     )
     table(tmp_path / "tcp6", "000080FE000000000000000001000000:BFFC 000080FE000000000000000002000000:C002 01 23")
-    library = script.library().replace("/proc/net/", f"{tmp_path}/")
-    done = subprocess.run(["bash", "-c", f"{library}\ngl_connections"], capture_output=True, text=True, check=True)
+    done = bash("gl_connections", replaced={"/proc/net/": f"{tmp_path}/"})
     assert done.stdout.splitlines() == ["tcp 0B00D90A:C001 21", "tcp 000080FE000000000000000002000000:C002 23"]
     (tmp_path / "tcp6").unlink()
-    done = subprocess.run(["bash", "-c", f"{library}\ngl_connections"], capture_output=True, text=True, check=True)
+    done = bash("gl_connections", replaced={"/proc/net/": f"{tmp_path}/"})
     assert done.stdout.splitlines() == ["tcp 0B00D90A:C001 21"]
 
 

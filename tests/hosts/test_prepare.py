@@ -19,6 +19,7 @@ from glusterlab.hosts.prepare import Device, label_of
 from glusterlab.hosts.transport import Outcome, Stop, Transport
 from glusterlab.spec import Cluster
 from glusterlab.spec.cluster import Backing, Host
+from tests.hosts.shell import bash
 from tests.pools import HARDWARE, pool_data
 
 SIZE = 400 << 20
@@ -291,9 +292,8 @@ def test_a_device_that_something_has_open_is_not_wiped(tmp_path: Path, loop: Loo
     assert run("sha256sum", device) == before
 
 
-def bash(text: str) -> subprocess.CompletedProcess[str]:
-    command = ["bash", "-c", f"{script.library('prepare.sh')}\n{text}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+def fstab(file: Path, text: str) -> subprocess.CompletedProcess[str]:
+    return bash(script.call("gl_fstab", str(file), text), "prepare.sh")
 
 
 def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) -> None:
@@ -301,22 +301,22 @@ def test_lines_of_fstab_are_replaced_between_marks_and_no_other(tmp_path: Path) 
     file.write_text("# mine\nUUID=1 / ext4 defaults 0 1\n")
     file.chmod(0o640)
     for text in ("UUID=2 /b/1 xfs rw 0 0", "UUID=2 /b/1 xfs rw 0 0\nUUID=3 /b/2 xfs rw 0 0"):
-        assert bash(script.call("gl_fstab", str(file), text)).returncode == 0
+        assert fstab(file, text).returncode == 0
         assert file.read_text() == (
             f"# mine\nUUID=1 / ext4 defaults 0 1\n# glusterlab prepare: begin\n{text}\n# glusterlab prepare: end\n"
         )
     assert file.stat().st_mode & 0o777 == 0o640
     backup = tmp_path / "fstab.before-glusterlab"
     assert backup.read_text() == file.read_text().replace("UUID=3 /b/2 xfs rw 0 0\n", "")
-    assert bash(script.call("gl_fstab", str(file), text)).returncode == 0
+    assert fstab(file, text).returncode == 0
     assert backup.read_text() != file.read_text()  # nothing changed, and the backup is still that of the change
     before = file.read_text()
-    refused = bash(script.call("gl_fstab", str(file), "UUID=9 / xfs rw 0 0"))
+    refused = fstab(file, "UUID=9 / xfs rw 0 0")
     assert refused.returncode == 1
     assert "has a line for / that glusterlab did not write" in refused.stderr
     assert file.read_text() == before
     (tmp_path / "link").symlink_to(file)
-    assert bash(script.call("gl_fstab", str(tmp_path / "link"), "x")).returncode == 1
+    assert fstab(tmp_path / "link", "x").returncode == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fstab", "fstab.before-glusterlab", "link"]
 
 
@@ -330,7 +330,7 @@ def test_lines_of_fstab_are_left_alone_where_the_marks_are_no_pair(tmp_path: Pat
     file = tmp_path / "fstab"
     before = f"UUID=1 / ext4 defaults 0 1\n{marks[0]}UUID=2 /b/1 xfs rw 0 0\n{marks[1]}UUID=7 /home ext4 defaults 0 2\n"
     file.write_text(before)
-    refused = bash(script.call("gl_fstab", str(file), "UUID=2 /b/1 xfs rw 0 0"))
+    refused = fstab(file, "UUID=2 /b/1 xfs rw 0 0")
     assert refused.returncode == 1
     assert "once each, in this order, or neither; found # glusterlab prepare: " in refused.stderr
     assert file.read_text() == before

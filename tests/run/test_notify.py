@@ -95,8 +95,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         thread.join()
 
 
-def tell(server: Server, **options: Any) -> list[str]:
-    return Notifier(None, server.url, **options).tell(END)
+def tell(server: Server) -> list[str]:
+    return Notifier(None, server.url).tell(END)
 
 
 def test_a_webhook_gets_a_text_for_a_chat_and_all_facts(server: Server) -> None:
@@ -128,11 +128,12 @@ def test_what_may_pass_is_tried_again_and_nothing_is_followed(
     assert server.paths == [f"/hooks/{SECRET}"] * calls
 
 
-def test_a_webhook_that_hangs_is_left_alone_at_its_limit(server: Server) -> None:
+def test_a_webhook_that_hangs_is_left_alone_at_its_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
+    monkeypatch.setattr(notify, "LIMIT_S", 0.5)
     server.answer = lambda *_: release.wait(60)
     began = time.monotonic()
-    assert tell(server, webhook_limit_s=0.5) == ["the webhook did not answer within 0.5 s"]
+    assert tell(server) == ["the webhook did not answer within 0.5 s"]
     assert time.monotonic() - began < 20
     release.set()
 
@@ -194,12 +195,13 @@ def test_a_command_that_reads_nothing_gets_more_than_a_pipe_holds() -> None:
     assert Notifier("exit 3").tell(big) == ["the command of --on-end ended with exit code 3"]
 
 
-def test_a_command_is_ended_at_its_limit_with_all_that_it_started(tmp_path: Path) -> None:
+def test_a_command_is_ended_at_its_limit_with_all_that_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notify, "LIMIT_S", 1.0)
     command = f"sleep 600 & echo $! >{tmp_path}/pid; wait"
     began = time.monotonic()
-    assert Notifier(command, command_limit_s=1.0).tell(END) == [
-        "the command of --on-end was ended at its time limit of 1 s"
-    ]
+    assert Notifier(command).tell(END) == ["the command of --on-end was ended at its time limit of 1 s"]
     assert time.monotonic() - began < 30
     pid = (tmp_path / "pid").read_text().strip()
     state = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False).stdout

@@ -89,7 +89,7 @@ def test_a_cell_that_has_reached_its_target_ends() -> None:
         assert queue.decision(CELL.id) == "going-on"
         ended = queue.add(stored(repeat), value(100.0 + repeat))
         assert ended == ("reached" if repeat == 3 else None)
-    assert (queue.decision(CELL.id), queue.ended_after(CELL.id)) == ("reached", 3)
+    assert queue.decision(CELL.id) == "reached"
     assert [key for key in pending(queue) if key[0] == "write"] == []
     assert (queue.counts.total, queue.counts.valid, queue.counts.left) == (9, 3, 6)
     assert queue.decision(OTHER.id) == "going-on"
@@ -113,7 +113,7 @@ def test_a_cell_that_does_not_reach_its_target_ends_at_the_maximum() -> None:
         assert queue.add(stored(repeat), value(number)) is None
         assert queue.decision(CELL.id) == "going-on"
     assert queue.add(stored(6), value(145.0)) == "at-maximum"
-    assert (queue.decision(CELL.id), queue.ended_after(CELL.id)) == ("at-maximum", None)
+    assert queue.decision(CELL.id) == "at-maximum"
     assert queue.problems() == []
 
 

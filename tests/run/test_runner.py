@@ -853,7 +853,7 @@ def test_a_stop_does_not_wait_for_a_host_that_is_silent(bench: Bench, monkeypatc
 
     def lose(host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
         end = time.monotonic() + deadline_s
-        while host.name == "s2" and silent.is_set() and not stop.is_set() and time.monotonic() < end:
+        while host.name == "s2" and silent.is_set() and not stop.requested and time.monotonic() < end:
             time.sleep(0.05)
         if host.name == "s2" and silent.is_set():
             return Outcome(b"", b"", None)
