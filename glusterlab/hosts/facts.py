@@ -149,8 +149,6 @@ def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = (
     """The content of environment.json.
 
     ``controller`` and ``hosts``; of a testbed also `shared_counters`, which its hosts show of the whole machine.
-
-    Raises `HostError` when a host gives no facts.
     """
     facts, failed = gather(pool, cluster)
     for error in failed.values():

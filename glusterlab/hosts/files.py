@@ -31,10 +31,7 @@ def end_processes(pool: Pool, cluster: Cluster, *, spare_sar: bool = False, dead
 
 
 def send_checkout(pool: Pool, cluster: Cluster, tool: str, checkout: Path) -> None:
-    """Copy the controller's checkout of a tool to all clients.
-
-    Raises `WorkloadError` when the checkout is too big to be one. Raises `HostError` when a client cannot take it.
-    """
+    """Copy the controller's checkout of a tool to all clients."""
     target = f"{cluster.work_dir}/{tool}"
     data = _pack(checkout)
     remove = script.call("gl_remove", cluster.work_dir, PurePosixPath(target).name)

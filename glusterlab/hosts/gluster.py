@@ -89,10 +89,7 @@ class Volume:
 
     @classmethod
     def of(cls, layout: Layout, cluster: Cluster) -> Volume:
-        """The volume of a layout.
-
-        Raises `SpecError` when the cluster has no room for it.
-        """
+        """The volume of a layout."""
         places = place_bricks(layout, cluster)
         facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")

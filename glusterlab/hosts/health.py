@@ -173,8 +173,6 @@ def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tu
     The host read its clock at both ends of a script. The first reading was made after the controller had sent the
     script, the second before the controller had its end, so the offset lies between ``second - end`` and
     ``first - start``.
-
-    Raises `HostError` when the report has no readings.
     """
     try:
         first, second = (float(script.need(report, name, result.host).text.split()[1]) for name in ("clock", "end"))
@@ -203,10 +201,7 @@ def _link(part: script.Part, cluster: Cluster, host: str) -> int:
 
 
 def read_connections(part: script.Part, cluster: Cluster, host: str) -> list[BrickConnection]:
-    """The connections that a client made, to whichever ports; servers by the cluster's names.
-
-    Raises `HostError` when they could not be read.
-    """
+    """The connections that a client made, to whichever ports; servers by the cluster's names."""
     names = {server.address: server.name for server in cluster.servers}
     found = []
     for line in part.text.splitlines():
@@ -270,10 +265,7 @@ def _pool_state(
 
 
 def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
-    """Files of a reported tar by their base names; directories are entered.
-
-    Raises `HostError` when it is no tar, or too big, or two files have the same name.
-    """
+    """Files of a reported tar by their base names; directories are entered."""
     found: dict[str, bytes] = {}
     total = 0
     try:

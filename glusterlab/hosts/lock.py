@@ -241,10 +241,7 @@ def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
 
 
 def owners(pool: Pool) -> dict[str, tuple[Owner | None, bool]]:
-    """Who has each locked host: the run, None where that cannot be read, and whether it is known to have ended.
-
-    Raises `HostError` when a host does not answer.
-    """
+    """Who has each locked host: the run, None where that cannot be read, and whether it is known to have ended."""
     results = pool.run_everywhere(_command([f"[ ! -e {quote(_OWNER)} ] || {script.part('owner', 'cat', _OWNER)}"]))
     found: dict[str, tuple[Owner | None, bool]] = {}
     for name, result in results.or_raise().items():

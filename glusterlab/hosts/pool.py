@@ -150,10 +150,7 @@ class Pool:
         return self.run(dict.fromkeys(self.hosts, command), within_s=within_s)
 
     def run_on(self, host: str, command: Command) -> CommandResult:
-        """Run a script on one host.
-
-        Raises `HostError` when it could not run or failed.
-        """
+        """Run a script on one host."""
         return self.run({host: command}).or_raise()[host]
 
     def send(self, archives: Mapping[str, tuple[str, bytes]], deadline_s: float = 120.0) -> Results:
@@ -173,10 +170,7 @@ class Pool:
         self._stop.requested = False
 
     def signalled(self) -> None:
-        """Do what a signal asks for: stop the work, then interrupt it; a clean-up lets the first pass.
-
-        Raises `KeyboardInterrupt` at the second signal.
-        """
+        """Do what a signal asks for: stop the work, then interrupt it; a clean-up lets the first pass."""
         if self._insisted if self._cleaning else self._stop.requested:
             raise KeyboardInterrupt
         self._insisted = self._cleaning

@@ -124,10 +124,7 @@ def label_of(backing: str, brick: str) -> str:
 
 
 def named(cluster: Cluster) -> list[tuple[str, str, str, str]]:
-    """Host, backing, device and brick of every device that a cluster names.
-
-    Raises `UsageError` when it names none.
-    """
+    """Host, backing, device and brick of every device that a cluster names."""
     found = [
         (server.name, name, device, brick)
         for name, backing in cluster.backings.items()

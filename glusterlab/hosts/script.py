@@ -61,10 +61,7 @@ def command(lines: Iterable[str], *more: str, deadline_s: float = 60.0, marked: 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a report.
-
-    `data`: what the command wrote to stdout.
-    """
+    """One part of a report; `data` is what the command wrote to stdout."""
 
     exit_code: int
     data: bytes
@@ -116,10 +113,7 @@ def write_part(name: str, part: Part) -> bytes:
 
 
 def need(parts: Mapping[str, Part], name: str, host: str) -> Part:
-    """One part of a report.
-
-    Raises `HostError` when it is missing.
-    """
+    """One part of a report."""
     if name not in parts:
         raise HostError(f"the report has no part '{name}': the script was cut short", host=host)
     return parts[name]

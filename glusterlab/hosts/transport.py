@@ -72,7 +72,10 @@ class Transport(Protocol):
         """Connect, or do nothing when connected; HostError says why it cannot be."""
 
     def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-        """Run a shell command; a connection that dropped before it started is opened again once."""
+        """Run a shell command with `stdin` as its input; a connection that dropped before is opened again once.
+
+        Raises `HostError` when it could not be started.
+        """
 
     def close(self, host: Host) -> None:
         """Close the connection to a host, if there is one."""
@@ -104,10 +107,6 @@ class FabricTransport:
         self._known_hosts: dict[Path, Any] = {}
 
     def open(self, host: Host) -> None:
-        """Connect to a host, check its key and log in.
-
-        Raises `HostError` when it does not answer, is not the host that known_hosts knows, or refuses the login.
-        """
         with self._lock:
             connection = self._connections.get(host.name)
         if connection is not None and connection.is_connected:
@@ -120,10 +119,7 @@ class FabricTransport:
             self._connections[host.name] = connection
 
     def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-        """Run a shell command on a host, `stdin` as its input; the channel is closed at the deadline or the stop.
-
-        Raises `HostError` when the command could not be started.
-        """
+        """As `Transport` has it; the channel is closed at the deadline or the stop."""
         channel = self._channel(host)
         try:
             channel.exec_command(command)
@@ -159,6 +155,7 @@ class FabricTransport:
 
     def _new_connection(self, host: Host) -> Any:
         from fabric import Config, Connection
+        from paramiko import RejectPolicy
 
         # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files. A configuration of its
         # own each, of rules that were read once: Config.clone reads the files again, into the one that is cloned.
@@ -176,9 +173,10 @@ class FabricTransport:
             )
             if hop.ssh_config.get("identitiesonly", "no") == "yes":
                 hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
-            hop.client.set_missing_host_key_policy(_policy(self._check_host_keys))
+            # else Fabric's own policy takes any key
             if self._check_host_keys:
-                self._tell_known_keys(hop)
+                hop.client.set_missing_host_key_policy(RejectPolicy())
+                self._add_known_keys(hop)
             hop = hop.gateway
         return connection
 
@@ -201,7 +199,7 @@ class FabricTransport:
                 self._rules = rules
             return self._rules
 
-    def _tell_known_keys(self, hop: Any) -> None:
+    def _add_known_keys(self, hop: Any) -> None:
         """Give a connection the keys that known_hosts has of its host; each file is read once for all hosts."""
         from paramiko import HostKeys
 
@@ -249,18 +247,6 @@ def _attend(transport: Any) -> None:
     # a connection through a jump host has a channel instead, whose own connection has this
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _SILENCE_S)
-
-
-def _policy(check: bool) -> Any:
-    from paramiko import RejectPolicy, WarningPolicy
-
-    class Accept(WarningPolicy):
-        """Take any key, in silence: the cluster file says so."""
-
-        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
-            """Accept."""
-
-    return RejectPolicy() if check else Accept()
 
 
 def _known_hosts_files(ssh_config: dict[str, Any]) -> list[Path]:

@@ -40,8 +40,6 @@ class Notifier:
     `command` is for ``/bin/sh -c``; it gets `Ending.data` as variables ``GLUSTERLAB_...`` and as JSON on stdin, and
     what it prints goes to stderr. `webhook` is a URL that gets JSON: ``text`` for people, as Slack and Mattermost show
     it, and the data as ``glusterlab``; it is a secret, which nothing that this module says names.
-
-    Raises `UsageError` when the webhook is no URL of http or https.
     """
 
     command: str | None = None

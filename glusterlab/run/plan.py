@@ -26,9 +26,8 @@ STANDS_FOR_TOLERANCE = 0.05
 class PlannedSample:
     """One execution that is to be made.
 
-    `repeat`: counted from 1; those of the warm-up apart. `round`: each holds one repeat of every cell, counted from 1;
-    the rounds of the warm-up come before and end with 0. `order`: counted from 1, over the whole campaign. `warmup`:
-    whether it is there to warm up alone: it is marked, and never counted or drawn.
+    `repeat`, `round` (each holds one repeat of every cell) and `order` (over the whole campaign) are counted from 1.
+    Repeats of the warm-up are counted apart, and never drawn; their rounds come before and end with 0.
     """
 
     cell: Cell
@@ -97,13 +96,7 @@ class Estimate:
 
 
 def check_campaign(campaign: Campaign) -> None:
-    """Refuse tools, operations and options that there are not, for `spec.load_campaign`.
-
-    Raises
-    ------
-    PydanticCustomError
-        With the place in the file.
-    """
+    """Refuse tools, operations and options that there are not, with their place in the file, for `load_campaign`."""
     known = volume_tools()
     for n, workload in enumerate(campaign.workloads):
         for tool in workload.tool:

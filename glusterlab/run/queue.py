@@ -42,9 +42,8 @@ class Queue:
 
     `attempts`: executions of one repeat at most. `samples`: all that the raw store holds. `retry`: give repeats
     without a valid sample as many attempts again. `values`: what valid samples measured, by cell id and number of the
-    sample; only a plan with a target uses it. `counts`: kept up to date; of repeats alone, without those that a
-    cell which ended does not need. `rounds`: numbers of the plan's rounds, in their order. `now`: those that this run
-    comes to; all, until `choose_rounds` chose some.
+    sample. `counts`: kept up to date; of repeats alone, without those that a cell which ended does not need. `now`:
+    the rounds that this run comes to; all, until `choose_rounds` chose some.
     """
 
     def __init__(

@@ -59,10 +59,7 @@ Note = Callable[[str], None]
 
 
 def wait_for_hosts(pool: Pool, note: Note) -> None:
-    """Wait until every host answers a command; a connection that only seems to be open is no answer.
-
-    Raises `HostError` when one does not within `RECONNECT_WITHIN_S`.
-    """
+    """Wait until every host answers a command; a connection that only seems to be open is no answer."""
     began = time.monotonic()
     said = False
     while failed := _silent(pool):

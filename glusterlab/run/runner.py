@@ -140,7 +140,6 @@ class _Run:
             self.site.progress.phase("opening the campaign")
             if (self.path / "campaign.yaml").exists():
                 self.store = self._open_store()
-            self._connect()
             self._take_cluster()
             self.store = self._ready_store()
             self._queue_up(self.store)
@@ -194,13 +193,10 @@ class _Run:
         self.edits = agree_on_specifications(store, self.site.campaign, self.site.cluster)
         return store
 
-    def _connect(self) -> None:
-        self.site.progress.phase("connecting to all hosts")
-        failed = self.site.pool.connect()
-        if failed:
-            raise HostError(in_words(failed), hosts=sorted(failed))
-
     def _take_cluster(self) -> None:
+        self.site.progress.phase("connecting to all hosts")
+        if failed := self.site.pool.connect():
+            raise HostError(in_words(failed), hosts=sorted(failed))
         self.site.progress.phase("clearing what an earlier run left")
         name = self.site.campaign.name
         self.claim = lock.claim(self.site.pool, self.site.cluster, name, take_over=self.take_over)

@@ -53,10 +53,7 @@ Throttle = Callable[[str | None], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Site:
-    """What all samples of a run share.
-
-    `throttle`: None on real hardware.
-    """
+    """What all samples of a run share; `throttle` is None on real hardware."""
 
     campaign: Campaign
     cluster: Cluster
@@ -84,11 +81,7 @@ class Site:
 
 @dataclass
 class SampleRun:
-    """One execution of one cell on a volume that is mounted.
-
-    `volume`: None for a cell of a baseline, see `LocalRun`. `result`: the parsed output of the
-    tool, after `execute`, where there is any.
-    """
+    """One execution of one cell on a volume that is mounted; `result`: the tool's parsed output, where there is any."""
 
     site: Site
     cell: Cell
@@ -100,11 +93,7 @@ class SampleRun:
     result: Measurement | None = None
 
     def execute(self) -> Sample:
-        """Run it and store it.
-
-        Raises `StoppedError` when the run was asked to stop; nothing is stored. Raises `RawStoreError` when the sample
-        cannot be written; nothing is stored.
-        """
+        """Run it and store it; of a stop (`StoppedError`) and of a full disk (`RawStoreError`) nothing is stored."""
         self.site.pool.sink = self._log
         try:
             if self._attempt("prepare", self._prepare) and self._attempt("before", self._before):
@@ -317,26 +306,21 @@ class SampleRun:
                 _write_failure(self.writer, self.reasons)
             verdict = judge(self.writer.folder, self.cell, *_names(self.site.cluster))
             self.result = verdict.result
-        return _finish(self.site.cluster, self.cell, self.writer, verdict, self.record, self.phases)
+        return _finish(self.site, self.cell, self.writer, verdict, self.record, self.phases)
 
     def _log(self, result: CommandResult) -> None:
         self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
 
 
 def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Reason]) -> Sample:
-    """Store a sample that came to nothing before, or in spite of, `SampleRun`.
-
-    It may be the judgement itself that failed, and would fail again.
-
-    Raises `RawStoreError` when it cannot be written.
-    """
+    """Store a sample that came to nothing before, or in spite of, `SampleRun`; its judgement may fail again."""
     if not (writer.folder / "failure.json").exists():
         _write_failure(writer, reasons)
     try:
         verdict = judge(writer.folder, cell, *_names(site.cluster))
     except Exception:  # noqa: BLE001 - one sample must not end the night
         verdict = judge_failure(writer.folder)
-    return _finish(site.cluster, cell, writer, verdict, None, {})
+    return _finish(site, cell, writer, verdict, None, {})
 
 
 def _as_a_whole(script: str) -> str:
@@ -357,38 +341,31 @@ def _write_failure(writer: SampleWriter, reasons: list[Reason]) -> None:
 
 
 def _finish(
-    cluster: Cluster,
+    site: Site,
     cell: Cell,
     writer: SampleWriter,
     verdict: Judgement,
     record: CommandRecord | None,
     phases: Mapping[str, float],
 ) -> Sample:
-    servers, clients = _names(cluster)
+    servers, clients = _names(site.cluster)
+    backing = site.cluster.backings.get(cell.layout.backing)
+    bricks = cell.workers if cell.access == "none" else cell.layout.bricks
     return writer.finish(
         verdict.status,
         verdict.reasons,
         window=None if record is None else Window(start=record.start, end=record.end),
         phases=phases,
         exit_code=None if record is None else record.exit_code,
-        disks=_disks(cell, cluster),
+        # below the volume's bricks, or below the workers of a baseline; none for links
+        disks=0 if backing is None else bricks * backing.disks_per_brick,
         servers=servers,
         clients=clients,
     )
 
 
-def _disks(cell: Cell, cluster: Cluster) -> int:
-    """Disks below what is measured: those of the volume's bricks, or of the workers of a baseline, none for links."""
-    backing = cluster.backings.get(cell.layout.backing)
-    bricks = cell.workers if cell.access == "none" else cell.layout.bricks
-    return 0 if backing is None else bricks * backing.disks_per_brick
-
-
 def result_of(answer: Results, host: str) -> CommandResult:
-    """What the measured command did, also when it failed or passed its deadline.
-
-    Raises `HostError` when it never ran, or the connection broke.
-    """
+    """What the measured command did, also when it failed or passed its deadline."""
     if host in answer.succeeded:
         return answer.succeeded[host]
     error = answer.failed[host]
@@ -468,10 +445,7 @@ def _as_json(step: LocalStep, result: CommandResult) -> dict[str, object]:
 
 
 def remove_files(pool: Pool, cluster: Cluster) -> None:
-    """Remove the files of a baseline from all brick roots, and the directories that the suite made for them.
-
-    Raises `HostError` when a server does not answer, or a file cannot be removed.
-    """
+    """Remove the files of a baseline from all brick roots, and the directories that the suite made for them."""
     folders = [f"{root}/{FOLDER}" for backing in cluster.backings.values() for root in backing.bricks]
     lines = ["code=0"]
     for folder in folders:

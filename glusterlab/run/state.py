@@ -60,10 +60,7 @@ class Counts(_Model):
 
 
 class Execution(_Model):
-    """One execution of a cell, in words that fit a line.
-
-    Operation ``write 4 GiB``, layout ``disperse 12x(4+2) jbod`` with the access where it is not native.
-    """
+    """One execution of a cell, in words that fit a line: ``write 4 GiB``, ``disperse 12x(4+2) jbod``."""
 
     slug: str
     operation: str
@@ -180,10 +177,7 @@ def life(state: RunState) -> Life:
 
 
 def read_now(folder: Path) -> RunState | None:
-    """What a campaign's now.json says; None where there is none.
-
-    Raises `RawStoreError` when it is damaged, or newer than this library.
-    """
+    """What a campaign's now.json says; None where there is none."""
     path = folder / NOW
     if not path.is_file():
         return None
@@ -199,7 +193,7 @@ def read_now(folder: Path) -> RunState | None:
 
 
 def execution_of(cell: Cell, planned: PlannedSample | Sample, attempt: int, began: float) -> Execution:
-    """One execution of a cell, in words that fit a line."""
+    """The words for a cell, with its access where that is not native."""
     layout = cell.layout
     access = "" if cell.access == "native" else f" {cell.access}"
     return Execution(

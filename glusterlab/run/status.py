@@ -57,11 +57,7 @@ class CellStatus:
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """How often one thing went wrong.
-
-    `samples`: samples with that reason. `open`: those of them whose repeat has no valid sample since. `cells`: cells
-    that they belong to. `hosts`: that it concerned.
-    """
+    """How often one thing went wrong; `open` are the samples whose repeat has no valid one since."""
 
     code: ReasonCode
     samples: int
@@ -82,10 +78,9 @@ class ReasonCount:
 class CampaignStatus:
     """State of a campaign's folder.
 
-    `not_runnable`: cells that cannot run. `origin`: whether others measured it. `missing`: samples of an import that
-    its manifest lists and that are not there. Those of a measured campaign are left. `reasons`: what went wrong, most
-    often first. `failures`: the last samples that are not valid, newest first. `repeats`: the campaign's target and
-    bounds, where it has a target.
+    `missing`: samples of an import that its manifest lists and that are not there; those of a measured campaign are
+    left. `reasons`: most often first. `failures`: the last samples that are not valid, newest first. `repeats`: where
+    the campaign has a target.
     """
 
     campaign: str
@@ -122,8 +117,7 @@ def count_samples(
 ) -> tuple[CellStatus, ...]:
     """State of each cell of a plan, in the plan's order, by the same bookkeeping as a run's.
 
-    `samples`: all that the raw store holds. `attempts`: executions of one repeat at most. `values`: what valid samples
-    measured, by cell id and number of the sample.
+    The parameters are those of `Queue`.
     """
     everything = list(samples)
     queue = Queue(plan, attempts, everything, values=values)
@@ -196,16 +190,11 @@ def ended_at(sample: Sample) -> float:
 
 
 def _imported(store: RawStore, campaign: str) -> CampaignStatus:
-    """State of an imported campaign: what is wanted is what its manifest lists.
-
-    Raises `RawStoreError` when the manifest is not there, or anything is damaged.
-    """
+    """State of an imported campaign: what is wanted is what its manifest lists."""
     path = store.path / MANIFEST
     if not path.is_file():
-        message = (
-            f"{path}: expected the list of the imported files, found none; restore it from a copy, or import again"
-        )
-        raise RawStoreError(message, path=path)
+        message = "expected the list of the imported files, found none; restore it from a copy, or import again"
+        raise RawStoreError(f"{path}: {message}", path=path)
     cells = store.cells()
     samples = [sample for sample in store.samples() if sample.cell_id in cells]
     there = {sample.path.relative_to(store.path).as_posix() for sample in samples}
@@ -230,10 +219,7 @@ def _imported(store: RawStore, campaign: str) -> CampaignStatus:
 
 
 def campaign_status(path: Path) -> CampaignStatus:
-    """State of a campaign's folder.
-
-    Raises `RawStoreError, SpecError` when the folder is none, or its files are damaged.
-    """
+    """State of a campaign's folder."""
     store = RawStore.open(path)
     campaign = load_campaign(path / "campaign.yaml")
     if campaign.origin == "imported":

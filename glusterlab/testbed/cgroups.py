@@ -41,10 +41,7 @@ def folders(testbed: str, host: str = "") -> list[Path]:
 
 
 def make(testbed: str, hosts: list[str]) -> None:
-    """Make the control groups of all hosts.
-
-    Raises `TestbedError` when a controller is missing or the kernel refuses.
-    """
+    """Make the control groups of all hosts."""
     for parent in folders(testbed):
         _make_one(parent)
     for host in hosts:
@@ -89,10 +86,7 @@ def _remove_one(folder: Path) -> None:
 
 
 def start_lxcfs(folder: Path) -> None:
-    """Start lxcfs at a folder of the testbed's own, beside any that the machine runs.
-
-    Raises `TestbedError` when it does not come up.
-    """
+    """Start lxcfs at a folder of the testbed's own, beside any that the machine runs."""
     mount = folder / "mount"
     mount.mkdir(parents=True)
     with (folder / "log.txt").open("wb") as log:
@@ -112,10 +106,7 @@ def start_lxcfs(folder: Path) -> None:
 
 
 def stop_lxcfs(folder: Path) -> None:
-    """Stop the testbed's lxcfs and unmount it, whatever of them exists.
-
-    Raises `TestbedError` when it does not end.
-    """
+    """Stop the testbed's lxcfs and unmount it, whatever of them exists."""
     mount = folder / "mount"
     for _attempt in range(100):
         left = _lxcfs_at(mount)

@@ -45,7 +45,7 @@ def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
 def make(options: TestbedOptions, folder: Path) -> list[Disk]:
     """Make the backing files and loop devices of all servers.
 
-    `folder`: where the sparse files go. Raises `TestbedError` when the kernel gives no more loop devices.
+    `folder`: where the sparse files go.
     """
     sizes = {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
     made = []
@@ -97,10 +97,7 @@ def attached(folder: Path) -> list[str]:
 
 
 def remove(folder: Path) -> None:
-    """Detach all loop devices below a folder, and wait until the kernel has let them go.
-
-    Raises `TestbedError` when a device stays in use.
-    """
+    """Detach all loop devices below a folder, and wait until the kernel has let them go."""
     deadline = time.monotonic() + _DETACH_DEADLINE_S
     while left := attached(folder):
         for device in left:

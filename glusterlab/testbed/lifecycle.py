@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from ruamel.yaml import YAML
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed import cgroups, disks, keys, network, preflight, throttle
+from glusterlab.testbed import cgroups, disks, keys, local, network, throttle
 from glusterlab.testbed.local import run, unmount_below
 from glusterlab.testbed.options import TestbedOptions
 from glusterlab.testbed.state import MARKER, SHARED_FOLDER, State, cluster_specification, state_folder, state_home
@@ -37,12 +37,8 @@ class HostStatus:
 
 
 def up(options: TestbedOptions, progress: Progress) -> State:
-    """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder.
-
-    Raises `TestbedError` when this machine cannot run one, one of that name exists, or a part does not start; what was
-    made until then is removed.
-    """
-    preflight.require()
+    """Start a testbed: hosts, disks, links, GlusterFS peers, and the files to reach them in the state's folder."""
+    local.require()
     with _lock(options.name):
         folder = state_folder(options.name)
         if folder.exists() or network.namespaces(options.name):
@@ -65,16 +61,13 @@ def up(options: TestbedOptions, progress: Progress) -> State:
 
 def down(name: str, progress: Progress) -> bool:
     """Remove everything that `up` made, after a crash too; returns whether there was anything."""
-    preflight.require()
+    local.require()
     with _lock(name):
         return _remove(name, progress)
 
 
 def status(name: str) -> list[HostStatus]:
-    """Look at the hosts of a testbed.
-
-    Raises `TestbedError` when there is no testbed of that name.
-    """
+    """Look at the hosts of a testbed."""
     state = State.load(state_folder(name))
     found = []
     for host in state.options.host_names:
@@ -85,18 +78,12 @@ def status(name: str) -> list[HostStatus]:
 
 
 def kill(state: State, host: str) -> None:
-    """Cut a host's power: all of its processes end at once, its disks and its /var stay as they are.
-
-    Raises `TestbedError` when a process of it does not end.
-    """
+    """Cut a host's power: all of its processes end at once, its disks and its /var stay as they are."""
     network.kill_all(state.options.name, host)
 
 
 def boot(state: State, host: str) -> None:
-    """Start a host again that was killed, with the disks and the files that it had, and wait until it is up.
-
-    Raises `TestbedError` when it runs already, or does not boot.
-    """
+    """Start a host again that was killed, with the disks and the files that it had, and wait until it is up."""
     if network.pids(network.namespace(state.options.name, host)):
         raise TestbedError(f"the host {host} runs already: kill it first")
     tree = ensure_tree(state.options.release, state.options.mirror, lambda _: None)

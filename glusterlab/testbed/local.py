@@ -1,8 +1,10 @@
-"""Commands on the machine that the testbed runs on: started, waited for, and turned into clear errors."""
+"""The machine that a testbed runs on: whether it can, its commands, its mounts and its kernel's files."""
 
 from __future__ import annotations
 
 import os
+import platform
+import shutil
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -15,8 +17,7 @@ def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: flo
     """Run a command on this machine and return what it wrote to stdout.
 
     `argv`: the command; no shell is involved. `stdin`: text for its standard input, else nothing. `deadline_s`:
-    seconds after which it is killed. `check`: whether an exit code other than 0 is an error. Raises `TestbedError`
-    when the command is not installed, passes its deadline, or fails and `check` is set.
+    seconds after which it is killed. `check`: whether an exit code other than 0 is an error.
     """
     command = [str(part) for part in argv]
     try:
@@ -59,10 +60,7 @@ def unmount_below(folder: Path) -> None:
 
 
 def write_value(path: Path, text: str) -> None:
-    """Write one value to a kernel file (cgroup, sysctl).
-
-    Raises `TestbedError` when the file is absent or the kernel refuses the value.
-    """
+    """Write one value to a kernel file (cgroup, sysctl)."""
     try:
         with path.open("w", encoding="ascii") as stream:
             stream.write(text)
@@ -70,3 +68,45 @@ def write_value(path: Path, text: str) -> None:
         raise TestbedError(f"the kernel does not offer {path}") from error
     except OSError as error:
         raise TestbedError(f"the kernel refused '{text.strip()}' for {path}: {error.strerror}") from error
+
+
+_COMMANDS = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "losetup": "mount",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "ssh-keygen": "openssh-client",
+    "lxcfs": "lxcfs",
+}
+
+
+def problems() -> list[str]:
+    """What keeps a testbed from running here, one sentence each; empty where nothing does."""
+    if platform.system() != "Linux":
+        return [f"a testbed needs Linux (network namespaces, loop devices, FUSE); this is {platform.system()}"]
+    if os.geteuid() != 0:
+        return ["a testbed needs root (it makes namespaces, loop devices and mounts): run it with sudo"]
+    found = []
+    for command, package in _COMMANDS.items():
+        if shutil.which(command) is None:
+            found.append(f"the command '{command}' is missing: 'apt install {package}'")
+    if not Path("/dev/fuse").exists():
+        found.append("there is no /dev/fuse, which the GlusterFS client mounts through: 'modprobe fuse'")
+    if not Path("/dev/loop-control").exists():
+        found.append("there is no /dev/loop-control, which disks are made from: 'modprobe loop'")
+    known = Path("/proc/filesystems").read_text(encoding="ascii").split()
+    missing = (name for name in ("xfs", "overlay") if name not in known and not _module_exists(name))
+    return found + [f"this kernel has no {name}: 'modprobe {name}', or another kernel" for name in missing]
+
+
+def require() -> None:
+    """Raise `TestbedError` with all that is missing, where anything is."""
+    found = problems()
+    if found:
+        raise TestbedError("; ".join(found))
+
+
+def _module_exists(name: str) -> bool:
+    modules = Path("/lib/modules") / platform.release()
+    return any(modules.rglob(f"{name}.ko*")) if modules.is_dir() else False

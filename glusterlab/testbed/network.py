@@ -38,10 +38,7 @@ def namespace(testbed: str, host: str) -> str:
 
 
 def make(options: TestbedOptions) -> None:
-    """Make the bridge, the namespaces and the links of all hosts.
-
-    Raises `TestbedError` when the subnet is in use on this machine, or the kernel refuses.
-    """
+    """Make the bridge, the namespaces and the links of all hosts."""
     _refuse_used_subnet(options)
     prefix = options.subnet.split("/")[1]
     hosts = options.host_names
@@ -83,11 +80,7 @@ def pids(space: str) -> list[int]:
 
 
 def kill_all(testbed: str, host: str | None = None) -> None:
-    """End every process in the namespaces of a testbed, or of one host of it, and wait until all have ended.
-
-    Raises `TestbedError` when a process outlives SIGKILL, which happens while its dirty pages are written to a slow
-    device.
-    """
+    """End every process in the namespaces of a testbed, or of one host of it, and wait until all have ended."""
     deadline = time.monotonic() + _KILL_DEADLINE_S
     spaces = namespaces(testbed) if host is None else [namespace(testbed, host)]
     while True:
@@ -105,10 +98,7 @@ def kill_all(testbed: str, host: str | None = None) -> None:
 
 
 def set_link(testbed: str, host: str, *, up: bool) -> None:
-    """Plug a host's cable into the bridge, or pull it: the host sees its carrier come and go.
-
-    Raises `TestbedError` when there is no such host.
-    """
+    """Plug a host's cable into the bridge, or pull it: the host sees its carrier come and go."""
     run(["ip", "link", "set", port(testbed, host), "up" if up else "down"])
 
 

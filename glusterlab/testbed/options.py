@@ -113,10 +113,7 @@ _OPTION_OF = {
 
 @dataclass(frozen=True)
 class TestbedOptions:
-    """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster.
-
-    Raises `UsageError` when a value cannot be.
-    """
+    """Options of ``glusterlab testbed up``; the defaults are the guide's standard cluster."""
 
     __test__ = False
 

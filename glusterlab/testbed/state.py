@@ -69,10 +69,7 @@ class State:
 
     @classmethod
     def load(cls, folder: Path) -> State:
-        """Read state.json.
-
-        Raises `TestbedError` when there is none, it is damaged, or a newer glusterlab wrote it.
-        """
+        """Read state.json."""
         path = folder / "state.json"
         try:
             content = json.loads(path.read_text(encoding="utf-8"))

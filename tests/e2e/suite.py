@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import preflight, tree
+from glusterlab.testbed import local, tree
 
 RELEASE = "bookworm"
 
 
 def require_testbed() -> None:
     """Skip where a testbed cannot be, with the reason; fail where the machine is meant to have one, as in CI."""
-    found = preflight.problems()
+    found = local.problems()
     if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
         found = ["debootstrap is not installed"]
     missing = "; ".join(found)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import preflight, state, tree
+from glusterlab.testbed import local, state, tree
 from tests.faults.machine import Room
 from tests.faults.night import Fault
 
@@ -31,7 +31,7 @@ SEED = int(os.environ.setdefault("GLUSTERLAB_FAULTS_SEED", str(random.SystemRand
 
 
 def _missing() -> str | None:
-    found = preflight.problems()
+    found = local.problems()
     if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
         found = ["debootstrap is not installed"]
     return "; ".join(found) or None

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from glusterlab.cli import app
 from glusterlab.errors import TestbedError, UsageError
 from glusterlab.spec import load_cluster
-from glusterlab.testbed import disks, network, preflight, state, throttle, tree
+from glusterlab.testbed import disks, local, network, state, throttle, tree
 from glusterlab.testbed.lifecycle import HostStatus
 from glusterlab.testbed.options import (
     ARRAY_DISKS,
@@ -223,21 +223,21 @@ def test_tree_changes_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_missing_parts_get_a_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight.platform, "system", lambda: "Darwin")
-    assert preflight.problems() == [
+    monkeypatch.setattr(local.platform, "system", lambda: "Darwin")
+    assert local.problems() == [
         "a testbed needs Linux (network namespaces, loop devices, FUSE); this is Darwin",
     ]
-    monkeypatch.setattr(preflight.platform, "system", lambda: "Linux")
-    monkeypatch.setattr(preflight.os, "geteuid", lambda: 1000)
-    assert "needs root" in preflight.problems()[0]
-    monkeypatch.setattr(preflight.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(preflight.shutil, "which", lambda _: None)
-    monkeypatch.setattr(preflight.Path, "exists", lambda _: False)
-    found = " ".join(preflight.problems())
+    monkeypatch.setattr(local.platform, "system", lambda: "Linux")
+    monkeypatch.setattr(local.os, "geteuid", lambda: 1000)
+    assert "needs root" in local.problems()[0]
+    monkeypatch.setattr(local.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(local.shutil, "which", lambda _: None)
+    monkeypatch.setattr(local.Path, "exists", lambda _: False)
+    found = " ".join(local.problems())
     for what in ("losetup", "lxcfs", "/dev/fuse", "/dev/loop-control"):
         assert what in found
     with pytest.raises(TestbedError, match="lxcfs"):
-        preflight.require()
+        local.require()
 
 
 def test_no_debootstrap_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

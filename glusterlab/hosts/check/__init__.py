@@ -1,6 +1,6 @@
 """Is a cluster fit to measure? Every host is inspected, and each finding says what to do about it.
 
-What the hosts are asked (`ask`) stands apart from what the answers mean (`hosts`, `pool`): `findings_of` is pure.
+What the hosts are asked (`ask`) stands apart from what the answers mean (`problems`): `findings_of` is pure.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from glusterlab.hosts.check.finding import (
     Finding,
     Level,
 )
-from glusterlab.hosts.check.hosts import host_problems
-from glusterlab.hosts.check.pool import pool_problems
+from glusterlab.hosts.check.problems import host_problems, pool_problems
 from glusterlab.hosts.pool import Pool
 
 if TYPE_CHECKING:
