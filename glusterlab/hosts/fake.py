@@ -187,6 +187,9 @@ class FakeTransport:
         return self._unlock(host, text)
 
     def _facts(self, host: Host) -> str:
+        programs = [program for tool in runnable().values() for program in tool.programs]
+        tools = {"gluster": "glusterfs 10.3", "sysstat": "12.6.1", "ssh": "OpenSSH_9.2", "xz": "5.4.1"}
+        tools |= {program.name: program.example_version for program in programs}
         facts = {
             "kernel": "6.1.0",
             "os": "Debian GNU/Linux 12",
@@ -198,20 +201,7 @@ class FakeTransport:
             "interface_mtu": "1500",
             "tuned_profile": "throughput-performance",
             **{f"disk {device}": "7814037168 1 none 128 -" for device in host.devices},
-            **{
-                f"tool {tool}": version
-                for tool, version in (
-                    ("gluster", "glusterfs 10.3"),
-                    ("sysstat", "12.6.1"),
-                    ("ssh", "OpenSSH_9.2"),
-                    *(
-                        (program.name, program.example_version)
-                        for tool in runnable().values()
-                        for program in tool.programs
-                    ),
-                    ("xz", "5.4.1"),
-                )
-            },
+            **{f"tool {tool}": version for tool, version in tools.items()},
             **self.facts.get(host.name, {}),
         }
         return "".join(f"{key} {value}\n" for key, value in facts.items() if value)
@@ -256,12 +246,12 @@ class FakeTransport:
         self.volumes[words[2]] = FakeVolume(kind, bricks)
         return 0, "success"
 
-    def _peers(self, asked: Host) -> str:
+    def _peers(self, host: Host) -> str:
         peers = "".join(
             f"<peer><hostname>{server.address}</hostname><connected>{int(server.name not in self.disconnected)}"
             "</connected></peer>"
             for server in self.cluster.servers
-            if server != asked
+            if server != host
         )
         return f"<cliOutput><opRet>0</opRet><peerStatus>{peers}</peerStatus></cliOutput>"
 

@@ -106,7 +106,7 @@ def _cells(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
 
 def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: str, backing: Backing) -> list[Cell]:
     """One brick root of every server, then all of them: as many workers as bricks in use at once."""
-    record, size = _sizes(spec, _brick_rate(cluster, backing) / model.scale)
+    record, size = _sizes(spec, brick_rate(cluster, backing) / model.scale)
     return [
         Cell(
             layout=Layout(name=name, type="other", subvolumes=1, backing=name),
@@ -133,7 +133,7 @@ def _sizes(spec: BaselineSpec, rate: float) -> tuple[int, int]:
     return record, max(1, round(wanted / record)) * record
 
 
-def _brick_rate(cluster: Cluster, backing: Backing, operation: str = "write") -> float:
+def brick_rate(cluster: Cluster, backing: Backing, operation: str = "write") -> float:
     """Bytes per second of one brick at full size, by the cluster file."""
     hardware = cluster.hardware
     array = hardware.array_write if operation == "write" else hardware.array_read
@@ -166,7 +166,7 @@ def expected_s(cell: Cell, cluster: Cluster) -> float:
     if cell.tool == "iperf3":
         hosts = len(cluster.hosts)
         return (hosts - 1 + hosts % 2) * (float(cell.options[1]) + 1.0)
-    return cell.file_size_bytes * cell.model.scale / _brick_rate(cluster, cluster.backing(cell.layout.backing))
+    return cell.file_size_bytes * cell.model.scale / brick_rate(cluster, cluster.backing(cell.layout.backing))
 
 
 def estimate_baseline(cell: Cell, cluster: Cluster) -> tuple[float, int]:

@@ -6,9 +6,10 @@ import random
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from glusterlab.errors import UsageError
-from glusterlab.run.baseline import estimate_baseline, expand_baseline
+from glusterlab.run.baseline import brick_rate, estimate_baseline, expand_baseline
 from glusterlab.spec.campaign import Campaign, Repeats, expand, unknown
 from glusterlab.spec.cell import Cell, layout_problem
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
@@ -259,12 +260,9 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
     sample (health, caches) and 30 s per change of layout.
     """
     cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
-    raw = sum(
-        _RAW_SAMPLE_BYTES
-        + len(cluster.hosts)
-        * (_RAW_HOST_BYTES + _RAW_ROW_BYTES * cells[sample.cell.id].seconds / cluster.telemetry.interval)
-        for sample in plan.samples
-    )
+    rows = sum(cells[sample.cell.id].seconds for sample in plan.samples) / cluster.telemetry.interval
+    raw: float = len(plan.samples) * (_RAW_SAMPLE_BYTES + len(cluster.hosts) * _RAW_HOST_BYTES)
+    raw += len(cluster.hosts) * _RAW_ROW_BYTES * rows
     return Estimate(
         cells=cells,
         seconds=_seconds(plan.samples, cells),
@@ -275,10 +273,7 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
 
 
 def _seconds(samples: Sequence[PlannedSample], cells: Mapping[str, CellEstimate]) -> float:
-    changes = sum(
-        before is None or before.cell.layout != after.cell.layout
-        for before, after in zip((None, *samples), samples, strict=False)
-    )
+    changes = sum(1 for _ in groupby(samples, key=lambda sample: sample.cell.layout))
     return sum(cells[sample.cell.id].seconds for sample in samples) + changes * _LAYOUT_S
 
 
@@ -288,17 +283,17 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     hardware, layout = cluster.hardware, cell.layout
     backing = cluster.backing(layout.backing)
     writes = not _needs_files(cell)
-    servers = min(layout.bricks, len(cluster.servers))
-    disk = hardware.disk_write if writes else hardware.disk_read
-    array = hardware.array_write if writes else hardware.array_read
-    brick = array if array is not None and backing.kind.startswith("raid") else disk * backing.disks_per_brick
-    amplification = layout.stored_per_byte if writes else 1.0
     slowest = min(
         min(cell.workers, len(cluster.clients)) * hardware.client_link,
-        servers * hardware.server_link,
-        layout.bricks * brick,
+        min(layout.bricks, len(cluster.servers)) * hardware.server_link,
+        layout.bricks * brick_rate(cluster, backing, "write" if writes else "read"),
     )
-    rate = slowest / amplification * (_WRITE_SHARE if writes else _READ_SHARE) / cell.model.scale
+    rate = (
+        slowest
+        / (layout.stored_per_byte if writes else 1.0)
+        * (_WRITE_SHARE if writes else _READ_SHARE)
+        / cell.model.scale
+    )
     disks = layout.bricks * backing.disks_per_brick
     files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
     tool = volume_tools()[cell.tool]

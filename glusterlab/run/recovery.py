@@ -61,17 +61,17 @@ Note = Callable[[str], None]
 def wait_for_hosts(pool: Pool, note: Note) -> None:
     """Wait until every host answers a command; a connection that only seems to be open is no answer."""
     began = time.monotonic()
-    said = False
+    noted = False
     while failed := _silent(pool):
         if time.monotonic() - began > RECONNECT_WITHIN_S:
             raise HostError(
                 f"{in_words(failed)}; when it is back, run the same command again: it goes on where it stopped"
             )
-        if not said:
+        if not noted:
             note(f"waiting for {', '.join(sorted(failed))} to come back")
-            said = True
+            noted = True
         pool.sleep(_PAUSE_S)
-    if said:
+    if noted:
         note(f"all hosts answer again, after {time.monotonic() - began:.0f} s")
 
 
@@ -88,7 +88,7 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
     ``reasons`` say what is wrong. Raises `LockLostError` when another run has taken a host over.
     """
     began = time.monotonic()
-    said = ""
+    noted = ""
     emptied = fresh
     while True:
         try:
@@ -106,16 +106,16 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
         first = str(reasons[0])
         if waited >= within_s:
             raise VolumeError(f"not in order after {waited:.0f} s: {first}", reasons=tuple(reasons))
-        if first != said:
+        if first != noted:
             note(f"waiting until the pool is in order: {first}")
-            said = first
+            noted = first
         if not emptied and waited > EMPTIED_AFTER_S and any(reason.code == "disk-full" for reason in reasons):
             note(f"volume {volume.name} is made anew: its own files may be what fills the disk")
             fresh = emptied = True
         site.pool.sleep(_PAUSE_S)
         lock.refuse_if_lost(site.pool)
         clear_hosts(site)
-    if said:
+    if noted:
         note(f"the pool is in order again, after {waited:.0f} s")
 
 

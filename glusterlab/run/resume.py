@@ -84,10 +84,10 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     # what else may differ changes no sample; it is kept, byte for byte where the models are as they were
     kept = old.model_copy(update={"scale_models": cluster.scale_models})
     _store_again(store, "cluster.yaml", dump_yaml(kept) if models else store.cluster_yaml)
-    return tuple(_told(edits, models, moved, store))
+    return tuple(_sentences(edits, models, moved, store))
 
 
-def _told(edits: list[str], models: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
+def _sentences(edits: list[str], models: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
     if models:
         yield f"the cluster's scale models were changed: {'; '.join(models[:_SHOWN])}{_more(models)}"
     if edits:

@@ -121,23 +121,20 @@ def count_samples(
     """
     everything = list(samples)
     queue = Queue(plan, attempts, everything, values=values)
-    states: dict[str, Counter[str]] = {cell.id: Counter() for cell in plan.cells}
-    for sample in everything:
-        if sample.cell_id in states:
-            states[sample.cell_id]["warmup " * sample.warmup + sample.status] += 1
-    repeats: dict[str, list[tuple[bool, bool]]] = {cell.id: [] for cell in plan.cells}
+    counts = Counter((sample.cell_id, "warmup " * sample.warmup + sample.status) for sample in everything)
     for planned in plan.counted:
         if queue.is_needed(planned):
-            repeats[planned.cell.id].append((queue.is_valid(planned), queue.is_pending(planned)))
+            state = "valid" if queue.is_valid(planned) else "left" if queue.is_pending(planned) else "spent"
+            counts.update([(planned.cell.id, "wanted"), (planned.cell.id, f"repeats {state}")])
     return tuple(
         CellStatus(
             cell,
-            wanted=len(mine := repeats[cell.id]),
-            valid=sum(valid for valid, _ in mine),
-            spent=sum(not valid and not pending for valid, pending in mine),
-            invalid=states[cell.id]["invalid"],
-            failed=states[cell.id]["failed"],
-            warmup=states[cell.id]["warmup valid"],
+            wanted=counts[cell.id, "wanted"],
+            valid=counts[cell.id, "repeats valid"],
+            spent=counts[cell.id, "repeats spent"],
+            invalid=counts[cell.id, "invalid"],
+            failed=counts[cell.id, "failed"],
+            warmup=counts[cell.id, "warmup valid"],
             interval=Interval.of(queue.values(cell.id)),
             decision=queue.decision(cell.id),
         )

@@ -186,24 +186,21 @@ def change_reasons(before: Health, after: Health, measured_s: float) -> list[Rea
     Of a connection that was silent for a while, and did not end, nothing is seen; nor of anything that an old sample
     did not keep.
     """
+    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
+    restarted = [
+        brick
+        for brick in after.bricks
+        if brick.pid != (pid := pids.get((brick.host, brick.path))) and brick.pid and pid
+    ]
     return [
-        *_restarted_bricks(before, after),
+        *(
+            Reason(code="brick-offline", message=f"{brick.path} was restarted during the workload", host=brick.host)
+            for brick in restarted
+        ),
         *_lost_links(before, after),
-        *_lost_connections(before, after),
+        *_lost_connections(before, after, restarted),
         *_moved_clocks(before, after, max(MAX_CLOCK_CHANGE_S, MAX_CLOCK_CHANGE_SHARE * measured_s)),
     ]
-
-
-def _restarted_bricks(before: Health, after: Health) -> Iterator[Reason]:
-    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
-    for brick in after.bricks:
-        if _restarted(brick, pids.get((brick.host, brick.path))):
-            message = f"{brick.path} was restarted during the workload"
-            yield Reason(code="brick-offline", message=message, host=brick.host)
-
-
-def _restarted(brick: BrickHealth, pid: int | None) -> bool:
-    return None not in (brick.pid, pid) and brick.pid != pid
 
 
 def _lost_links(before: Health, after: Health) -> Iterator[Reason]:
@@ -215,17 +212,16 @@ def _lost_links(before: Health, after: Health) -> Iterator[Reason]:
             yield Reason(code="link-lost", message=message, host=host)
 
 
-def _lost_connections(before: Health, after: Health) -> Iterator[Reason]:
+def _lost_connections(before: Health, after: Health, restarted: Sequence[BrickHealth]) -> Iterator[Reason]:
     """Clients that lost a brick which was running all the time: the network between them was not.
 
     A connection that was made again counts as lost, too: the client went without that brick for a while. Bricks that
     stopped, and clients whose mount is not well, have reasons of their own.
     """
-    pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
     well = {
         (brick.host, brick.port): brick.path
         for brick in after.bricks
-        if brick.online and brick.port is not None and not _restarted(brick, pids.get((brick.host, brick.path)))
+        if brick.online and brick.port is not None and brick not in restarted
     }
     for client, earlier in sorted(before.connections.items()):
         if client not in after.connections or after.mounts.get(client, "ok") != "ok":

@@ -10,7 +10,6 @@ import pytest
 
 from glusterlab.analysis.baselines import Rates, slow_places
 from glusterlab.cli.check import rates_json, show_rates
-from glusterlab.errors import SpecError
 from glusterlab.hosts.transport import Outcome
 from glusterlab.run.baseline import baseline_name
 from glusterlab.run.sample import LocalRun
@@ -85,12 +84,6 @@ def test_a_baseline_that_was_killed_goes_on(bench: BaselineBench, monkeypatch: p
     summary = bench.run()
     assert (summary.valid, summary.total, summary.executed) == (8, 8, 5)
     assert all((folder / "sample.json").read_bytes() == data for folder, data in done.items())
-
-
-def test_other_settings_are_another_baseline(bench: BaselineBench) -> None:
-    bench.run()
-    with pytest.raises(SpecError, match=r"baseline\.seconds"):
-        bench.run(bench.campaign(seconds=3))
 
 
 def test_files_that_a_read_needs_are_written_again(bench: BaselineBench) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,13 +153,6 @@ def test_a_narrower_target_goes_on_where_a_wider_one_ended(bench: Measuring) -> 
         bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "max": 5}))
 
 
-def test_a_campaign_with_a_fixed_number_may_get_a_target(bench: Measuring) -> None:
-    bench.rate = steady_writes
-    bench.run(changed(layouts=ONE_LAYOUT, repeats=2))
-    bench.run(campaign())
-    assert bench.executions() == {"write": [1, 2, 3], "read": [1, 2, 3, 4, 5, 6]}
-
-
 def test_warmup_samples_come_first_are_marked_and_never_drawn(bench: Measuring) -> None:
     bench.rate = lambda _, time: 10.0 if time == 1 else 1000.0 + time
     summary = bench.run(campaign(warmup=1))
@@ -200,15 +192,6 @@ def test_a_warmup_that_fails_is_tried_again_and_spoils_nothing(bench: Measuring)
     assert (count.code, count.samples, count.open) == ("heal-pending", 4, 4)
 
 
-def test_a_warmup_that_is_asked_for_later_runs_only_for_what_is_left(bench: Measuring) -> None:
-    bench.rate = steady_writes
-    bench.run(changed(layouts=ONE_LAYOUT, repeats={**TARGET, "max": 4}))
-    bench.run(campaign(warmup=1))
-    warm = [bench.store.cell(sample.cell_id).operation for sample in bench.store.samples() if sample.warmup]
-    assert warm == ["read"]
-    assert bench.executions()["read"] == [1, 2, 3, 4, 1, 5, 6]
-
-
 class Listening(Output):
     """Keeps results and counts as they come."""
 
@@ -232,14 +215,3 @@ def test_a_run_shows_results_and_counts_as_they_come(bench: Measuring) -> None:
     assert listening.counts[0] == (12, 12, 1)
     assert (12, 12, 0) in listening.counts
     assert listening.counts[-1] == (9, 0, 0)
-
-
-def test_a_stored_sample_without_a_readable_result_decides_nothing(bench: Measuring) -> None:
-    bench.rate = steady_writes
-    bench.run(changed(layouts=ONE_LAYOUT, repeats=3))
-    for folder in bench.root.glob("night/cells/iozone-write-*/sample-01/workload"):
-        shutil.rmtree(folder)
-    (write,) = [cell for cell in bench.status.cells if cell.cell.operation == "write"]
-    assert write.valid == 3
-    assert write.interval is not None
-    assert write.interval.estimate.n == 2

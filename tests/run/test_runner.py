@@ -20,7 +20,7 @@ from glusterlab.hosts.fake import OWNER, FakeTransport
 from glusterlab.hosts.gluster import Volume
 from glusterlab.hosts.lock import Owner
 from glusterlab.hosts.pool import Pool
-from glusterlab.hosts.transport import Outcome, Stop
+from glusterlab.hosts.transport import Outcome, Stop, ssh_options
 from glusterlab.reasons import Reason, status_of
 from glusterlab.run import recovery, runner
 from glusterlab.run.plan import build_plan
@@ -32,7 +32,7 @@ from glusterlab.run.validity import Judgement
 from glusterlab.run.verify import verify
 from glusterlab.shell import HostCommand
 from glusterlab.spec import Campaign, Cell, Cluster
-from glusterlab.spec.cluster import Host
+from glusterlab.spec.cluster import Host, Ssh
 from glusterlab.store.campaign import RawStore, Sample, SampleWriter
 from glusterlab.store.files import file_digest
 from glusterlab.store.journal import EventReader, Level
@@ -604,14 +604,8 @@ def test_each_round_has_files_of_its_own_and_a_read_those_of_its_write(bench: Be
 
 
 @pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
-def test_clients_check_each_others_host_keys_as_the_cluster_file_says(bench: Bench, check: bool, expected: str) -> None:
-    cluster = Cluster.model_validate({**CLUSTER, "ssh": {"check_host_keys": check}})
-    campaign = Campaign.model_validate(CAMPAIGN)
-    cell = build_plan(campaign, cluster).cells[0]
-    job = Site(campaign, cluster, Pool(cluster.hosts, bench.transport), Progress("night")).job(
-        cell, Volume.of(cell.layout, cluster), "files"
-    )
-    checks = [option for option in job.ssh_options if option.startswith("StrictHostKeyChecking=")]
+def test_clients_check_each_others_host_keys_as_the_cluster_file_says(check: bool, expected: str) -> None:
+    checks = [each for each in ssh_options(Ssh(check_host_keys=check), 3.5) if each.startswith("StrictHostKeyChecking")]
     assert checks == [f"StrictHostKeyChecking={expected}"]
 
 

@@ -97,7 +97,9 @@ def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: Run
     console = Console(file=out, width=80, height=24, force_terminal=True, color_system=None)
     state.process, state.host, state.updated = 4711, "controller", NOW - 72
     console.print(View(state, watched=True, now=lambda: NOW))
-    assert re.search(r"process 4711 on controller, last update 0:01:12 ago; Ctrl-C leaves this view only", out.getvalue())
+    assert re.search(
+        r"process 4711 on controller, last update 0:01:12 ago; Ctrl-C leaves this view only", out.getvalue()
+    )
 
 
 def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None:

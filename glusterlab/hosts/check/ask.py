@@ -149,10 +149,10 @@ def _ask_driver(pool: Pool, cluster: Cluster, driver: str, report: PoolReport) -
     if cluster.shared_dir is not None:
         lines.append(f"[ ! -d {quote(cluster.shared_dir)} ] || : >{quote(token)}")
     try:
-        answer = pool.run_on(driver, command(lines, 60.0))
-        for line in script.need(script.read_parts(answer), "ssh", driver).text.splitlines():
-            name, _, said = line.partition(" ")[2].partition(" ")
-            report.unreached[name] = said.strip()
+        result = pool.run_on(driver, command(lines, 60.0))
+        for line in script.need(script.read_parts(result), "ssh", driver).text.splitlines():
+            name, _, answer = line.partition(" ")[2].partition(" ")
+            report.unreached[name] = answer.strip()
         if cluster.shared_dir is not None:
             look = script.command([f"[ -e {quote(token)} ]"], deadline_s=30.0)
             report.unshared = sorted(pool.run(dict.fromkeys(names, look)).failed)
