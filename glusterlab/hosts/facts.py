@@ -15,7 +15,6 @@ from glusterlab.secrets import redact
 from glusterlab.tools import volume_tools
 
 if TYPE_CHECKING:
-    from glusterlab.errors import HostError
     from glusterlab.hosts.pool import Pool
     from glusterlab.spec.cluster import Cluster, Host
 
@@ -104,17 +103,6 @@ def _whole(text: str) -> int | None:
         return None
 
 
-def gather(pool: Pool, cluster: Cluster) -> tuple[dict[str, dict[str, Any]], dict[str, HostError]]:
-    """Facts of all hosts by name, each with its ``role``, read at once; and the hosts that failed."""
-    results = pool.run({host.name: script.command(lines(host, cluster)) for host in cluster.hosts})
-    facts = {}
-    for name, result in sorted(results.succeeded.items()):
-        parts = script.read_parts(result)
-        text = "\n".join(part.text for part in parts.values())
-        facts[name] = {**read_facts(redact(text)), "role": cluster.role(name)}
-    return facts, dict(results.failed)
-
-
 def controller(cluster: Cluster | None = None) -> dict[str, Any]:
     """Facts of this machine, which drives the others: versions and revisions, nothing personal."""
     source = Path(__file__).resolve().parents[2]
@@ -124,9 +112,7 @@ def controller(cluster: Cluster | None = None) -> dict[str, Any]:
         "glusterlab_revision": git_revision(source) if (source / "pyproject.toml").is_file() else None,
         "python": platform.python_version(),
         "kernel": platform.release(),
-        **{
-            f"{name}_revision": git_revision(folder) for name, folder in sorted(checkouts.items()) if folder is not None
-        },
+        **{f"{name}_revision": git_revision(folder) for name, folder in sorted(checkouts.items()) if folder},
     }
 
 
@@ -146,14 +132,16 @@ def git_revision(folder: Path) -> str | None:
 
 
 def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = ()) -> dict[str, Any]:
-    """The content of environment.json.
+    """The content of environment.json; of a testbed also `shared_counters`, which its hosts show of the whole machine.
 
-    ``controller`` and ``hosts``; of a testbed also `shared_counters`, which its hosts show of the whole machine.
+    Raises `HostError` when a host gives no facts.
     """
-    facts, failed = gather(pool, cluster)
-    for error in failed.values():
-        raise error
-    found: dict[str, Any] = {"controller": controller(cluster), "hosts": facts}
+    commands = {host.name: script.command(lines(host, cluster)) for host in cluster.hosts}
+    hosts = {}
+    for name, result in sorted(pool.run(commands).or_raise().items()):
+        text = "\n".join(part.text for part in script.read_parts(result).values())
+        hosts[name] = {**read_facts(redact(text)), "role": cluster.role(name)}
+    found: dict[str, Any] = {"controller": controller(cluster), "hosts": hosts}
     if shared_counters:
         found["shared_counters"] = list(shared_counters)
     return found

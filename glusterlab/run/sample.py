@@ -62,22 +62,6 @@ class Site:
     throttle: Throttle | None = None
     shared_counters: tuple[str, ...] = ()
 
-    def job(self, cell: Cell, volume: Volume, dataset: str) -> Job:
-        """Where and with what a cell is run, its files in the directory `dataset` of the volume."""
-        cluster = self.cluster
-        shared = None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab"
-        return Job(
-            cell=cell,
-            clients=cluster.clients,
-            mount_point=volume.mount_point,
-            dataset_dir=f"{volume.dataset_root}/{dataset}",
-            work_dir=cluster.work_dir,
-            driver=cluster.clients[0],
-            deadline_s=self.campaign.deadline,
-            shared_dir=shared,
-            ssh_options=ssh_options(cluster.ssh, cluster.ssh.connect_timeout),
-        )
-
 
 @dataclass
 class SampleRun:
@@ -107,19 +91,18 @@ class SampleRun:
             self.site.pool.sink = None
         return self._store()
 
-    def _attempt(self, phase: str, action: Callable[[], bool]) -> bool:
-        """Time a phase; what goes wrong in it is a reason. Returns whether the sample can go on."""
+    def _attempt(self, phase: str, action: Callable[[], None]) -> bool:
+        """Time a phase; what goes wrong in it is a reason. Returns whether nothing has gone wrong so far."""
         try:
             with self._phase(phase):
-                return action()
+                action()
         except (StoppedError, RawStoreError, LockLostError):
             raise
         except HostError as error:
-            reason = Reason(code=code_of(error), message=f"{phase}: {error.message}", host=error.host)
+            self.reasons.append(Reason(code=code_of(error), message=f"{phase}: {error.message}", host=error.host))
         except GlusterlabError as error:
-            reason = Reason(code="controller-error", message=f"{phase}: {error}")
-        self.reasons.append(reason)
-        return False
+            self.reasons.append(Reason(code="controller-error", message=f"{phase}: {error}"))
+        return not self.reasons
 
     @contextmanager
     def _phase(self, name: str) -> Iterator[None]:
@@ -136,7 +119,18 @@ class SampleRun:
 
     def _job(self, cell: Cell) -> Job:
         assert self.volume is not None, "a workload needs a volume"
-        return self.site.job(cell, self.volume, self._dataset)
+        cluster = self.site.cluster
+        return Job(
+            cell=cell,
+            clients=cluster.clients,
+            mount_point=self.volume.mount_point,
+            dataset_dir=f"{self.volume.dataset_root}/{self._dataset}",
+            work_dir=cluster.work_dir,
+            driver=cluster.clients[0],
+            deadline_s=self.site.campaign.deadline,
+            shared_dir=None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab",
+            ssh_options=ssh_options(cluster.ssh, cluster.ssh.connect_timeout),
+        )
 
     @property
     def _dataset(self) -> str:
@@ -154,7 +148,7 @@ class SampleRun:
     def _sar_file(self) -> str:
         return f"{self.site.cluster.work_dir}/telemetry/sar"
 
-    def _prepare(self) -> bool:
+    def _prepare(self) -> None:
         try:
             self._make_ready(self.cell)
         except CommandError as missing:
@@ -170,7 +164,6 @@ class SampleRun:
             except CommandError as error:
                 message = f"the files that it needs cannot be made: {error.message} (before that: {missing.message})"
                 raise CommandError(message, host=error.host) from error
-        return True
 
     def _make_ready(self, cell: Cell) -> None:
         """Make ready for a cell on the hosts; raises `CommandError` where files are missing that it needs."""
@@ -181,7 +174,6 @@ class SampleRun:
 
     def _preparation(self, cell: Cell) -> list[HostCommand]:
         """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
-        assert self.volume is not None, "a workload needs a volume"
         job = self._job(cell)
         work_dir, _, name = job.tool_dir.rpartition("/")
         lines = ["set -e", script.call("gl_remove", work_dir, name), join(("mkdir", "-p", job.tool_dir))]
@@ -190,7 +182,7 @@ class SampleRun:
         for path, text in self._workload.uploads(job).items():
             lines += [join(("mkdir", "-p", path.rpartition("/")[0])), f"printf %s {quote(text)} >{quote(path)}"]
         needed = _ROOM * self.cell.bytes_written // 1024
-        lines.append(script.call("gl_make_room", self.volume.dataset_root, self._dataset, needed))
+        lines.append(script.call("gl_make_room", *job.dataset_dir.rsplit("/", 1), needed))
         first = HostCommand(job.driver.name, script="\n".join(lines), deadline_s=job.deadline_s)
         return [first, *self._workload.prepare(job)]
 
@@ -209,8 +201,8 @@ class SampleRun:
             command = Command(step.script, deadline_s=step.deadline_s, library=script.library())
             self.site.pool.run_on(step.host, command)
 
-    def _before(self) -> bool:
-        """Health, caches and the start of sar, on all hosts at once. Returns whether there is any use in measuring."""
+    def _before(self) -> None:
+        """Health, caches and the start of sar, on all hosts at once."""
         cluster = self.site.cluster
         seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
@@ -223,22 +215,19 @@ class SampleRun:
         found = self._probe("before", extras, drop=True)
         reasons = health_reasons(found.health, "before", *_names(cluster), bricks_of(self.cell))
         self.reasons += [*found.problems, *reasons]
-        return not self.reasons
 
-    def _slow_down(self) -> bool:
+    def _slow_down(self) -> None:
         if self.site.throttle is not None:
             effect = self.site.throttle(self.cell.model.name)
             self.writer.write("workload/throttle.json", dump_json(effect))
-        return True
 
-    def _measure(self) -> bool:
+    def _measure(self) -> None:
         command = self._workload.command(self._job(self.cell))
         remote = Command(command.shell, deadline_s=command.deadline_s)
         result = result_of(self.site.pool.run({command.host: remote}), command.host)
         self._record(command, result, result.start, result.end)
         self.writer.write("workload/stdout.txt", result.stdout)
         self.writer.write("workload/stderr.txt", result.stderr)
-        return True
 
     def _record(self, command: HostCommand, result: CommandResult, start: float, end: float) -> None:
         self.record = CommandRecord(
@@ -251,12 +240,11 @@ class SampleRun:
         )
         self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
 
-    def _lift(self) -> bool:
+    def _lift(self) -> None:
         if self.site.throttle is not None:
             self.site.throttle(None)
-        return True
 
-    def _after(self) -> bool:
+    def _after(self) -> None:
         """What the tool left running is ended; then sar's output, health and the tool's files, on all hosts at once."""
         cluster = self.site.cluster
         if self.record is None or self.record.exit_code != 0:
@@ -275,7 +263,6 @@ class SampleRun:
         for name, report in sorted(found.parts.items()):
             with suppress(HostError):
                 self._keep(name, report)
-        return True
 
     def _keep(self, host: str, report: Mapping[str, script.Part]) -> None:
         telemetry = report.get("sar")
@@ -404,7 +391,7 @@ class LocalRun(SampleRun):
         for steps in self._tool.rounds(self._local_job(cell)):
             self.site.pool.run({step.command.host: _local_command(step) for step in steps}).or_raise()
 
-    def _measure(self) -> bool:
+    def _measure(self) -> None:
         """All rounds; every command and its output is kept, and one record stands for all of them."""
         done: list[tuple[LocalStep, CommandResult]] = []
         for steps in self._tool.rounds(self._local_job(self.cell)):
@@ -423,7 +410,6 @@ class LocalRun(SampleRun):
             self.writer.write(f"workload/{step.output}", result.stdout)
             if result.stderr:
                 self.writer.write(f"workload/{step.output}.stderr", result.stderr)
-        return True
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
         return {}

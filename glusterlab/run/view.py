@@ -83,7 +83,7 @@ class View:
         hint = "Ctrl-C stops the run; the same command goes on with it"
         if self.watched:
             hint = f"process {state.process} on {state.host}, last update {clock(at - state.updated)} ago"
-            hint += "; Ctrl-C leaves this view only"
+            hint += "; Ctrl-C only leaves the view"
         yield _line((hint, "dim"))
 
     def _doing(self, at: float) -> Iterator[Text]:

@@ -333,27 +333,23 @@ def signal_to(pool: Pool) -> str:
         pool.signalled()
     except KeyboardInterrupt:
         return "interrupts"
-    return "stops" if is_stopped(pool) else "nothing"
-
-
-def is_stopped(pool: Pool) -> bool:
-    return pool._stop.requested
+    return "stops" if pool._stop.requested else "nothing"
 
 
 def test_the_first_signal_stops_the_next_interrupts_and_a_clean_up_lets_one_pass() -> None:
     pool = Pool([ALPHA], Hanging())
     assert [signal_to(pool), signal_to(pool)] == ["stops", "interrupts"]
     with pool.cleaning():
-        assert not is_stopped(pool)
+        assert not pool._stop.requested
         assert [signal_to(pool), signal_to(pool)] == ["nothing", "interrupts"]
         pool.stop()
-        assert not is_stopped(pool)
-    assert is_stopped(pool)
+        assert not pool._stop.requested
+    assert pool._stop.requested
     assert signal_to(pool) == "interrupts"
     pool.resume()
     with pool.cleaning():
         assert signal_to(pool) == "nothing"
-    assert not is_stopped(pool)
+    assert not pool._stop.requested
     assert signal_to(pool) == "stops"
 
 

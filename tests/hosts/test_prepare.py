@@ -59,6 +59,7 @@ def device_of(text: str, *, wipe: bool = False) -> Device:
 
 
 BLANK = "real /dev/sdb\nnumber 2064\nsize 4000787030016\nmodel ST4000NM0033\nsamples 1024\n"
+HERE = BLANK + "mounted /bricks/d1\npoint_number 2064\n"
 OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
 
 
@@ -85,31 +86,11 @@ OURS = f"type xfs\nlabel {label_of('jbod', '/bricks/d1')}\nsignature xfs\n"
         (BLANK + "signature hpt37x_raid_member 0x10", "refused", "refused", "(hpt37x_raid_member)"),
         (BLANK + "type btrfs", "refused", "refused", "belongs to Btrfs"),
         (BLANK + "type oracleasm", "refused", "refused", "belongs to Oracle ASM"),
-        (
-            BLANK + OURS + "mounted /bricks/d1\npoint_has /dev/sdb xfs rw,noatime\npoint_number 2064",
-            "ready",
-            "ready",
-            "is mounted where it should be",
-        ),
-        (
-            BLANK + OURS + "mounted /bricks/d1\npoint_has /dev/sdb xfs rw,relatime\npoint_number 2064",
-            "ready",
-            "ready",
-            "without noatime",
-        ),
+        (HERE + OURS + "point_has /dev/sdb xfs rw,noatime", "ready", "ready", "is mounted where it should be"),
+        (HERE + OURS + "point_has /dev/sdb xfs rw,relatime", "ready", "ready", "without noatime"),
         (BLANK + "point_has /dev/sdc xfs rw\npoint_number 2080", "refused", "refused", "/dev/sdc is mounted"),
-        (
-            BLANK + "mounted /bricks/d1\nmounted /srv\npoint_has /dev/sdb xfs rw\npoint_number 2064",
-            "refused",
-            "refused",
-            "is mounted at /srv, too",
-        ),
-        (
-            BLANK + "mounted /bricks/d1\npoint_has /dev/sdb ext4 rw\npoint_number 2064",
-            "refused",
-            "refused",
-            "as ext4: expected xfs",
-        ),
+        (HERE + "mounted /srv\npoint_has /dev/sdb xfs rw", "refused", "refused", "is mounted at /srv, too"),
+        (HERE + "point_has /dev/sdb ext4 rw", "refused", "refused", "as ext4: expected xfs"),
     ],
 )
 def test_what_is_to_be_done_with_a_device(facts: str, action: str, with_wipe: str, why: str) -> None:

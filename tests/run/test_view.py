@@ -98,7 +98,7 @@ def test_who_watches_sees_whose_run_it_is_and_whether_it_still_speaks(state: Run
     state.process, state.host, state.updated = 4711, "controller", NOW - 72
     console.print(View(state, watched=True, now=lambda: NOW))
     assert re.search(
-        r"process 4711 on controller, last update 0:01:12 ago; Ctrl-C leaves this view only", out.getvalue()
+        r"process 4711 on controller, last update 0:01:12 ago; Ctrl-C only leaves the view", out.getvalue()
     )
 
 
