@@ -82,11 +82,7 @@ class Transport(Protocol):
 
 
 class FabricTransport:
-    """SSH by Fabric.
-
-    `ssh_config` replaces the user's own and the system's; without a user ssh_config names one. Without
-    `check_host_keys` any key is taken.
-    """
+    """SSH by Fabric; `ssh_config` replaces the user's own and the system's, and names a user where none is set."""
 
     def __init__(
         self,

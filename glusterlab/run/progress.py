@@ -164,7 +164,8 @@ class Progress:
         """The samples begin; `counts` is kept up to date by the runner."""
         self._counts = counts
         self._count(eta_s)
-        self._say(f"the run begins: {describe_counts(counts, eta_s)}")
+        done = counts.total - counts.left
+        self._say(f"the run begins: {counts.total} samples, {done} done, {describe_left(counts, eta_s)}")
 
     def note(self, message: str, level: Level = "info") -> None:
         """Something that a person wants to read in the morning."""
@@ -336,36 +337,18 @@ def _kind(cell: Cell) -> tuple[str, ...]:
     return (cell.tool, cell.operation, cell.layout.type, cell.layout.geometry, cell.layout.backing, cell.model.name)
 
 
-def describe_counts(counts: Counts, eta_s: float | None) -> str:
-    """How much there is to do.
+def describe_left(counts: Counts, eta_s: float | None) -> str:
+    """How much is left for this run, and for later ones; and when this one will be done, where that is known.
 
-    >>> describe_counts(Counts(total=10, left=6, warmup_left=2), None)
-    '10 samples, 4 done, 6 to run and 2 to warm up'
-    >>> describe_counts(Counts(total=80, left=72, later=64), None)
-    '80 samples, 8 done, 8 to run, 64 in later runs'
+    >>> describe_left(Counts(total=10, left=6, warmup_left=2), None)
+    '6 left and 2 to warm up'
+    >>> describe_left(Counts(total=80, left=71, later=64), None)
+    '7 left, 64 in later runs'
     """
     warmup = f" and {counts.warmup_left} to warm up" if counts.warmup_left else ""
     later = f", {counts.later} in later runs" if counts.later else ""
-    now = f"{counts.left - counts.later} to run{warmup}{ends_about(eta_s)}"
-    return f"{counts.total} samples, {counts.total - counts.left} done, {now}{later}"
-
-
-def describe_left(counts: Counts, eta_s: float | None) -> str:
-    """How much is left.
-
-    >>> describe_left(Counts(total=10, left=6), None)
-    '6 left'
-    >>> describe_left(Counts(total=80, left=71, later=64), None)
-    '7 left in this run, 64 in later ones'
-    """
-    if not counts.later:
-        return f"{counts.left} left{ends_about(eta_s)}"
-    return f"{counts.left - counts.later} left in this run{ends_about(eta_s)}, {counts.later} in later ones"
-
-
-def ends_about(seconds: float | None) -> str:
-    """How long it will still take, and when it will be done; empty where that is not known."""
-    if not seconds:
-        return ""
-    at = time.strftime("%a %H:%M", time.localtime(time.time() + seconds))
-    return f", about {format_duration(seconds)} ({at})"
+    about = ""
+    if eta_s:
+        at = time.strftime("%a %H:%M", time.localtime(time.time() + eta_s))
+        about = f", about {format_duration(eta_s)} ({at})"
+    return f"{counts.left - counts.later} left{warmup}{about}{later}"

@@ -200,9 +200,7 @@ def describe_state(state: RunState, at: float) -> str:
 def watch(folder: Path, console: Console) -> str:
     """Show what a campaign's run does until it ends: live on a terminal, plain lines elsewhere.
 
-    Returns the run's state at the end in a sentence; at once when none is running.
-
-    Raises `RawStoreError` when now.json is damaged. Raises `KeyboardInterrupt` when the person leaves.
+    Returns the run's state at the end in a sentence. Raises `KeyboardInterrupt` when the person leaves.
     """
     state = read_now(folder)
     if state is None:
@@ -256,12 +254,9 @@ def _follow_lines(folder: Path, state: RunState, console: Console, silence_s: fl
 
 
 def log_events(folder: Path, *, follow: bool, note: Callable[[str], None] | None = None) -> Iterator[Event]:
-    """The entries of a campaign's log; with `follow` also those to come, until no run is running.
+    """The entries of a campaign's log; with `follow` also those to come, until no run is running, or is silent.
 
-    A run on another machine is not waited for when it has been silent for too long. `note` receives at the end what
-    could not be read.
-
-    Raises `RawStoreError` when there is no log, or it cannot be read.
+    `note` receives at the end what could not be read. Raises `RawStoreError` when there is no log.
     """
     reader = EventReader.open(folder)
     silence_s = _silence(folder)

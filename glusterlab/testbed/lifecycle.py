@@ -15,13 +15,14 @@ from filelock import FileLock, Timeout
 from ruamel.yaml import YAML
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed import cgroups, disks, keys, local, network, throttle
+from glusterlab.testbed import cgroups, disks, local, network, throttle
 from glusterlab.testbed.local import run, unmount_below
 from glusterlab.testbed.options import TestbedOptions
 from glusterlab.testbed.state import MARKER, SHARED_FOLDER, State, cluster_specification, state_folder, state_home
 from glusterlab.testbed.tree import ensure_tree
 
 Progress = Callable[[str], None]
+_HOST_KEY = "ssh_host_ed25519_key"
 _BOOT_DEADLINE_S = 90.0
 _PEER_DEADLINE_S = 60.0
 
@@ -119,7 +120,7 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
     (state.folder / "shared").mkdir()
     for host in hosts:
         _make_root(state, host)
-    keys.make(state)
+    _make_keys(state)
     progress("booting the hosts")
     processes = {host: _boot(state, tree, host) for host in hosts}
     _wait_ready(state, processes)
@@ -147,6 +148,57 @@ def _make_root(state: State, host: str) -> None:
     for script, place in (("host-init.sh", upper / "usr/local/sbin/host-init"), ("host-boot.sh", folder / "host-boot")):
         place.write_text(resources.files(__package__).joinpath(script).read_text(encoding="ascii"), encoding="ascii")
         place.chmod(0o755)
+
+
+def _make_keys(state: State) -> None:
+    """Make one key pair for the operator and the hosts, a host key for all hosts, and the configuration.
+
+    Every host presents the same host key: a testbed lives on one machine, and is known by one line each.
+    """
+    folder, options = state.folder, state.options
+    for name, comment in (("id_ed25519", "operator"), (_HOST_KEY, "hosts")):
+        run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"glusterlab testbed {comment}", "-f", folder / name])
+    public = " ".join((folder / f"{_HOST_KEY}.pub").read_text(encoding="ascii").split()[:2])
+    addresses = {host: options.address(host) for host in options.host_names}
+    known = "".join(f"{host},{address} {public}\n" for host, address in addresses.items())
+    (folder / "known_hosts").write_text(known, encoding="ascii")
+    (folder / "ssh_config").write_text(_ssh_config(addresses, folder), encoding="utf-8")
+    for host in addresses:
+        _install_keys(state, host)
+
+
+def _ssh_config(addresses: dict[str, str], folder: Path) -> str:
+    blocks = [f"Host {host}\n    HostName {address}\n" for host, address in addresses.items()]
+    common = (
+        f"Host {' '.join(addresses)}\n"
+        "    User root\n"
+        f"    IdentityFile {folder}/id_ed25519\n"
+        "    IdentitiesOnly yes\n"
+        f"    UserKnownHostsFile {folder}/known_hosts\n"
+        "    StrictHostKeyChecking yes\n"
+    )
+    return "\n".join([*blocks, common])
+
+
+def _install_keys(state: State, host: str) -> None:
+    etc = state.host_folder(host) / "upper/etc/ssh"
+    home = state.host_folder(host) / "upper/root/.ssh"
+    etc.mkdir(parents=True)
+    home.mkdir(parents=True, mode=0o700)
+    home.parent.chmod(0o700)
+    for name in (_HOST_KEY, f"{_HOST_KEY}.pub"):
+        shutil.copy(state.folder / name, etc / name)
+    (etc / "sshd_config").write_text(
+        f"HostKey /etc/ssh/{_HOST_KEY}\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n"
+        "UsePAM no\nUseDNS no\nPrintMotd no\nMaxSessions 64\nMaxStartups 128:30:256\n"
+        "Subsystem sftp internal-sftp\n",
+        encoding="ascii",
+    )
+    for name in ("id_ed25519", "known_hosts"):
+        shutil.copy(state.folder / name, home / name)
+    shutil.copy(state.folder / "id_ed25519.pub", home / "authorized_keys")
+    for path in home.iterdir():
+        path.chmod(0o600)
 
 
 def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:

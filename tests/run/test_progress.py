@@ -95,7 +95,7 @@ def test_plain_lines_say_what_a_morning_wants_to_know() -> None:
     out = io.StringIO()
     drive(Lines(Console(file=out, width=60)))
     lines = [line[26:] for line in out.getvalue().splitlines()]
-    assert lines[0].startswith("INFO    the run begins: 10 samples, 4 done, 6 to run, about 2 h 00 min (")
+    assert lines[0].startswith("INFO    the run begins: 10 samples, 4 done, 6 left, about 2 h 00 min (")
     slug = "iozone-write-1mib-replicate-3x2-jbod-native-w4 repeat 2, attempt 2"
     assert lines[1] == f"WARNING {slug}: invalid in 75 s: heal-pending: [3] entries; 5 left"
     assert lines[2].startswith("WARNING heal-pending: ")
@@ -116,7 +116,7 @@ def test_the_log_has_values_reasons_advice_and_a_summary(tmp_path: Path) -> None
     progress.sample_ends(*finished("failed", Reason(code="heal-pending", message="4")), None)
     progress.end(Ending.of_error("night", tmp_path, HostError("does not answer", host="s1"), 61.0))
     lines = [line[26:] for line in (tmp_path / "log.txt").read_text().splitlines()]
-    assert any(line.startswith("INFO    the run begins: 10 samples, 4 done, 6 to run") for line in lines)
+    assert any(line.startswith("INFO    the run begins: 10 samples, 4 done, 6 left") for line in lines)
     meaning = MEANINGS["heal-pending"]
     assert f"WARNING heal-pending: {meaning.sentence} {meaning.advice}" in lines
     assert f"ERROR   heal-pending: {meaning.advice}" in lines
