@@ -5,7 +5,7 @@ to the published one. `band_of` has the bands, `decide` the verdict of one ratio
 
 "Not significant" is never "equal": equality has to be shown within a margin (two one-sided tests: Schuirmann, J.
 Pharmacokinet. Biopharm. 15 (1987) 657). The best of m noisy means is a little too high: where m worker counts may be
-the best, a direction and an equality are asked at 1 - 0.05 / m. Of k comparisons "all" have to hold at 95 % each (an
+the best, a direction and an equality are tested at 1 - 0.05 / m. Of k comparisons "all" have to hold at 95 % each (an
 intersection-union test: Berger, Technometrics 24 (1982) 295), and one contradicts at 1 - 0.05 / (k m). So a true claim
 is contradicted in less than 5 % of campaigns; tests simulate it. A verdict is about one campaign: hardware, release or
 scale model may differ in what matters.
@@ -76,14 +76,10 @@ def band_of(claim: Claim) -> Band:
 
     Raises `ValueError` when the claim compares nothing.
     """
-    relation, given = claim.published.relation, claim.tolerance
-    if claim.kind == "value":
-        tolerance = given or (WIDE_TOLERANCE if relation == "about" else TOLERANCE)
-        return Band(1 / tolerance, tolerance, directed=False, anchor=1.0)
-    tolerance = given or TOLERANCE
-    wide = given or WIDE_TOLERANCE
-    if claim.kind == "ratio" and isinstance(claim.published.value, float):
-        ratio, high = claim.published.value, claim.published.high or math.inf
+    relation, published = claim.published.relation, claim.published.value
+    tolerance, wide = claim.tolerance or TOLERANCE, claim.tolerance or WIDE_TOLERANCE
+    if claim.kind in ("value", "ratio") and isinstance(published, float):
+        ratio, high = published if claim.kind == "ratio" else 1.0, claim.published.high or math.inf
         bounds = {
             "equals": (ratio / tolerance, ratio * tolerance),
             "up to": (ratio / tolerance, ratio * tolerance),
@@ -93,7 +89,7 @@ def band_of(claim: Claim) -> Band:
             "between": (ratio, high),
         }
         anchor = math.sqrt(ratio * high) if relation == "between" else ratio
-        return Band(*bounds[relation], directed=True, anchor=anchor)
+        return Band(*bounds[relation], directed=claim.kind == "ratio", anchor=anchor)
     orders = {
         "more": Band(1.0, math.inf, directed=True),
         "slightly more": Band(1.0, SLIGHT, directed=True),

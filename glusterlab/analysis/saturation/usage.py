@@ -114,9 +114,8 @@ def _with_worker(by_host: pd.DataFrame) -> pd.DataFrame:
     traffic = by_host[(by_host["role"] == "client") & by_host["quantity"].isin(_TRAFFIC)]
     moved = traffic.groupby(["cell_id", "sample", "host"])["value"].sum()
     most = moved.groupby(["cell_id", "sample"]).transform("max")
-    idle = set(moved.index[(moved <= IDLE * most) & (most > 0)])
-    keys = zip(by_host["cell_id"], by_host["sample"], by_host["host"], strict=True)
-    return by_host[np.fromiter((key not in idle for key in keys), dtype=bool, count=len(by_host))]
+    idle = moved.index[(moved <= IDLE * most) & (most > 0)]
+    return by_host[~pd.MultiIndex.from_frame(by_host[["cell_id", "sample", "host"]]).isin(idle)]
 
 
 def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""One grid of time for hosts that write their records at moments of their own."""
+"""One grid of time for hosts that write their records at moments of their own, and where the measured part lies."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from glusterlab.analysis.saturation.timeline import rolling, timelines
-from tests.busy_pool import SERVERS, START, Pool
+from glusterlab.analysis import select
+from glusterlab.analysis.saturation.timeline import measured_parts, rolling, timelines
+from tests.busy_pool import CLIENTS, DISK, LINK, SERVERS, START, Pool, during
 
 Make = Callable[..., pd.DataFrame]
 
@@ -64,3 +65,75 @@ def test_means_of_stretches_are_means(values: np.ndarray, steps: int) -> None:
     width = min(steps, values.shape[1])
     for start in range(values.shape[1] - width + 1):
         assert found[:, start] == pytest.approx(values[:, start : start + width].mean(axis=1), abs=1e-3)
+
+
+def writes(make_samples: Make, elapsed: float, tool: str = "iozone") -> pd.DataFrame:
+    """One sample whose command takes 60 s."""
+    times = {"start_s": START, "end_s": START + 60, "elapsed_s": elapsed}
+    return select(make_samples({("disperse", "write", 48): [1.0]}, **times), tool="iozone").assign(tool=tool)
+
+
+def part(make_samples: Make, pool: Pool, elapsed: float, *, tool: str = "iozone") -> tuple[float, float]:
+    """The measured part in seconds since the start of the command."""
+    rows = writes(make_samples, elapsed, tool)
+    found = measured_parts(pool.table(rows.iloc[0]), rows).iloc[0]
+    return float(found["part_start_s"]) - START, float(found["part_end_s"]) - START
+
+
+def test_a_write_is_measured_from_its_first_bytes_and_not_in_its_tail(make_samples: Make) -> None:
+    # links are full, then disks hold it, and after the first worker ended the others go on unmeasured
+    pool = (
+        Pool()
+        .links("transmit", lambda since: np.where(since <= 14, 0.01, np.where(since <= 30, 0.5, 1.0)) * LINK, *CLIENTS)
+        .links("receive", during(14, 60, LINK), *SERVERS)
+        .disk("write_bytes_per_s", during(24, 60, DISK))
+    )
+    assert part(make_samples, pool, 20.0) == pytest.approx((14.0, 34.0))
+
+
+def test_hosts_whose_records_are_at_other_moments_have_one_onset(make_samples: Make) -> None:
+    rows = writes(make_samples, elapsed=20.0)
+    for moments in ({}, {name: 0.16 * number for number, name in enumerate(CLIENTS)}):
+        table = Pool().links("transmit", LINK, *CLIENTS).table(rows.iloc[0], moments)
+        # the workers start at 15 s, within a record of every host
+        share = ((table["time_s"] - START - 15) / 2).clip(0, 1)
+        found = measured_parts(table.assign(value=table["value"] * share), rows).iloc[0]
+        assert found["part_start_s"] - START == pytest.approx(15.0, abs=0.5)
+
+
+def test_a_burst_before_the_workers_run_is_no_onset(make_samples: Make) -> None:
+    burst = lambda since: np.where(since == 4, 2.0, np.where(since > 14, 0.6, 0.01)) * LINK  # noqa: E731
+    assert part(make_samples, Pool().links("receive", burst, *CLIENTS), 20.0) == pytest.approx((14.0, 34.0))
+
+
+def test_without_a_clear_onset_the_most_bytes_tell(make_samples: Make) -> None:
+    bursts = lambda since: np.where(since % 6 == 0, np.where(since > 30, LINK, 0.2 * LINK), 0.0)  # noqa: E731
+    begin, end = part(make_samples, Pool().links("transmit", bursts, *CLIENTS), 20.0)
+    assert end - begin == pytest.approx(20.0)
+    assert begin >= 30
+    # a single worker that rested leaves the clients nearly idle; then it is a stretch, too, of whatever moved
+    disks = Pool().disk("write_bytes_per_s", during(30, 40, DISK))
+    assert part(make_samples, disks, 10.0, tool="dd") == pytest.approx((30.0, 40.0))
+
+
+def test_smallfile_ends_with_its_workers_and_its_directories_are_not_its_files(make_samples: Make) -> None:
+    pool = Pool().links("transmit", lambda since: np.where(since <= 8, 1.0, 0.4) * LINK, *CLIENTS)
+    assert part(make_samples, pool, 40.0, tool="smallfile") == pytest.approx((18.8, 58.8))
+    assert part(make_samples, pool, 59.5, tool="smallfile") == pytest.approx((0.0, 59.5))
+
+
+def test_a_record_weighs_as_much_as_the_time_that_it_covers(make_samples: Make) -> None:
+    rows = writes(make_samples, elapsed=10.0, tool="dd")
+    first, second = during(10, 20, 0.9 * LINK), during(30, 40, LINK)
+    table = Pool().links("transmit", lambda since: first(since) + second(since), *CLIENTS).table(rows.iloc[0])
+    # the hosts stalled, and one record of theirs tells of 6 s
+    found = measured_parts(table[~(table["time_s"] - START).isin([34, 36])], rows).iloc[0]
+    assert found["part_start_s"] - START == pytest.approx(30.0)
+
+
+def test_the_part_stays_in_the_window(make_samples: Make) -> None:
+    early = Pool().links("transmit", during(0, 20, LINK), *CLIENTS)
+    late = Pool().links("transmit", during(40, 60, LINK), *CLIENTS)
+    for tool in ("iozone", "dd"):
+        assert part(make_samples, early, 50.0, tool=tool) == pytest.approx((0.0, 50.0))
+        assert part(make_samples, late, 50.0, tool=tool) == pytest.approx((10.0, 60.0))
