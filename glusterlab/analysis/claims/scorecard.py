@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pandas as pd
 
@@ -13,44 +14,70 @@ from glusterlab.spec.claims import Claim, Claims
 from glusterlab.stats import LEVEL, Estimate
 from glusterlab.units import short_number
 
-COLUMNS = {
-    "id": ("str", "of the claim"),
-    "chapter": ("str", "of the study"),
-    "section": ("str", "chapter and section"),
-    "figure": ("str", "figures and tables that the sentence names, separated by blanks"),
-    "kind": ("str", "what is stated: value, ratio, ordering, equality, arithmetic, fact"),
-    "class": ("str", "what is compared: `glusterlab.analysis.claims.judge.CLASSES`"),
-    "says": ("str", "the claim in this project's words"),
-    "published": ("str", "what the study states, in numbers"),
-    "words": ("str", "the study's own words for the size"),
-    "measured": ("float64", "in `unit`; NaN where nothing was compared"),
-    "low": ("float64", "lower end of its interval; NaN where there is none"),
-    "high": ("float64", "upper end"),
-    "level": ("float64", "confidence level of the interval: 0.95, and more for the largest of several ratios"),
-    "unit": ("str", "of the three; empty for a ratio"),
-    "n": ("int64", "samples on the side with fewest of them; 0 where nothing was compared"),
-    "comparisons": ("int64", "how many the claim makes"),
-    "verdict": ("str", "`glusterlab.analysis.claims.verdicts.VERDICTS`"),
-    "why": ("str", "of the verdict"),
-    "reason": ("str", "of 'not measured' in words that many claims share; else empty"),
-    "ratio": ("float64", "measured; of a value, measured / published"),
-    "ratio_low": ("float64", "lower end of its interval, of that level"),
-    "ratio_high": ("float64", "upper end"),
-    "ratio_published": ("float64", "NaN where only an order is stated"),
-    "band_low": ("float64", "lower end of what the claim allows, as a ratio"),
-    "band_high": ("float64", "upper end; infinite where it has none"),
-    "cells": ("str", "ids of the cells behind `measured`, separated by ;"),
-    "contradicts": ("str", "ids of claims of the study that contradict it, separated by blanks"),
+
+def _ratio(judgement: Judgement) -> Estimate:
+    """What was measured as a ratio; of a value, measured / published; nothing of arithmetic."""
+    measured, value = judgement.measured, judgement.claim.published.value
+    if judgement.band is None:
+        return Estimate(math.nan, math.nan, math.nan, 0, "")
+    if judgement.claim.kind == "value" and isinstance(value, float):
+        low, centre, high = (number / value for number in (measured.low, measured.centre, measured.high))
+        return replace(measured, centre=centre, low=low, high=high)
+    return measured
+
+
+def _band(judgement: Judgement) -> Band:
+    """What is allowed, as ratios."""
+    if judgement.band is None:
+        return Band(math.nan, math.nan, directed=False)
+    return band_of(judgement.claim) if judgement.claim.kind == "value" else judgement.band
+
+
+def _cells(judgement: Judgement) -> str:
+    if judgement.decisive is None:
+        return ""
+    return ";".join(side.cell_id for side in judgement.comparisons[judgement.decisive].sides)
+
+
+COLUMNS: Mapping[str, tuple[str, str, Callable[[Judgement], object]]] = {
+    "id": ("str", "of the claim", lambda of: of.claim.id),
+    "chapter": ("str", "of the study", lambda of: of.claim.chapter),
+    "section": ("str", "chapter and section", lambda of: of.claim.section),
+    "figure": ("str", "figures and tables that the sentence names", lambda of: " ".join(of.claim.figure)),
+    "kind": ("str", "what is stated: `glusterlab.spec.claims.Kind`", lambda of: of.claim.kind),
+    "class": ("str", "what is compared: `glusterlab.analysis.claims.judge.CLASSES`", lambda of: of.claim_class),
+    "says": ("str", "the claim in this project's words", lambda of: of.claim.paraphrase),
+    "published": ("str", "what the study states, in numbers", lambda of: published_text(of.claim)),
+    "words": ("str", "the study's own words for the size", lambda of: of.claim.published.words),
+    "measured": ("float64", "in `unit`; NaN where nothing was compared", lambda of: of.measured.centre),
+    "low": ("float64", "lower end of its interval; NaN where there is none", lambda of: of.measured.low),
+    "high": ("float64", "upper end", lambda of: of.measured.high),
+    "level": ("float64", "of the interval: 0.95, and more for the largest of several ratios", lambda of: of.level),
+    "unit": ("str", "of the three; empty for a ratio", lambda of: of.claim.unit),
+    "n": ("int64", "samples on the side with fewest of them; 0 where nothing was compared", lambda of: of.measured.n),
+    "comparisons": ("int64", "how many the claim makes", lambda of: len(of.comparisons)),
+    "verdict": ("str", "`glusterlab.analysis.claims.verdicts.VERDICTS`", lambda of: of.verdict),
+    "why": ("str", "of the verdict", lambda of: of.why),
+    "reason": ("str", "of 'not measured' in words that many claims share; else empty", lambda of: of.reason),
+    "ratio": ("float64", "measured; of a value, measured / published", lambda of: _ratio(of).centre),
+    "ratio_low": ("float64", "lower end of its interval, of that level", lambda of: _ratio(of).low),
+    "ratio_high": ("float64", "upper end", lambda of: _ratio(of).high),
+    "ratio_published": ("float64", "NaN where only an order is stated", lambda of: _band(of).anchor),
+    "band_low": ("float64", "lower end of what the claim allows, as a ratio", lambda of: _band(of).low),
+    "band_high": ("float64", "upper end; infinite where it has none", lambda of: _band(of).high),
+    "cells": ("str", "ids of the cells behind `measured`, separated by ;", _cells),
 }
-"""Columns of the scorecard: pandas dtype and meaning."""
+"""Columns of the scorecard: pandas dtype, meaning, and what they hold of a judgement."""
 
 
 def scorecard(claims: Claims, judgements: Sequence[Judgement]) -> pd.DataFrame:
-    """One row per claim, with columns `COLUMNS`; ``claims`` says who contradicts whom."""
+    """One row per claim: `COLUMNS`, and ``contradicts``, the ids of claims that contradict it, separated by blanks."""
     others = contradictions_of(claims)
-    rows = [_row(judgement, others.get(judgement.claim.id, ())) for judgement in judgements]
-    table = pd.DataFrame.from_records(rows, columns=list(COLUMNS))
-    return table.astype({name: dtype for name, (dtype, _) in COLUMNS.items()})
+    table = pd.DataFrame(
+        {name: pd.Series([get(each) for each in judgements], dtype=dtype) for name, (dtype, _, get) in COLUMNS.items()}
+    )
+    contradicts = [" ".join(others.get(each.claim.id, ())) for each in judgements]
+    return table.assign(contradicts=pd.Series(contradicts, dtype="str"))
 
 
 def contradictions_of(claims: Claims) -> dict[str, tuple[str, ...]]:
@@ -60,55 +87,6 @@ def contradictions_of(claims: Claims) -> dict[str, tuple[str, ...]]:
         found.setdefault(one.id, []).append(other.id)
         found.setdefault(other.id, []).append(one.id)
     return {name: tuple(dict.fromkeys(ids)) for name, ids in found.items()}
-
-
-def _row(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, object]:
-    claim, measured = judgement.claim, judgement.measured
-    ratio, band = _on_ratio_axis(judgement)
-    cells: list[str] = []
-    if judgement.decisive is not None:
-        cells = [side.cell_id for side in judgement.comparisons[judgement.decisive].sides]
-    return {
-        "id": claim.id,
-        "chapter": claim.chapter,
-        "section": claim.section,
-        "figure": " ".join(claim.figure),
-        "kind": claim.kind,
-        "class": judgement.claim_class,
-        "says": claim.paraphrase,
-        "published": published_text(claim),
-        "words": claim.published.words,
-        "measured": measured.centre,
-        "low": measured.low,
-        "high": measured.high,
-        "level": judgement.level,
-        "unit": claim.unit,
-        "n": measured.n,
-        "comparisons": len(judgement.comparisons),
-        "verdict": judgement.verdict,
-        "why": judgement.why,
-        "reason": judgement.reason,
-        "ratio": ratio.centre,
-        "ratio_low": ratio.low,
-        "ratio_high": ratio.high,
-        "ratio_published": band.anchor,
-        "band_low": band.low,
-        "band_high": band.high,
-        "cells": ";".join(cells),
-        "contradicts": " ".join(contradicts),
-    }
-
-
-def _on_ratio_axis(judgement: Judgement) -> tuple[Estimate, Band]:
-    """What was measured and what is allowed, as ratios; nothing for arithmetic."""
-    nothing = Estimate(math.nan, math.nan, math.nan, 0, "")
-    if judgement.band is None:
-        return nothing, Band(math.nan, math.nan, directed=False)
-    measured, value = judgement.measured, judgement.claim.published.value
-    if judgement.claim.kind == "value" and isinstance(value, float):
-        by = [number / value for number in (measured.centre, measured.low, measured.high)]
-        return Estimate(by[0], by[1], by[2], measured.n, measured.method), band_of(judgement.claim)
-    return measured, judgement.band
 
 
 def published_text(claim: Claim) -> str:
