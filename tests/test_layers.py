@@ -36,7 +36,7 @@ LAYERS = (
 
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
-LIBRARY_LINES, TEST_LINES, FLAT_FILES = 52_300, 36_800, 12
+LIBRARY_LINES, TEST_LINES, FLAT_FILES = 46_800, 35_300, 12
 """Only ever lowered: the aim is 42,000 and 30,000."""
 
 
