@@ -151,7 +151,8 @@ def test_from_devices_to_a_copy_that_can_be_given_away(cluster: Path, folder: Pa
         assert [code for code, _, _ in ended.values()] == [2, 2], ended
         (winner,) = runs.keys() - ended.keys()
         for name, (_, _, err) in ended.items():
-            assert f"in use by campaign '{winner}'" in err, name
+            # the last may meet one that is still giving its hosts back to the winner
+            assert any(f"in use by campaign '{other}'" in err for other in {*names} - {name}), err
         wait_until(lambda: any((folder / "raw" / winner).glob("cells/*/sample-01/sample.json")))
         runs[winner].send_signal(signal.SIGINT)
         code, _, err = end(runs[winner])
