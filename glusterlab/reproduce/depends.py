@@ -8,11 +8,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from glusterlab.errors import GlusterlabError, ReproduceError
 from glusterlab.figures.names import output_files
 from glusterlab.reproduce.state import STATE, Failure, State, intact
+from glusterlab.spec.yaml import load_cluster
+from glusterlab.store.baselines import find_baseline
 from glusterlab.store.digests import (
     CAMPAIGNS,
     NotebookSource,
@@ -24,9 +25,6 @@ from glusterlab.store.digests import (
 )
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-
-if TYPE_CHECKING:
-    from glusterlab.sections.baseline import Baseline
 
 SHARED = ("notebooks", "runbooks", "raw/published")
 """What of a project a notebook may read besides its campaign."""
@@ -66,7 +64,7 @@ class Campaign:
     state: State
     digests: RawDigests
     notebooks: Sequence[Path]
-    baseline: Baseline | None
+    baseline: Path | None
     changed: bool
     checked: bool = False
     tasks: list[Task] = field(default_factory=list)
@@ -80,8 +78,9 @@ class Campaign:
         """
         state = State.read(figures / STATE)
         digest, signatures = check_raw(raw, state.raw)
-        baseline = _baseline(raw)
-        below = {} if baseline is None else check_raw(baseline.path, state.baseline)[1]
+        cluster = raw / "cluster.yaml"
+        baseline = find_baseline(raw, load_cluster(cluster)) if cluster.is_file() else None
+        below = {} if baseline is None else check_raw(baseline, state.baseline)[1]
         changed = (signatures, below) != (state.raw, state.baseline)
         state.raw, state.baseline = signatures, below
         return cls(project, raw, figures, state, RawDigests(raw, digest), notebooks, baseline, changed)
@@ -172,13 +171,5 @@ class Campaign:
                 for name, folder in folders.items()
             }
         if self.baseline is not None:
-            parts["baseline"] = f"{self.baseline.name} {self.baseline.digest}"
+            parts["baseline"] = f"{self.baseline.name} {file_digest(self.baseline / MANIFEST)}"
         return key({**environment, **parts})
-
-
-def _baseline(raw: Path) -> Baseline | None:
-    from glusterlab.sections.baseline import find_baseline
-    from glusterlab.spec.yaml import load_cluster
-
-    cluster = raw / "cluster.yaml"
-    return find_baseline(raw, load_cluster(cluster)) if cluster.is_file() else None

@@ -37,7 +37,6 @@ from glusterlab.store.campaign import is_baseline
 from glusterlab.store.digests import environment_parts
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-from glusterlab.tables import build as tables
 
 __all__ = ["Failure", "Progress", "ReproduceSummary", "reproduce"]
 
@@ -174,6 +173,8 @@ class _Run:
 
     def _make_tables(self, campaign: Campaign) -> None:
         """Bring the tables up to date; where that fails, a notebook that reads them says so, and in which cell."""
+        from glusterlab.tables.build import write
+
         started = time.monotonic()
         announced = False
 
@@ -186,7 +187,7 @@ class _Run:
         outcome: Outcome = "ran"
         message = ""
         try:
-            campaign.checked = tables.write(campaign.raw, campaign.tables, progress=progress) is not None
+            campaign.checked = write(campaign.raw, campaign.tables, progress=progress) is not None
         except (GlusterlabError, OSError) as error:
             outcome, message = "failed", str(Failure(campaign.name, TABLES, str(error)))
         if announced:

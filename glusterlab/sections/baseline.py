@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from glusterlab.analysis.baselines import Rates, What
 from glusterlab.analysis.saturation.resources import Limits
-from glusterlab.errors import GlusterlabError
-from glusterlab.spec.yaml import load_campaign, load_cluster
-from glusterlab.store.campaign import RawStore, is_baseline
+from glusterlab.spec.yaml import load_cluster
+from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import with_outputs
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster, Hardware
     from glusterlab.tools.base import Measurement
-
-_STATED = ("disk_write", "disk_read", "array_write", "array_read", "server_link", "client_link", "notes")
-"""Keys of ``hardware`` that a baseline replaces: on real hardware they may have been corrected after it."""
 
 
 @dataclass(frozen=True)
@@ -82,56 +78,6 @@ class Baseline:
             brick_write=rates.get(("brick", backing, "write")),
             brick_read=rates.get(("brick", backing, "read")),
         )
-
-
-def find_baseline(raw: Path, cluster: Cluster) -> Baseline | None:
-    """The baseline of a campaign's cluster: the one in the same raw root that was measured last.
-
-    None where there is no baseline of the same hosts, backings, hardware and scale models with a valid sample. One
-    that is damaged is passed over: `glusterlab verify` says what is wrong with it.
-    """
-    found: list[tuple[float, Path]] = []
-    # a campaign may be seen through a link, its baseline lies beside the campaign itself
-    raw = raw.resolve()
-    for file in sorted(raw.parent.glob("*/campaign.yaml")):
-        # to read one takes its time, and most are not
-        if file.parent.name == raw.name or not is_baseline(file.parent):
-            continue
-        try:
-            if load_campaign(file).origin != "baseline" or not alike(
-                load_cluster(file.with_name("cluster.yaml")), cluster
-            ):
-                continue
-            ends = [
-                sample.window.end
-                for sample in RawStore(file.parent).samples()
-                if sample.status == "valid" and sample.window
-            ]
-        except GlusterlabError:
-            continue
-        if ends:
-            found.append((max(ends), file.parent))
-    return Baseline(max(found)[1], cluster.hardware) if found else None
-
-
-def alike(one: Cluster, other: Cluster) -> bool:
-    """Whether two cluster files describe the same hardware: the same hosts, links, backings and scale models.
-
-    What a baseline replaces may differ on real hardware. On a testbed it makes the disks and links what they are.
-    """
-    return _facts(one) == _facts(other)
-
-
-def _facts(cluster: Cluster) -> dict[str, Any]:
-    facts = cluster.model_dump(mode="json", include={"name", "hardware", "scale_models"})
-    facts["backings"] = {
-        name: (backing.kind, backing.disks_per_brick, backing.bricks) for name, backing in cluster.backings.items()
-    }
-    facts["hosts"] = [(host.name, host.address, host.interface) for host in cluster.hosts]
-    facts["servers"] = len(cluster.servers)
-    if not cluster.is_testbed:
-        facts["hardware"] = {key: value for key, value in facts["hardware"].items() if key not in _STATED}
-    return facts
 
 
 def read_results(path: Path) -> tuple[Rates, ...]:

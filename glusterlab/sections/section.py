@@ -20,12 +20,13 @@ from glusterlab.figures.names import PAGE, PICTURES, OutputName
 from glusterlab.figures.save import parse_formats, save, show, write_caption
 from glusterlab.figures.tables import SavedTable, Table, to_csv
 from glusterlab.plots.style import Frame, Provenance, house_style
-from glusterlab.sections.baseline import Baseline, find_baseline
+from glusterlab.sections.baseline import Baseline
 from glusterlab.spec import Repeats, published
 from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.studies import Study, load_study
 from glusterlab.spec.yaml import load_campaign, load_cluster
+from glusterlab.store.baselines import find_baseline
 from glusterlab.store.digests import RawDigests, parse_reads, refuse_unknown
 from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
@@ -308,7 +309,7 @@ def open_section(
         provenance=provenance,
         folder=folder,
         formats=chosen,
-        baseline=baseline,
+        baseline=Baseline(baseline, cluster.hardware) if baseline and cluster else None,
         base=project,
         published_folder=published_folder,
         study=load_study(published_folder),

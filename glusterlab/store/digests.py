@@ -229,7 +229,7 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
     wrong: list[str] = []
     packed: dict[str, list[str]] = {}
     for name, digest in listed.items():
-        signature = _signature(raw / name)
+        signature = _signature(f"{raw}/{name}")
         if signature is None and (archive := archive_of(name)) is not None:
             packed.setdefault(archive, []).append(name)
         elif signature is not None and (known.get(name) == signature or file_digest(raw / name) == digest):
@@ -237,7 +237,7 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
         else:
             wrong.append(name)
     for archive, names in packed.items():
-        signature = _signature(raw / archive)
+        signature = _signature(f"{raw}/{archive}")
         if signature is None:
             wrong.extend(names)
             continue
@@ -249,9 +249,10 @@ def compare_raw(raw: Path, known: Signatures) -> tuple[Signatures, list[str]]:
     return signatures, sorted(wrong)
 
 
-def _signature(path: Path) -> list[int] | None:
+def _signature(path: str) -> list[int] | None:
+    # without Path: a campaign has tens of thousands of files
     try:
-        state = path.stat()
+        state = os.stat(path)  # noqa: PTH116
     except OSError:
         return None
     return [state.st_size, state.st_mtime_ns]
@@ -321,6 +322,7 @@ class RawDigests:
     def __init__(self, raw: Path, whole: str = "") -> None:
         self.whole = whole or file_digest(raw / MANIFEST)
         self._raw = raw
+        self._known: dict[tuple[str, ...], str] = {}
 
     @cached_property
     def _listed(self) -> tuple[Manifest, dict[str, str | None]]:
@@ -335,10 +337,12 @@ class RawDigests:
         """
         if tools is None:
             return self.whole
-        manifest, tool_of = self._listed
-        chosen = {
-            name: digest
-            for name, digest in manifest.digests.items()
-            if not name.startswith("cells/") or tool_of[name.split("/")[1]] in (None, *tools)
-        }
-        return text_digest(Manifest(chosen).text)
+        if tools not in self._known:
+            manifest, tool_of = self._listed
+            chosen = {
+                name: digest
+                for name, digest in manifest.digests.items()
+                if not name.startswith("cells/") or tool_of[name.split("/")[1]] in (None, *tools)
+            }
+            self._known[tools] = text_digest(Manifest(chosen).text)
+        return self._known[tools]

@@ -15,7 +15,8 @@ from glusterlab.run.baseline import baseline_name
 from glusterlab.run.sample import LocalRun
 from glusterlab.run.status import campaign_status
 from glusterlab.run.verify import verify
-from glusterlab.sections.baseline import find_baseline, read_results
+from glusterlab.sections.baseline import Baseline, read_results
+from glusterlab.store.baselines import find_baseline
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import members
 from tests.baseline.bench import BaselineBench, make_cluster
@@ -142,15 +143,16 @@ def test_the_limits_of_a_campaign_are_those_of_the_newest_baseline_of_its_cluste
     found = find_baseline(bench.root / "night", bench.cluster)
     assert found is not None
     assert found.name == "second"
-    limits = found.limits("jbod", 200.0, operations_limited=False)
+    baseline = Baseline(found, bench.cluster.hardware)
+    limits = baseline.limits("jbod", 200.0, operations_limited=False)
     assert limits is not None
     # a TCP stream carries less than the 20 and 10 Gbit/s that are stated, divided by 200
     assert (limits.server_link, limits.client_link) == (12.5e6, 6.25e6)
     assert (limits.server_disks_write, limits.source) == (2 * 900 * KB, "second")
     assert (limits.brick_write, limits.brick_read) == (900 * KB, 900 * KB)
-    assert found.limits("jbod", 100.0, operations_limited=False) is None
-    assert found.limits("jbod", 200.0, operations_limited=True) is None
-    assert found.limits("nvme", 200.0, operations_limited=False) is None
+    assert baseline.limits("jbod", 100.0, operations_limited=False) is None
+    assert baseline.limits("jbod", 200.0, operations_limited=True) is None
+    assert baseline.limits("nvme", 200.0, operations_limited=False) is None
     # a baseline has no limits of its own, but those of another
     other = find_baseline(bench.root / "second", bench.cluster)
     assert other is not None
@@ -163,7 +165,7 @@ def test_a_link_is_as_fast_as_it_is_stated_or_was_measured_to_be(bench: Baseline
     bench.run()
     found = find_baseline(bench.root / "night", bench.cluster)
     assert found is not None
-    limits = found.limits("jbod", 200.0, operations_limited=False)
+    limits = Baseline(found, bench.cluster.hardware).limits("jbod", 200.0, operations_limited=False)
     assert limits is not None
     assert (limits.server_link, limits.client_link) == (12.5e6, 7e6)
 
@@ -172,7 +174,7 @@ def test_disks_that_share_something_are_known_alone_and_together(bench: Baseline
     bench.run()
     found = find_baseline(bench.root / "night", bench.cluster)
     assert found is not None
-    limits = found.limits("raid6", 200.0, operations_limited=False)
+    limits = Baseline(found).limits("raid6", 200.0, operations_limited=False)
     assert limits is not None
     assert limits.brick_write == limits.server_disks_write
 
@@ -184,8 +186,7 @@ def test_a_campaign_that_is_seen_through_a_link_has_its_baseline(bench: Baseline
     view.mkdir(parents=True)
     (view / "night").symlink_to(bench.root / "night")
     found = find_baseline(view / "night", bench.cluster)
-    assert found is not None
-    assert found.path == bench.root / "pool-baseline"
+    assert found == bench.root / "pool-baseline"
 
 
 def test_a_baseline_of_other_hardware_is_none(bench: BaselineBench) -> None:
@@ -215,11 +216,11 @@ def test_only_a_baseline_of_all_parts_gives_limits(bench: BaselineBench) -> None
     bench.run(bench.campaign(network=False))
     found = find_baseline(bench.root / "night", bench.cluster)
     assert found is not None
-    assert found.limits("jbod", 200.0, operations_limited=False) is None
+    assert Baseline(found).limits("jbod", 200.0, operations_limited=False) is None
 
 
 def test_real_hardware_whose_stated_rates_were_corrected_is_the_same() -> None:
-    from glusterlab.sections.baseline import alike
+    from glusterlab.store.baselines import alike
 
     hardware = {**make_cluster().model_dump(mode="json")["hardware"], "disks_per_server": 12}
     real = {"testbed": None, "scale_models": {}, "hardware": hardware}

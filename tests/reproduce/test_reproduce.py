@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import nbformat
@@ -747,12 +746,14 @@ def test_a_baseline_that_is_measured_later_changes_the_limits_and_runs_notebooks
     baseline.mkdir()
     (baseline / "campaign.yaml").write_text("origin: baseline\n")
     list_files(baseline, [baseline / "campaign.yaml"])
-    found: list[SimpleNamespace | None] = [None]
-    monkeypatch.setattr("glusterlab.sections.baseline.find_baseline", lambda *_: found[0])
+    found: list[Path | None] = [None]
+    monkeypatch.setattr("glusterlab.reproduce.depends.find_baseline", lambda *_: found[0])
     assert len(project.run().ran) == 2
     assert not project.run().ran
-    for digest in ("1", "2"):
-        found[0] = SimpleNamespace(name="pool-baseline", digest=digest, path=baseline)
+    found[0] = baseline
+    for name in ("one", "two"):
+        (baseline / name).touch()
+        list_files(baseline, [baseline / name])
         assert len(project.run().ran) == 2
         assert not project.run().ran
     # its numbers are in figures: they are to be those of its manifest
