@@ -19,21 +19,18 @@ from typing import TYPE_CHECKING, Any
 from glusterlab.errors import ParseError
 from glusterlab.shell import join, quote
 from glusterlab.tools.base import (
+    VALUE,
     HostCommand,
     Job,
     Measurement,
     Operation,
-    Option,
     Program,
     VolumeTool,
     check_files,
-    flags,
     held_against,
-    valued,
 )
 from glusterlab.tools.document import Document, located
-from glusterlab.tools.fio.records import read, recognise
-from glusterlab.tools.fio.reports import entries, find_reports
+from glusterlab.tools.fio.records import read, read_jobs, recognise
 from glusterlab.tools.records import WorkerRecord, WorkloadRecord, worker_of
 
 if TYPE_CHECKING:
@@ -125,19 +122,16 @@ class Fio(VolumeTool):
         results: list[tuple[WorkerRecord, WorkloadRecord]] = []
         buckets: Counter[float] = Counter()
         for path in sorted(folder.glob("fio-*.json")):
-            document = Document.open(path)
             host = path.stem.removeprefix("fio-")
             with located(path):
-                for record in read(document):
-                    number = (record.job or "").removeprefix("w")
-                    worker = worker_of(
-                        record, run=1, host=host, label=record.job or "",
-                        worker=int(number) if number.isdecimal() else 0, files_per_s=None, files=1,
-                        bytes=record.details.get("io_bytes"),
-                    )  # fmt: skip
-                    results.append((worker, record))
-            for seconds, count in _latencies(document):
-                buckets[seconds] += count
+                for job, found in read_jobs(Document.open(path)):
+                    buckets.update(_latencies(job.data))
+                    name = job.name or ""
+                    number = int(name[1:]) if name[:1] == "w" and name[1:].isdecimal() else 0
+                    own = {"run": 1, "host": host, "label": name, "worker": number, "files_per_s": None, "files": 1}
+                    results += [
+                        (worker_of(record, bytes=record.details.get("io_bytes"), **own), record) for record in found
+                    ]
         if not results:
             raise ParseError("expected fio's report of each client, found none", file=folder)
         results.sort(key=lambda result: result[0].worker)
@@ -149,6 +143,11 @@ class Fio(VolumeTool):
             if not worker.valid
             for reason in worker.reasons
         ]
+        # each worker's mean latency weighs as much as it made calls
+        calls = [
+            (mean, one.details.get("total_ios") or 0) for one in records if (mean := one.latency_mean_s) is not None
+        ]
+        total = sum(count for _, count in calls)
         record = replace(
             records[0],
             host=None,
@@ -158,7 +157,7 @@ class Fio(VolumeTool):
             workers=len({worker.worker for worker in workers}),
             throughput_bytes_per_s=_sum(record.throughput_bytes_per_s for record in records),
             operations_per_s=_sum(record.operations_per_s for record in records),
-            latency_mean_s=_mean(records),
+            latency_mean_s=fsum(mean * count for mean, count in calls) / total if total else None,
             **_percentiles(buckets),
             elapsed_s=max((record.elapsed_s for record in records if record.elapsed_s), default=None),
             valid=all(worker.valid for worker in workers),
@@ -172,29 +171,18 @@ def _sum(values: Iterator[float | None]) -> float | None:
     return fsum(known) if known else None
 
 
-def _mean(records: list[WorkloadRecord]) -> float | None:
-    """The mean latency of all calls: each worker's weighs as much as it made calls."""
-    known = [
-        (record.latency_mean_s, float(record.details.get("total_ios") or 0))
-        for record in records
-        if record.latency_mean_s is not None
-    ]
-    calls = fsum(count for _, count in known)
-    return fsum(mean * count for mean, count in known) / calls if calls else None
-
-
-def _latencies(document: Document) -> Iterator[tuple[float, int]]:
-    """Seconds of completion and number of calls, by bucket of the histograms of ``json+``."""
-    for report in find_reports(document)[0]:
-        for entry in entries(report.data):
-            for direction in ("read", "write", "mixed"):
-                values = entry.get(direction)
-                latency = values.get("clat_ns") if isinstance(values, dict) else None
-                bins = latency.get("bins") if isinstance(latency, dict) else None
-                if isinstance(bins, dict) and len(bins) <= _MAX_BUCKETS:
-                    for nanoseconds, count in bins.items():
-                        if nanoseconds.isdecimal() and isinstance(count, int) and count > 0:
-                            yield int(nanoseconds) / 1e9, count
+def _latencies(entry: dict[str, Any]) -> Counter[float]:
+    """Calls by seconds of completion, of the buckets of the histograms of ``json+``."""
+    found: Counter[float] = Counter()
+    for direction in ("read", "write", "mixed"):
+        values = entry.get(direction)
+        latency = values.get("clat_ns") if isinstance(values, dict) else None
+        bins = latency.get("bins") if isinstance(latency, dict) else None
+        if isinstance(bins, dict) and len(bins) <= _MAX_BUCKETS:
+            for nanoseconds, count in bins.items():
+                if nanoseconds.isdecimal() and isinstance(count, int) and count > 0:
+                    found[int(nanoseconds) / 1e9] += count
+    return found
 
 
 def _percentiles(buckets: Mapping[float, int]) -> dict[str, Any]:
@@ -209,8 +197,6 @@ def _percentiles(buckets: Mapping[float, int]) -> dict[str, Any]:
     return found
 
 
-_ENGINES = "sync|psync|vsync|pvsync|pvsync2|libaio|io_uring|posixaio|mmap"
-
 FIO = Fio(
     name="fio",
     recognise=recognise,
@@ -223,14 +209,14 @@ FIO = Fio(
         Operation("random-read", "read", random=True, needs_files=True, metric="operations_per_s"),
         Operation("random-mixed", "mixed", random=True, needs_files=True, metric="operations_per_s"),
     ),
-    options=(
-        Option("--ioengine", _ENGINES),
-        *valued("--iodepth", "--fsync", "--fdatasync", "--rwmixread", "--thinktime", "--rate_iops", value="[0-9]+"),
-        *valued("--direct", "--norandommap", "--randrepeat", "--refill_buffers", "--invalidate", value="[01]"),
-        *valued("--buffer_compress_percentage", "--dedupe_percentage", "--randseed", value="[0-9]+"),
-        *valued("--rate", "--random_distribution"),
-        *flags("--thread"),
-    ),
+    options={
+        "--ioengine": "sync|psync|vsync|pvsync|pvsync2|libaio|io_uring|posixaio|mmap",
+        **dict.fromkeys(("--iodepth", "--fsync", "--fdatasync", "--rwmixread", "--thinktime", "--rate_iops"), "[0-9]+"),
+        **dict.fromkeys(("--direct", "--norandommap", "--randrepeat", "--refill_buffers", "--invalidate"), "[01]"),
+        **dict.fromkeys(("--buffer_compress_percentage", "--dedupe_percentage", "--randseed"), "[0-9]+"),
+        **dict.fromkeys(("--rate", "--random_distribution"), VALUE),
+        "--thread": None,
+    },
     programs=(Program("fio", "fio", ("--version",), "fio-3.33", roles=frozenset({"client"}), required=False),),
     processes={"fio": "fio"},
     measured_part="onset",

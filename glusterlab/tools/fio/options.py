@@ -1,18 +1,17 @@
-"""What fio was to do: its job options, in SI units and in the suite's words."""
+"""What fio was to do and what it measured: values of its JSON in SI units and in the suite's words."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from glusterlab.tools.document import number
 from glusterlab.tools.fio.reports import Several
 from glusterlab.tools.records import Operation
 
-_MAX = float(1 << 62)
 _MAX_PERCENTILES = 100
-_UNITS = (("_ns", 1e9), ("", 1e6))
 
 
 def measured(value: object) -> float | None:
@@ -22,59 +21,41 @@ def measured(value: object) -> float | None:
     (3.0, 2.5, None, None, None)
     """
     found = number(value)
-    return found if found is not None and found < _MAX else None
+    return found if found is not None and found < 1 << 62 else None
 
 
-@dataclass(frozen=True)
-class Latency:
-    """One kind of latency, in seconds; None where fio has no sample of it."""
+def latency(direction: dict[str, Any], kind: str) -> tuple[dict[str, float], dict[float, float]]:
+    """A kind's mean, stddev, min and max, and its percentiles, in seconds; empty where fio has no sample of it.
 
-    mean_s: float | None = None
-    stddev_s: float | None = None
-    min_s: float | None = None
-    max_s: float | None = None
-    percentiles_s: dict[float, float] | None = None
-
-
-def latency(direction: dict[str, Any], kind: str) -> Latency:
-    """The latency of a kind: ``slat`` (submission), ``clat`` (completion) or ``lat`` (their sum).
-
-    The key says the unit: nanoseconds since fio 3 (``clat_ns``), microseconds before (``clat``).
+    ``slat`` is submission, ``clat`` completion, ``lat`` their sum, in nanoseconds since fio 3 (``clat_ns``),
+    in microseconds before.
     """
-    for ending, unit in _UNITS:
+    for ending, unit in (("_ns", 1e9), ("", 1e6)):
         values = direction.get(kind + ending)
-        if not isinstance(values, dict):
-            continue
-        if not measured(values.get("mean")) and not measured(values.get("max")):
-            return Latency()
-        mean, stddev, low, high = (_scaled(values.get(key), unit) for key in ("mean", "stddev", "min", "max"))
-        return Latency(mean, stddev, low, high, _percentiles(values.get("percentile"), unit))
-    return Latency()
+        if isinstance(values, dict):
+            known = {key: measured(values.get(key)) for key in ("mean", "stddev", "min", "max")}
+            if not known["mean"] and not known["max"]:
+                break
+            seconds = {key: value / unit for key, value in known.items() if value is not None}
+            return seconds, _percentiles(values.get("percentile"), unit)
+    return {}, {}
 
 
-def _scaled(value: object, unit: float) -> float | None:
-    found = measured(value)
-    return None if found is None else found / unit
-
-
-def _percentiles(values: object, unit: float) -> dict[float, float] | None:
-    if not isinstance(values, dict) or len(values) > _MAX_PERCENTILES:
-        return None
+def _percentiles(values: object, unit: float) -> dict[float, float]:
     found: dict[float, float] = {}
-    for key, value in values.items():
-        share, seconds = measured(key), _scaled(value, unit)
+    for key, value in values.items() if isinstance(values, dict) and len(values) <= _MAX_PERCENTILES else ():
+        share, time = measured(key), measured(value)
         # up to 3.3, fio fills the list up with "0.00"
-        if share and seconds is not None and not isinstance(value, Several):
-            found[share] = seconds
-    return found or None
+        if share and time is not None:
+            found[share] = time / unit
+    return found
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a direction did: bytes and operations, in all and per second.
+    """What a direction did: bytes and operations, in all and per second; `contradiction` is what does not fit.
 
-    Rates are None when nothing was done, or when it took no time that fio could measure. `contradiction` is what does
-    not fit together.
+    Rates are None when nothing was done, or when it took no time that fio could measure.
     """
 
     bytes: float | None = None
@@ -86,20 +67,18 @@ class Measured:
 
     @classmethod
     def of(cls, direction: dict[str, Any]) -> Measured:
-        done = measured(direction.get("io_bytes"))
+        done, ios, milliseconds, throughput, rate = (
+            measured(direction.get(key)) for key in ("io_bytes", "total_ios", "runtime", "bw_bytes", "iops")
+        )
         # up to fio 2.20 io_bytes are KiB; the releases that mean bytes also write io_kbytes
         if done is not None and "io_kbytes" not in direction:
             done *= 1024
-        ios = measured(direction.get("total_ios"))
-        milliseconds = measured(direction.get("runtime"))
         seconds = milliseconds / 1000 if milliseconds else None
-        throughput = measured(direction.get("bw_bytes"))
-        if throughput is None and (rate := measured(direction.get("bw"))) is not None:
-            throughput = rate * 1024
+        if throughput is None and (kib := measured(direction.get("bw"))) is not None:
+            throughput = kib * 1024
         if not throughput and done and seconds and ("bw" in direction or "bw_bytes" in direction):
             # fio cuts the fractions of a KiB off
             throughput = done / seconds
-        rate = measured(direction.get("iops"))
         wrong = _misfit("bytes", throughput, done, seconds, 1024.0) or _misfit("operations", rate, ios, seconds, 1.0)
         return cls(done, ios, seconds, throughput or None, rate or None, wrong)
 
@@ -122,27 +101,18 @@ MAX_OPTIONS = 1_000
 """fio knows about 400 options; a report with more global ones is none."""
 
 _ALIASES = {"readwrite": "rw", "blocksize": "bs", "timeout": "runtime", "io_limit": "io_size"}
-_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?", re.IGNORECASE)
-_TIME = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE)
+_SIZE = re.compile(r"(\d{1,18}(?:\.\d{1,6})?)\s*([kmgtp]?)(i?)b?", re.IGNORECASE | re.ASCII)
+_TIME = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*([a-z]*)", re.IGNORECASE | re.ASCII)
 _SECONDS = {
     "": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0,
     "ms": 1e-3, "msec": 1e-3, "us": 1e-6, "usec": 1e-6,
 }  # fmt: skip
-_MODES: dict[str, dict[str, Operation]] = {
-    "read": {"read": "read"},
-    "write": {"write": "write"},
-    "trim": {"trim": "trim"},
-    "rw": {"read": "read", "write": "write"},
-    "readwrite": {"read": "read", "write": "write"},
-    "randread": {"read": "random-read"},
-    "randwrite": {"write": "random-write"},
-    "randtrim": {"trim": "trim"},
-    "randrw": {"read": "random-read", "write": "random-write"},
-    "trimwrite": {"trim": "trim", "write": "write"},
-    "randtrimwrite": {"trim": "trim", "write": "random-write"},
-}
-_PLAIN: dict[str, Operation] = {"read": "read", "write": "write", "trim": "trim", "mixed": "mixed"}
-_FILE_ENGINES: dict[str, Operation] = {
+_BOTH = ("read", "write")
+_DIRECTIONS = {
+    "read": ("read",), "write": ("write",), "trim": ("trim",),
+    "rw": _BOTH, "readwrite": _BOTH, "trimwrite": ("trim", "write"),
+}  # fmt: skip
+_FILE_ENGINES: dict[str | None, Operation] = {
     "filecreate": "create", "filestat": "stat", "filedelete": "delete",
     "dircreate": "mkdir", "dirstat": "stat", "dirdelete": "rmdir",
 }  # fmt: skip
@@ -170,7 +140,7 @@ class Options:
     `shared` are those of several clients in one list: of different values no one knows whose.
     """
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=dict)
     own: bool = False
     shared: bool = False
 
@@ -190,30 +160,30 @@ class Options:
         value = self.text(name)
         return int(value) if value is not None and re.fullmatch(r"\d{1,9}", value, re.ASCII) else None
 
-    @property
-    def kb_base(self) -> int:
-        return 1000 if self.text("kb_base") == "1000" else 1024
+    def sizes(self, name: str) -> list[int | None]:
+        """The sizes that an option lists, in bytes, None for what is none; empty where it is not given."""
+        value, base = self.text(name), 1000 if self.text("kb_base") == "1000" else 1024
+        return [] if value is None else [as_bytes(part, base) for part in value.split(",")]
 
-    @property
-    def workers(self) -> int:
-        return self.integer("numjobs") or 1
+    def size(self, name: str) -> int | None:
+        found = self.sizes(name)
+        return found[0] or None if len(found) == 1 else None
 
     @property
     def runtime_s(self) -> float | None:
-        value = self.text("runtime")
-        return (as_seconds(value) or None) if value is not None else None
+        return as_seconds(self.text("runtime") or "") or None
 
     @property
     def size_bytes(self) -> int | None:
-        return self._size("io_size") or self._size("size")
+        """What one job was to do."""
+        return self.size("io_size") or self.size("size")
 
     @property
     def file_size_bytes(self) -> int | None:
         """The size of one file, in bytes: ``filesize``, or a job's ``size`` over its files."""
-        size = self._size("size")
         if "filesize" in self.values:
-            return self._size("filesize")
-        names = self.values.get("filename")
+            return self.size("filesize")
+        names, size = self.values.get("filename"), self.size("size")
         listed = names if isinstance(names, Several) else [names]
         # a colon parts names, unless a backslash says that it belongs to one
         named = sum(len(re.split(r"(?<!\\):", name)) for name in listed if isinstance(name, str))
@@ -221,67 +191,45 @@ class Options:
 
     def record_size_bytes(self, direction: str) -> int | None:
         """The block size of a direction, in bytes; None for a range, and for blocks of several sizes."""
-        value = self.text("bs")
-        if value is None or "bsrange" in self.values or "bssplit" in self.values:
+        sizes = [] if "bsrange" in self.values or "bssplit" in self.values else self.sizes("bs")
+        if not sizes or (direction == "mixed" and len(set(sizes)) > 1):
             return None
-        sizes = [as_bytes(part, self.kb_base) for part in value.split(",")]
-        if direction == "mixed":
-            return sizes[0] if len(set(sizes)) == 1 else None
-        place = {"read": 0, "write": 1, "trim": 2}.get(direction, 0)
         # trims are as big as writes where they are not named; an empty place is fio's default, which no one gave
-        return sizes[min(place, len(sizes) - 1)]
+        return sizes[min({"write": 1, "trim": 2}.get(direction, 0), len(sizes) - 1)]
 
     @property
     def of_one_size(self) -> bool:
         """Whether all records are of one size: else a random job rightly ends before it has done its size."""
-        sizes = {part.strip() for part in (self.text("bs") or "").split(",")}
-        return len(sizes) == 1 and "bsrange" not in self.values and "bssplit" not in self.values
+        return len(set(self.sizes("bs"))) <= 1 and self.values.keys().isdisjoint({"bsrange", "bssplit"})
 
     @property
-    def slack_bytes(self) -> int:
-        """What one job may leave undone because no record fits into the ends of its files, in bytes."""
-        return max(self.record_size_bytes("write") or 0, 4096) * (self.integer("nrfiles") or 1)
-
-    @property
-    def operations(self) -> dict[str, Operation] | None:
-        """The operation of each direction that was wanted; None where the file does not say which."""
+    def directions(self) -> tuple[str, ...] | None:
+        """The directions that were wanted; None where the file does not say which."""
         if self.text("ioengine") == "cpuio":
-            return {}
+            return ()
         # fio reads unless it is configured otherwise
         mode = (self.text("rw") or ("read" if self.own else "")).lower().split(":")[0].split(",")[0]
-        if mode not in _MODES:
-            return None
-        wanted = dict(_MODES[mode])
-        if len(wanted) == 2 and "trim" not in wanted:
+        wanted = _DIRECTIONS.get(mode.removeprefix("rand"))
+        if wanted == _BOTH:
             if self.text("rwmixread") == "100" or self.text("rwmixwrite") == "0":
-                wanted.pop("write")
-            elif self.text("rwmixread") == "0" or self.text("rwmixwrite") == "100":
-                wanted.pop("read")
+                return ("read",)
+            if self.text("rwmixread") == "0" or self.text("rwmixwrite") == "100":
+                return ("write",)
         return wanted
 
     @property
     def file_operation(self) -> Operation | None:
         """The operation of an engine that works on files, not on what is in them."""
-        return _FILE_ENGINES.get(self.text("ioengine") or "")
+        return _FILE_ENGINES.get(self.text("ioengine"))
 
     def operation(self, direction: str) -> Operation:
         """The operation of a direction, in the suite's words; sequential unless ``rw`` says random."""
-        wanted = self.operations or {}
-        if self.file_operation is not None:
-            return self.file_operation
-        if direction in wanted or direction == "mixed":
-            return wanted.get(direction, "mixed")
-        random = (self.text("rw") or "").startswith("rand")
-        other: dict[str, Operation] = {"read": "random-read", "write": "random-write"} if random else {}
-        return other.get(direction) or _PLAIN[direction]
+        random = direction in {"read", "write"} and (self.text("rw") or "").lower().startswith("rand")
+        return self.file_operation or cast("Operation", f"random-{direction}" if random else direction)
 
     @property
     def may_end_early(self) -> bool:
         return self.file_operation is not None or any(self.flag(name) for name in _ENDS_EARLY)
-
-    def _size(self, name: str) -> int | None:
-        value = self.text(name)
-        return None if value is None else (as_bytes(value, self.kb_base) or None)
 
 
 def as_bytes(text: str, kb_base: int = 1024) -> int | None:
@@ -292,12 +240,11 @@ def as_bytes(text: str, kb_base: int = 1024) -> int | None:
     >>> as_bytes("4k"), as_bytes("1gb"), as_bytes("4ki"), as_bytes("4ki", kb_base=1000), as_bytes("50%")
     (4096, 1073741824, 4000, 4096, None)
     """
-    match = _SIZE.fullmatch(text.strip())
-    if match is None or not match[1].isascii():
+    if (match := _SIZE.fullmatch(text.strip())) is None:
         return None
     base = kb_base if not match[3] else 2024 - kb_base
-    number = float(match[1]) if "." in match[1] else int(match[1])
-    return int(number * base ** (" kmgtp".index(match[2].lower()) if match[2] else 0))
+    count = float(match[1]) if "." in match[1] else int(match[1])
+    return int(count * base ** (" kmgtp".index(match[2].lower()) if match[2] else 0))
 
 
 def as_seconds(text: str) -> float | None:
@@ -307,5 +254,5 @@ def as_seconds(text: str) -> float | None:
     (300.0, 90.0, 3600.0, 0.5, None)
     """
     match = _TIME.fullmatch(text.strip())
-    factor = None if match is None or not match[1].isascii() else _SECONDS.get(match[2].lower())
+    factor = _SECONDS.get(match[2].lower()) if match is not None else None
     return None if match is None or factor is None else float(match[1]) * factor

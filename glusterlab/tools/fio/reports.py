@@ -14,8 +14,7 @@ from glusterlab.errors import ParseError
 from glusterlab.tools.document import MAX_DEPTH, Document, by_host, read_json
 
 _TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"?|[{}]')
-_NAMED = '"fio version"'
-_KEYS = {_NAMED, '"jobs"', '"client_stats"'}
+_KEYS = {'"fio version"', '"jobs"', '"client_stats"'}
 _COLON = re.compile(r"\s*:")
 _PREFIXED = re.compile(
     r'^(?:(?P<quote>>[> ]*)|(?P<host>[A-Za-z0-9][\w.-]{0,252}):)[ \t]*"fio version"[ \t]*:', re.MULTILINE
@@ -35,10 +34,9 @@ class Several(list[Any]):
 
 @dataclass(frozen=True)
 class Report:
-    """One JSON report; a key of `data` that stands several times with different values has a `Several`.
+    """One JSON report: `host` is the prefix of its lines, `signal` what fio said before it to have ended the run.
 
-    `host` is the prefix of every line, `signal` the one that fio said, before this report, to have ended the run. A
-    `later_signal` follows the report, and so may or may not be of its run. Of a `cut` one jobs may be missing.
+    A `later_signal` follows the report, and so may or may not be of its run. Of a `cut` one jobs may be missing.
     """
 
     data: dict[str, Any]
@@ -51,16 +49,13 @@ class Report:
 
 @dataclass
 class _Span:
-    """An object, and where those in it end; `key` is the one of fio's that it has."""
+    """An object, and where those in it end; it is `fios` by one of fio's keys, `named` by that of its version."""
 
     start: int
     end: int | None = None
-    key: str | None = None
+    fios: bool = False
+    named: bool = False
     children: list[int] = field(default_factory=list)
-
-    @property
-    def named(self) -> bool:
-        return self.key == _NAMED
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ def _pieces(document: Document) -> Iterator[_Piece]:
 
 
 def _spans(text: str) -> Iterator[_Span]:
-    """Every object that has one of fio's keys; inner before outer ones, and those without an end last."""
+    """Every object with one of fio's keys; inner before outer ones, and those without an end last."""
     spans: deque[_Span] = deque(maxlen=MAX_DEPTH)
     for token in _TOKEN.finditer(text):
         if token[0] == "{":
@@ -154,11 +149,11 @@ def _spans(text: str) -> Iterator[_Span]:
             span.end = token.end()
             if spans:
                 spans[-1].children.append(span.end)
-            if span.key is not None:
+            if span.fios:
                 yield span
-        elif token[0] in _KEYS and not spans[-1].named and _COLON.match(text, token.end()):
-            spans[-1].key = token[0]
-    yield from (span for span in spans if span.key is not None)
+        elif token[0] in _KEYS and _COLON.match(text, token.end()):
+            spans[-1].fios, spans[-1].named = True, spans[-1].named or token[0] == '"fio version"'
+    yield from (span for span in spans if span.fios)
 
 
 def _outermost(spans: Iterator[_Span]) -> list[_Span]:
@@ -185,13 +180,15 @@ def _decode(piece: _Piece, span: _Span) -> tuple[dict[str, Any] | None, ParseErr
         return _lenient_json(text), None
     except ParseError as error:
         damage = error
-    limit = end
-    if damage.line is not None and span.end is not None:
-        limit = piece.start_of_line(span.start, damage.line - 1)
+    limit, what = end, damage.message
+    if span.end is None:
+        place, what = end - 1, "expected its end, found the end of the file"
+    elif damage.line is not None:
+        place = limit = piece.start_of_line(span.start, damage.line - 1)
+    else:
+        place = limit
     whole = next((child for child in reversed(span.children) if child <= limit), None)
-    place = piece.line(max(span.start, end - 1)) if span.end is None else piece.line(max(limit, span.start))
-    what = damage.message if span.end is not None else "expected its end, found the end of the file"
-    damage = ParseError(f"fio's report: {what}; run fio again or get the whole file", line=place)
+    damage = ParseError(f"fio's report: {what}; get the whole file", line=piece.line(max(place, span.start)))
     for closing in ("]}", "}") if whole is not None else ():
         try:
             data = _lenient_json(piece.text[span.start : whole] + closing)
