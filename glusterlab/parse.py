@@ -20,9 +20,7 @@ from glusterlab.tools.records import Record
 TELEMETRY_TOOLS = ("sar", "sadf")
 """Tools whose files are read in windows, whatever their size."""
 
-SURE = 0.9
-"""So sure a reader is when it has seen a mark that only its tool leaves."""
-
+_SURE = 0.9  # a reader has seen a mark that only its tool leaves
 STDIN = Path("-")
 
 
@@ -39,16 +37,16 @@ def tool_of(path: Path) -> str:
 def parse(path: str | Path, *, tool: str | None = None, averages: bool = False) -> Iterator[Record]:
     """The records of a raw file, plain or packed (xz, gzip, bzip2); ``-`` is the standard input, which needs `tool`.
 
-    A file of a sample's packed evidence is named as if it lay beside it. `averages` also gives the averages that sar
-    printed. `ParseError` when it is no result of a known tool, is cut off or damaged, after what is whole before that;
-    `UsageError` when there is no such tool, or none is named for the standard input.
+    A file of a sample's packed evidence is named as if it lay beside it. `averages` also gives those that sar printed.
+    `ParseError` when it is no result or damaged, after what is whole; `UsageError` for an unknown `tool`.
     """
     path = Path(path)
     with located(path), _opened(path) as plain:
-        is_telemetry = _is_telemetry(plain, tool)
-        found: Iterator[Record] = (
-            telemetry.records(_source(plain), averages) if is_telemetry else readers.read(_document(plain), tool)
-        )
+        found: Iterator[Record]
+        if _is_telemetry(plain, tool):
+            found = telemetry.records(_source(plain), averages)
+        else:
+            found = readers.read(_document(plain), tool)
         for record in found:
             yield record if plain == path else replace(record, source=replace(record.source, file=str(path)))
 
@@ -72,7 +70,7 @@ def _telemetry_tool(path: Path) -> str | None:
     head = read_head(path)
     tool = recognise(head)
     # a log may hold sar's lines and a tool's report; the report is what it was kept for
-    return tool if tool is not None and readers.surest(Document(path, head))[0] < SURE else None
+    return tool if tool is not None and readers.surest(Document(path, head))[0] < _SURE else None
 
 
 def _source(path: Path) -> Path | telemetry.Stream:
@@ -97,13 +95,11 @@ def write_lines(
     averages: bool = False,
     kinds: Iterable[str] = (),
 ) -> bool:
-    """Write the records of files as JSON lines; a bad file does not stop the others.
+    """Write the records of files as JSON lines, those of `kinds` or all; return whether every file was read to its end.
 
-    `emit` takes one record or the lines of many, `complain` what is wrong with a file, both without the last line end;
-    `kinds` are those of records that are wanted, all by default. The answer is whether every file was read to its end.
+    `emit` takes one record or the lines of many, `complain` what is wrong with a file, both without the last line end.
     """
-    wanted = frozenset(kinds)
-    good = True
+    wanted, good = frozenset(kinds), True
     for path in paths:
         try:
             with located(path), _opened(path) as plain:

@@ -1,7 +1,4 @@
-"""The tools: a module or a package each, found by the `Tool` that it holds, and registered nowhere.
-
-A `Tool` reads files; a `VolumeTool` is run against a volume as well, a `HostTool` on the hosts themselves.
-"""
+"""The tools: a module or a package each, found by the `Tool` that it holds, and registered nowhere."""
 
 from __future__ import annotations
 
@@ -46,12 +43,12 @@ def counts_files(tool: str) -> bool:
 
 
 def readers() -> list[str]:
-    """Names of the tools whose files become records; telemetry is read by `glusterlab.telemetry`."""
+    """Names of the tools whose files become records, but for telemetry."""
     return [name for name, tool in tools().items() if tool.read is not None]
 
 
 def surest(document: Document) -> tuple[float, str]:
-    """How sure the tool that is surest of a document is that it is its own, from 0 to 1, and its name."""
+    """The tool that is surest that a document is its own: how sure, from 0 to 1, and its name."""
     return max((tool.recognise(document), tool.name) for tool in tools().values() if tool.recognise is not None)
 
 
@@ -65,10 +62,7 @@ def recognise(document: Document) -> str:
 
 
 def read(document: Document, tool: str | None = None) -> Iterator[Record]:
-    """The records of a document, by the tool that is surest of it or by the named one (`UsageError` when unknown).
-
-    `ParseError` when it is no result, is damaged or cut off, after what is whole before that was yielded.
-    """
+    """The records of a document; `ParseError` when it is no result or damaged, after what is whole was yielded."""
     tool = tool or recognise(document)
     if tool not in readers():
         raise UsageError(f"unknown tool {tool!r}: there are {', '.join(readers())}")

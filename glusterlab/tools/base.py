@@ -1,7 +1,4 @@
-"""What a tool is: what it can do, what it needs on the hosts, how it is run, and how its files become records.
-
-A tool builds commands and reads output; it never talks to a host: the runner does that.
-"""
+"""What a tool is: it builds commands and reads output, and never talks to a host, which the runner does."""
 
 from __future__ import annotations
 
@@ -57,11 +54,10 @@ PATH=/usr/local/bin:/usr/bin:/bin exec ssh OPTIONS "$@"
 
 @dataclass(frozen=True)
 class Job:
-    """Where and with what one cell is run.
+    """Where and with what one cell is run; the `driver` is the client that starts the tool.
 
-    `clients` are all of the cluster, in its order, and must reach each other by name; the `driver` is the one that
-    starts the tool. `dataset_dir` lies below `mount_point`, `work_dir` is the suite's own on every host, `shared_dir`
-    is one that all clients see, off the volume. One client reaches another by ssh with `ssh_options`.
+    `clients` are all of the cluster, and reach each other by name with `ssh_options`. `work_dir` is the suite's own on
+    every host, `shared_dir` is one that all clients see, off the volume.
     """
 
     cell: Cell
@@ -86,7 +82,7 @@ class Job:
 
     @property
     def checkout_dir(self) -> str:
-        """Where the clients have the copy of the controller's checkout of the tool, where it has one."""
+        """Where the clients have the copy of `VolumeTool.checkout`."""
         return f"{self.work_dir}/{self.cell.tool}"
 
     @property
@@ -97,19 +93,18 @@ class Job:
     def ssh_wrapper_text(self) -> str:
         """The script that `ssh_wrapper` is.
 
-        ssh keeps the first value that it is given for an option, so these options win over a tool's own (smallfile
-        would turn the check of host keys off). What it starts on another host carries the mark of this run, so that
-        a worker is known as the suite's even when the driver has ended.
+        What it starts on another host carries the mark of this run, so that a worker is known as the suite's even when
+        the driver has ended.
         """
+        # ssh keeps the first value of an option: smallfile would turn the check of host keys off
         shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={self.tool_dir}/ssh-%C")
         options = " ".join(quote(option) for option in (*self.ssh_options, *shared))
         return _SSH_WRAPPER.replace("OPTIONS", options)
 
     def over_open_connections(self, command: str, *, always: bool = False) -> str:
-        """A script that runs a command while `ssh_wrapper` has a connection open to every client with several workers.
+        """A script that runs a quoted command while `ssh_wrapper` has a connection open to every client.
 
-        It ends with the exit code of `command`, which is quoted. Without this each of IOzone's workers costs a key
-        exchange: 0.24 s of 0.45 s, seen with 48 workers on 12 clients.
+        Without this each of IOzone's workers costs a key exchange: 0.24 s of 0.45 s, seen with 48 on 12 clients.
         """
         hosts = [host.name for host in self.clients[: self.cell.workers]]
         if self.cell.workers <= len(hosts) and not always:
@@ -126,10 +121,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What one sample measured: the record of its operation and those of its workers.
-
-    `problems` say why it does not count, held against the cell as well; empty when it does.
-    """
+    """What one sample measured; `problems` say why it does not count, held against the cell as well."""
 
     record: WorkloadRecord
     workers: tuple[WorkerRecord, ...] = ()
@@ -174,10 +166,7 @@ def held_against(cell: Cell, record: WorkloadRecord, workers: Sequence[WorkerRec
 
 @dataclass(frozen=True)
 class LocalJob:
-    """Where one cell of a baseline is run: on the hosts themselves, without a volume.
-
-    `bricks` are the brick roots of the cell's backing, the same on every server; empty for a cell of the network.
-    """
+    """Where one cell of a baseline is run; `bricks` are the brick roots of each server, none for the network."""
 
     cell: Cell
     servers: tuple[Host, ...]
@@ -192,20 +181,19 @@ COMMANDS = "commands.json"
 
 
 def outputs_in_order(folder: Path, pattern: str) -> list[Path]:
-    """Output files in a baseline's ``workload/`` in the order of its `COMMANDS`; the others follow, by name."""
+    """Output files of a baseline in the order of its `COMMANDS`; the others follow, by name."""
     found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.glob(pattern))}
     try:
         commands = json.loads(read_text(folder / COMMANDS))
         named = [str(command["output"]) for command in commands if command["output"]]
     except (ParseError, ValueError, KeyError, TypeError):
         named = []
-    ordered = dict.fromkeys(name for name in named if name in found)
-    return [found[name] for name in [*ordered, *(name for name in found if name not in ordered)]]
+    return [found[name] for name in dict.fromkeys([*named, *found]) if name in found]
 
 
 @dataclass(frozen=True)
 class LocalStep:
-    """One command of a baseline, and the file of ``workload/`` for its stdout; stderr is kept beside it.
+    """One command of a baseline, and the file of ``workload/`` for its stdout.
 
     `output` is empty for a command that only helps another, whose exit code does not count.
     """
@@ -216,10 +204,9 @@ class LocalStep:
 
 @dataclass(frozen=True)
 class Operation:
-    """One thing that a tool can do, under the suite's name for it.
+    """One thing that a tool can do; `needs_files` of its first operation that needs none.
 
-    `needs_files` says that it works on files that the tool's first operation without it made. `metric` is the one of
-    `glusterlab.tools.records.METRICS` that figures draw and stopping rules look at.
+    `metric` is the one of `METRICS` that figures draw and stopping rules look at.
     """
 
     name: str
@@ -231,10 +218,9 @@ class Operation:
 
 @dataclass(frozen=True)
 class Program:
-    """What a tool calls on hosts: its package, the arguments with which it tells its version, and such a version.
+    """What a tool calls on hosts of `roles`, or for a baseline alone on those of `baseline_roles`.
 
-    Without a program of `required` a host is unfit, without another it cannot run this tool alone. Those of
-    `baseline_roles` are needed for a baseline only.
+    Without a `required` one a host is unfit, without another it cannot run this tool alone.
     """
 
     name: str
@@ -248,24 +234,6 @@ class Program:
 
 VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"
 """Values of options that name no file."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """An argument that a campaign may give: a flag, or where `value` is a pattern an option with a value."""
-
-    name: str
-    value: str | None = None
-
-
-def flags(*names: str) -> tuple[Option, ...]:
-    """Options without a value."""
-    return tuple(Option(name) for name in names)
-
-
-def valued(*names: str, value: str = VALUE) -> tuple[Option, ...]:
-    """Options with a value."""
-    return tuple(Option(name, value) for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,14 +254,13 @@ class Tool:
 class RunnableTool(Tool):
     """A tool that the suite runs.
 
-    `options` are all that a campaign may give: tools run as root on every client, so none may name a file or undo what
-    the suite says itself. `processes` match its leftovers: regular expressions of a program's or script's name in a
-    command line, and of the process's name in the kernel. `tail_s` are the seconds that the command takes after what
-    it measures.
+    `options` are all that a campaign may give, with a pattern of their value, or None for a flag: tools run as root, so
+    none may name a file or undo what the suite says itself. `processes` match its leftovers: regular expressions of a
+    program's name in a command line, and in the kernel. `tail_s`: what the command takes after what it measures.
     """
 
     operations: tuple[Operation, ...]
-    options: tuple[Option, ...]
+    options: Mapping[str, str | None]
     programs: tuple[Program, ...] = ()
     processes: Mapping[str, str] = field(default_factory=dict)
     measured_part: MeasuredPart = "busiest"
@@ -319,24 +286,20 @@ class RunnableTool(Tool):
         Arguments are whole words: short options are neither clustered nor glued to their value, long ones are not cut
         short, so that no tool can read more out of them than is declared.
         """
-        declared = {option.name: option for option in self.options}
-        awaited: Option | None = None
+        awaited: str | None = None
         for n, word in enumerate(options):
-            if awaited is not None:
-                if not re.fullmatch(awaited.value or "", word):
-                    return n, f"expected a value of {awaited.name} that names no file, found {word!r}"
-                awaited = None
-                continue
-            name, has_value, value = word.partition("=")
-            option = declared.get(name if name.startswith("--") else word)
-            if option is None:
-                there = ", ".join(sorted(declared)) or "none"
+            name, has_value, value = (awaited, "=", word) if awaited is not None else word.partition("=")
+            if awaited is None and not name.startswith("--"):
+                name, has_value, value = word, "", ""
+            if name not in self.options:
+                there = ", ".join(sorted(self.options)) or "none"
                 return n, f"expected an option that {self.name} may be given ({there}), found {word!r}"
-            if not has_value:
-                awaited = option if option.value is not None else None
-            elif option.value is None or not re.fullmatch(option.value, value):
+            pattern, awaited = self.options[name], None
+            if has_value and (pattern is None or not re.fullmatch(pattern, value)):
                 return n, f"expected a value of {name} that names no file, found {word!r}"
-        return None if awaited is None else (len(options) - 1, f"expected a value after {awaited.name}, found none")
+            if not has_value and pattern is not None:
+                awaited = name
+        return None if awaited is None else (len(options) - 1, f"expected a value after {awaited}, found none")
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """Read a sample's ``workload/`` folder; `ParseError` when there is no result of this tool."""
@@ -345,11 +308,7 @@ class RunnableTool(Tool):
 
 @dataclass(frozen=True, kw_only=True)
 class VolumeTool(RunnableTool):
-    """A tool that is run against a volume.
-
-    `keyed_by` names the keys of a cell that its files differ by: samples of cells that agree in layout, access, tool,
-    sizes and in these work on the same files.
-    """
+    """A tool that is run against a volume; `keyed_by` are keys of a cell that its files differ by, besides sizes."""
 
     keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
     takes_runtime: bool = False
@@ -384,8 +343,7 @@ class VolumeTool(RunnableTool):
     def prepare(self, job: Job) -> list[HostCommand]:
         """Untimed, one after the other, after `uploads`, before caches are dropped.
 
-        For an operation that makes files: their directories, and earlier files of the same dataset are removed. For
-        one that needs files: a check that fails when a file is missing or short.
+        Makes the directories and removes earlier files of the dataset, or fails when a file is missing or short.
         """
         raise NotImplementedError
 
@@ -403,10 +361,7 @@ class HostTool(RunnableTool):
     """A tool that measures the hosts themselves, their disks and the links between them: for a baseline."""
 
     def prepare(self, job: LocalJob) -> list[HostCommand]:
-        """Untimed, at most one per host, all at once, before caches are dropped.
-
-        For an operation that needs files: a check that fails when a file is missing or short.
-        """
+        """Untimed, at most one per host, all at once; as `VolumeTool.prepare`."""
         raise NotImplementedError
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:

@@ -1,7 +1,6 @@
-"""A raw file as a reader gets it: unpacked, decoded, bounded, its lines numbered; and what is wrapped around reports.
+"""A raw file as a reader gets it: unpacked, decoded, its lines numbered; and what people and tools wrap around reports.
 
-Raw files from elsewhere are hostile: sizes are bounded before anything is unpacked or decoded. People and tools wrap
-quotes, hosts in front of lines, and text around JSON.
+Raw files from elsewhere are hostile: sizes are bounded before anything is unpacked or decoded.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, cast
@@ -28,20 +27,11 @@ from glusterlab.tools.records import Source
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-MAX_BYTES = 64 << 20
-"""Most bytes of a result, unpacked; telemetry is streamed and has no such bound."""
-
-MAX_LINE_BYTES = 1 << 20
-"""No tool writes longer lines of text; JSON and XML may."""
-
-MAX_DEPTH = 200
-"""Levels of XML and JSON: no tool nests deeper."""
-
-MAX_NODES = 1_000_000
-"""Elements and attributes of XML: each takes far more memory than text."""
-
-HEAD_BYTES = 1 << 20
-"""The part of a file by which its tool is recognised."""
+MAX_BYTES = 64 << 20  # of a result, unpacked; telemetry is streamed and has no such bound
+MAX_LINE_BYTES = 1 << 20  # of text; JSON and XML may have longer lines
+MAX_DEPTH = 200  # levels of XML and JSON
+MAX_NODES = 1_000_000  # elements and attributes of XML: each takes far more memory than text
+HEAD_BYTES = 1 << 20  # the part of a file by which its tool is recognised
 
 _XZ_MEMORY = 128 << 20
 _PACKED = {b"\xfd7zXZ\x00": "xz", b"\x1f\x8b": "gzip", b"BZh": "bzip2"}
@@ -74,10 +64,7 @@ PACKED_ERRORS = (lzma.LZMAError, gzip.BadGzipFile, zlib.error, EOFError)
 
 
 def open_binary(path: Path) -> IO[bytes]:
-    """Open a raw file for reading, unpacked when its content is xz, gzip or bzip2.
-
-    `ParseError` when it cannot be opened; reading damaged packed data raises `PACKED_ERRORS`.
-    """
+    """Open a raw file, unpacked when it is xz, gzip or bzip2; reading damaged packed data raises `PACKED_ERRORS`."""
     if path.is_dir():
         raise ParseError("expected a file, found a folder", file=path)
     try:
@@ -100,11 +87,8 @@ class _Xz(RawIOBase):
 
     def __init__(self, plain: IO[bytes]) -> None:
         self._plain = plain
+        self._new = partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
         self._decoder = self._new()
-
-    @staticmethod
-    def _new() -> lzma.LZMADecompressor:
-        return lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY)
 
     def readable(self) -> bool:
         return True
@@ -123,10 +107,8 @@ class _Xz(RawIOBase):
                 if not rest:
                     return 0
                 self._decoder = self._new()
-            elif self._decoder.needs_input:
-                rest = self._plain.read(1 << 16)
-                if not rest:
-                    raise EOFError("the file ends before its end marker")
+            elif self._decoder.needs_input and not (rest := self._plain.read(1 << 16)):
+                raise EOFError("the file ends before its end marker")
             unpacked = self._decoder.decompress(rest, max_length=len(view))
             if unpacked:
                 view[: len(unpacked)] = unpacked
@@ -217,9 +199,7 @@ class Document:
             lines.pop()
         for number, line in enumerate(lines, start=1):
             if len(line) > MAX_LINE_BYTES:
-                raise self.error(
-                    f"expected lines of at most {MAX_LINE_BYTES:,} characters, found {len(line):,}", number
-                )
+                raise self.error(f"expected lines of at most {MAX_LINE_BYTES:,} characters, found more", number)
         return lines
 
     @property
@@ -256,10 +236,9 @@ def _json_errors(text: str, line: int | None = None) -> Iterator[None]:
 
 
 def read_json(text: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """JSON data; NaN and Infinity become None, as no tool means them as values.
+    """JSON data; NaN and Infinity become None. `pairs` makes the value of an object, for tools that write a key twice.
 
-    `pairs` makes the value of an object from its pairs, for tools that write a key twice. `ParseError` when it is no
-    JSON, is cut off, or nests too deep.
+    `ParseError` when it is no JSON, is cut off, or nests too deep.
     """
     with _json_errors(text):
         return json.loads(_LONE_SURROGATE.sub(r"\\ufffd", text), object_pairs_hook=pairs, parse_constant=lambda _: None)
@@ -289,10 +268,7 @@ class _Guard(ET.TreeBuilder):
 
 
 def read_xml(text: bytes | str) -> Element:
-    """The root of an XML document without a document type declaration, and so without entities.
-
-    `ParseError` when it is no XML, nests too deep, has more than `MAX_NODES`, or has a declaration.
-    """
+    """The root of a bounded XML document; `ParseError` also for a document type declaration, the place of entities."""
     parser = ET.XMLParser(target=_Guard())  # noqa: S314 - it refuses every DTD
     try:
         parser.feed(text)
@@ -305,13 +281,7 @@ def read_xml(text: bytes | str) -> Element:
 
 
 def unwrapped(line: str) -> str:
-    """A line without quote marks in front, with one blank where there were several.
-
-    Examples
-    --------
-    >>> unwrapped(">>   total   files = 3 ")
-    'total files = 3'
-    """
+    """A line without quote marks in front, with one blank where there were several."""
     text = line.strip()
     if text.startswith((">", "|")):
         text = _QUOTE.sub("", text, count=1)
@@ -321,14 +291,9 @@ def unwrapped(line: str) -> str:
 def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, list[tuple[int, str]]]:
     """The lines, with their numbers from 1, of each host that pdsh or a like tool has written in front of them.
 
-    A host is one only when a line that `mark` matches, which is sure to be of a report, has it in front. Lines without
-    a host are under None; empty lists are left out.
+    A host is one only in front of a line that `mark` matches, sure to be of a report. Lines without one are under None.
     """
-    hosts = set()
-    for line in lines:
-        match = _HOST.match(line)
-        if match is not None and mark.match(match[2].strip()):
-            hosts.add(match[1])
+    hosts = {match[1] for line in lines if (match := _HOST.match(line)) and mark.match(match[2].strip())}
     found: dict[str | None, list[tuple[int, str]]] = {}
     for number, line in enumerate(lines, start=1):
         match = _HOST.match(line) if hosts else None
@@ -340,10 +305,9 @@ def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, lis
 
 
 def json_values(text: str) -> Iterator[tuple[int, Any]]:
-    """The JSON objects and lists of objects in a text, with the line, from 1, on which each starts.
+    """The JSON objects and lists of objects in a text, at the beginning of a line or after another, with their lines.
 
-    Text between them is passed over; one starts at the beginning of a line or right after another. NaN and Infinity,
-    however they are written, are None. `ParseError` when one is cut off or damaged, after those before it.
+    NaN and Infinity, however they are written, are None. `ParseError` when one is damaged, after those before it.
     """
     text = _LONE_SURROGATE.sub(r"\\ufffd", _BARE.sub(r"\1null", text))
     decoder = json.JSONDecoder(parse_constant=lambda _: None)
@@ -357,7 +321,7 @@ def json_values(text: str) -> Iterator[tuple[int, Any]]:
 
 @contextmanager
 def located(path: Path, line: int | None = None) -> Iterator[None]:
-    """Name the file, and where it is unknown the line, in a `ParseError` of the block."""
+    """Name the file in a `ParseError` of the block, and where it is unknown the line."""
     try:
         yield
     except ParseError as error:
@@ -370,13 +334,7 @@ def word(value: object) -> str | None:
 
 
 def number(value: object) -> float | None:
-    """A finite number that is not negative, from JSON or from text; None for all else.
-
-    Examples
-    --------
-    >>> number("1,5"), number(2), number("nan"), number(-1), number(True), number("1e999")
-    (1.5, 2.0, None, None, None, None)
-    """
+    """A finite number that is not negative, from JSON or from text (``1,5``); None for all else."""
     if isinstance(value, str):
         text = value.strip()
         if len(text) > 40 or _NUMBER.fullmatch(text) is None:
@@ -392,17 +350,9 @@ def number(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """A whole number that is not negative and that a counter could hold; None for all else.
-
-    Examples
-    --------
-    >>> whole("12"), whole(12.0), whole("1.5"), whole("9" * 5000), whole(-1)
-    (12, 12, None, None, None)
-    """
+    """A whole number that is not negative and that a counter could hold; None for all else."""
     if isinstance(value, str):
         text = value.strip()
         return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else None
     found = number(value)
-    if found is None or found != int(found) or found >= 10**_MAX_DIGITS:
-        return None
-    return int(found)
+    return None if found is None or found != int(found) or found >= 10**_MAX_DIGITS else int(found)

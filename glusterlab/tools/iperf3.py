@@ -19,6 +19,7 @@ from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import join
 from glusterlab.tools.base import (
+    VALUE,
     HostCommand,
     HostTool,
     LocalJob,
@@ -27,7 +28,6 @@ from glusterlab.tools.base import (
     Operation,
     Program,
     outputs_in_order,
-    valued,
 )
 from glusterlab.tools.document import Document, json_values, number, whole, word
 from glusterlab.tools.records import (
@@ -441,6 +441,6 @@ IPERF3 = Iperf3(
     recognise=recognise,
     read=read,
     operations=(Operation("send", "write"), Operation("receive", "read")),
-    options=valued("-t", "-O", "-P", "-w", "-l", "-M"),
+    options=dict.fromkeys(("-t", "-O", "-P", "-w", "-l", "-M"), VALUE),
     programs=(Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),),
 )

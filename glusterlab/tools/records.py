@@ -1,7 +1,4 @@
-"""What readers return: one record for each result in a raw file, whatever tool wrote it.
-
-Values are SI base units, named in the field. None stands for what the file does not say; a failure is never 0.
-"""
+"""What readers return, in SI base units; None stands for what the file does not say, and a failure is never 0."""
 
 from __future__ import annotations
 
@@ -58,7 +55,7 @@ def without_none(values: Mapping[str, Any]) -> Details:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a record stands: file as it was named, and line, counted from 1 (for JSON and XML of the file's start)."""
+    """Where a record stands: file as it was named, and line from 1, of JSON and XML that of its start."""
 
     file: str
     line: int | None
@@ -89,9 +86,8 @@ class Record:
 class WorkloadRecord(Record):
     """One operation of one run of a tool, over all its workers.
 
-    `run` counts the runs in a file from 1, `label` is the operation as printed, `workers` are processes or threads over
-    all hosts, `elapsed_s` is of the measured part. `valid` is False where the file shows that the result is none, and
-    None where it does not hold what a judgement needs; `reasons` say why.
+    `run` counts the runs in a file from 1, `label` is the operation as printed, `elapsed_s` is of the measured part.
+    `valid` is None where the file does not hold what a judgement needs; `reasons` say why.
     """
 
     kind: ClassVar[str] = "workload"
@@ -121,10 +117,7 @@ class WorkloadRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerRecord(Record):
-    """What one process or thread did in an operation, until the measurement ended.
-
-    `label` is the worker as printed (``Child[0]``); `worker` is counted from 1, over all hosts of the operation.
-    """
+    """What one process or thread did; `label` is as printed (``Child[0]``), `worker` counts from 1 over all hosts."""
 
     kind: ClassVar[str] = "worker"
     run: int = 1
@@ -179,7 +172,7 @@ def unjudged(message: str) -> Reason:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TelemetryRecord(Record):
-    """One value of sar; the metric as sysstat names it, `device` None where there is one value for the host.
+    """One value of sar; `device` is None where there is one value for the host.
 
     `time` is ISO 8601, with offset where it is known, without a date where the file has none; or ``average``.
     """
@@ -195,10 +188,7 @@ class TelemetryRecord(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeRecord(Record):
-    """A volume of a GlusterFS pool, its type in gluster's words (``Distributed-Disperse``), and its set options.
-
-    `bricks` counts all of them; a number that the type does not have is None.
-    """
+    """A volume, its type in gluster's words (``Distributed-Disperse``); a number that it does not have is None."""
 
     kind: ClassVar[str] = "volume"
     name: str
@@ -232,8 +222,7 @@ class BrickRecord(Record):
 class ProfileRecord(Record):
     """What one brick (``host:path``) did in one interval of `gluster volume profile`, for one file operation.
 
-    `interval` is ``cumulative``, the interval's number, or in XML ``interval``. `fop` is None for the interval as a
-    whole, whose duration, bytes and block sizes are in `details`.
+    `interval` is ``cumulative``, its number, or in XML ``interval``. `fop` is None for the interval as a whole.
     """
 
     kind: ClassVar[str] = "profile"

@@ -28,12 +28,10 @@ from glusterlab.tools.base import (
     Program,
     VolumeTool,
     check_files,
-    flags,
     held_against,
     incomplete,
     of_operation,
     outputs_in_order,
-    valued,
 )
 from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.iozone.records import read, recognise
@@ -48,10 +46,10 @@ _NUMBERS = {"write": "0", "read": "1"}
 
 
 OPERATIONS = (Operation("write", "write"), Operation("read", "read", needs_files=True))
-OPTIONS = (
-    *flags("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+d", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z"),
-    *valued("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y", value="[0-9]+"),
-)
+OPTIONS = {
+    **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+d", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
+    **dict.fromkeys(("-H", "-j", "-J", "-k", "-+C", "-+p", "-+S", "-+w", "-+y"), "[0-9]+"),
+}
 PROGRAMS = (
     Program("iozone", "iozone3", ("-v",), "3.489", roles=frozenset({"client"}), baseline_roles=frozenset({"server"})),
 )

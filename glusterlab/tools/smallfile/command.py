@@ -26,7 +26,6 @@ from glusterlab.tools.base import (
     held_against,
     incomplete,
     of_operation,
-    valued,
 )
 from glusterlab.tools.document import Document, located, read_text
 from glusterlab.tools.records import WorkerRecord
@@ -209,12 +208,12 @@ SMALLFILE = Smallfile(
         Operation("create", "write", metric="files_per_s"),
         Operation("read", "read", needs_files=True, metric="files_per_s"),
     ),
-    options=(
-        *valued("--fsync", "--finish", "--incompressible", "--permute-host-dirs", value="[YyNn]"),
-        *valued("--auto-pause", "--record-ctime-size", value="[YyNn]"),
-        *valued("--pause", "--xattr-count", "--xattr-size", value="[0-9]+"),
-        *valued("--file-size-distribution", value="exponential|fixed"),
-    ),
+    options={
+        **dict.fromkeys(("--fsync", "--finish", "--incompressible", "--permute-host-dirs"), "[YyNn]"),
+        **dict.fromkeys(("--auto-pause", "--record-ctime-size"), "[YyNn]"),
+        **dict.fromkeys(("--pause", "--xattr-count", "--xattr-size"), "[0-9]+"),
+        "--file-size-distribution": "exponential|fixed",
+    },
     programs=(Program("python3", "python3", ("--version",), "3.11.2", roles=frozenset({"client"}), required=False),),
     processes={r"smallfile_(cli|remote)\.py": "python.*|smallfile.*"},
     # it waits so long before it reads its workers' results: by its own startTime 1.2 to 1.5 s in 232 samples; before
