@@ -16,7 +16,7 @@ from glusterlab.store.evidence import ARCHIVE, archive_of, unpacked
 from glusterlab.store.files import SCHEMA_VERSION, file_digest, walk_files
 from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest
 from glusterlab.store.sample import Sample, campaign_origin, read_cell
-from glusterlab.telemetry.collect import read_text
+from glusterlab.tools.document import read_text
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell

@@ -108,14 +108,13 @@ class Clock:
 class State:
     """What the text before a place says about the text after it.
 
-    `date` is the banner's, in epoch seconds as if it were UTC; `header` the one in force, where the place is in the
-    middle of its table; `clocks` go by table, since the last restart, and `segment` is where those tables begin.
+    `date` is the banner's, in epoch seconds as if it were UTC; `clocks` go by table, since the last restart, and
+    `segment` is where those tables begin.
     `twelve`: no hour since the banner was one that a clock of twelve hours does not have.
     """
 
     host: str | None = None
     date: float | None = None
-    header: str | None = None
     clocks: dict[str, Clock] = field(default_factory=dict)
     segment: Clock = field(default_factory=Clock)
     twelve: bool = True
@@ -124,15 +123,10 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of a file that can be read by itself, in any process.
-
-    `start` and `end` are bytes (None for the rest of the file), `line` is the number of its first line, and `state`
-    what the text before it says.
-    """
+    """A part of a file that can be read by itself, in any process, from byte `start`, in `line`, to before `end`."""
 
     path: Path
     kind: Kind
     start: int = 0
     end: int | None = None
     line: int = 1
-    state: State = field(default_factory=State)

@@ -203,15 +203,11 @@ def start_table(state: State, mark: str, seconds: float, zoned: bool = False) ->
         state.clocks[mark] = Clock(segment.day, start)
         return
     day, last = _next(state, place, seconds, zoned)
-    if begins_segment(state, start) and (place.last is None or abs(last - place.last) > NEAR_S):
+    begins = state.segment.last is not None and abs(start - state.segment.last) <= NEAR_S
+    if begins and (place.last is None or abs(last - place.last) > NEAR_S):
         # sar prints the table anew: of other interrupts, or another device
         day, last = segment.day, start
     place.day, place.last = day, last
-
-
-def begins_segment(state: State, seconds: float) -> bool:
-    """Whether this is the time of the segment's first header."""
-    return state.segment.last is not None and abs(seconds - state.segment.last) <= NEAR_S
 
 
 def advance(state: State, mark: str, seconds: float, zoned: bool = False) -> float:

@@ -1,13 +1,10 @@
-"""sar on every host: commands to start, stop and convert it, and what a campaign keeps of its text.
+"""sar on every host: commands to start, stop and convert it, and the time that its text covers.
 
-sadc writes its binary file on the host, and that host's own sadf turns it into text under ``LC_ALL=C``, with epoch
-seconds: one version of sysstat may not read another's file, and other locales change digits and dates. Only what a
-figure can use is converted: CPU, load, memory, I/O in all, and the host's own block devices and interface.
+sadc's binary file is converted by the host's own sadf: one version of sysstat may not read another's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -15,13 +12,10 @@ from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError
 from glusterlab.shell import HostCommand, join, quote
-from glusterlab.tools.document import read_bytes
+from glusterlab.tools.document import located, read_text
 
 if TYPE_CHECKING:
     from glusterlab.spec.cluster import Host
-
-MAX_TEXT_BYTES = 64 << 20
-"""Most bytes of one host's telemetry, unpacked; raw files from elsewhere are hostile."""
 
 REQUIRED = {"cpu": "%iowait", "load": "ldavg-1", "memory": "kbmemfree"}
 """Activities without which a host's telemetry is not complete, and a column by which each is known."""
@@ -46,8 +40,7 @@ done
 def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCommand:
     """Start sadc in a session of its own; the command returns when it has begun to write.
 
-    It records every `interval_s` seconds, and ends by itself after `count` records, should nobody stop it. `path` is
-    its binary file on the host, in a directory of the suite; ``<path>.pid`` and ``<path>.err`` lie beside it.
+    It ends by itself after `count` records. Beside its binary file on the host, `path`, are ``.pid`` and ``.err``.
     """
     file, pid, err, folder = (quote(text) for text in (path, f"{path}.pid", f"{path}.err", path.rpartition("/")[0]))
     script = (
@@ -67,10 +60,7 @@ def start_command(host: Host, interval_s: int, count: int, path: str) -> HostCom
 
 
 def stop_command(host: Host, path: str) -> HostCommand:
-    """End sadc and wait for it; one that has ended, or was never started, is no error.
-
-    SIGINT makes sadc itself end after a whole record; the process is inspected first, because ids are used again.
-    """
+    """End sadc after a whole record, and wait for it; one that has ended, or was never started, is no error."""
     pid = quote(f"{path}.pid")
     script = (
         f"[ -s {pid} ] && read -r pid < {pid} || exit 0\n"
@@ -87,11 +77,8 @@ def stop_command(host: Host, path: str) -> HostCommand:
 
 
 def convert_command(host: Host, path: str) -> HostCommand:
-    """Convert the binary file by the host's own sadf; its standard output is the text, compressed by xz or Python.
-
-    A file that ends in the middle of a record gives the records before it. The fast level of xz is used: on 6 MB of a
-    long sample it takes a thirteenth of the usual level's time, for a sixth more bytes.
-    """
+    """Convert what figures use of the binary file: its standard output is the text, compressed by xz or Python."""
+    # the fast level of xz takes a thirteenth of the usual one's time, for a sixth more bytes
     devices = ("-d", f"--dev={','.join(host.devices)}") if host.devices else ()
     interface = ("-n", "DEV", f"--iface={host.interface}") if host.interface else ("-n", "DEV")
     sadf = join(("sadf", "-d", "-U", path, "--", "-u", "-q", "-r", "-b", *devices, *interface), {"LC_ALL": "C"})
@@ -100,46 +87,9 @@ def convert_command(host: Host, path: str) -> HostCommand:
     return HostCommand(host.name, script=script, deadline_s=60.0)
 
 
-def read_text(path: Path) -> str:
-    """The text of one host's telemetry, unpacked; `ParseError` when it is absent, cut off, damaged, or too big."""
-    return read_bytes(path, MAX_TEXT_BYTES).decode("utf-8", errors="replace")
-
-
-def _lines(text: str, path: Path) -> Iterator[tuple[int, str, str | None]]:
-    """Number, text and header of data lines: of those of one record in a row the first; a restart has no header."""
-    header, fields, record = None, 0, "\n"
-    for number, line in enumerate(text.splitlines(), start=1):
-        if line.startswith(record) and line.count(";") == fields:
-            # most lines of a long sample, on each of many hosts
-            continue
-        record = "\n"
-        if line.startswith("# hostname;interval;timestamp;"):
-            header, fields = line[2:], line.count(";")
-        elif not line:
-            continue
-        elif (special := line.split(";", 3))[1:2] == ["-1"] and len(special) == 4:
-            # a restart or a comment has no interval; new headers follow a restart
-            if special[3].startswith("LINUX-RESTART"):
-                header = None
-                yield number, line, None
-        elif header is None:
-            message = "expected a header '# hostname;interval;timestamp;...', found data"
-            raise ParseError(message, file=path, line=number)
-        elif line.count(";") != fields:
-            message = f"expected {fields + 1} fields, found {line.count(';') + 1}"
-            raise ParseError(message, file=path, line=number)
-        else:
-            record = ";".join([*special[:3], ""])
-            yield number, line, header
-
-
 @dataclass(frozen=True)
 class Coverage:
-    """The time that one host's telemetry covers, in epoch seconds of that host.
-
-    From the start of the first record's interval to the last record; `interval_s` is the median time between records,
-    `covered_s` the sum of their intervals, which is less than the whole where records are missing.
-    """
+    """The time that one host's telemetry covers, in its epoch seconds; of intervals the median, and the sum."""
 
     begin_s: float
     end_s: float
@@ -148,10 +98,8 @@ class Coverage:
     restarts: tuple[float, ...]
 
     def gap(self, start: float, end: float) -> str | None:
-        """What is missing of the window, or None when it is covered.
-
-        One interval at each end, and the second to which sadf rounds, may be missing.
-        """
+        """What is missing of the window, or None when it is covered."""
+        # one interval at each end, and the second to which sadf rounds
         slack = self.interval_s + 1.0
         restarts = [time for time in self.restarts if start <= time <= end]
         if restarts:
@@ -175,17 +123,36 @@ def coverage(path: Path) -> Coverage:
     intervals: dict[float, float] = {}
     restarts: list[float] = []
     headers: set[str] = set()
-    for number, line, header in _lines(read_text(path), path):
-        fields = line.split(";", 3)
-        try:
-            interval, time = float(fields[1]), float(fields[2])
-        except ValueError as error:
-            raise ParseError(f"expected an interval and epoch seconds: {error}", file=path, line=number) from error
-        if header is None:
+    header, fields, record = None, 0, "\n"
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        # most lines of a long sample are of the record of the line before
+        if not line or (line.startswith(record) and line.count(";") == fields):
+            continue
+        record = "\n"
+        if line.startswith("# hostname;interval;timestamp;"):
+            header, fields = line[2:], line.count(";")
+            continue
+        words = line.split(";", 3)
+        event = len(words) == 4 and words[1] == "-1"
+        if event and not words[3].startswith("LINUX-RESTART"):
+            continue
+        with located(path, number):
+            if header is None and not event:
+                raise ParseError("expected a header '# hostname;interval;timestamp;...', found data")
+            if line.count(";") != fields and not event:
+                raise ParseError(f"expected {fields + 1} fields, found {line.count(';') + 1}")
+            try:
+                interval, time = float(words[1]), float(words[2])
+            except ValueError as error:
+                raise ParseError(f"expected an interval and epoch seconds: {error}") from error
+        if event or header is None:
+            # new headers follow a restart
+            header = None
             restarts.append(time)
         else:
             headers.add(header)
             intervals[time] = interval
+            record = ";".join([*words[:3], ""])
     columns = {column for header in headers for column in header.split(";")}
     missing = sorted(activity for activity, mark in REQUIRED.items() if mark not in columns)
     if missing or not intervals:

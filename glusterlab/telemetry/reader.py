@@ -6,29 +6,28 @@ import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, State, Tool
-from glusterlab.telemetry.divide import divide
+from glusterlab.telemetry.blocks import CHUNK_BYTES, WINDOW_BYTES, Block, Chunk, Kind, Tool
 from glusterlab.telemetry.sadf import CsvReader
 from glusterlab.telemetry.sadf_json import JsonReader
 from glusterlab.telemetry.sar import TextReader
 from glusterlab.telemetry.sar_lines import LineReader
 from glusterlab.telemetry.sysstat import header_of
-from glusterlab.telemetry.windows import check_text, is_plain
+from glusterlab.telemetry.windows import check_text, is_plain, windows
 from glusterlab.tools.document import HEAD_BYTES, Document, by_host, decode, read_head
 
 _CSV = re.compile(r"(?m)^#? ?hostname;interval;timestamp;")
 _CSV_ROW = re.compile(r"(?m)^[^;\n]{1,255};-?\d{1,9};(?:\d{9,10}|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^;\n]{0,6});")
 _JSON = re.compile(r'\A\s*\{\s*"sysstat"\s*:\s*\{')
-_WIDE = re.compile(r"(?m)^#? ?hostname;interval;timestamp;.*\[\.\.\.\]")
-_PPC = re.compile(r"(?m)^\S{1,255}\t-?\d+\t[^\t\n]{5,40}\t[^\t\n]{1,255}\t[^\t\n]{1,64}\t-?\d[^\t\n]*$")
 _TIMED = re.compile(r"(?m)^\W{0,8}(?:[^\d\s]{1,12}\s+|[午上下오][前後午전후])?\d{1,2}[^\d\s]{1,4}.*$")
 _BANNER = re.compile(r"(?m)^\W{0,8}(?:\S+:\s+)?Linux\s+\d")
+_BORDER = re.compile(rb"\n\n(?=Linux \S+ \([^()\n]*\))")
 _EVENT = re.compile(r"(?m)^\W{0,8}\d.{0,40}\s(?:LINUX RESTART|COM\s)")
 _SUFFIXED = re.compile(r"\d[%BkMGTP]\s")
 _HEADER = (
@@ -37,9 +36,17 @@ _HEADER = (
 )
 _MARK = re.compile(_HEADER)
 _PREFIXED = re.compile(rf"(?m)^[ \t]*\[?[A-Za-z0-9][A-Za-z0-9._-]{{0,253}}\]?: +{_HEADER}")
-_RAW = re.compile(r"(?m)^\d\d:\d\d:\d\d[^;\n]{0,8}; [A-Za-z%][^;\n]{0,30}; -?\w")
+SCAN_BYTES = 4 << 20
+"""So much text is searched at a time for a place to divide it."""
+
 _LINES = 20_000
 """Lines with a time among which a header of sar is searched."""
+
+_NOT_READ = {
+    "the XML of sadf -x": re.compile(r"<sysstat"),
+    "the SVG of sadf -g": re.compile(r"(?s)<svg.*>Linux \d"),
+    "the raw counters of sadf -r": re.compile(r"(?m)^\d\d:\d\d:\d\d[^;\n]{0,8}; [A-Za-z%][^;\n]{0,30}; -?\w"),
+}
 
 
 def _kind(head: bytes) -> Kind | None:
@@ -52,38 +59,19 @@ def _kind(head: bytes) -> Kind | None:
     # a host in front of sar's lines, as pdsh writes it
     if ": " in text and _PREFIXED.search(text) is not None:
         return "hosts"
-    for count, found in enumerate(_TIMED.finditer(text)):
+    for found in islice(_TIMED.finditer(text), _LINES):
         words = found[0].split()
         while words and not (clock.is_time(words[0]) or clock.half_day(words[0]) is not None):
             words.pop(0)
         size = clock.time_words(words)
         if size and (header := header_of(tuple(words[size:]))) is not None and header.activity != "other":
             return "sar"
-        if count > _LINES:
-            break
     return "sar" if _BANNER.search(text) and _EVENT.search(text) else None
 
 
 def _not_read(head: bytes) -> str | None:
-    """What sadf has written in a form that nothing here reads."""
     text = decode(head[:10_000])
-    if "<sysstat" in text:
-        return "the XML of sadf -x"
-    if "<svg" in text and re.search(r">Linux \d", text):
-        return "the SVG of sadf -g"
-    if _PPC.search(text):
-        return "the lines of sadf -p"
-    if _WIDE.search(text):
-        return "the wide rows of sadf -h"
-    return "the raw counters of sadf -r" if _RAW.search(text) else None
-
-
-def _check_units(head: bytes, path: Path) -> None:
-    """Refuse a report with units of unknown meaning before any of it is read."""
-    text = decode(head)
-    if _SUFFIXED.search(text) is not None:
-        for _ in LineReader(path, State(), averages=False).read(enumerate(text.split("\n"), start=1)):
-            pass
+    return next((what for what, mark in _NOT_READ.items() if mark.search(text)), None)
 
 
 def recognise(head: bytes) -> Tool | None:
@@ -93,31 +81,46 @@ def recognise(head: bytes) -> Tool | None:
     'sar'
     """
     kind = _kind(head[:HEAD_BYTES])
-    if kind is None and _not_read(head) is not None:
-        return "sadf"
-    return None if kind is None else "sar" if kind in {"sar", "hosts"} else "sadf"
+    if kind is None:
+        return None if _not_read(head) is None else "sadf"
+    return "sar" if kind in {"sar", "hosts"} else "sadf"
 
 
 def chunks(path: Path, chunk_bytes: int = CHUNK_BYTES) -> list[Chunk]:
     """Parts of a file that can be read independently of each other, in order.
 
-    A big plain report of sar is divided into parts of about `chunk_bytes`; other files are one chunk, which is read as
-    a stream. `ParseError` when the file cannot be read, or neither sar nor sadf wrote it.
+    Big plain text of several reports of sar is divided at banners into parts of at least `chunk_bytes`; other files are
+    one chunk, which is read as a stream. `ParseError` when the file cannot be read, or neither sar nor sadf wrote it.
     """
     head = read_head(path)
     # UTF-16 has a NUL in every other byte
     if not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         check_text(head, path)
     kind = _kind(head)
-    if kind in {None, "csv"} and (found := _not_read(head)) is not None:
-        raise ParseError(f"expected text of sysstat, found {found}: use sadf -d or sadf -j", file=path, line=1)
     if kind is None:
-        raise ParseError("expected a report of sar or the output of sadf, found neither", file=path, line=1)
-    if kind == "sar":
-        _check_units(head, path)
+        found = _not_read(head)
+        what = "neither" if found is None else f"{found}: use sadf -d or sadf -j"
+        raise ParseError(f"expected a report of sar or the output of sadf, found {what}", file=path, line=1)
+    if kind == "sar" and _SUFFIXED.search(text := decode(head)) is not None:
+        # a report with units of unknown meaning is refused before any of it is read
+        for _ in LineReader(path, averages=False).read(enumerate(text.split("\n"), start=1)):
+            pass
     if kind == "sar" and is_plain(path) and path.stat().st_size > chunk_bytes * 3 // 2:
-        return list(divide(path, chunk_bytes))
+        return _divide(path, chunk_bytes)
     return [Chunk(path, kind)]
+
+
+def _divide(path: Path, chunk_bytes: int) -> list[Chunk]:
+    found: list[Chunk] = []
+    start = done = 0
+    line = lines = 1
+    for window in windows(path, size=min(SCAN_BYTES, chunk_bytes)):
+        if (place := _BORDER.search(window, max(0, start + chunk_bytes - done))) is not None:
+            found.append(Chunk(path, "sar", start, done + place.end(), line))
+            start, line = done + place.end(), lines + window.count(b"\n", 0, place.end())
+        done, lines = done + len(window), lines + window.count(b"\n")
+    # where line ends or a mark of the encoding were left out, these are no places in the file
+    return [*found, Chunk(path, "sar", start, None, line)] if done == path.stat().st_size else [Chunk(path, "sar")]
 
 
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
@@ -148,9 +151,8 @@ def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
             # a last line without its end may be cut off
             kept.write("\n".join(line for _, line in numbered) + "\n" * (numbers[-1] < len(every)))
             kept.flush()
-            part = Chunk(Path(kept.name), "sar", state=State(host=host))
             try:
-                for batch in TextReader(part, averages).batches():
+                for batch in TextReader(Chunk(Path(kept.name), "sar"), averages).batches():
                     places = np.array(numbers)
                     yield [replace(block, host=block.host or host, lines=places[block.lines - 1]) for block in batch]
             except ParseError as error:

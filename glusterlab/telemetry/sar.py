@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -65,14 +64,14 @@ class TextReader(WindowReader):
     def __init__(self, chunk: Chunk, averages: bool, window_bytes: int = WINDOW_BYTES) -> None:
         super().__init__(chunk, window_bytes)
         self.averages = averages
-        self.line_reader = LineReader(chunk.path, deepcopy(chunk.state), averages)
+        self.line_reader = LineReader(chunk.path, averages)
         self._width = 8
         self._groups: dict[tuple[tuple[str, ...], int, str], _Group] = {}
         self._by_head: dict[bytes, _Group] = {}
         self._window = b""
         self._at = 0
         # a window that does not begin behind a blank line goes on with the rows of the one before
-        self._continues = chunk.state.header is not None
+        self._continues = False
 
     def finish(self) -> tuple[Block, ...]:
         self.line_reader.finish()
@@ -157,10 +156,8 @@ class TextReader(WindowReader):
         """Take over a banner: what was gathered keeps the state that held for it."""
         start = self._at + len(line)
         ahead = self._window[start : start + LOOK_AHEAD]
-        state = State()
-        if b"Linux" not in line or not banner_of(
-            state, line.decode("utf-8", "replace"), ahead.decode("utf-8", "replace")
-        ):
+        state = banner_of(line.decode("utf-8", "replace"), ahead.decode("utf-8", "replace"))
+        if state is None:
             return False
         self.line_reader.state = state
         self.line_reader.enter(None, 1)

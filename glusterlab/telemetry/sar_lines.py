@@ -14,7 +14,7 @@ from typing import Literal
 
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
-from glusterlab.telemetry.blocks import Block, Clock, Row, State, block_of
+from glusterlab.telemetry.blocks import Block, Row, State, block_of
 from glusterlab.telemetry.metrics import activities_of, is_suffixed, scaled
 from glusterlab.telemetry.sysstat import Header, device_name, header_of, is_column
 
@@ -35,26 +35,15 @@ def number(word: str) -> float | None:
     return float("nan") if word.lower() in _NO_NUMBER else None
 
 
-def banner_of(state: State, line: str, after: str) -> bool:
-    """Take over what a banner says; False when the line is none. That of old versions has no host, but a date."""
+def banner_of(line: str, after: str) -> State | None:
+    """What a banner says; None when the line is none. That of old versions has no host, but a date."""
     if (found := _BANNER.match(line)) is None:
-        return False
+        return None
     date = clock.date_of(found[2], clock.day_first(after))
     if found[1] is None and date is None:
-        return False
-    state.host = (found[1] or "").strip() or None
-    state.date = date
-    state.decimal = "," if clock.has_decimal_comma(after) else "."
-    state.header = None
-    state.clocks, state.segment, state.twelve = {}, Clock(), True
-    return True
-
-
-def restart_of(state: State, header: Header | None, words: list[str]) -> None:
-    """Take a restart, whose time is in front of its words, after the rows of a table."""
-    time = tuple(words[: next(at for at, word in enumerate(words) if "LINUX" in word)])
-    if (seconds := clock.seconds_of(time)) is not None:
-        clock.restart(state, None if header is None else header.mark, seconds, clock.zoned(time))
+        return None
+    host = (found[1] or "").strip() or None
+    return State(host, date, decimal="," if clock.has_decimal_comma(after) else ".")
 
 
 @dataclass
@@ -76,9 +65,9 @@ class LineReader:
     still read. `averages` also yields the averages that sar printed.
     """
 
-    def __init__(self, path: Path, state: State, averages: bool) -> None:
+    def __init__(self, path: Path, averages: bool) -> None:
         self.path = path
-        self.state = state
+        self.state = State()
         self.averages = averages
         self.damage: ParseError | None = None
         self.header: Header | None = None
@@ -88,9 +77,6 @@ class LineReader:
         self._rows: list[Row] = []
         self._part: _Row | None = None
         self._after: Literal["header", "row", "average"] | None = None
-        if state.header is not None:
-            words = state.header.split()
-            self.enter(header_of(tuple(words[clock.time_words(words) :])), clock.time_words(words))
 
     def enter(self, header: Header | None, time_words: int, average: Header | None = None) -> None:
         """Take a header that somebody else has read as the one in force, and one of averages."""
@@ -106,7 +92,7 @@ class LineReader:
                 words.pop(0)
             if not words:
                 continue
-            if "Linux" in text and banner_of(state := State(), text, ahead):
+            if "Linux" in text and (state := banner_of(text, ahead)) is not None:
                 self.finish()
                 yield from self.flush()
                 self.state = state
@@ -176,10 +162,13 @@ class LineReader:
             self._after = "header"
             clock.start_table(self.state, header.mark, seconds, clock.zoned(time))
             return
-        if "RESTART" in words and any("LINUX" in word for word in words):
+        linux = next((at for at, word in enumerate(words) if "LINUX" in word), None)
+        if "RESTART" in words and linux is not None:
             # never one block, and so never an average, across a restart
             yield from self.flush()
-            restart_of(self.state, self.header, words)
+            time = tuple(words[:linux])
+            if (seconds := clock.seconds_of(time)) is not None:
+                clock.restart(self.state, None if self.header is None else self.header.mark, seconds, clock.zoned(time))
             return
         time, fields = tuple(words[: self.time_words]), words[self.time_words :]
         if fields[:1] == ["COM"]:

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import ParseError
-from glusterlab.telemetry import divide as sar_chunks
 from glusterlab.telemetry import sar as sar_text
 from glusterlab.telemetry.blocks import Block
 from glusterlab.telemetry.reader import chunks, read, read_chunk, recognise
@@ -58,16 +57,11 @@ def _by_lines(path: Path) -> list[Row]:
 
 
 def _same_in_every_way(path: Path) -> list[Row]:
-    """The rows, read line by line, column by column, in small windows, and in parts."""
+    """The rows, read line by line, column by column, and in small windows."""
     by_lines = _by_lines(path)
     assert _rows(read(path)) == by_lines
     (whole,) = chunks(path)
     assert _rows(block for batch in read_chunk(whole, window_bytes=300) for block in batch) == by_lines
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sar_chunks, "LEAST_BYTES", 700)
-        for size in (256, 600, 2000):
-            divided = chunks(path, chunk_bytes=size)
-            assert _rows(block for chunk in divided for batch in read_chunk(chunk) for block in batch) == by_lines
     return by_lines
 
 
@@ -165,13 +159,18 @@ def test_days_of_any_report(
         assert found == sorted(expected)
 
 
-def test_a_regular_report_is_still_divided(tmp_path: Path) -> None:
+def test_reports_are_divided_at_their_banners(tmp_path: Path) -> None:
     times = [f"{hour:02d}:{minute:02d}:01" for hour in range(24) for minute in range(0, 60, 10)]
-    text = BANNER + "".join(_table(columns, times) for columns in ("%user %idle", "proc/s cswch/s", "tps rtps bread/s"))
-    path = _write(tmp_path, text + "\n00:05:01 LINUX RESTART\n" + _table("%user %idle", ["00:10:01", "00:20:01"]))
-    assert len(list(sar_chunks.divide(path, 1000))) >= 3
-    _same_in_every_way(path)
-    assert _times(path, "%idle")[-1] == "2012-01-31T00:20:01"
+    report = BANNER + "".join(_table(columns, times) for columns in ("%user %idle", "proc/s cswch/s"))
+    report += "\n00:05:01 LINUX RESTART\n" + _table("%user %idle", ["00:10:01", "00:20:01"])
+    text = "\nLinux is a kernel\n\n".join(report.replace("(h)", f"(h{n})") + "\n" for n in range(6))
+    path = _write(tmp_path, text)
+    divided = chunks(path, chunk_bytes=len(report) * 3 // 2)
+    assert [chunk.line for chunk in divided] == [text[: chunk.start].count("\n") + 1 for chunk in divided]
+    assert len(divided) == 3
+    batches = [batch for chunk in divided for batch in read_chunk(chunk)]
+    assert _rows(block for batch in batches for block in batch) == _rows(read(path))
+    assert len(chunks(_write(tmp_path, text.replace("\n", "\r\n")), chunk_bytes=len(report))) == 1
 
 
 @pytest.mark.usefixtures("small")
@@ -354,9 +353,8 @@ def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
         (
             "# hostname;interval;timestamp;CPU;%user;DEV;tps[...]\nh;1;100;-1;1.00;sda;2.00\n",
             "sadf",
-            "wide rows of sadf -h",
+            "expected columns of sysstat",
         ),
-        ("h\t1\t1430501965\t-\t%user\t1.00\n", "sadf", "lines of sadf -p: use sadf -d or sadf -j"),
         ("14:46:53 UTC; kbmemfree; 20578784; kbavail; 22633908;\n", "sadf", "use sadf -d or sadf -j"),
         ("Linux 6.1 (vm) 11/20/26\n", None, "found neither"),
     ],
