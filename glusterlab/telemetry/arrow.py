@@ -1,8 +1,7 @@
 """Telemetry as Arrow tables in the long form of the telemetry table, and as Parquet.
 
-Text columns are dictionaries whose codes are built from the blocks, so no text is hashed per row, and Parquet takes the
-dictionaries as they are. The small regular files of a sample's hosts are read at once (`read_together`), because to
-begin a table costs more than the rows of one host; all that needs care is left to `arrow_batches`, file by file.
+The small regular files of a sample's hosts are read at once (`read_together`), because to begin a table costs more than
+the rows of one host; all that needs care is left to `arrow_batches`, file by file.
 """
 
 from __future__ import annotations
@@ -54,10 +53,7 @@ class _Codes(dict[str, int]):
 
 
 class _Batches:
-    """Rows of blocks until a table is made of them.
-
-    ``host`` and ``role`` are columns of codes, one per row of a block, or the same for all of its rows.
-    """
+    """Rows of blocks until a table is made of them."""
 
     def __init__(self, constants: Mapping[str, str | int | float]) -> None:
         self.constants = constants
@@ -73,7 +69,7 @@ class _Batches:
         host: int | NDArray[np.int16],
         role: int | NDArray[np.int8],
     ) -> None:
-        """Take a block with its values in SI units; values that are no number are left out."""
+        """Take a block with its values in SI units; codes are one per row, or the same for all of them."""
         rows, count = len(block), len(values)
         names = [""] if block.device is None else block.device.categories
         device = np.array([self.names["device"][name] for name in names], dtype=np.int32)
@@ -142,10 +138,9 @@ def arrow_batches(
 ) -> Iterator[pa.Table]:
     """Telemetry of a file or a chunk in the long form of ``SCHEMAS["telemetry"]``, without averages.
 
-    `constants` has ``campaign``, ``cell_id``, ``sample``, ``role``, and ``host`` where it is not to be the file's.
-    `zone` is the host's, such as ``Europe/Rome``: sar prints local time without its offset; None takes it for UTC.
-    All tables have the same schema and at least `batch_rows` rows, but for the last. Rows without a number are left
-    out; ``time_s`` is NaN where the file has no date. `ParseError` as `read_chunk`, after what is whole.
+    `constants` has campaign, cell_id, sample, role, and host where it is not to be the file's. `zone`
+    is the host's, such as ``Europe/Rome``; None takes its time for UTC. Rows without a number are left out; ``time_s``
+    is NaN where the file has no date. `ParseError` as `read_chunk`, after what is whole.
     """
     batches = _Batches(constants)
     role = batches.names["role"][str(constants.get("role", ""))]
@@ -198,8 +193,8 @@ def read_together(
 ) -> pa.Table:
     """Telemetry of hosts, of texts as `regular_text` returned them, with the host and the role of each.
 
-    A table as `arrow_batches` gives, in another order of rows: those of one host, activity, device and metric are in
-    the order of the file. `NotRegular` when a text is not regular after all, or none of them has a row.
+    Rows of one host, activity, device and metric are in the order of the file. `NotRegular` when a text is not regular
+    after all, or none of them has a row.
     """
     groups: dict[tuple[str, int], Group] = {}
     for file, text in enumerate(texts):
@@ -247,10 +242,9 @@ def _count_as_each_host_does(values: dict[str, NDArray[np.float64]], block: Bloc
 
 
 def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:
-    """Write telemetry as one Parquet file, and return its rows; without any nothing is written.
+    """Write tables as one Parquet file, and return its rows; without any nothing is written.
 
-    `tables` are as `arrow_batches` yields them, of any number of files; small ones are gathered. `ParseError` as the
-    tables' maker; the file then has what is whole.
+    After the `ParseError` of a table's maker the file has what is whole.
     """
     writer = None
     rows = 0

@@ -14,8 +14,7 @@ from glusterlab.telemetry.sysstat import Header
 
 Tool = Literal["sar", "sadf"]
 Kind = Literal["sar", "hosts", "csv", "json"]
-"""How a file is laid out: the report of sar, several of them with hosts in front of the lines, or what ``sadf -d`` and
-``sadf -j`` write."""
+"""The report of sar, several of them with hosts in front of the lines, or what ``sadf -d`` and ``sadf -j`` write."""
 
 WINDOW_BYTES = 24 << 20
 """So much text is in memory at once."""
@@ -51,10 +50,8 @@ class Names:
 class Block:
     """Rows of one activity, as columns of equal length.
 
-    `time` has seconds: epoch seconds if `utc`, else the host's local time counted as if it were UTC; seconds since
-    midnight where the file has no date (`dated` is false), NaN for averages that the tool printed (`average`). `device`
-    is None where there is one value for the whole host. `metrics` go by the column's name in sysstat, NaN where the
-    file has no number; `lines` are those of the file, from 1.
+    `time` has epoch seconds, of local time as if it were UTC unless `utc`; seconds since midnight where the file has no
+    date (not `dated`), NaN for averages that the tool printed. `metrics` go by column of sysstat; `lines` from 1.
     """
 
     tool: Tool
@@ -106,11 +103,10 @@ class Clock:
 
 @dataclass(slots=True)
 class State:
-    """What the text before a place says about the text after it.
+    """What the text before a place says about the text after it; `date` is in epoch seconds as if it were UTC.
 
-    `date` is the banner's, in epoch seconds as if it were UTC; `clocks` go by table, since the last restart, and
-    `segment` is where those tables begin.
-    `twelve`: no hour since the banner was one that a clock of twelve hours does not have.
+    `clocks` go by table, since the last restart, and `segment` is where those tables begin. `twelve`: no hour since the
+    banner was one that a clock of twelve hours does not have.
     """
 
     host: str | None = None

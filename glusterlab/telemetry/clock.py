@@ -40,14 +40,8 @@ def half_day(word: str) -> int | None:
 def seconds_of(words: tuple[str, ...]) -> float | None:
     """Seconds since midnight, or None when the words are no time.
 
-    >>> seconds_of(("12:00:01", "AM"))
-    1.0
-    >>> seconds_of(("14时20分42秒",)) == 14 * 3600 + 20 * 60 + 42
-    True
-    >>> seconds_of(("01:00:00", "PM", "UTC"))
-    46800.0
-    >>> seconds_of(("01:00:00", "p.", "m."))
-    46800.0
+    >>> seconds_of(("12:00:01", "AM")), seconds_of(("01:00:00", "p.", "m.")), seconds_of(("01时00分42秒",))
+    (1.0, 46800.0, 3642.0)
     """
     if "m." in words or "M." in words:
         # the two words of Spanish
@@ -88,10 +82,7 @@ def zoned(words: tuple[str, ...]) -> bool:
 
 
 def time_words(words: Sequence[str]) -> int:
-    """How many words at the start of a header line are its time; 0 when it does not begin with a time.
-
-    The words after it are columns, so a zone and the mark of the half day belong to the time.
-    """
+    """How many words at the start of a header line are its time; 0 when it does not begin with a time."""
     # at most the mark of the half day, hours, minutes, seconds and the zone
     for count in range(min(5, len(words) - 1), 0, -1):
         if seconds_of(tuple(words[:count])) is not None:
@@ -137,15 +128,7 @@ def _epoch(year: int, month: int, day: int) -> float | None:
 
 
 def date_of(text: str, day_first: bool) -> float | None:
-    """Epoch seconds of a banner's date, as if it were UTC; None when there is none.
-
-    `text` is the banner behind the host's name; `day_first` says how 10/07/2008 is meant.
-
-    >>> date_of("10/07/2008", day_first=True) == date_of("2008-07-10", day_first=False)
-    True
-    >>> date_of("Thursday 04 September 2014", False) == date_of("04.09.2014", True)
-    True
-    """
+    """Epoch seconds of the date in a text, as if it were UTC; None without one; `day_first` as in 10/07 for July."""
     if (found := _ISO.search(text) or _EASTERN.search(text)) is not None:
         return _epoch(int(found[1]), int(found[2]), int(found[3]))
     if (found := _NUMBERS.search(text)) is not None:
@@ -164,11 +147,7 @@ _COMMA = re.compile(r"(?<![\d.,])\d+,\d\d(?![\d.,])")
 
 
 def day_first(after: str) -> bool:
-    """How a date of two small numbers before this text is meant.
-
-    A decimal comma belongs to locales that begin with the day. The twelve-hour clock is American, unless a time zone
-    follows it, as in India. Without either it is the C locale of sysstat, which begins with the month.
-    """
+    """How a date of two small numbers before this text is meant: by the locale's decimal comma, or its time zone."""
     lines = [found[0].split() for found in _AROUND.finditer(after)][:4]
     if any(_COMMA.fullmatch(word) for words in lines for word in words[1:]):
         return True
@@ -189,10 +168,7 @@ NEAR_S = 60.0
 
 
 def start_table(state: State, mark: str, seconds: float, zoned: bool = False) -> None:
-    """Take a header of a table, its time in seconds since midnight.
-
-    `zoned`: the time has a time zone and no mark of the half day.
-    """
+    """Take a header of a table, its time in seconds since midnight; `zoned` as of the function of that name."""
     segment = state.segment
     if not state.clocks:
         segment.day, segment.last = _next(state, segment, seconds, zoned)
@@ -235,11 +211,7 @@ def _next(state: State, place: Clock, seconds: float, zoned: bool) -> tuple[int,
 
 
 def _unfolded(state: State, last: float | None, seconds: float) -> float:
-    """The time of day, of twenty-four hours, that was meant.
-
-    Locales with a time zone may print twelve hours without a mark of the half day. Until an hour shows that it is not
-    so, one o'clock that follows half past twelve is an hour later, not a day.
-    """
+    """The time of day that was meant: locales with a zone may print twelve hours without a mark of the half day."""
     if not state.twelve:
         return seconds
     if not 3600 <= seconds < 13 * 3600:

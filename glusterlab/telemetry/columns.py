@@ -27,12 +27,8 @@ Columns = dict[str, Any]
 def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -> Columns:
     r"""Columns of rows that all have the same number of fields.
 
-    `text` has whole lines; `sep` is one character, or ``\s+``; `types` gives the name of every column, in order, and
-    ``category`` or ``float64``. `NotRegular` when a row has more or fewer fields, or a field is no number where one
-    is expected.
-
-    >>> parse(b"a 1.5\nb 2\n", r"\s+", {"name": "category", "value": "float64"})["value"].tolist()
-    [1.5, 2.0]
+    `sep` is one character, or ``\s+``; `types` has ``category`` or ``float64`` by column. `NotRegular` when a row has
+    more or fewer fields, or a field is no number where one is expected.
     """
     return _small(text, sep, types, decimal) if len(text) <= SMALL_BYTES else _large(text, sep, types, decimal)
 

@@ -1,8 +1,4 @@
-"""Names and units of telemetry in tables: for every column of sysstat an SI metric whose name ends in its unit.
-
-sysstat counts in kB of 1,024 bytes, sectors of 512 bytes, MB of 2^20, percent and milliseconds. The tables have bytes,
-seconds, fractions of 1, events per second and counts. Old and new names of a column are the same metric.
-"""
+"""Names and units of telemetry in tables: for every column of sysstat an SI metric whose name ends in its unit."""
 
 from __future__ import annotations
 
@@ -271,10 +267,7 @@ def activities_of(column: str) -> tuple[str, ...]:
 
 
 def normalise(block: Block, older: bool = False) -> dict[str, NDArray[np.float64]]:
-    """The block's values in SI units, by metric.
-
-    `older`: the host's sysstat counts caches as memory in use, as `counts_caches` finds.
-    """
+    """The block's values in SI units, by metric; `older`: the host counts caches as memory in use."""
     found = {}
     for column, values in block.metrics.items():
         name, factor = metric_of(block.activity, column)
@@ -291,17 +284,13 @@ _MEMORY = {"kbmemfree", "kbmemused", "%memused", "kbbuffers", "kbcached"}
 
 
 def counts_caches(block: Block) -> bool:
-    """Whether the block shows that buffers and page cache count as memory in use: sysstat before 11.7.4 did that.
-
-    Such a host is known by a record whose used and free memory are all memory although there are caches. The total
-    follows from the used memory and its percentage, which is rounded; so the caches must be larger than what the
-    rounding leaves open. A host without such a record has next to no caches.
-    """
+    """Whether the block shows that buffers and page cache count as memory in use: sysstat before 11.7.4 did that."""
     if block.activity != "memory" or not block.metrics.keys() >= _MEMORY:
         return False
     free, used, buffers, cached = (block.metrics[name] for name in ("kbmemfree", "kbmemused", "kbbuffers", "kbcached"))
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.where(block.metrics["%memused"] > 0, block.metrics["%memused"], np.nan)
+        # the percentage is rounded: caches must be larger than what that leaves open of the total
         total = used / (share * PERCENT)
         caches = buffers + cached
         is_all = np.abs(used + free - total) <= SAME_TOTAL * total

@@ -126,8 +126,7 @@ def _divide(path: Path, chunk_bytes: int) -> list[Chunk]:
 def read_chunk(chunk: Chunk, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
     """The blocks of a chunk, those of a window of text together, in memory that does not grow with the file.
 
-    `averages` also gives the averages that sar printed; `window_bytes` of text are in memory at once. `ParseError`
-    after what is whole: when some of it is damaged, or the file is cut off.
+    `averages` also gives those that sar printed. `ParseError` for damage and a cut, after what is whole.
     """
     if chunk.kind == "sar":
         yield from TextReader(chunk, averages, window_bytes).batches()
@@ -163,10 +162,7 @@ def _read_by_host(chunk: Chunk, averages: bool) -> Iterator[list[Block]]:
 
 
 def read_batches(path: Path, averages: bool = False, window_bytes: int = WINDOW_BYTES) -> Iterator[list[Block]]:
-    """The blocks of a whole file, those of a window of text together.
-
-    `ParseError` as `chunks` and `read_chunk`; also when the file has no row.
-    """
+    """The blocks of a whole file as `read_chunk` gives them; `ParseError` also when the file has no row."""
     empty = True
     for chunk in chunks(path, chunk_bytes=1 << 62):
         for batch in read_chunk(chunk, averages, window_bytes):

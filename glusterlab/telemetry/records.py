@@ -22,7 +22,6 @@ from glusterlab.tools.records import Source, TelemetryRecord
 Stream: TypeAlias = IO[bytes]
 
 WINDOW_BYTES = 8 << 20
-"""Text that is read at once: the wider a window, the more rows of a table are parsed together."""
 
 SLICE_ROWS = 4096
 """Rows that are printed at once: a byte of text becomes about 40 of JSON."""
@@ -53,10 +52,7 @@ def records(source: Path | Stream, averages: bool = False) -> Iterator[Telemetry
 
 
 def json_lines(source: Path | Stream, averages: bool = False) -> Iterator[str]:
-    """What `records` gives as JSON, made column by column: texts of many lines, without the end of the last.
-
-    `ParseError` as `records`.
-    """
+    """What `records` gives as JSON, made column by column: texts of many lines, without the end of the last."""
     for name, batch in _batches(source, averages):
         yield from _printed(name, batch)
 
@@ -137,11 +133,7 @@ def _numbers(values: NDArray[np.float64]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def iso_time(seconds: float, utc: bool, dated: bool) -> str:
-    """A block's time as ISO 8601: with an offset when it is UTC, without a date when the file has none.
-
-    >>> iso_time(10.0, True, True), iso_time(10.0, False, True), iso_time(10.0, False, False)
-    ('1970-01-01T00:00:10+00:00', '1970-01-01T00:00:10', '00:00:10')
-    """
+    """A block's time as ISO 8601: with an offset when it is UTC, without a date when the file has none."""
     moment = datetime.fromtimestamp(seconds, UTC)
     if not dated:
         return moment.time().isoformat()

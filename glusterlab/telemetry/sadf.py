@@ -25,13 +25,7 @@ _EPOCH = re.compile(r"\d{1,12}(?:\.\d{1,9})?")
 
 @lru_cache(maxsize=1 << 17)
 def time_of(text: str) -> tuple[float, bool] | None:
-    """Seconds, and whether they are epoch seconds; local time counts as if it were UTC. None for another text.
-
-    >>> time_of("1430501965")
-    (1430501965.0, True)
-    >>> time_of("1970-01-01 00:00:10 UTC"), time_of("1970-01-01 00:00:10 CET")
-    ((10.0, True), (10.0, False))
-    """
+    """Seconds, and whether they are epoch seconds; local time counts as if it were UTC. None for another text."""
     if _EPOCH.fullmatch(text):
         return float(text), True
     if (found := _TIME.fullmatch(text)) is None:
@@ -44,11 +38,9 @@ def time_of(text: str) -> tuple[float, bool] | None:
 
 
 def columns_of(columns: list[str], fields: int) -> tuple[str, ...] | None:
-    """The columns in the order in which rows have them, without host, interval and time.
-
-    The header of interrupts says ``CPU*`` for all CPUs of a row, and that of USB devices has another order than rows.
-    """
+    """The columns in the order in which rows have them, without host, interval and time."""
     rest = columns[3:]
+    # "CPU*" stands for all CPUs of a row of interrupts; the header of USB devices has another order than their rows
     if rest and rest[-1] == "CPU*":
         count = fields - 3 - (len(rest) - 1)
         if count < 1:

@@ -44,11 +44,7 @@ _BETWEEN = re.compile(r"[\s,]*")
 
 
 def column_of(table: str, name: str) -> str:
-    """The name that sar gives a column, for its name in JSON.
-
-    >>> column_of("cpu-load", "idle"), column_of("net-dev", "rxkB"), column_of("disk", "util-percent")
-    ('%idle', 'rxkB/s', '%util')
-    """
+    """The name that sar gives a column, for its name in JSON: ``%util`` for ``util-percent``."""
     if (known := _NAMES.get(table, {}).get(name)) is not None:
         return known
     if table in _PRESSURE:

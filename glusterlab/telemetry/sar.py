@@ -1,8 +1,6 @@
-"""The report of sar, column by column.
+"""The report of sar, column by column: rows of blocks under the same header are joined and parsed at once.
 
-sar prints a table as blocks between blank lines: a header with a time, and rows. A window of text is split there; rows
-under the same header are joined and parsed at once by pandas, without Python work per line. What is not regular
-(banners, restarts, prompts, damage) goes to `glusterlab.telemetry.sar_lines`, block by block.
+What is not regular (banners, restarts, prompts, damage) goes to `glusterlab.telemetry.sar_lines`, block by block.
 """
 
 from __future__ import annotations
@@ -244,10 +242,9 @@ class TextReader(WindowReader):
 def _dates(
     group: _Group, state: State, start: int, times: NDArray[np.float64], firsts: NDArray[np.int64], zoned: bool
 ) -> NDArray[np.float64]:
-    """Seconds since the midnight before the banner's day, of the rows of blocks under one banner.
+    """Seconds since the midnight before the banner's day, of the rows of the blocks from `start` on.
 
-    `start` is the first of these blocks, `times` are seconds since midnight, `firsts` the first row of every block and
-    the one behind the last; `zoned` as `clock.start_table` takes it.
+    `times` are seconds since midnight, `firsts` the first row of every block and the one behind the last.
     """
     mark = group.header.mark
     _start(group, start, state, zoned)

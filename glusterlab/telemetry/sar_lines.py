@@ -1,8 +1,4 @@
-"""The report of sar line by line: whatever a locale, a terminal or a hand has made of it.
-
-`glusterlab.telemetry.sar` reads regular text column by column and hands over what is not; so this is the only
-place that knows all forms of a line, and it names damage by its line.
-"""
+"""The report of sar line by line: whatever a locale, a terminal or a hand has made of it, and damage by its line."""
 
 from __future__ import annotations
 
@@ -61,8 +57,7 @@ class LineReader:
     """Reads lines of a sar report, keeping in `state` what they say about the lines after them.
 
     `header` is the table in force, `time_words` how many words of its rows are the time, and `average` the table of
-    averages where they have a header of their own. `damage` is the first that was found; what is whole after it is
-    still read. `averages` also yields the averages that sar printed.
+    averages where they have a header of their own. What is whole after the first `damage` is still read.
     """
 
     def __init__(self, path: Path, averages: bool) -> None:
@@ -271,11 +266,7 @@ class LineReader:
 
 
 def is_whole(last: str, before: str) -> bool:
-    """Whether a last line without its end seems whole: as many words as the line before, and decimals as there.
-
-    >>> is_whole("10:00:02 all 1.00 98.9", "10:00:01 all 1.00 99.00")
-    False
-    """
+    """Whether a last line without its end seems whole: as many words as the line before, and decimals as there."""
     words, others = last.split(), before.split()
     if not words or number(words[-1]) is None:
         # a name at the end may be cut as well, which nothing shows

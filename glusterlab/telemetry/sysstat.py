@@ -1,8 +1,4 @@
-"""The tables of sysstat: which activity a header line belongs to, and which of its columns name a device.
-
-A table is recognised by its columns, because their order, their number and the place of the device's column changed
-from version to version; the marks here did not.
-"""
+"""The tables of sysstat: known by columns whose names, unlike their order and number, no version changed."""
 
 from __future__ import annotations
 
@@ -44,10 +40,9 @@ _LOOKS_LIKE_A_COLUMN = re.compile(r"%[A-Za-z][\w-]*|[A-Za-z][\w-]*/s|CPU\d*\*?")
 
 @dataclass(frozen=True)
 class Header:
-    """The columns of a table, after the time.
+    """The columns of a table, after the time, with the places of the device and of other texts.
 
-    `device` is the place of the one that names the device, `texts` are those of others that are no metrics, and `mark`
-    names the table, as an activity may have several.
+    `mark` names the table, as an activity may have several.
     """
 
     columns: tuple[str, ...]
@@ -71,13 +66,7 @@ def is_column(word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def header_of(columns: tuple[str, ...]) -> Header | None:
-    """The table that has these columns, or None when they are no header.
-
-    >>> header_of(("IFACE", "rxpck/s", "txpck/s")).activity
-    'network'
-    >>> header_of(("all", "0.00", "100.00")) is None
-    True
-    """
+    """The table that has these columns, or None when they are no header."""
     # pidstat has some of the same columns
     if len(set(columns)) != len(columns) or "Command" in columns or not all(_NAME.fullmatch(name) for name in columns):
         return None

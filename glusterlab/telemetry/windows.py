@@ -67,8 +67,8 @@ def windows(
 ) -> Iterator[bytes]:
     """Windows of whole lines; only the last may lack the end of its last line.
 
-    `start` and `end` are bytes of a plain file, `size` is read at a time; a window ends behind `gap` where one is in
-    its second half. `ParseError` when the file cannot be read, is packed and damaged, or is no text.
+    A window ends behind `gap` where one is in its second half. `ParseError` when the file cannot be read, is packed and
+    damaged, or is no text.
     """
     rest, first = b"", start == 0
     damage: ParseError | None = None

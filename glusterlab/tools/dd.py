@@ -1,9 +1,7 @@
 """dd's output: GNU's, BSD's and busybox', old and new, in any language, with the command where it is shown.
 
-dd says how many records it has read and written, whole and partial, and, but for very old ones, how many bytes in how
-many seconds. The rate that it prints is rounded, and in powers of 1,024 with busybox: the throughput is bytes by
-seconds. What it prints while it runs is left out. A language is known by nothing but the shape of its lines: two counts
-such as ``1024+0`` one after the other, then a number of bytes that ends in a rate.
+Any language has two counts such as ``1024+0`` one after the other, then a number of bytes that ends in a rate. That is
+rounded, and in powers of 1,024 with busybox: the throughput is bytes by seconds.
 """
 
 from __future__ import annotations
@@ -43,10 +41,9 @@ _SOURCES = ("/dev/zero", "/dev/urandom", "/dev/random", "/dev/full")
 
 @dataclass(frozen=True)
 class Command:
-    """One dd; what the line does not say, or says by a variable of the shell, is None.
+    """One dd; sizes are bytes of a record, `count` is of records. None: not said, or by a variable of the shell.
 
-    Sizes are bytes of a record, `count` is of records. `converts`: as many records need not be written as are read.
-    `placed`: it does not begin at the start of a file. `looped`: the line runs it more than once.
+    `converts`: as many records need not be written as are read; `placed`: it does not begin at the start of a file.
     """
 
     text: str
@@ -62,7 +59,6 @@ class Command:
 
     @property
     def generated(self) -> bool:
-        """Whether its input has no end."""
         return self.source in _SOURCES
 
     @property
@@ -74,12 +70,7 @@ class Command:
 
 
 def commands(line: str) -> list[Command]:
-    """The dd in a line, with single blanks, that print statistics; in a pipe nobody knows whose they are.
-
-    >>> [found] = commands("# time dd if=/dev/zero of=/mnt/f bs=64k count=16")
-    >>> found.operation, found.output_size, found.count
-    ('write', 65536, 16)
-    """
+    """The dd in a line, with single blanks, that print statistics; in a pipe nobody knows whose they are."""
     if "dd " not in line or _SILENT.search(line) is not None:
         return []
     matches = list(_COMMAND.finditer(line))
@@ -137,8 +128,6 @@ _RATE = re.compile(
 )
 _COPIED_LINE = re.compile(r"(?:\^C)?[0-9]{1,18} bytes?\b[^\n]{0,80}\b(?:copied|transferred)\b[^\n]{0,60}/ ?s")
 _OTHERS = re.compile(r"bytes?\b(?!.*\b(?:[ck]op|trans))", re.IGNORECASE)
-"""What other programs, such as ftp, write after a number of bytes."""
-
 _ERROR = re.compile(r"(?:\S{0,200}/)?dd: (?P<message>.+)$")
 _WARNING = re.compile(r"warning|Warnung|avertissement|attention|aviso|advertencia|предупреждение|警告", re.IGNORECASE)
 _FATAL = re.compile(r"(?:failed to open|opening|can't open|unrecognized|invalid|unknown|missing)\b")
@@ -151,10 +140,9 @@ _MAX_COMMANDS = 100
 
 @dataclass
 class Copy:
-    """One run of dd; what is not printed is None.
+    """One run of dd; what is not printed is None. `read` and `written` are whole and partial records.
 
-    `command` was shown before it; `misfit`: one was shown whose sizes are not those of this run. `read` and `written`
-    are whole and partial records, `time` and `rate` as printed, `real_s` what the shell's ``time`` says.
+    `misfit`: a command was shown whose sizes are not those of this run; `real_s` is what the shell's ``time`` says.
     """
 
     line: int
@@ -216,8 +204,7 @@ class _Reader:
 
     def _complaint(self, place: int, message: str) -> None:
         copy = self.open
-        late = _AFTER.match(message) is not None
-        if copy is None or (copy.written is not None and not late):
+        if copy is None or (copy.written is not None and _AFTER.match(message) is None):
             copy = self._new(place)
         (copy.warnings if _WARNING.match(message) else copy.errors).append(message[:200])
         if _FATAL.match(message) is not None:
@@ -259,22 +246,20 @@ class _Reader:
         ended = list(self.loose)
         if self.open is not None:
             # lines of bytes before the records are what dd printed while it ran, unless it did less afterwards
-            ended = [*(one for one in self.progress if not _led_to(one, self.open)), self.open, *ended]
+            ended = [*(one for one in self.progress if not _is_before(one, self.open, True)), self.open, *ended]
         self.loose, self.progress, self.open = [], [], None
         for copy in ended:
-            self._take_command(copy)
-            before = self.done[-1] if self.done else None
-            if before is not None and _grew(before, copy):
+            command = next((command for command in self.queue if _fits(command, copy)), None)
+            copy.command, copy.misfit = command, bool(self.queue) and command is None
+            self.used = True
+            if command is not None and len(self.queue) > 1:
+                self.queue = self.queue[self.queue.index(command) + 1 :] or [command]
+            # a statistic that was printed on a signal is the same run at an earlier time
+            before = self.done[-1] if self.done and command is not None and self.done[-1].command is command else None
+            once = command is not None and command.count is not None and not command.looped
+            if before is not None and once and not before.errors and _is_before(before, copy, False):
                 self.done.pop()
             self.done.append(copy)
-
-    def _take_command(self, copy: Copy) -> None:
-        fitting = next((command for command in self.queue if _fits(command, copy)), None)
-        copy.command, copy.misfit = fitting, bool(self.queue) and fitting is None
-        self.used = True
-        if fitting is not None and len(self.queue) > 1:
-            del self.queue[: self.queue.index(fitting) + 1]
-            self.queue = self.queue or [fitting]
 
     def finish(self, document: Document, lines: list[tuple[int, str]], ends: bool) -> None:
         copy, waiting = self.open, self.loose
@@ -312,26 +297,14 @@ def _fits(command: Command, copy: Copy) -> bool:
     return size is None or copy.written[1] > 0 or copy.bytes == size * copy.written[0]
 
 
-def _led_to(progress: Copy, copy: Copy) -> bool:
-    """Whether a line of bytes may be of a run at an earlier time."""
-    pairs = ((progress.bytes, copy.bytes), (progress.seconds, copy.seconds))
-    return all(early is None or late is None or early <= late for early, late in pairs)
-
-
-def _grew(before: Copy, copy: Copy) -> bool:
-    """Whether one statistic is the other's run at an earlier time, printed on a signal."""
-    command = copy.command
-    if command is None or command is not before.command or command.looped or before.errors or command.count is None:
-        return False
-    pairs = ((before.bytes, copy.bytes), (before.seconds, copy.seconds))
-    return all(early is not None and late is not None and early < late for early, late in pairs)
+def _is_before(one: Copy, copy: Copy, may_be: bool) -> bool:
+    """Whether bytes and seconds are of a run at an earlier time, or `may_be`."""
+    pairs = ((one.bytes, copy.bytes), (one.seconds, copy.seconds))
+    return all(may_be if a is None or b is None else a < b or (may_be and a == b) for a, b in pairs)
 
 
 def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
-    """The runs in a text, with the host in front of their lines, in the order in which they start.
-
-    `ParseError` when the last run of a host is cut off, after the others.
-    """
+    """The runs in a text, by their start, with their hosts; `ParseError` when one is cut off, after the others."""
     found: list[tuple[str | None, Copy]] = []
     errors: list[ParseError] = []
     for host, lines in by_host(document.lines, _MARK).items():
@@ -352,31 +325,29 @@ def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
         raise min(errors, key=lambda error: error.line or 0)
 
 
-_PREFIX = r"^(?:\[?[\w.-]{1,254}\]?: )?"
-_RECORDS = re.compile(_PREFIX + _IN.pattern, re.MULTILINE)
-_COPIED = re.compile(_PREFIX + _COPIED_LINE.pattern, re.MULTILINE)
-_SHAPE = re.compile(
-    r"^[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
-    r"[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
-    r"[0-9]{1,18} ?[^\W\d_].{1,80}/ ?[^\W\d_]",
-    re.MULTILINE,
+_PREFIX = r"(?m)^(?:\[?[\w.-]{1,254}\]?: )?"
+_COUNTS_LINE = r"[^0-9+:=/\n]{0,24}[0-9]{1,18}\+[0-9]{1,18} ?[^0-9+:=/\n]{1,40}\n"
+_MARKS = (
+    (re.compile(_PREFIX + _IN.pattern), 0.95),
+    (re.compile(_PREFIX + _COPIED_LINE.pattern), 0.9),
+    (re.compile(rf"(?m)^{_COUNTS_LINE}{_COUNTS_LINE}[0-9]{{1,18}} ?[^\W\d_].{{1,80}}/ ?[^\W\d_]"), 0.85),
+    (
+        re.compile(
+            r"(?m)^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
+            r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]"
+        ),
+        0.85,
+    ),
 )
-_ANY_COPIED = re.compile(
-    r"^[0-9]{1,18} ?[^\W\d_]{1,12} ?[(（][0-9.,]{1,9} ?[kMGTPE]i?B[^()（）\n]{0,20}[)）]"
-    r"[^0-9\n]{1,60}[0-9][0-9.,e-]{0,30} ?[^\W\d_]",
-    re.MULTILINE,
-)
+"""Lines of records in, of bytes copied, and the shape of either in any language, each with how sure it is."""
+
 _PRINTED = re.compile(r"([0-9.,]+(?:[eE][-+]?[0-9]{1,3})?) ?([kKMGTPE]?)")
-_LEAST_SLACK = 1e-3
 
 
 def recognise(document: Document) -> float:
-    """0.95 for a line of records in, 0.9 for one of bytes copied, 0.85 for the shape of either in another language."""
+    """How sure it is that a document is dd's, from 0 to 1."""
     text = "\n".join(unwrapped(line) for line in document.head.splitlines())
-    for mark, sure in ((_RECORDS, 0.95), (_COPIED, 0.9), (_SHAPE, 0.85), (_ANY_COPIED, 0.85)):
-        if mark.search(text) is not None:
-            return sure
-    return 0.0
+    return next((sure for mark, sure in _MARKS if mark.search(text) is not None), 0.0)
 
 
 def read(document: Document) -> Iterator[Record]:
@@ -393,6 +364,9 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
     command, gaps = copy.command, "; ".join(_gaps(copy))
     valid, reasons = verdict(_faults(copy), [unjudged(gaps)] if gaps else ())
     read, written = copy.read or (None, None), copy.written or (None, None)
+    size = None if command is None else command.output_size
+    if size is None and copy.bytes and written[0] and not written[1] and copy.bytes % written[0] == 0:
+        size = copy.bytes // written[0]
     details: Details = {
         "bytes": copy.bytes,
         "records_in_full": read[0],
@@ -416,22 +390,13 @@ def _record(document: Document, host: str | None, copy: Copy, run: int) -> Workl
         label="dd" if command is None else command.text,
         workers=1,
         file_size_bytes=_file_size(copy),
-        record_size_bytes=_record_size(copy),
+        record_size_bytes=size,
         throughput_bytes_per_s=copy.bytes / copy.seconds if copy.bytes and copy.seconds else None,
         elapsed_s=copy.seconds or None,
         valid=valid,
         reasons=reasons,
         details=without_none(details),
     )
-
-
-def _record_size(copy: Copy) -> int | None:
-    if copy.command is not None and copy.command.output_size is not None:
-        return copy.command.output_size
-    if copy.written is None or not copy.bytes or copy.written[1] or not copy.written[0]:
-        return None
-    size, rest = divmod(copy.bytes, copy.written[0])
-    return None if rest else size
 
 
 def _file_size(copy: Copy) -> int | None:
@@ -471,20 +436,14 @@ def _fits_its_rate(done: int, seconds: float, copy: Copy) -> bool:
         return False
     power = " KMGTPE".index(match[2].upper() or " ")
     # few decimals are not rounded ones: GNU drops zeros at the end
-    rounding = _last_place(copy.time) / seconds if _last_place(copy.time) < 0.01 else _LEAST_SLACK
-    for unit in (1000.0**power, 1024.0**power):
-        slack = 1.5 * _last_place(match[1]) * unit + rounding * (done / seconds)
-        if abs(done / seconds - value * unit) <= slack:
-            return True
-    return False
+    rounding = _last_place(copy.time) / seconds if _last_place(copy.time) < 0.01 else 1e-3
+    slack = 1.5 * _last_place(match[1])
+    units = (1000.0**power, 1024.0**power)
+    return any(abs(done / seconds - value * unit) <= slack * unit + rounding * (done / seconds) for unit in units)
 
 
 def _last_place(text: str) -> float:
-    """What the last digit of a number counts.
-
-    >>> _last_place("113"), _last_place("9,5"), _last_place("3.65e-05")
-    (1.0, 0.1, 1e-07)
-    """
+    """What the last digit of a number counts: 0.1 in 9,5."""
     mantissa, _, exponent = text.lower().replace(",", ".").partition("e")
     return float(f"1e{int(exponent or 0) - len(mantissa.partition('.')[2])}")
 

@@ -1,10 +1,7 @@
 """iperf3 between all hosts: what every link carries, and what the network carries when all hosts talk at once.
 
-The pairs are those of a round-robin tournament: in every round each host has one partner, all pairs of a round run at
-once, and after all rounds each host has met each other host. One of a pair is iperf3's server; the operation ``send``
-measures from its client to it, ``receive`` the other way.
-
-What was learnt by running 3.12: with ``-J`` it exits with 0 also when it could not connect; its JSON has the error.
+All pairs of a round of a tournament run at once. One of a pair is iperf3's server; ``send`` measures from its client to
+it, ``receive`` the other way. With ``-J`` iperf3 exits with 0 also when it could not connect; its JSON has the error.
 """
 
 from __future__ import annotations
@@ -63,20 +60,16 @@ _LEAST_TIME = 0.9
 
 
 def recognise(document: Document) -> float:
-    """0.95 for the version that stands in every document, 0.8 for its sums."""
+    """How sure it is that a document is iperf3's, from 0 to 1."""
     if _SURE.search(document.head) is not None:
         return 0.95
     return 0.8 if _LIKELY.search(document.head) is not None else 0.0
 
 
 def read(document: Document) -> Iterator[Record]:
-    """Each direction of each run, as sent and as received, followed by its streams.
-
-    `ParseError` when a document is cut off or damaged, or none is there, after those that are whole.
-    """
+    """Each direction of each run, as sent and as received, then its streams; `ParseError` after what is whole."""
     run = 0
-    for line, report in _reports(document):
-        run += 1
+    for run, (line, report) in enumerate(_reports(document), start=1):
         yield from _records(document, _Run(report, line, run))
     if run == 0:
         raise document.error("expected a JSON document of iperf3 (iperf3 -J), found none", 1)
@@ -86,8 +79,16 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
     """The documents, and those that a stream of events makes."""
     stream: dict[str, Any] = {}
     since = 1
+    damage: ParseError | None = None
     try:
-        for line, value in _objects(document.text):
+        values = (
+            (at, one)
+            for at, value in json_values(document.text)
+            for one in (value if isinstance(value, list) else [value])
+        )
+        for line, value in values:
+            if not isinstance(value, dict):
+                continue
             event = value.get("event")
             if event == "start":
                 if stream:
@@ -98,23 +99,13 @@ def _reports(document: Document) -> Iterator[tuple[int, dict[str, Any]]]:
             elif isinstance(value.get("start"), dict) and not {"end", "intervals", "error"}.isdisjoint(value):
                 yield line, value
     except ParseError as error:
-        damage: ParseError | None = document.error(error.message, error.line)
-    else:
-        damage = None
-    ended = "start" in stream and not {"end", "error"}.isdisjoint(stream)
-    if ended:
+        damage = document.error(error.message, error.line)
+    if "start" in stream and not {"end", "error"}.isdisjoint(stream):
         yield since, stream
-    if damage is None and stream and not ended:
+    elif stream and damage is None:
         damage = document.error("expected iperf3's event 'end', found the end of the file", since)
     if damage is not None:
         raise damage
-
-
-def _objects(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, value in json_values(text):
-        yield from (
-            (line, inner) for inner in (value if isinstance(value, list) else [value]) if isinstance(inner, dict)
-        )
 
 
 @dataclass(frozen=True)
@@ -178,8 +169,7 @@ class _Run:
 
     @property
     def error(self) -> str | None:
-        error = self.report.get("error")
-        return None if error in (None, "") else str(error)[:200]
+        return None if (error := self.report.get("error")) in (None, "") else str(error)[:200]
 
 
 def _records(document: Document, run: _Run) -> Iterator[Record]:
@@ -274,15 +264,9 @@ def _faults(run: _Run, counts: dict[str, Any], operation: OperationName, back: b
 
 def _traffic(counts: dict[str, Any]) -> Details:
     jitter = number(counts.get("jitter_ms"))
-    return without_none(
-        {
-            "retransmits": whole(counts.get("retransmits")),
-            "jitter_s": None if jitter is None else jitter / 1000,
-            "packets": whole(counts.get("packets")),
-            "lost_packets": whole(counts.get("lost_packets")),
-            "lost_percent": number(counts.get("lost_percent")),
-        }
-    )
+    found: Details = {name: whole(counts.get(name)) for name in ("retransmits", "packets", "lost_packets")}
+    found |= {"jitter_s": None if jitter is None else jitter / 1000, "lost_percent": number(counts.get("lost_percent"))}
+    return without_none(found)
 
 
 def _stream(
@@ -312,7 +296,7 @@ PORT = 5201
 """iperf3's own port; the hosts' firewalls must let it through."""
 
 BUFFER_BYTES = 128 << 10
-"""What iperf3 sends over and over: its default for TCP."""
+"""iperf3's default for TCP."""
 
 _CONNECT_S = 10
 _SHOWN = 5
@@ -325,8 +309,6 @@ def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
 
     >>> tournament("abcd")
     [[('a', 'd'), ('b', 'c')], [('c', 'a'), ('d', 'b')], [('a', 'b'), ('c', 'd')]]
-    >>> [len(pairs) for pairs in tournament("abc")]
-    [1, 1, 1]
     """
     ring: list[T | None] = [*players, *([None] if len(players) % 2 else [])]
     half = len(ring) // 2
@@ -422,12 +404,10 @@ class Iperf3(HostTool):
 
 def _received(path: Path) -> WorkloadRecord:
     records = [record for record in read(Document.open(path)) if isinstance(record, WorkloadRecord)]
-    received = [record for record in records if record.operation == "receive"]
-    if len(received) == 1:
-        return received[0]
-    if len(records) == 1:
-        return records[0]
-    raise ParseError(f"expected one report of a receiver, found {len(received)}", file=path)
+    received = [record for record in records if record.operation == "receive"] or records
+    if len(received) != 1:
+        raise ParseError(f"expected one report of a receiver, found {len(received)}", file=path)
+    return received[0]
 
 
 def ends_of(worker: WorkerRecord) -> tuple[str, str]:

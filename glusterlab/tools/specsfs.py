@@ -1,8 +1,7 @@
 """Reader of the summaries of SPEC SFS 2014 and SPECstorage Solution 2020: ``sfssum_*.txt`` and ``sfssum_*.xml``.
 
-A record is one load point; `run` counts them. SPEC judges a point itself (``INVALID_RUN``), and so nothing else is
-judged here. Its KB and MiB are of 1,024 bytes. The text says how many processes each client has without a fraction:
-with several clients, which need not have the same number, clients x processes may be a few less than there were.
+A record is one load point, judged by SPEC itself (``INVALID_RUN``). The text says how many processes each client has
+without a fraction: with several clients, clients x processes may be a few less than there were.
 """
 
 from __future__ import annotations
@@ -22,22 +21,15 @@ if TYPE_CHECKING:
 
 WORKLOADS = ("VDA", "VDI", "DATABASE", "SWBUILD", "EDA", "EDA_BLENDED", "AI_IMAGE", "GENOMICS")
 
-_FIRST_LINE = (
-    "Business", "Requested", "Achieved", "Avg Lat", "Total", "Read", "Write", "Run", "#", "Cl Data", "Cl", "Avg File",
-    "Start Data", "Init File", "Max File", "Workload", "Valid",
-)  # fmt: skip
-_SECOND_LINE = (
-    "Metric", "Op Rate", "(ms)", "KBps", "Sec", "Cl", "Proc", "Size KB", "Set MiB", "Space MiB", "Name", "Run",
-)  # fmt: skip
 _COLUMNS = {
-    "Business Metric": "business_metric", "Requested Op Rate": "op rate", "Achieved Op Rate": "achieved rate",
-    "Avg Lat (ms)": "average latency", "Total KBps": "overall throughput", "Read KBps": "read throughput",
-    "Write KBps": "write throughput", "Run Sec": "run time", "# Cl": "clients", "Cl Proc": "processes per client",
-    "Avg File Size KB": "file size", "Cl Data Set MiB": "client data set size",
-    "Start Data Set MiB": "starting data set size", "Init File Set MiB": "initial file space",
-    "Max File Space MiB": "maximum file space", "Workload Name": "benchmark", "Valid Run": "valid_run",
+    "Business|Metric": "business_metric", "Requested|Op Rate": "op rate", "Achieved|Op Rate": "achieved rate",
+    "Avg Lat|(ms)": "average latency", "Total|KBps": "overall throughput", "Read|KBps": "read throughput",
+    "Write|KBps": "write throughput", "Run|Sec": "run time", "#|Cl": "clients", "Cl|Proc": "processes per client",
+    "Avg File|Size KB": "file size", "Cl Data|Set MiB": "client data set size",
+    "Start Data|Set MiB": "starting data set size", "Init File|Set MiB": "initial file space",
+    "Max File|Space MiB": "maximum file space", "Workload|Name": "benchmark", "Valid|Run": "valid_run",
 }  # fmt: skip
-"""What the text's columns are called in the XML."""
+"""What the text's columns, of two header lines, are called in the XML."""
 
 _UNITS: dict[str | None, float] = {
     None: 1, "": 1, "ops/s": 1, "milliseconds": 1e-3, "ms": 1e-3, "seconds": 1,
@@ -99,14 +91,8 @@ def recognise(document: Document) -> float:
 
 
 def read(document: Document) -> Iterator[WorkloadRecord]:
-    """The load points of a summary.
-
-    `ParseError` after what is whole was yielded: when it is damaged or cut off, or has no load point.
-    """
-    if _XML.search(document.text):
-        yield from _read_xml(document)
-    else:
-        yield from _read_text(document)
+    """The load points of a summary; `ParseError` when it is damaged, cut off or has none, after what is whole."""
+    return _read_xml(document) if _XML.search(document.text) else _read_text(document)
 
 
 def _read_text(document: Document) -> Iterator[WorkloadRecord]:
@@ -146,18 +132,20 @@ def _column(title: str) -> _Column:
 
 
 def _header(first: str, second: str) -> list[_Column] | None:
-    """The columns of a summary, from its two header lines, however many blanks are between the words."""
-    above, below = _words(first, _FIRST_LINE), _words(second, _SECOND_LINE)
+    """The columns of a summary, from its two header lines."""
+    above, below = (
+        _words(line, {title.split("|")[at] for title in _COLUMNS}) for at, line in enumerate((first, second))
+    )
     if above is None or below is None or len(above) != len(below):
         return None
-    titles = [f"{upper} {lower}" for upper, lower in zip(above, below, strict=True)]
-    # "Workload Name" and "Valid Run" come last, so that a name may have blanks
-    if not set(titles) <= set(_COLUMNS) or titles[-2:] != ["Workload Name", "Valid Run"]:
+    titles = ["|".join(pair) for pair in zip(above, below, strict=True)]
+    # these two come last, so that a name may have blanks
+    if not set(titles) <= set(_COLUMNS) or titles[-2:] != ["Workload|Name", "Valid|Run"]:
         return None
     return [_column(title) for title in titles]
 
 
-def _words(line: str, known: tuple[str, ...]) -> list[str] | None:
+def _words(line: str, known: set[str]) -> list[str] | None:
     words = line.split()
     found: list[str] = []
     place = 0
@@ -239,21 +227,17 @@ def _xml_damage(document: Document, text: str) -> ParseError | None:
     try:
         read_xml(text[begin : end + len("</summary>")])
     except ParseError as error:
-        return document.error(error.message, document.line_of(begin) + max((error.line or 1) - 1, 0))
+        return document.error(error.message, document.line_of(begin) + (error.line or 1) - 1)
     return None
 
 
 def _xml_point(root: Element) -> _Point:
     business = (root.findtext("business_metric") or "").strip()
-    values: dict[str, tuple[str, str | None]] = {"business_metric": (business, None)}
-    twice = set()
+    every: dict[str, set[tuple[str, str | None]]] = {"business_metric": {(business, None)}}
     for metric in root.findall("metric"):
-        name = metric.get("name") or ""
-        value: tuple[str, str | None] = ((metric.text or "").strip(), metric.get("units"))
-        if values.setdefault(name, value) != value:
-            twice.add(name)
-    for name in twice:
-        values[name] = ("", None)
+        every.setdefault(metric.get("name") or "", set()).add(((metric.text or "").strip(), metric.get("units")))
+    # what is said twice and otherwise is not known
+    values = {name: found.pop() for name, found in every.items() if len(found) == 1}
     named = root.find("benchmark")
     judged = [(element.text or "").strip() for element in root.findall("valid_run")]
     invalid = None if not judged or set(judged) - {"", _INVALID} else _INVALID in judged

@@ -49,9 +49,7 @@ class Meter(Progress):
         self.marks: list[tuple[str, float, float, float]] = []
 
     def phase(self, name: str) -> None:
-        """A phase begins."""
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        self.marks.append((name, time.monotonic(), usage.ru_utime + usage.ru_stime, many_hosts.cpu_s()))
+        self.marks.append((name, time.monotonic(), _own_cpu(), many_hosts.cpu_s()))
 
     def phases(self) -> dict[str, tuple[float, float, float]]:
         """Seconds, the controller's CPU seconds and the hosts' by phase; the last mark ends the last phase."""
@@ -69,11 +67,11 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
     (cell,) = build_plan(campaign, cluster).cells
     volume = Volume.of(cell.layout, cluster)
     pool = Pool.of(cluster, mark="bench")
-    usage, began = resource.getrusage(resource.RUSAGE_SELF), time.monotonic()
+    cpu, began = _own_cpu(), time.monotonic()
     failed = pool.connect()
     if failed:
         raise failed.popitem()[1]
-    found: dict[str, Any] = {"connect": [time.monotonic() - began, _own_cpu() - usage.ru_utime - usage.ru_stime]}
+    found: dict[str, Any] = {"connect": [time.monotonic() - began, _own_cpu() - cpu]}
     # a sample is only taken on hosts that are this run's
     lock.claim(pool, cluster, campaign.name)
     with tempfile.TemporaryDirectory(dir=folder) as raw:
@@ -104,7 +102,10 @@ def measure(folder: Path, samples: int, cut: str | None) -> None:
                 many_hosts.set_link(cut, "up")
     status = Path("/proc/self/status").read_text()
     found["memory"] = int(status.partition("VmHWM:")[2].split()[0]) * 1024
-    found["idle"] = _idle(2.0)
+    # nothing happens on open connections
+    before = _own_cpu()
+    time.sleep(2.0)
+    found["idle"] = (_own_cpu() - before) / 2.0
     found["stop"] = _stop(pool, cluster)
     print(json.dumps(found))
 
@@ -114,18 +115,8 @@ def _own_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _idle(seconds: float) -> float:
-    """CPU seconds of the controller per second in which nothing happens on open connections."""
-    before = _own_cpu()
-    time.sleep(seconds)
-    return (_own_cpu() - before) / seconds
-
-
 def _stop(pool: Pool, cluster: Cluster) -> tuple[float, int]:
-    """Seconds from a stop, with a command at work on every host, until all of it is ended and connections are closed.
-
-    Also how many hosts could not be cleared within the time that the runner gives them.
-    """
+    """Seconds from a stop, with a command on every host, until all is closed; and how many are not cleared."""
     stopped: list[float] = []
 
     def stop() -> None:
@@ -142,16 +133,9 @@ def _stop(pool: Pool, cluster: Cluster) -> tuple[float, int]:
     return time.monotonic() - stopped[0], len(left)
 
 
-def versions(against: Path | None) -> dict[str, Path | None]:
-    """Where the measured libraries lie; None is the one that this program uses."""
-    return {"this": None} if against is None else {"other": against, "this": None}
-
-
-def run_child(folder: Path, samples: int, library: Path | None, cut: str | None) -> dict[str, Any]:
+def run_child(folder: Path, samples: int, library: Path, cut: str | None) -> dict[str, Any]:
     """Measure in a process of its own, so that its memory and CPU are the controller's only."""
-    environment = dict(os.environ)
-    if library is not None:
-        environment["PYTHONPATH"] = str(library)
+    environment = {**os.environ, "PYTHONPATH": str(library)}
     words = [sys.executable, __file__, "--measure", str(folder), "--samples", str(samples)]
     words += ["--cut", cut] if cut else []
     done = subprocess.run(words, env=environment, stdout=subprocess.PIPE, check=True, timeout=DEADLINE_S)
@@ -159,14 +143,14 @@ def run_child(folder: Path, samples: int, library: Path | None, cut: str | None)
     return answer
 
 
-def spread(values: list[float], digits: int = 2) -> str:
+def spread(values: list[float]) -> str:
     """Median, lowest and highest."""
-    return f"{statistics.median(values):.{digits}f} [{min(values):.{digits}f}, {max(values):.{digits}f}]"
+    return f"{statistics.median(values):.2f} [{min(values):.2f}, {max(values):.2f}]"
 
 
-def report(hosts: int, name: str, runs: list[dict[str, Any]], workload_s: float) -> None:
+def report(hosts: int, name: str, run: dict[str, Any], workload_s: float) -> None:
     """Print what was measured of one version on so many hosts."""
-    samples = [sample for run in runs for sample in run["samples"]]
+    samples = run["samples"]
     statuses = {sample["status"] for sample in samples}
     print(f"\n{hosts} hosts, {name}: n = {len(samples)}, {', '.join(sorted(statuses))}")
     for reason in sorted({reason for sample in samples for reason in sample["reasons"]})[:5]:
@@ -179,13 +163,9 @@ def report(hosts: int, name: str, runs: list[dict[str, Any]], workload_s: float)
     totals = [[sum(value[n] for value in spent.values()) for spent in every] for n in (1, 2)]
     cost = [sample["seconds"] - workload_s for sample in samples]
     print(f"  {'all':10} {spread(cost):22} {spread(totals[0]):22} {spread(totals[1]):22} (without {workload_s:g} s)")
-    for key, label, place in (("connect", "connect s", 0), ("connect", "connect CPU s", 1)):
-        print(f"  {label:33} {spread([run[key][place] for run in runs])}")
-    print(f"  {'idle connections, CPU s per s':33} {spread([run['idle'] for run in runs], 3)}")
-    left = sum(run["stop"][1] for run in runs)
-    told = f" ({left} hosts not cleared)" if left else ""
-    print(f"  {'stop until all is ended, s':33} {spread([run['stop'][0] for run in runs])}{told}")
-    print(f"  {'peak memory, MB':33} {spread([run['memory'] / 1e6 for run in runs], 0)}", flush=True)
+    print(f"  connect {run['connect'][0]:.2f} s, CPU {run['connect'][1]:.2f} s; idle {run['idle']:.3f} CPU s per s")
+    print(f"  stop until all is ended {run['stop'][0]:.2f} s, {run['stop'][1]} hosts not cleared")
+    print(f"  peak memory {run['memory'] / 1e6:.0f} MB", flush=True)
 
 
 def main() -> None:
@@ -193,11 +173,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--hosts", type=int, nargs="+", default=[8, 32, 128])
     options.add_argument("--samples", type=int, default=5)
-    options.add_argument("--turns", type=int, default=1, help="processes per version, each with so many samples")
     options.add_argument("--seconds", type=float, default=4.0, help="of the workload")
     options.add_argument("--against", type=Path, help="folder with another glusterlab/, measured in turns")
     options.add_argument("--dead", action="store_true", help="one sample in which the last host's link goes down")
-    options.add_argument("--json", type=Path, help="write what was measured, too")
     options.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
     options.add_argument("--cut", help=argparse.SUPPRESS)
     chosen = options.parse_args()
@@ -206,7 +184,6 @@ def main() -> None:
         return
     # so that an end by SIGTERM removes the hosts, too
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
-    kept: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="glusterlab-many-") as name:
         folder = Path(name)
         folder.chmod(0o755)
@@ -219,17 +196,14 @@ def main() -> None:
                 "campaign": campaign.model_dump(mode="json", exclude_unset=True),
             }
             (folder / "given.json").write_text(json.dumps(given))
-            found: dict[str, list[dict[str, Any]]] = {}
+            found: dict[str, dict[str, Any]] = {}
+            cut = cluster.hosts[-1].name if chosen.dead else None
             with many_hosts.running(cluster, Volume.of(cell.layout, cluster), folder, chosen.seconds):
-                for _ in range(chosen.turns):
-                    for version, library in versions(chosen.against).items():
-                        cut = cluster.hosts[-1].name if chosen.dead else None
-                        found.setdefault(version, []).append(run_child(folder, chosen.samples, library, cut))
-            for version, runs in found.items():
-                report(hosts, version, runs, chosen.seconds)
-            kept[str(hosts)] = found
-    if chosen.json is not None:
-        chosen.json.write_text(json.dumps(kept, indent=1))
+                for version, library in {"other": chosen.against, "this": Path(__file__).parents[2]}.items():
+                    if library is not None:
+                        found[version] = run_child(folder, chosen.samples, library, cut)
+            for version, run in found.items():
+                report(hosts, version, run, chosen.seconds)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,6 @@
 """Reader of the gluster CLI: `volume info`, `volume status [detail]`, `volume profile info`, as text and as XML.
 
-Volumes and bricks come from the first, the state of bricks from the second; daemons have no records, and tasks such as
-a rebalance are in the details of the volume's bricks. Sizes in the text of `status detail` are rounded to a tenth of
-a KB, MB, ..., which gluster computes with 1,024; its XML has bytes. A profile's latencies are microseconds before
-GlusterFS 10 and nanoseconds since: the text says which, the XML does not. A log may hold several of these.
+A log may hold several of these. Daemons have no records; tasks, such as a rebalance, are in the details of bricks.
 """
 
 from __future__ import annotations
@@ -16,7 +13,7 @@ from glusterlab.errors import ParseError
 from glusterlab.tools.base import Tool
 from glusterlab.tools.document import Document, by_host, unwrapped
 from glusterlab.tools.gluster import xml as gluster_xml
-from glusterlab.tools.gluster.text import InfoText, ProfileText, StatusText
+from glusterlab.tools.gluster.text import InfoText, ProfileText, Report, StatusText
 from glusterlab.tools.records import Record
 
 _SURE = 0.9
@@ -26,7 +23,6 @@ _MARKS = re.compile(
     r"<cliOutput>|Status of volume ?: ?\S|Gluster process\s{1,99}(?:TCP )?Port\s|%-latency\s{1,99}Avg-latency"
     r"|(?:Cumulative|Interval [0-9]{1,18}) Stats:\s|Brick {1,40}: Brick \S|Brick {2,40}: \S"
 )
-_ROWS_INSPECTED = 1000
 
 _ERRORS = re.compile(
     r"(?:Profile on )?Volume \S+ (?:is not started|does not exist)|(?:Staging|Commit|Locking|Unlocking) failed on "
@@ -42,8 +38,6 @@ _OTHERS = {
     r"(?:Cleared|Failed to clear) stats": "statistics that were cleared",
     r"volume (?:create|start|stop|set|reset): \S+: (?:success|failed)": "the answer to a command",
 }
-"""What else gluster prints, by the beginning of a line."""
-
 _HOST_MARK = re.compile(
     r"Volume Name:|Status of volume:|Gluster process|Brick: \S|Cumulative Stats:|Interval \d+ Stats:"
 )
@@ -55,9 +49,6 @@ _ELISION = re.compile(r"[\[(<{]? ?(?:\.{3,}|…|snip|\.{3} ?snip ?\.{3}|cut|省�
 _PROMPT = re.compile(r"(?:\[[^\]]{1,100}\]|[^\s:#$]{1,100}(?::[^\s#$]{0,200})?)?[#$](?: .*)?")
 
 
-_Part = InfoText | StatusText | ProfileText
-
-
 def recognise(document: Document) -> float:
     """How sure it is that the document is gluster's, from 0 to 1."""
     head = document.head
@@ -66,7 +57,7 @@ def recognise(document: Document) -> float:
         return _SURE
     rows = (line for line in head.split("\n") if "Brick " in line)
     # rows of `volume status` may be all that a filter has left over
-    if volume is not None or any(StatusText.starts(unwrapped(row)) for row in islice(rows, _ROWS_INSPECTED)):
+    if volume is not None or any(StatusText.starts(unwrapped(row)) for row in islice(rows, 1000)):
         return 0.6
     return 0.5 if _other(head) or any(_ERRORS.match(line.strip()) for line in head.split("\n", 20)[:20]) else 0.0
 
@@ -144,7 +135,7 @@ def _version_of(document: Document) -> str | None:
 
 def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: list[ParseError]) -> Iterator[Record]:
     """The records of the lines of one host; what is wrong with them is added to `errors`."""
-    part: _Part | None = None
+    part: Report | None = None
     volume: str | None = None
     version: str | None = None
     cut = not document.ends_in_a_line
@@ -157,7 +148,7 @@ def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: lis
         opened = None if command is not None else _opened(part, line, text, volume)
         ends = command is not None or opened is not None or _PROMPT.fullmatch(text) is not None
         if ends and part is not None:
-            yield from _closed(part, document, line, version, errors, at_end=False)
+            yield from _closed(part, document, line, version, errors)
             part = None
         if command is not None:
             volume = command or None
@@ -176,7 +167,7 @@ def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: lis
         yield from _closed(part, document, lines[-1][0], version, errors, at_end=True)
 
 
-def _opened(part: _Part | None, line: int, text: str, volume: str | None) -> _Part | None:
+def _opened(part: Report | None, line: int, text: str, volume: str | None) -> Report | None:
     label, colon, rest = (word.strip() for word in text.partition(":"))
     if colon and rest and label == "Volume Name":
         return InfoText(rest, line)
@@ -191,10 +182,9 @@ def _opened(part: _Part | None, line: int, text: str, volume: str | None) -> _Pa
 
 
 def _closed(
-    part: _Part, document: Document, line: int, version: str | None, errors: list[ParseError], *, at_end: bool
+    part: Report, document: Document, line: int, version: str | None, errors: list[ParseError], *, at_end: bool = False
 ) -> Iterator[Record]:
-    part.finish(line, at_end=at_end)
-    yield from part.records(document, version)
+    yield from part.records(document, version, line, at_end=at_end)
     if part.damage is not None:
         errors.append(document.error(*part.damage))
 

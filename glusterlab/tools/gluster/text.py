@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, number, whole
@@ -25,16 +26,7 @@ _DAEMONS = (
     "Self-heal Daemon", "NFS Server", "Quota Daemon", "Snapshot Daemon", "Scrubber Daemon", "Bitrot Daemon",
     "Tier Daemon", "Quota daemon",
 )  # fmt: skip
-_SIZE = re.compile(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(Bytes|KB|MB|GB|TB|PB)")
-# gluster computes its KB, MB, ... with 1,024
-_UNITS = {"Bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40, "PB": 1 << 50}
-_DETAIL = re.compile(
-    r"(Brick|(?:TCP |RDMA )?Port|Online|Pid|File System|Device|Mount Options|Inode Size|Disk Space Free"
-    r"|Total Disk Space|Inode Count|Free Inodes) ?: ?(.*)"
-)
-_LAST_DETAIL = "Free Inodes"
 _NAME_LINES = 8
-
 
 _STATS = re.compile(r"(?:Cumulative|Interval ([0-9]{1,18})) Stats:")
 _FOP = re.compile(
@@ -49,67 +41,64 @@ _TOTALS = {
     "BytesWritten": ("written_bytes", ""),
 }
 _BLOCKS = {"No. of Reads": "reads", "Read": "reads", "No. of Writes": "writes", "Write": "writes"}
-_ALL_TOTALS = 3
 _PROFILED_LINES = 4
 _BROKEN_FOP = re.compile(r"[0-9.]+ [0-9.]+ ?(?:ns|us|µs)(?: |$)")
 _OLD_SIZES = re.compile(r"Block((?: [0-9]{1,18}b\+)+)")
 _PROFILED = re.compile(r"(?:Brick|NFS Server): ?(?!Brick )(?=\S)")
+_CUT = "found the end: it was cut off"
 
 
-class _Report:
-    """Takes the lines of one report one by one; `damage` is the first that was found, with its line.
+class _Lines:
+    """Takes the lines of one report by `feed`, then gives its `records`; `damage` is the first, with its line.
 
-    `feed` takes a line; one without its end may be cut off, so that its last word says nothing. `elide`: the author has
-    left something out here. `finish`: nothing more comes; `at_end` when it is the file's end, which may be a cut.
+    The last word of a line without an end (`has_end`) says nothing. `elide`: the author has left something out here.
+    `at_end`: the last line is the file's, and so may be a cut.
     """
 
-    def __init__(self) -> None:
-        self.damage: tuple[str, int] | None = None
+    damage: tuple[str, int] | None = None
 
-    def _damaged(self, message: str, line: int) -> None:
+    def damaged(self, message: str, line: int) -> None:
         self.damage = self.damage or (message, line)
 
 
-class InfoText(_Report):
+class InfoText(_Lines):
     """The text of `volume info` of one volume, which starts at a line."""
 
     def __init__(self, name: str, line: int) -> None:
-        super().__init__()
         self._volume = Volume(name, line)
         self._tier: str | None = None
-        self._in_options = False
         self._elided = False
-        self._open: list[str] = []
-        self._option = ""
+        self._piece: str | None = None
+        self._option: str | None = None
 
     def elide(self) -> None:
         self._elided = True
 
-    def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
+    def feed(self, line: int, text: str, *, has_end: bool) -> None:
         if (brick := _BRICK.fullmatch(text)) is not None:
             if has_end:
-                self._open, arbiter = [brick[2]], brick[2].endswith(_ARBITER) or None
-                address = brick[2].removesuffix(_ARBITER)
+                address, self._piece = brick[2].removesuffix(_ARBITER), brick[2]
+                arbiter = True if address != brick[2] else None
                 self._volume.bricks.append(Brick(address, whole(brick[1]) or 0, line, arbiter, self._tier))
             return
-        if self._open and self._goes_on(line, text):
+        if self._piece is not None and self._goes_on(line, text, self._piece):
             return
-        self._open = []
-        label, colon, rest = (part.strip() for part in text.partition(":"))
+        self._piece = None
+        details = self._volume.details
         if (tier := _TIER_TYPE.fullmatch(text)) is not None:
             self._tier = tier[1].lower()
-            self._volume.details[f"{self._tier}_type"] = tier[2]
+            details[f"{self._tier}_type"] = tier[2]
         elif (tier := _TIER.fullmatch(text)) is not None:
             self._tier = tier[1].lower()
         elif text.startswith("Options Reconfigured"):
-            self._in_options = True
-        elif self._in_options:
-            self._take_option(text)
-        elif colon and rest:
-            self._take(line, label, rest)
+            self._option = self._option or ""
+        elif self._option is not None:
+            self._take_option(text, self._option)
+        else:
+            self._take(line, *(part.strip() for part in text.partition(":")))
 
-    def _take_option(self, text: str) -> None:
-        options, last = self._volume.options, self._option
+    def _take_option(self, text: str, last: str) -> None:
+        options = self._volume.options
         if (option := _OPTION.fullmatch(text)) is not None:
             self._option, options[option[1]] = option[1], option[2]
         elif last and options[last].endswith(",") and text and " " not in text:
@@ -118,8 +107,10 @@ class InfoText(_Report):
         else:
             self._option = ""
 
-    def _take(self, line: int, label: str, rest: str) -> None:
+    def _take(self, line: int, label: str, _: str, rest: str) -> None:
         details = self._volume.details
+        if not rest:
+            return
         if label == "Type":
             self._volume.kind = rest.partition("[")[0].strip()
         elif label in _LABELS:
@@ -127,77 +118,105 @@ class InfoText(_Report):
         elif label == "Snapshot Count" and (count := whole(rest)) is not None:
             details["snapshots"] = count
         elif label == "Number of Bricks":
-            kind = details.get(f"{self._tier}_type", self._volume.kind)
             try:
+                kind = details.get(f"{self._tier}_type", self._volume.kind)
                 self._volume.tiers[self._tier] = read_geometry(kind, rest)
             except ParseError as error:
-                self._damaged(error.message, line)
+                self.damaged(error.message, line)
 
-    def _goes_on(self, line: int, text: str) -> bool:
+    def _goes_on(self, line: int, text: str, piece: str) -> bool:
         """Whether a line is the rest of a brick's name, which a terminal or a mail client has wrapped."""
         name, _, mark = text.partition(" ")
         if text == _ARBITER.strip():
             name, mark = "", text
         elif not name or ":" in name or (mark and mark != _ARBITER.strip()):
             return False
-        elif len(self._open[-1]) < _WRAP_AT and not (name.startswith("/") or self._open[-1].endswith(("/", "-", "_"))):
+        elif len(piece) < _WRAP_AT and not (name.startswith("/") or piece.endswith(("/", "-", "_"))):
             if "/" in name:
-                self._damaged(f"expected another line of volume {self._volume.name[:80]}, found {name[:80]!r}", line)
+                self.damaged(f"expected another line of volume {self._volume.name[:80]}, found {name[:80]!r}", line)
             return False
-        self._open.append(name)
+        self._piece = name
         last = self._volume.bricks[-1]
         self._volume.bricks[-1] = replace(last, address=last.address + name, arbiter=True if mark else last.arbiter)
         return True
 
-    def finish(self, line: int, *, at_end: bool) -> None:
-        volume = self._volume
-        cut = ": it was cut off" if at_end else ""
+    def records(self, document: Document, version: str | None, line: int, *, at_end: bool) -> Iterator[Record]:
+        volume, name, cut = self._volume, self._volume.name[:80], ": it was cut off" if at_end else ""
         if not volume.kind or None not in volume.tiers:
-            self._damaged(f"expected the type and the number of bricks of volume {volume.name[:80]}{cut}", line)
+            self.damaged(f"expected the type and the number of bricks of volume {name}{cut}", line)
             return
         expected = volume.tiers[None].bricks
         positions = [brick.position for brick in volume.bricks]
         if not self._elided and positions != list(range(1, expected + 1)):
-            self._damaged(
-                f"expected the {expected} bricks of volume {volume.name[:80]}, found {len(positions)}{cut}", line
-            )
+            self.damaged(f"expected the {expected} bricks of volume {name}, found {len(positions)}{cut}", line)
         elif not all(1 <= position <= expected for position in positions):
-            self._damaged(f"expected bricks 1 to {expected} of volume {volume.name[:80]}, found others", line)
+            self.damaged(f"expected bricks 1 to {expected} of volume {name}, found others", line)
         elif volume.tiers[None].arbiter:
             volume.bricks = [replace(brick, arbiter=bool(brick.arbiter)) for brick in volume.bricks]
-
-    def records(self, document: Document, version: str | None) -> Iterator[Record]:
-        if self.damage is not None:
-            return
-        try:
-            yield from list(self._volume.records(document, version))
-        except ParseError as error:
-            self._damaged(error.message, self._volume.line)
+        if self.damage is None:
+            try:
+                yield from volume.records(document, version)
+            except ParseError as error:
+                self.damaged(error.message, volume.line)
 
 
-class StatusText(_Report):
+def _bytes(text: str) -> int | None:
+    """Bytes of a size as gluster prints it, in powers of 1,024.
+
+    >>> _bytes("1.8TB"), _bytes("960.0MB"), _bytes("0Bytes"), _bytes("12")
+    (1979120929997, 1006632960, 0, None)
+    """
+    match = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,9})?) ?(Bytes|KB|MB|GB|TB|PB)", text)
+    return None if match is None else round(float(match[1]) * 1024 ** ("B", "K", "M", "G", "T", "P").index(match[2][0]))
+
+
+def _positive(text: str) -> int | None:
+    return whole(text) or None
+
+
+_DETAILS: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "Brick": ("address", str),
+    "Port": ("tcp_port", _positive),
+    "TCP Port": ("tcp_port", _positive),
+    "RDMA Port": ("rdma_port", _positive),
+    "Online": ("online", str),
+    "Pid": ("pid", str),
+    "File System": ("file_system", str),
+    "Device": ("device", str),
+    "Mount Options": ("mount_options", str),
+    "Inode Size": ("inode_size_bytes", whole),
+    "Disk Space Free": ("free_bytes", _bytes),
+    "Total Disk Space": ("size_bytes", _bytes),
+    "Inode Count": ("inodes", whole),
+    "Free Inodes": ("free_inodes", whole),
+}
+"""Lines of a brick in `status detail`: what is said, and how it is read. The last one ends the brick."""
+
+_DETAIL = re.compile(rf"({'|'.join(_DETAILS)}) ?: ?(.*)")
+_LAST_DETAIL = "Free Inodes"
+
+
+class StatusText(_Lines):
     """The text of `volume status` or `volume status detail` of one volume."""
 
     def __init__(self, volume: str | None) -> None:
-        super().__init__()
         self._volume = volume
         self._ports: int | None = None
         self._tier: str | None = None
         self._name: list[str] = []
         self._name_line = 0
-        self._rows: list[tuple[int, str, Details]] = []
-        self._detail: tuple[int, Details] | None = None
-        self._details: list[tuple[int, Details]] = []
-        self._in_tasks = False
-        self._tasks: list[dict[str, str]] = []
+        self._rows: list[tuple[int, Details]] = []
+        self._details: list[tuple[int, dict[str, str]]] = []
+        self._in_detail = False
+        self._tasks: list[dict[str, str]] | None = None
 
     @staticmethod
     def starts(text: str) -> bool:
         """Whether a line can only be one of a status, though its heading is missing."""
-        if text.startswith("Brick ") and _columns(text.split(), None) is not None:
-            return True
         # a profile has no blank in front of the colon
-        return text.startswith(("Gluster process ", "Brick : "))
+        return text.startswith(("Gluster process ", "Brick : ")) or (
+            text.startswith("Brick ") and _columns(text.split(), None) is not None
+        )
 
     @property
     def has_rows(self) -> bool:
@@ -205,24 +224,27 @@ class StatusText(_Report):
         return bool(self._rows or self._name)
 
     def elide(self) -> None:
-        self._name = []
-        self._detail = None
+        self._name, self._in_detail = [], False
 
-    def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
+    def feed(self, line: int, text: str, *, has_end: bool) -> None:
         if text.startswith("Gluster process"):
             self._ports = 2 if "RDMA" in text else 1
         elif text.startswith("Task Status of Volume"):
-            self._in_tasks = True
-        elif self._in_tasks:
+            self._tasks = self._tasks or []
+        elif self._tasks is not None:
             label, _, rest = (part.strip() for part in text.partition(":"))
             if label == "Task":
                 self._tasks.append({"type": rest, "status": ""})
-            elif label == "Status" and self._tasks and not self._tasks[-1]["status"]:
-                self._tasks[-1]["status"] = rest
+            elif label == "Status" and self._tasks:
+                self._tasks[-1]["status"] = self._tasks[-1]["status"] or rest
         elif (tier := _TIER.fullmatch(text)) is not None:
             self._tier = tier[1].lower()
         elif not self._name and (detail := _DETAIL.fullmatch(text)) is not None:
-            self._take_detail(line, detail[1], detail[2], has_end=has_end)
+            if detail[1] == "Brick":
+                self._in_detail = True
+                self._details.append((line, {"Brick": detail[2].removeprefix("Brick ")}))
+            elif self._in_detail:
+                self._details[-1][1][detail[1]] = detail[2] if has_end or detail[2] == "N/A" else ""
         elif not text or text.startswith("---"):
             self._close_name()
         else:
@@ -230,67 +252,54 @@ class StatusText(_Report):
 
     def _take_row(self, line: int, text: str, *, has_end: bool) -> None:
         words = text.split()
-        columns = _columns(words, self._ports)
-        begins = text.startswith(("Brick ", *_DAEMONS))
-        if begins:
+        if text.startswith(("Brick ", *_DAEMONS)):
             self._close_name()
-        if not begins and not self._name:
+        elif not self._name:
             return
-        if columns is None:
+        start = self._name_line = self._name_line if self._name else line
+        if (columns := _columns(words, self._ports)) is None:
             # a wrapped name goes on: its pieces hold no blanks, but for the words in front
             if self._name and (len(words) > 1 or len(self._name) > _NAME_LINES):
                 self._close_name()
-                return
-            self._name_line = self._name_line if self._name else line
-            self._name.append(text)
+            else:
+                self._name.append(text)
             return
         ports, online, pid = columns
         name = "".join([*self._name, " ".join(words[: -len(ports) - 2])])
-        start = self._name_line if self._name else line
         self._name = []
         if name.startswith("Brick "):
-            row = {"online": online, "pid": pid if has_end else "", "tier": self._tier}
-            tcp, rdma = (whole(port) or None for port in [*ports, ""][:2])
-            self._rows.append((start, name.removeprefix("Brick "), {"tcp_port": tcp, "rdma_port": rdma, **row}))
+            row = {"address": name.removeprefix("Brick "), "online": online, "pid": pid if has_end else ""}
+            tcp, rdma = (_positive(port) for port in [*ports, ""][:2])
+            self._rows.append((start, {**row, "tcp_port": tcp, "rdma_port": rdma, "tier": self._tier}))
 
     def _close_name(self) -> None:
         if self._name:
-            self._damaged(f"expected the ports and the state of {''.join(self._name)[:80]}", self._name_line)
+            self.damaged(f"expected the ports and the state of {''.join(self._name)[:80]}", self._name_line)
             self._name = []
 
-    def _take_detail(self, line: int, label: str, value: str, *, has_end: bool) -> None:
-        if label == "Brick":
-            self._detail = (line, {"Brick": value.removeprefix("Brick ")})
-            self._details.append(self._detail)
-        elif self._detail is not None:
-            self._detail[1][label] = value if has_end or value == "N/A" else ""
-
-    def finish(self, line: int, *, at_end: bool) -> None:
+    def records(self, document: Document, version: str | None, line: int, *, at_end: bool) -> Iterator[Record]:
         self._close_name()
-        if at_end and self._detail is not None:
-            found, others = self._detail[1].keys(), self._details[:-1]
+        if at_end and self._in_detail:
+            *others, (_, found) = self._details
             # where a filter has left lines out, it has done so for every brick
-            if found < others[-1][1].keys() if others else _LAST_DETAIL not in found:
-                self._damaged(f"expected '{_LAST_DETAIL} :' of the last brick, found the end: it was cut off", line)
+            if found.keys() < others[-1][1].keys() if others else _LAST_DETAIL not in found:
+                self.damaged(f"expected '{_LAST_DETAIL} :' of the last brick, {_CUT}", line)
                 self._details.pop()
-        if at_end and not self._rows and not self._details and self.damage is None:
-            self._damaged("expected bricks, found none: it was cut off, or it is the state of daemons alone", line)
-
-    def records(self, document: Document, version: str | None) -> Iterator[Record]:
+        if at_end and not self._rows and not self._details:
+            self.damaged("expected bricks, found none: it was cut off, or it is the state of daemons alone", line)
         names = ("tcp_port", "rdma_port", "tier", "device", "file_system", "mount_options", "inode_size_bytes")
-        details = [(line, found["Brick"], _from_detail(found)) for line, found in self._details]
-        for line, address, found in [*self._rows, *details]:
+        for place, values in [*self._rows, *((at, _from_detail(found)) for at, found in self._details)]:
             try:
-                host, path = split_brick(address)
+                host, path = split_brick(values.get("address", ""))
             except ParseError as error:
-                self._damaged(error.message, line)
+                self.damaged(error.message, place)
                 continue
             yield BrickRecord(
-                tool="gluster", tool_version=version, source=document.source(line), volume=self._volume, host=host,
-                details=without_none({**{name: found.get(name) for name in names}, "tasks": self._tasks or None}),
-                path=path, online={"Y": True, "N": False}.get(found["online"]), pid=whole(found["pid"]) or None,
-                size_bytes=found.get("size_bytes"), free_bytes=found.get("free_bytes"), inodes=found.get("inodes"),
-                free_inodes=found.get("free_inodes"),
+                tool="gluster", tool_version=version, source=document.source(place), volume=self._volume, host=host,
+                details=without_none({**{name: values.get(name) for name in names}, "tasks": self._tasks or None}),
+                path=path, online={"Y": True, "N": False}.get(values.get("online", "")),
+                pid=_positive(values.get("pid", "")), size_bytes=values.get("size_bytes"),
+                free_bytes=values.get("free_bytes"), inodes=values.get("inodes"), free_inodes=values.get("free_inodes"),
             )  # fmt: skip
 
 
@@ -310,44 +319,26 @@ def _columns(words: list[str], ports: int | None) -> tuple[list[str], str, str] 
     return found[:-1], words[-2], words[-1]
 
 
-def _from_detail(found: Details) -> Details:
-    """The values of one brick of `status detail`; what is N/A, or 0 where that is no size, is None."""
-    values = {label: value for label, value in found.items() if value not in {"N/A", ""}}
-    size, free = (_bytes(values.get(label, "")) for label in ("Total Disk Space", "Disk Space Free"))
-    inodes, free_inodes = (whole(values.get(label, "")) for label in ("Inode Count", "Free Inodes"))
-    return {
-        "online": values.get("Online", ""),
-        "pid": values.get("Pid", ""),
-        "tcp_port": whole(values.get("TCP Port") or values.get("Port", "")) or None,
-        "rdma_port": whole(values.get("RDMA Port", "")) or None,
-        "device": values.get("Device"),
-        "file_system": values.get("File System"),
-        "mount_options": values.get("Mount Options"),
-        "inode_size_bytes": whole(values.get("Inode Size", "")),
-        "size_bytes": size or None,
-        "free_bytes": free if size or "Total Disk Space" not in found else None,
-        "inodes": inodes or None,
-        "free_inodes": free_inodes if inodes or "Inode Count" not in found else None,
-    }
+def _from_detail(found: dict[str, str]) -> Details:
+    """The values of one brick of `status detail`; what is N/A, or 0 where that is no size, is not among them."""
+    values: Details = {}
+    for label, (name, read) in _DETAILS.items():
+        if found.get(label, "N/A") not in {"N/A", ""} and (value := read(found[label])) is not None:
+            values[name] = value
+    for label, size, free in (
+        ("Total Disk Space", "size_bytes", "free_bytes"),
+        ("Inode Count", "inodes", "free_inodes"),
+    ):
+        if not values.get(size) and label in found:
+            values |= {size: None, free: None}
+    return values
 
 
-def _bytes(text: str) -> int | None:
-    """Bytes of a size as gluster prints it.
-
-    >>> _bytes("1.8TB"), _bytes("960.0MB"), _bytes("0Bytes"), _bytes("12")
-    (1979120929997, 1006632960, 0, None)
-    """
-    match = _SIZE.fullmatch(text)
-    value = None if match is None else number(match[1])
-    return None if match is None or value is None else round(value * _UNITS[match[2]])
-
-
-class ProfileText(_Report):
+class ProfileText(_Lines):
     """The text of one `volume profile info`, line by line; `volume` is what the command line in front of it names."""
 
     def __init__(self, volume: str | None) -> None:
         self.volume = volume
-        super().__init__()
         self._found: list[Stats] = []
         self._brick: str | None = None
         self._naming: int | None = None
@@ -367,9 +358,13 @@ class ProfileText(_Report):
         self._stats, self._naming, self._wants_stats = None, None, False
         self._elided = True
 
-    def feed(self, line: int, text: str, *, has_end: bool = True) -> None:
-        if self._naming is not None and self._goes_on_naming(line, text):
-            return
+    def feed(self, line: int, text: str, *, has_end: bool) -> None:
+        if self._naming is not None:
+            # a long name goes on over lines until the rule under it
+            if text and " " not in text and not text.startswith("---") and line - self._naming <= _PROFILED_LINES:
+                self._brick = (self._brick or "") + text
+                return
+            self._naming = None
         if (brick := _PROFILED.match(text)) is not None:
             self._close_blocks(line)
             self._brick, self._naming, self._stats, self._wants_stats = text[brick.end() :], line, None, True
@@ -381,18 +376,9 @@ class ProfileText(_Report):
         elif text.lower().endswith(("cleared stats.", "clear stats.")):
             self._wants_stats = False
         elif self._stats is None and not self._elided and _FOP.fullmatch(text) is not None:
-            self._damaged("expected 'Cumulative Stats:' or 'Interval ... Stats:' before the calls, found none", line)
+            self.damaged("expected 'Cumulative Stats:' or 'Interval ... Stats:' before the calls, found none", line)
         elif self._stats is not None and (has_end or text.endswith(" bytes")):
             self._take(self._stats, line, text)
-
-    def _goes_on_naming(self, line: int, text: str) -> bool:
-        """A long name goes on over lines until the rule under it."""
-        rule = text.startswith("---")
-        if rule or not text or " " in text or line - (self._naming or line) > _PROFILED_LINES:
-            self._naming = None
-            return rule
-        self._brick = (self._brick or "") + text
-        return True
 
     def _take(self, stats: Stats, line: int, text: str) -> None:
         if (fop := _FOP.fullmatch(text)) is not None:
@@ -409,17 +395,15 @@ class ProfileText(_Report):
             self._close_blocks(line)
             self._sizes = [whole(word.removesuffix("b+")) for word in (rest if sizes is None else sizes[1]).split()]
         elif _BROKEN_FOP.match(text) is not None:
-            self._damaged("expected a row of latencies that ends in calls and a file operation, found another", line)
-        elif not colon:
-            return
-        elif label in _BLOCKS:
+            self.damaged("expected a row of latencies that ends in calls and a file operation, found another", line)
+        elif colon and label in _BLOCKS:
             self._calls[_BLOCKS[label]] = [whole(word) for word in rest.split()]
-        elif label in _TOTALS:
+        elif colon and label in _TOTALS:
             self._close_blocks(line)
             name, unit = _TOTALS[label]
             value, _, word = rest.partition(" ")
             if (total := whole(value)) is None or word not in {"", unit}:
-                self._damaged(f"expected '{label}: <number> {unit}', found {rest[:40]!r}", line)
+                self.damaged(f"expected '{label}: <number> {unit}', found {rest[:40]!r}", line)
             else:
                 stats.totals[name] = total
 
@@ -427,28 +411,22 @@ class ProfileText(_Report):
         sizes, reads, writes = self._sizes, self._calls.get("reads", []), self._calls.get("writes", [])
         self._sizes, self._calls = [], {}
         if not len(sizes) == len(reads) == len(writes) or None in (*sizes, *reads, *writes):
-            self._damaged("expected as many numbers of reads and of writes as block sizes", line)
+            self.damaged("expected as many numbers of reads and of writes as block sizes", line)
         elif self._stats is not None:
-            self._stats.blocks.extend(
-                {"size_bytes": size, "reads": read, "writes": written}
-                for size, read, written in zip(sizes, reads, writes, strict=True)
-            )
+            rows = zip(sizes, reads, writes, strict=True)
+            self._stats.blocks += [dict(zip(("size_bytes", "reads", "writes"), row, strict=True)) for row in rows]
 
-    def finish(self, line: int, *, at_end: bool) -> None:
+    def records(self, document: Document, version: str | None, line: int, *, at_end: bool) -> Iterator[Record]:
         self._close_blocks(line)
-        if not at_end:
-            return
-        if self._wants_stats:
-            self._damaged(
-                f"expected the statistics of brick {(self._brick or '')[:80]}, found the end: it was cut off", line
-            )
-        if self._stats is not None:
-            # where a filter has left the totals out, it has done so everywhere
-            usual = max((len(stats.totals) for stats in self._found[:-1]), default=_ALL_TOTALS)
-            if len(self._stats.totals) < usual:
-                self._damaged("expected 'Data Written:' after the calls, found the end: it was cut off", line)
-
-    def records(self, document: Document, version: str | None) -> Iterator[Record]:
+        if at_end and self._wants_stats:
+            self.damaged(f"expected the statistics of brick {(self._brick or '')[:80]}, {_CUT}", line)
+        # where a filter has left the totals out, it has done so everywhere
+        usual = max((len(stats.totals) for stats in self._found[:-1]), default=3)
+        if at_end and self._stats is not None and len(self._stats.totals) < usual:
+            self.damaged(f"expected 'Data Written:' after the calls, {_CUT}", line)
         for stats in self._found:
             if stats.totals or stats.fops or stats.blocks:
                 yield from stats.records(document, version)
+
+
+Report = InfoText | StatusText | ProfileText
