@@ -129,10 +129,7 @@ def _lines(plan: ImportPlan, path: Path, *, written: bool, limit: int | None) ->
         if limit is not None and len(lines) > limit:
             yield f"{what}: and {len(lines) - limit} more (--dry-run names all)"
 
-    # causes one by one; what only follows from them is counted
-    yield from listed("refused", [str(refusal) for refusal in plan.refused if refusal.follows is None])
-    for cause, number in Counter(refusal.follows for refusal in plan.refused if refusal.follows).items():
-        yield f"refused: {number:,} more because of {cause} (--json names all)"
+    yield from listed("refused", [str(refusal) for refusal in plan.refused])
     yield from listed("left out", [f"{each.file}: {each.result}: {each.reason}" for each in plan.left_out])
     yield from listed("not mapped", [f"{name}: {why}" for name, why in plan.unmapped])
     reasons = Counter(sample.result.reasons[0].message for sample in plan.samples if sample.result.status != "valid")

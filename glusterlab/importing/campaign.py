@@ -9,7 +9,6 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from glusterlab.errors import SpecError, UsageError
-from glusterlab.importing.match import SourceFile
 from glusterlab.importing.plan import ImportPlan, PlannedImport
 from glusterlab.run.validity import judge_imported
 from glusterlab.spec import Campaign, dump_yaml, load_campaign
@@ -23,10 +22,7 @@ from glusterlab.store.sample import SampleWriter
 
 
 def campaign_path(raw_root: Path, name: str) -> Path:
-    """Where a campaign of that name is to lie.
-
-    Raises `UsageError` when the name is none, or a campaign of that name is there already.
-    """
+    """Where a campaign of that name is to lie; `UsageError` when the name is none, or is taken."""
     try:
         TypeAdapter(Name).validate_python(name)
     except ValidationError:
@@ -34,27 +30,19 @@ def campaign_path(raw_root: Path, name: str) -> Path:
             f"--as {name}: expected at most 60 small letters, digits and dashes ({NAME_FORM}), such as mine-2024"
         ) from None
     if name == "published":
-        raise UsageError(
-            f"--as {name}: {raw_root / name} is for the numbers that studies published: choose another name, such as"
-            " mine-2024"
-        )
+        raise UsageError(f"--as {name}: {raw_root / name} is for the numbers that studies published")
     path = raw_root / name
     if (path / "campaign.yaml").exists():
-        raise UsageError(
-            f"{path}: is a campaign already, and raw files are never changed: choose another name by --as, or remove"
-            " that folder if it came from an import that you want to make again"
-        )
+        raise UsageError(f"{path}: is a campaign already: choose another name by --as, or remove that folder")
     return path
 
 
 def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], None]) -> list[Sample]:
-    """Make the campaign's folder; it appears when it is whole.
+    """Make the campaign's folder, which appears when it is whole; its samples, as they were judged.
 
-    `plan`: with at least one sample. `path`: ``raw/<name>``, which must not hold a campaign. `progress`: called with
-    the number of samples written, and of all. Returns: As they were judged in their place.
+    `progress` is called with the number of samples written, and of all.
 
     Raises `RawStoreError` when a file cannot be copied or written, or was changed meanwhile; nothing is left then.
-    Raises `UsageError` when it is more than one campaign can name.
     """
     mapping, cluster = plan.mapping, plan.cluster
     texts = {"campaign.yaml": dump_yaml(describe_campaign(plan, path.name)), "import.yaml": dump_yaml(mapping)}
@@ -67,38 +55,33 @@ def write_campaign(plan: ImportPlan, path: Path, progress: Callable[[int, int], 
         try:
             load_campaign(store.path / "campaign.yaml")
         except SpecError as error:
-            raise UsageError(
-                f"these results are too many kinds for one campaign ({error.message}): import less"
-            ) from error
+            message = f"these results are too many kinds for one campaign ({error.message}): import less"
+            raise UsageError(message) from error
+        # one copy of each file on the disk of the campaign, however many samples share it
         originals = store.path.parent / "originals"
         originals.mkdir()
-        # one copy of each file on the disk of the campaign, however many samples share it
         copies: dict[str, Path] = {}
-
-        def copied(file: SourceFile) -> Path:
-            if file.name not in copies:
-                file.copy(originals / str(len(copies)))
-                copies[file.name] = originals / str(len(copies))
-            return copies[file.name]
-
+        for planned in plan.samples:
+            for file in (planned.result.file, *(source for source, _ in planned.attached)):
+                if file.name not in copies:
+                    copies[file.name] = originals / str(len(copies))
+                    file.copy(copies[file.name])
         for order, planned in enumerate(plan.samples, start=1):
             cell, repeat = planned.result.cell, planned.repeat
             with store.begin_sample(cell, repeat=repeat, round=repeat, order=order, attempt=1) as writer:
-                samples.append(_write_sample(writer, planned, plan, copied))
+                samples.append(_write_sample(writer, planned, plan, copies))
             progress(order, len(plan.samples))
         message = f"imported {len(samples)} samples in {plan.cells} cells from the folder {plan.folder.resolve().name}"
         store.journal.say(message)
     return [sample.model_copy(update={"path": path / sample.path.relative_to(store.path)}) for sample in samples]
 
 
-def _write_sample(
-    writer: SampleWriter, planned: PlannedImport, plan: ImportPlan, copied: Callable[[SourceFile], Path]
-) -> Sample:
+def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan, copies: dict[str, Path]) -> Sample:
     result, mapping, cluster = planned.result, plan.mapping, plan.cluster
     name = f"workload/{PurePosixPath(result.file.name).name}"
-    writer.link(name, copied(result.file))
+    writer.link(name, copies[result.file.name])
     for source, attached in planned.attached:
-        writer.link(attached.file, copied(source))
+        writer.link(attached.file, copies[source.name])
     record = ImportRecord(
         source=result.file.name,
         file=name,

@@ -39,19 +39,18 @@ _TOKEN = re.compile(r"\{(?P<field>[^{}]*)\}|(?P<folders>\*\*/)|(?P<any>\*)|(?P<t
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern over paths: text, ``{field}``, ``*`` within a name, ``**/`` for any folders; `tokens` by their kind."""
+    """A pattern over paths: text, ``{field}``, ``*`` within a name, ``**/`` for any folders; `tokens` by their kind.
+
+    It is no regular expression, which may take for ever on a hostile path.
+    """
 
     text: str
     tokens: tuple[tuple[str, str], ...]
 
     @classmethod
     def parse(cls, text: str, fields: tuple[str, ...] = TELEMETRY_FIELDS) -> Pattern:
-        """Read a pattern.
-
-        Raises `ValueError` when a field is unknown, stands twice or cannot be told from its neighbour, or the path
-        leaves its folder.
-        """
-        _source(text)
+        """Read a pattern; `ValueError` when a field is unknown, stands twice or cannot be told from its neighbour."""
+        _below(text)
         tokens: list[tuple[str, str]] = []
         for match in _TOKEN.finditer(text):
             kind, value = str(match.lastgroup), match["field"] or match[0]
@@ -74,19 +73,13 @@ class Pattern:
         return tuple(value for kind, value in self.tokens if kind == "field")
 
     def match(self, path: str, accepts: Callable[[str, str], bool]) -> dict[str, str] | None:
-        """What a path says, or None when it is not of this pattern.
+        """What a path says, by field, or None; of several readings the one with the shortest first fields counts.
 
-        `path`: below the imported folder, with ``/`` between its parts. `accepts`: called with a field and a text. Of
-        several readings the one with the shortest first fields counts.
-
-        Examples
-        --------
         >>> Pattern.parse("{layout}-{operation}.txt").match("ec-4-read.txt", lambda field, text: text != "ec")
         {'layout': 'ec-4', 'operation': 'read'}
         """
 
-        # kept, so that each place is tried once, whatever the path looks like: a regular expression may take for ever
-        @cache
+        @cache  # so that each place is tried once, whatever the path looks like
         def read(n: int, start: int) -> dict[str, str] | None:
             if n == len(self.tokens):
                 return {} if start == len(path) else None
@@ -123,13 +116,7 @@ def _known(kind: str, choices: Callable[[], Sequence[str]]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def _pattern(value: object) -> object:
-    if isinstance(value, str):
-        Pattern.parse(value)
-    return value
-
-
-def _source(value: object) -> object:
+def _below(value: object) -> object:
     if isinstance(value, str) and any(part in ("", ".", "..") for part in value.split("/")):
         raise ValueError(f"expected a path below the imported folder, such as '{{layout}}/*.txt', found {value!r}")
     return value
@@ -143,8 +130,8 @@ def _zone(value: object) -> object:
 
 ToolName = Annotated[str, _known("tool", readers)]
 OperationName = Annotated[str, _known("operation", lambda: OPERATIONS)]
-PatternText = Annotated[str, BeforeValidator(_pattern)]
-SourceName = Annotated[str, BeforeValidator(_source)]
+PathBelow = Annotated[str, BeforeValidator(_below)]
+LayoutName = Annotated[str, Field(min_length=1, max_length=60)]
 Zone = Annotated[str, BeforeValidator(_zone)]
 ImportedHost = Annotated[str, Field(pattern=HOST_FORM, max_length=253)]
 Version = Annotated[str, Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+~_-]*$", max_length=60)]
@@ -173,9 +160,7 @@ class _OrText:
 class Facts(SpecModel):
     """What can be said of results; what is left out is read from the file itself."""
 
-    layout: Annotated[str, Field(min_length=1, max_length=60)] | None = Field(
-        default=None, description="a key of layouts"
-    )
+    layout: LayoutName | None = Field(default=None, description="a key of layouts")
     access: Access | None = Field(default=None, description="how clients reached the volume")
     tool: ToolName | None = None
     workers: Count | None = Field(default=None, description="in total, over all clients")
@@ -203,17 +188,16 @@ class _Entry(Facts):
     )
     run: Count | None = Field(default=None, description="only the file's n-th run")
     repeat: Count | None = Field(default=None, description="of its cell; default: in the order of the paths")
-    pattern: PatternText | None = None
-    file: SourceName | None = None
+    pattern: PathBelow | None = None
+    file: PathBelow | None = None
 
     @model_validator(mode="after")
     def _says_each_once(self) -> Self:
         if (self.pattern is None) == (self.file is None):
             raise ValueError("expected either a pattern or a file")
-        if self.pattern is not None:
-            for name in Pattern.parse(self.pattern, self.pattern_fields).fields:
-                if getattr(self, name) is not None:
-                    raise problem(f"the pattern says it already by {{{name}}}: leave one of the two out", name)
+        for name in () if self.pattern is None else Pattern.parse(self.pattern, self.pattern_fields).fields:
+            if getattr(self, name) is not None:
+                raise problem(f"the pattern says it already by {{{name}}}: leave one of the two out", name)
         return self
 
     def facts(self) -> dict[str, Any]:
@@ -265,9 +249,10 @@ class LayoutFacts(SpecModel):
 
     @model_validator(mode="after")
     def _geometry_fits(self) -> LayoutFacts:
-        if self.type in (None, "other") and self.geometry is not None and self.geometry != "1":
+        volume = self.type not in (None, "other")
+        if not volume and self.geometry not in (None, "1"):
             raise problem(f"expected a type that has a geometry, found {self.geometry!r} without one", "geometry")
-        if self.type not in (None, "other") and self.geometry is None:
+        if volume and self.geometry is None:
             raise problem(f"expected the geometry of a {self.type} volume, such as 3x2 or 12x(4+2)", "geometry")
         if self.type is not None:
             try:
@@ -277,47 +262,29 @@ class LayoutFacts(SpecModel):
         return self
 
     def resolve(self, name: str, volume: tuple[LayoutType, str] | None = None) -> Layout:
-        """The layout, with the type and geometry of a volume where the mapping says none.
+        """The layout; type and geometry are those of its volume where the mapping says none.
 
         Raises `ValueError` when neither says what it is, or the two contradict each other.
         """
-        geometry = self.geometry or "1"
-        stated = None if self.type is None else (self.type, parse_geometry(self.type, geometry))
-        found = None if volume is None else (volume[0], parse_geometry(*volume))
-        if stated and found and stated != found:
-            seen = " ".join(volume or ())
-            raise ValueError(f"layout {name!r} is {self.type} {geometry} by the mapping, and {seen} by its volume info")
-        known = stated or found
+        stated = None if self.type is None else (self.type, self.geometry or "1")
+        known = stated or volume
         if known is None:
             raise ValueError(f"layout {name!r} has no type: say type and geometry, or map a volume info of it")
-        kind, numbers = known
+        numbers = parse_geometry(*known)
+        if volume is not None and (volume[0], parse_geometry(*volume)) != (known[0], numbers):
+            by = f"{' '.join(known)} by the mapping, and {' '.join(volume)} by its volume info"
+            raise ValueError(f"layout {name!r} is {by}")
         options = tuple(sorted(self.options.items()))
-        return Layout(name=label(name), type=kind, **numbers, backing=self.backing, options=options)
+        return Layout(name=label(name), type=known[0], **numbers, backing=self.backing, options=options)
 
 
 def label(name: str) -> str:
-    """A name as a label: letters, digits, dashes and underscores.
-
-    Examples
-    --------
-    >>> label("ec 12x(4+2)")
-    'ec-12x-4-2'
-    """
+    """A name as a label: letters, digits, dashes and underscores."""
     return _UNFIT_FOR_LABELS.sub("-", name)[:40].strip("-_") or "layout"
 
 
 def layout_of_name(name: str) -> LayoutFacts:
-    """What a layout's name alone says, where no mapping describes it.
-
-    Examples
-    --------
-    >>> found = layout_of_name("disperse-12x4+2-jbod")
-    >>> found.type, found.geometry, found.backing
-    ('disperse', '12x(4+2)', 'jbod')
-    >>> found = layout_of_name("gpfs")
-    >>> found.type, found.geometry, found.backing
-    ('other', None, 'gpfs')
-    """
+    """What a layout's name alone says: ``disperse-12x4+2-jbod`` is a volume, any other name another file system."""
     match = _LAYOUT_NAME.fullmatch(name)
     if match is not None:
         copies = f"x{match[3]}" if match[3] else f"x({match[4]})" if match[4] else ""
@@ -334,7 +301,7 @@ class Mapping(SpecModel):
     title: Text | None = None
     description: Text | None = None
     study: Name = Field(default="none", description="whose experiments these are: a folder below raw/published")
-    layouts: dict[Annotated[str, Field(min_length=1, max_length=60)], LayoutFacts] = Field(
+    layouts: dict[LayoutName, LayoutFacts] = Field(
         default={}, description="what the layouts are, by the names that paths and entries use"
     )
     defaults: Facts = Field(default=Facts(), description="for what neither path, entry nor file says")
@@ -364,29 +331,25 @@ class Mapping(SpecModel):
                     raise problem(str(error), "aliases", field, word) from None
         labels: dict[str, str] = {}
         for name in self.layouts:
-            other = labels.setdefault(label(name), name)
-            if other != name:
-                raise problem(
-                    f"expected names that differ in letters and digits, found {other!r} and {name!r}", "layouts", name
-                )
+            if (other := labels.setdefault(label(name), name)) != name:
+                message = f"expected names that differ in letters and digits, found {other!r} and {name!r}"
+                raise problem(message, "layouts", name)
+        named: list[tuple[str | None, tuple[str | int, ...]]] = [(self.defaults.layout, ("defaults",))]
         for kind in ("patterns", "files", "telemetry", "gluster"):
-            for n, entry in enumerate(getattr(self, kind)):
-                self._known_layout(entry.layout, kind, n, "layout")
-        self._known_layout(self.defaults.layout, "defaults", "layout")
+            named += [(entry.layout, (kind, n)) for n, entry in enumerate(getattr(self, kind))]
+        for layout, place in named:
+            if layout is not None:
+                try:
+                    self.layout_facts(layout)
+                except ValueError as error:
+                    raise problem(str(error), *place, "layout") from None
         shared = sorted({*self.servers} & {*self.clients})
         if shared:
             raise problem(f"expected each host either as server or as client, found {shared[0]!r} as both", "clients")
         return self
 
-    def _known_layout(self, name: str | None, *at: str | int) -> None:
-        if name is not None and self.layouts and name not in self.layouts:
-            raise problem(f"unknown layout {name!r}" + suggest(name, list(self.layouts)), *at)
-
     def layout_facts(self, name: str) -> LayoutFacts:
-        """What a layout is: by the mapping, or by its name where the mapping describes none.
-
-        Raises `ValueError` when the mapping describes others only.
-        """
+        """What a layout is, by its name where the mapping describes none; `ValueError` when it describes others."""
         if name in self.layouts:
             return self.layouts[name]
         if self.layouts:
@@ -394,10 +357,7 @@ class Mapping(SpecModel):
         return layout_of_name(name)
 
     def read_field(self, field: str, text: str) -> Any:
-        """The value of a field of a path.
-
-        Raises `ValueError` when the text is none.
-        """
+        """The value of a field of a path; `ValueError` when the text is none."""
         word = self.aliases.get(field, {}).get(text, text)
         if field == "options":
             return (word,)
@@ -422,7 +382,6 @@ class Mapping(SpecModel):
 
 @lru_cache
 def _adapter(field: str) -> TypeAdapter[Any]:
-    """Reads one field as the models above do."""
     annotation: Any = TelemetryFiles.model_fields[field].annotation
     return TypeAdapter(annotation)
 
@@ -430,15 +389,14 @@ def _adapter(field: str) -> TypeAdapter[Any]:
 def load_mapping(path: Path | None, patterns: tuple[str, ...], defaults: dict[str, str]) -> Mapping:
     """The mapping of a file, with the patterns and defaults of the command line, which go before those of the file.
 
-    Raises `SpecError` with file, line and key of what is wrong in the file. Raises `UsageError` when something of the
-    command line is wrong, or nothing is mapped.
+    Raises `SpecError` when the file is wrong, `UsageError` when the command line is, or nothing is mapped.
     """
     mapping = Mapping(schema_version=1) if path is None else validate(Mapping, path)
-    data = {name: getattr(mapping, name) for name in mapping.model_fields_set}
     try:
         added = tuple(Results(pattern=text) for text in patterns)
         values = {name: _default(mapping, name, text) for name, text in defaults.items()}
         facts = Facts.model_validate({**mapping.defaults.model_dump(exclude_unset=True), **values})
+        data = {name: getattr(mapping, name) for name in mapping.model_fields_set}
         found = Mapping.model_validate({**data, "patterns": (*mapping.patterns, *added), "defaults": facts})
     except ValidationError as error:
         raise UsageError(f"--pattern or --default: {first_problem(error, Mapping)[1]}") from error
@@ -452,12 +410,11 @@ def load_mapping(path: Path | None, patterns: tuple[str, ...], defaults: dict[st
 
 def _default(mapping: Mapping, name: str, text: str) -> Any:
     if name not in Facts.model_fields:
-        if name in FIELDS:
-            raise UsageError(f"--default {name}: is no default: use {{{name}}} in the pattern or an entry")
-        raise UsageError(f"--default {name}: unknown field" + suggest(name, list(Facts.model_fields)))
-    if name == "accept_unjudged":
-        if text not in ("true", "false"):
-            raise UsageError(f"--default accept_unjudged: expected true or false, found {text!r}")
+        advice = (
+            f": use {{{name}}} in the pattern or an entry" if name in FIELDS else suggest(name, [*Facts.model_fields])
+        )
+        raise UsageError(f"--default {name}: is no default{advice}")
+    if name == "accept_unjudged" and text in ("true", "false"):
         return text == "true"
     try:
         return mapping.read_field(name, text)

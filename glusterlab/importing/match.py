@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"(\d{1,18})")
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file below the imported folder `root`: its `name` there, with ``/``, and what shows that it was not changed."""
+    """A file `name` below the imported folder `root`, and what shows that it was not changed."""
 
     root: Path
     name: str
@@ -34,10 +34,7 @@ class SourceFile:
         return self.root / self.name
 
     def copy(self, target: Path) -> None:
-        """Copy the file, byte for byte.
-
-        Raises `RawStoreError` when it cannot be read or written, or is not the one that was listed.
-        """
+        """Copy the file; `RawStoreError` when it cannot be read or written, or is not the one that was listed."""
         try:
             # a link that took its place meanwhile must not lead elsewhere
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -68,36 +65,19 @@ class SourceFile:
 
 
 def shown(name: str) -> str:
-    r"""A file's name for people and JSON: what cannot be printed is escaped.
-
-    Examples
-    --------
-    >>> print(shown("read\n.txt"), shown("Läufe/1.txt"), shown("caf\udce9"))
-    read\n.txt Läufe/1.txt caf\udce9
-    """
+    """A file's name for people and JSON: what cannot be printed is escaped."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
-def natural(name: str) -> list[list[tuple[int, int, str]]]:
-    """Sort key that counts as people do: ``w2`` before ``w12``.
-
-    Examples
-    --------
-    >>> sorted(["w12/a", "w2/b", "w2"], key=natural)
-    ['w2', 'w2/b', 'w12/a']
-    """
-    return [
-        [(0, int(piece), piece) if piece.isdecimal() else (1, 0, piece) for piece in _NUMBER.split(part) if piece]
-        for part in name.split("/")
-    ]
+def _natural(name: str) -> list[list[int | str]]:
+    """Sort key that counts as people do: ``w2`` before ``w12``."""
+    return [[int(piece) if n % 2 else piece for n, piece in enumerate(_NUMBER.split(part))] for part in name.split("/")]
 
 
 def list_sources(folder: Path, without: Path | None = None) -> tuple[list[SourceFile], list[tuple[str, str]]]:
     """Files below a folder in natural order, and names of what else is there and cannot be imported, and why.
 
-    `without`: a folder below it that is passed over. Hidden files and folders are passed over in silence.
-
-    Raises `UsageError` when it is no folder, cannot be read, or has more than `MAX_FILES` files.
+    Hidden files and the folder `without` are passed over. Raises `UsageError` when it is no folder that can be read.
     """
     if not folder.is_dir():
         raise UsageError(f"{folder}: expected a folder with results, found {'a file' if folder.exists() else 'none'}")
@@ -127,7 +107,7 @@ def list_sources(folder: Path, without: Path | None = None) -> tuple[list[Source
                 files.append(SourceFile(folder, name, state.st_size, state.st_mtime_ns))
         if len(files) > MAX_FILES:
             raise UsageError(f"{folder}: expected at most {MAX_FILES:,} files, found more: is it the right one?")
-    return sorted(files, key=lambda file: natural(file.name)), sorted(others)
+    return sorted(files, key=lambda file: _natural(file.name)), sorted(others)
 
 
 def _unfit(entry: os.DirEntry[str], name: str) -> str | None:
@@ -142,16 +122,9 @@ def _unfit(entry: os.DirEntry[str], name: str) -> str | None:
     return None
 
 
-_SECTIONS: dict[type[Entry], str] = {Results: "patterns", TelemetryFiles: "telemetry", GlusterFiles: "gluster"}
-"""Keys of a mapping that the entries stand under."""
-
-
 @dataclass(frozen=True)
 class Assignment:
-    """A file, the entry that it belongs to, and what is known of it by field.
-
-    `facts`: of the path and of the entry. `by_path`: fields that the path states; the entry states the others.
-    """
+    """A file, an entry that is about it, and what path and entry say of it; the path says the fields of `by_path`."""
 
     file: SourceFile
     entry: Entry
@@ -163,27 +136,23 @@ class Assignment:
         return "the path" if field in self.by_path else "the mapping"
 
     @property
-    def is_results(self) -> bool:
-        """Whether the file's results are to be imported; else it goes beside others."""
-        return isinstance(self.entry, Results)
-
-    @property
     def is_gluster(self) -> bool:
         return isinstance(self.entry, GlusterFiles)
+
+    def refused(self, error: Exception) -> Refusal:
+        """The refusal of the file because of an error."""
+        if isinstance(error, ParseError):
+            return Refusal(shown(self.file.name), error.message, error.line)
+        return Refusal(shown(self.file.name), str(error))
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """A mapped file, or a part of it, that is not imported.
-
-    `file`: below the imported folder, as it can be shown. `message`: what was expected, what was found, what to do.
-    `follows`: what it follows from, such as ``layout ec``: it goes when the cause of that is mended.
-    """
+    """A mapped file, or a part of it, that is not imported; `file` as it can be shown."""
 
     file: str
     message: str
     line: int | None = None
-    follows: str | None = None
 
     def __str__(self) -> str:
         return f"{self.file}{'' if self.line is None else f':{self.line}'}: {self.message}"
@@ -192,11 +161,8 @@ class Refusal:
 def assign(mapping: Mapping, files: Iterable[SourceFile]) -> tuple[list[Assignment], list[SourceFile], list[Refusal]]:
     """Give every file to the entries that are about it; also the files without one, and what is refused.
 
-    An entry that names the file goes before all patterns, and a pattern whose words are all known before one that only
-    has the right form. Where patterns of results and of telemetry or gluster fit, the file's content decides.
-
-    Assigned in the order of the files; a file has several entries when several name it. Refused are files whose path
-    has the form of a pattern and an unknown word, and entries whose file is not there.
+    Entries that name the file go before all patterns, and of these the first that fits counts. Where patterns of
+    results and of telemetry or gluster fit, the file's content decides.
     """
     entries: tuple[Entry, ...] = (*mapping.files, *mapping.telemetry, *mapping.gluster, *mapping.patterns)
     named: dict[str, list[Entry]] = {}
@@ -231,13 +197,8 @@ def _by_pattern(
         if words is not None:
             facts = entry.facts() | {field: mapping.read_field(field, word) for field, word in words.items()}
             fitting[type(entry)] = Assignment(file, entry, facts, frozenset(words))
-    if len(fitting) > 1:
-        kind = _kind(file)
-        if kind is not None and kind in fitting:
-            return fitting[kind]
-        places = " and ".join(f"{found.entry.pattern!r} of {_SECTIONS[kind]}" for kind, found in fitting.items())
-        message = f"fits the patterns {places}, and its content is that of neither: write them so that one of them fits"
-        return Refusal(shown(file.name), message)
+    if len(fitting) > 1 and (kind := _kind(file)) in fitting:
+        return fitting[kind]
     if fitting:
         return next(iter(fitting.values()))
     for _, pattern in patterns:
@@ -249,14 +210,14 @@ def _by_pattern(
     return None
 
 
-def _kind(file: SourceFile) -> type[Entry] | None:
-    """Of which entries a file is, by its content; None where nobody knows."""
+def _kind(file: SourceFile) -> type[Entry]:
+    """Of which entries a file is, by its content."""
     from glusterlab.parse import TELEMETRY_TOOLS, tool_of
 
     try:
         tool = tool_of(file.path)
     except ParseError:
-        return None
+        return Results
     if tool in TELEMETRY_TOOLS:
         return TelemetryFiles
     return GlusterFiles if tool == "gluster" else Results

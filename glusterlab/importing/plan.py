@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from collections.abc import Mapping as ReadOnly
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from glusterlab.errors import ParseError
-from glusterlab.importing.mapping import Mapping
-from glusterlab.importing.match import (
-    Assignment,
-    Refusal,
-    SourceFile,
-    assign,
-    list_sources,
-    natural,
-    shown,
-)
-from glusterlab.importing.results import (
-    LeftOut,
-    PlannedResult,
-    about_layout,
-    read_results,
-    read_volumes,
-    resolve_layouts,
-)
+from glusterlab.errors import ParseError, UsageError
+from glusterlab.importing.mapping import Mapping, Results
+from glusterlab.importing.match import Assignment, Refusal, SourceFile, assign, list_sources, shown
+from glusterlab.importing.results import LeftOut, PlannedResult, read_results, resolve_layouts
 from glusterlab.spec import Cluster, load_cluster
 from glusterlab.spec.fields import describe
 from glusterlab.store.imported import AttachedFile
@@ -36,40 +21,32 @@ from glusterlab.tools import volume_tools
 
 Attached = tuple[SourceFile, AttachedFile]
 
-REFUSED_RESULTS = "results that are refused"
-"""What follows from these."""
-
-_ABOUT_THE_FILE = frozenset({"host", "role", "timezone"})
+MAX_REPEATS = 1000
+"""Of one cell, as in a campaign of one's own."""
 
 
 def _attach(
-    mapping: Mapping,
-    results: Sequence[tuple[PlannedResult, int]],
-    assignments: Sequence[Assignment],
-    refused_results: Sequence[Assignment] = (),
+    mapping: Mapping, results: Sequence[tuple[PlannedResult, int]], assignments: Sequence[Assignment]
 ) -> tuple[list[list[Attached]], list[Refusal]]:
-    """For each result, with its repeat, the files that are kept beside it; and files that cannot be, with the reason.
+    """For each result, with its repeat, the files that are kept beside it; and those that cannot be."""
+    from glusterlab.telemetry.reader import read
 
-    `assignments`: of telemetry and of gluster's output. `refused_results`: of results that are not among `results`:
-    what belongs to these alone follows from that.
-    """
     found: list[list[Attached]] = [[] for _ in results]
     known = [result.facts() | {"repeat": repeat} for result, repeat in results]
     refused: list[Refusal] = []
     for assignment in assignments:
-        name = shown(assignment.file.name)
-        wanted = {field: value for field, value in assignment.facts.items() if field not in _ABOUT_THE_FILE}
+        wanted = {name: each for name, each in assignment.facts.items() if name not in ("host", "role", "timezone")}
         fitting = [n for n, facts in enumerate(known) if _fits(wanted, facts)]
         try:
-            _check(mapping, assignment)
+            # the whole file, so that what is imported can be made into tables
+            deque(() if assignment.is_gluster else read(assignment.file.path), maxlen=0)
         except ParseError as error:
-            refused.append(Refusal(name, error.message, error.line))
+            refused.append(assignment.refused(error))
             continue
         if not fitting:
             described = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
-            follows = any(_fits(wanted, other.facts) for other in refused_results)
             message = f"expected a sample of {described}, which this file belongs to, found none"
-            refused.append(Refusal(name, message, follows=REFUSED_RESULTS if follows else None))
+            refused.append(Refusal(shown(assignment.file.name), message))
         for n in fitting:
             if assignment.is_gluster and any(source.name == assignment.file.name for source, _ in found[n]):
                 continue  # two entries may be about two volumes of one file
@@ -79,17 +56,6 @@ def _attach(
 
 def _fits(wanted: ReadOnly[str, Any], known: ReadOnly[str, Any]) -> bool:
     return all(known.get(field) == value for field, value in wanted.items() if field in known)
-
-
-def _check(mapping: Mapping, assignment: Assignment) -> None:
-    """Read a whole file, so that what is imported can be made into tables."""
-    if assignment.is_gluster:
-        read_volumes(assignment, assignment.facts.get("layout", mapping.defaults.layout))
-        return
-    from glusterlab.telemetry.reader import read
-
-    for _ in read(assignment.file.path):
-        pass
 
 
 def _placed(mapping: Mapping, assignment: Assignment, taken: Collection[str]) -> Attached:
@@ -111,13 +77,7 @@ def _placed(mapping: Mapping, assignment: Assignment, taken: Collection[str]) ->
 
 
 def _suffixes(name: str) -> str:
-    """The last suffix, and the one before a packer's: ``.sar``, ``.csv.xz``.
-
-    Examples
-    --------
-    >>> _suffixes("s1.example.csv.xz"), _suffixes("s1.sar"), _suffixes("sar-s1")
-    ('.csv.xz', '.sar', '.txt')
-    """
+    """The last suffix, and the one before a packer's: ``.sar``, ``.csv.xz``."""
     path = PurePosixPath(name)
     if path.suffix in (".xz", ".gz", ".bz2"):
         return "".join(path.suffixes[-2:])
@@ -136,10 +96,6 @@ def _contradicting_roles(mapping: Mapping, assignments: Sequence[Assignment]) ->
     return refused
 
 
-MAX_REPEATS = 1000
-"""Of one cell, as in a campaign of one's own."""
-
-
 @dataclass(frozen=True)
 class PlannedImport:
     """One sample: a result, its place among the repeats of its cell, and the files beside it."""
@@ -153,9 +109,8 @@ class PlannedImport:
 class ImportPlan:
     """What an import would make of a folder.
 
-    `samples`: by cell and repeat. `refused`: of mapped files, causes first; while there are any, nothing is imported
-    unless that is asked for. `left_out`: results of mapped files that the mapping is not about. `unmapped`: files, and
-    why they belong to nothing. `notes`: what the person should know of the samples.
+    `samples` by cell and repeat; `refused` of mapped files; `left_out` results of mapped files that the mapping is not
+    about; `unmapped` files, and why they belong to nothing.
     """
 
     folder: Path
@@ -178,37 +133,42 @@ def plan_import(
 ) -> ImportPlan:
     """Look at every file of a folder and read those that are mapped; nothing is written.
 
-    `progress`: called with the number of files read, and of all. `raw_root`: where campaigns are kept: nothing below it
-    is imported.
+    `progress` is called with the number of files read, and of all; what lies below `raw_root` is not imported.
 
-    Raises `UsageError` when the folder cannot be read. Raises `SpecError` when the mapping's cluster.yaml is wrong.
+    Raises `UsageError` when the folder cannot be read, or has results of several GlusterFS releases. Raises `SpecError`
+    when the mapping's cluster.yaml is wrong.
     """
     cluster = None if mapping.cluster is None else load_cluster(mapping.cluster)
     files, others = list_sources(folder, without=raw_root)
     assigned, unmapped, refused = assign(mapping, files)
-    layouts, unreadable, unread = resolve_layouts(mapping, assigned)
+    layouts, unreadable = resolve_layouts(mapping, assigned)
     refused += unreadable
     by_file: dict[str, list[Assignment]] = {}
     for assignment in assigned:
-        if assignment.is_results:
+        if isinstance(assignment.entry, Results):
             by_file.setdefault(assignment.file.name, []).append(assignment)
     results: list[PlannedResult] = []
     left_out: list[LeftOut] = []
-    lost: list[Assignment] = []
     for n, assignments in enumerate(by_file.values(), start=1):
         found, not_meant, wrong = read_results(mapping, assignments, layouts)
         results += found
         left_out += not_meant
         refused += wrong
-        lost += assignments if wrong else []
         progress(n, len(by_file))
-    results, strange = _one_release(results)
-    for result in strange:
-        lost += by_file[result.file.name]
+    releases = sorted({result.gluster_version or "unknown" for result in results})
+    if len(releases) > 1:
+        raise UsageError(
+            f"expected results of one GlusterFS release, found {', '.join(releases)}: import each by itself, with its"
+            " release in place of {gluster_version} in the pattern"
+        )
     placed, clashes = _place(results)
-    beside = [assignment for assignment in assigned if not assignment.is_results]
-    attached, alone = _attach(mapping, placed, beside, lost)
-    refused += [*_of_other_releases(results, strange), *clashes, *_contradicting_roles(mapping, beside), *alone]
+    gone = {refusal.file for refusal in unreadable}
+    beside = [
+        assignment
+        for assignment in assigned
+        if not isinstance(assignment.entry, Results) and shown(assignment.file.name) not in gone
+    ]
+    attached, alone = _attach(mapping, placed, beside)
     samples = tuple(
         PlannedImport(result, repeat, tuple(files)) for (result, repeat), files in zip(placed, attached, strict=True)
     )
@@ -217,50 +177,11 @@ def plan_import(
         mapping=mapping,
         cluster=cluster,
         samples=samples,
-        refused=_causes_first(refused, {REFUSED_RESULTS, *(about_layout(name) for name in unread)}),
+        refused=tuple(dict.fromkeys([*refused, *clashes, *_contradicting_roles(mapping, beside), *alone])),
         left_out=tuple(left_out),
         unmapped=tuple(sorted([*((shown(file.name), "fits no pattern") for file in unmapped), *others])),
         notes=tuple(_notes(samples)),
     )
-
-
-def _one_release(results: Sequence[PlannedResult]) -> tuple[list[PlannedResult], list[PlannedResult]]:
-    """The results of the release that most files are of, and the others."""
-    files = Counter(release for release, _ in {(result.gluster_version, result.file.name): 1 for result in results})
-    most = max(files, key=lambda release: files[release], default=None)
-    kept = [result for result in results if result.gluster_version == most]
-    return kept, [result for result in results if result.gluster_version != most]
-
-
-def _of_other_releases(kept: Sequence[PlannedResult], others: Sequence[PlannedResult]) -> list[Refusal]:
-    files = len({result.file.name for result in kept})
-    return [
-        Refusal(
-            shown(result.file.name),
-            f"expected results of one GlusterFS release, {kept[0].gluster_version or 'unknown'} as in"
-            f" {files:,} {'file' if files == 1 else 'files'}, found {result.gluster_version or 'unknown'}. A campaign"
-            " is of one release: import each by itself, with its release in place of {gluster_version} in the pattern",
-        )
-        for result in others
-    ]
-
-
-def _causes_first(refused: Sequence[Refusal], named: set[str]) -> tuple[Refusal, ...]:
-    """Refusals in the order of their files, those last that only follow from another one.
-
-    `named`: causes that another refusal tells. Of any other one the first refusal that follows from it tells it.
-    """
-    causes: list[Refusal] = []
-    following: list[Refusal] = []
-    known: set[str | None] = set(named)
-    for refusal in sorted(dict.fromkeys(refused), key=lambda refusal: natural(refusal.file)):
-        if refusal.follows in known:
-            following.append(refusal)
-        else:
-            if refusal.follows is not None:
-                known.add(refusal.follows)
-            causes.append(replace(refusal, follows=None))
-    return (*causes, *following)
 
 
 def _place(results: Sequence[PlannedResult]) -> tuple[list[tuple[PlannedResult, int]], list[Refusal]]:
@@ -283,13 +204,8 @@ def _place(results: Sequence[PlannedResult]) -> tuple[list[tuple[PlannedResult, 
                 taken[next(free)] = result
         last = max(taken)
         if last > MAX_REPEATS:
-            refused.append(
-                Refusal(
-                    shown(taken[last].file.name),
-                    f"expected at most {MAX_REPEATS:,} repeats of {cell_id}, found more: what tells these results"
-                    " apart?",
-                )
-            )
+            message = f"expected at most {MAX_REPEATS:,} repeats of {cell_id}, found more: what tells them apart?"
+            refused.append(Refusal(shown(taken[last].file.name), message))
         placed += [(taken[repeat], repeat) for repeat in sorted(taken)]
     return placed, refused
 

@@ -27,10 +27,7 @@ Volume = tuple[LayoutType, str]
 
 
 def volume_layout(record: VolumeRecord) -> Volume:
-    """Type and geometry of a volume as the suite writes them.
-
-    Raises `ValueError` when the volume is of a type that no layout is.
-    """
+    """Type and geometry of a volume as the suite writes them; `ValueError` when no layout is of that type."""
     kind = record.type.lower()
     if "disperse" in kind and record.data and record.redundancy:
         return "disperse", f"{record.subvolumes or 1}x({record.data}+{record.redundancy})"
@@ -44,38 +41,39 @@ def volume_layout(record: VolumeRecord) -> Volume:
 
 def resolve_layouts(
     mapping: Mapping, assignments: Sequence[Assignment]
-) -> tuple[dict[str, Layout | str], list[Refusal], set[str]]:
+) -> tuple[dict[str, Layout | str], list[Refusal]]:
     """Every layout that files are about, by the names that the mapping uses: text says why there is no such layout.
 
-    Also what is refused of gluster's files, as they cannot be read or contradict each other, and names of layouts that
-    are lacking because of that.
+    Also gluster's files that cannot be read, or contradict each other.
     """
-    all_names = (_layout_of(mapping, assignment) for assignment in assignments)
-    names = sorted({name for name in all_names if name is not None})
     volumes: dict[str, tuple[Volume, str]] = {}
+    names: set[str] = set()
     refused: list[Refusal] = []
-    lost: set[str] = set()
     for assignment in assignments:
-        if assignment.is_gluster:
-            about = _layout_of(mapping, assignment)
-            try:
-                _add_volumes(volumes, assignment, about, names)
-            except (ParseError, ValueError) as error:
-                refused.append(_refusal(assignment.file, error))
-                lost |= set(names) if about is None else {about}
-    unread: set[str] = set()
+        name = assignment.facts.get("layout", mapping.defaults.layout)
+        names |= set() if name is None else {name}
+        if not assignment.is_gluster:
+            continue
+        try:
+            record = _read_volume(assignment, name)
+            if name is not None and record is not None:
+                volume = volume_layout(record)
+                known, where = volumes.setdefault(name, (volume, shown(assignment.file.name)))
+                if known != volume:
+                    seen = f"{' '.join(volume)} here, and {' '.join(known)} in {where}"
+                    raise ValueError(f"layout {name!r} is {seen}")
+        except (ParseError, ValueError) as error:
+            refused.append(assignment.refused(error))
     layouts: dict[str, Layout | str] = {}
     identities: dict[str, str] = {}
-    for name in names:
+    for name in sorted(names):
         try:
-            layout = mapping.layout_facts(name).resolve(name, volumes.get(name, (None, ""))[0])
+            layout = mapping.layout_facts(name).resolve(name, volumes[name][0] if name in volumes else None)
         except ValueError as error:
             layouts[name] = str(error)
-            if name in lost and name not in volumes:
-                unread.add(name)
             continue
-        other = identities.setdefault(layout.model_copy(update={"name": "-"}).model_dump_json(), name)
         layouts[name] = layout
+        other = identities.setdefault(layout.model_copy(update={"name": "-"}).model_dump_json(), name)
         if other != name:
             layouts[name] = (
                 f"layouts {other!r} and {name!r} are one and the same ({layout.type} {layout.geometry} on"
@@ -83,66 +81,29 @@ def resolve_layouts(
             )
         if any(label(name) == label(known) for known in layouts if known != name):
             layouts[name] = f"layout {name!r}: another one has a name that differs in punctuation only: declare both"
-    return layouts, refused, unread
+    return layouts, refused
 
 
-def _layout_of(mapping: Mapping, assignment: Assignment) -> str | None:
-    name: str | None = assignment.facts.get("layout", mapping.defaults.layout)
-    return name
+def _read_volume(assignment: Assignment, layout: str | None) -> VolumeRecord | None:
+    """The volume of a layout that a file of gluster describes: the one that the mapping names, or its only one.
 
-
-def _refusal(file: SourceFile, error: Exception) -> Refusal:
-    if isinstance(error, ParseError):
-        return Refusal(shown(file.name), error.message, error.line)
-    return Refusal(shown(file.name), str(error))
-
-
-def _add_volumes(
-    volumes: dict[str, tuple[Volume, str]], assignment: Assignment, about: str | None, names: Sequence[str]
-) -> None:
-    """Note what a file of gluster says of layouts: of the one it is about, or of those that are called as its volumes.
-
-    Raises `ParseError` and `ValueError` when it cannot be read, or contradicts another file.
-    """
-    for name, record in read_volumes(assignment, about).items():
-        if name not in names:
-            continue
-        volume = volume_layout(record)
-        known, where = volumes.setdefault(name, (volume, shown(assignment.file.name)))
-        if known != volume:
-            raise ValueError(f"layout {name!r} is {volume[0]} {volume[1]} here, and {known[0]} {known[1]} in {where}")
-
-
-def read_volumes(assignment: Assignment, layout: str | None) -> dict[str, VolumeRecord]:
-    """The volumes that a file of gluster describes, by layout; several descriptions of one volume count once.
-
-    Of several volumes the one that the mapping names, or that is called as the layout. Without a layout all, by their
-    own names. Nothing where the file describes none.
-
-    Raises `ParseError` when it is no output of gluster, lacks the volume that the mapping names, or leaves open which
-    one it is.
+    Of several it is the one that is called as the layout. Raises `ParseError` when there is no such volume.
     """
     from glusterlab import tools
     from glusterlab.tools.document import Document
     from glusterlab.tools.records import VolumeRecord
 
-    document = Document.open(assignment.file.path)
-    records = [record for record in tools.read(document, "gluster") if isinstance(record, VolumeRecord)]
-    known = {record.name: record for record in records if record.type}
+    records = tools.read(Document.open(assignment.file.path), "gluster")
+    known = {record.name: record for record in records if isinstance(record, VolumeRecord) and record.type}
     there = ", ".join(sorted(known)[:5]) + (", ..." if len(known) > 5 else "")
     wanted = assignment.entry.volume if isinstance(assignment.entry, GlusterFiles) else None
     if wanted is not None and known:
         if wanted not in known:
             raise ParseError(f"expected volume {wanted!r}, which the mapping names, found {there}")
-        known = {wanted: known[wanted]}
-    if layout is None or not known:
-        return known
-    if len(known) > 1 and layout not in known:
-        raise ParseError(
-            f"which volume is layout {layout!r}? The file has {there}: say volume in the entry, or give the layout the"
-            " name of its volume"
-        )
-    return {layout: known[layout] if len(known) > 1 else next(iter(known.values()))}
+        return known[wanted]
+    if layout is not None and len(known) > 1 and layout not in known:
+        raise ParseError(f"which volume is layout {layout!r}? The file has {there}: say volume in the entry")
+    return known.get(layout or "", next(iter(known.values()), None))
 
 
 SAME_SIZE = 0.1
@@ -157,8 +118,7 @@ _CHOOSING = ("run", "operation", "job", "host", *_NUMBERS)
 class PlannedResult:
     """One result that is to become a sample.
 
-    `layout`: as paths and mapping name it. `stated`: what path and mapping say, as JSON; `repeat` as they say it.
-    `status` by the tool's own output. `disks`: 0 where it is not known.
+    `layout` as paths and mapping name it; `stated` is what they say, as JSON; `disks` is 0 where it is not known.
     """
 
     file: SourceFile
@@ -204,18 +164,13 @@ class LeftOut:
 class _RefusedError(Exception):
     """Something that the mapping and the file say does not go together."""
 
-    def __init__(self, message: str, follows: str | None = None) -> None:
-        super().__init__(message)
-        self.follows = follows
-
 
 def read_results(
     mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]
 ) -> tuple[list[PlannedResult], list[LeftOut], list[Refusal]]:
     """The results of one file: those that become samples, those that the mapping is not about, and what is refused.
 
-    `assignments`: all of one file. `layouts`: by the names that the mapping uses; text says why there is no such
-    layout.
+    `assignments` are all of one file; `layouts` those of `resolve_layouts`.
     """
     from glusterlab.tools.document import Document
 
@@ -225,14 +180,15 @@ def read_results(
         document = Document.open(file.path)
         records, damage = read_all(document, _tool(document, assignments, mapping.defaults.tool))
     except (ParseError, _RefusedError) as error:
-        return [], [], [_refusal(file, error)]
-    refused = [] if damage is None else [_refusal(file, damage)]
+        return [], [], [assignments[0].refused(error)]
+    refused = [] if damage is None else [assignments[0].refused(damage)]
     found = keyed(records)
     if not found:
         if damage is None:
             kinds = ", ".join(sorted({f"{record.tool}'s {record.kind}" for record in records}))
-            message = f"expected results of a workload, found {kinds}: map it under gluster or telemetry"
-            refused.append(Refusal(name, message))
+            refused = [
+                Refusal(name, f"expected results of a workload, found {kinds}: map it under gluster or telemetry")
+            ]
         return [], [], refused
     results: list[PlannedResult] = []
     left_out: dict[ResultKey, LeftOut] = {}
@@ -250,17 +206,12 @@ def read_results(
                     raise _RefusedError(f"two entries of the mapping are about its result of {key}")
                 results.append(_plan(mapping, assignment, key, record, layouts))
             except _RefusedError as error:
-                refused.append(Refusal(name, f"{key}: {error}", record.source.line, error.follows))
+                refused.append(Refusal(name, f"{key}: {error}", record.source.line))
             taken.add(key)
     once: dict[str, Refusal] = {}
     for refusal in refused:  # where all results of a file lack the same, that is said once
         once.setdefault(refusal.message.split(": ", 1)[-1], refusal)
     return results, [entry for key, entry in left_out.items() if key not in taken], list(once.values())
-
-
-def about_layout(name: str) -> str:
-    """What refusals follow from that are so because a layout is lacking."""
-    return f"layout {name!r}"
 
 
 def _tool(document: Document, assignments: Sequence[Assignment], default: str | None) -> str:
@@ -286,16 +237,13 @@ Keyed = Sequence[tuple[ResultKey, "WorkloadRecord"]]
 
 
 def _select(assignment: Assignment, found: Keyed) -> tuple[Keyed, dict[ResultKey, str]]:
-    """The results of a file that an entry is about, and why the others are not.
-
-    What path and mapping say chooses among the results; a file without a result that fits contradicts them.
-    """
+    """The results of a file that fit what path and mapping say, and why the others do not; one at least has to."""
     chosen = list(found)
     others: dict[ResultKey, str] = {}
     for field in _CHOOSING:
-        if field not in assignment.facts:
+        wanted = assignment.facts.get(field)
+        if wanted is None:
             continue
-        wanted = assignment.facts[field]
         values = {key: _value(field, key, record) for key, record in chosen}
         fitting = [(key, record) for key, record in chosen if _fits(field, wanted, values[key])]
         says = f"{assignment.source_of(field)} says {field} {_words(field, wanted)}"
@@ -372,7 +320,7 @@ def _plan(
         )
     layout = layouts[name]
     if isinstance(layout, str):
-        raise _RefusedError(layout, follows=about_layout(name))
+        raise _RefusedError(layout)
     # jobs of one file are different workloads, even where sizes and workers agree
     job = () if key.job is None else (f"--name={key.job}",)
     # the file's own word first: where path and mapping speak, too, they agree, or it would not be chosen

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
@@ -21,7 +20,6 @@ from glusterlab import cli
 from glusterlab.cli.schema import json_schema
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.importing.match import list_sources
-from glusterlab.run.plan import build_plan
 from glusterlab.run.resume import agree_on_specifications
 from glusterlab.run.status import campaign_status
 from glusterlab.run.validity import judge_imported
@@ -32,7 +30,7 @@ from glusterlab.store.imported import read_sample
 from glusterlab.store.manifest import MANIFEST, Manifest
 from glusterlab.tables import build as tables
 from tests.importing.conftest import SADF, SAR, Put, line, run, run_json
-from tests.importing.test_plan import PATTERN, write_map
+from tests.importing.test_plan import PATTERN, volume_info, write_map
 
 CLUSTER = """\
 schema_version: 1
@@ -71,15 +69,8 @@ def mine(project: Path, put: Put) -> Path:
 
 
 def test_the_folder_is_that_of_a_campaign(mine: Path) -> None:
-    assert sorted(path.name for path in mine.iterdir()) == [
-        "MANIFEST.sha256",
-        "campaign.yaml",
-        "cells",
-        "environment.json",
-        "events.jsonl",
-        "import.yaml",
-        "log.txt",
-    ]
+    names = {"MANIFEST.sha256", "campaign.yaml", "cells", "environment.json", "events.jsonl", "import.yaml", "log.txt"}
+    assert {path.name for path in mine.iterdir()} == names
     assert verify(mine) == []
     # the campaign's own log grows; those of samples are listed
     logs = [name for name in Manifest.read(mine).digests if name.endswith("log.txt")]
@@ -95,27 +86,24 @@ def test_the_folder_is_that_of_a_campaign(mine: Path) -> None:
     assert {(sample.disks, sample.window, sample.servers, sample.campaign) for sample in samples} == {
         (24, None, ("s1",), "mine")
     }
-    files = sorted(
-        path.relative_to(samples[0].path).as_posix() for path in samples[0].path.rglob("*") if path.is_file()
-    )
-    assert files == ["import.json", "log.txt", "sample.json", "telemetry/s1.sar", "workload/read.txt"]
+    paths = (path for path in samples[0].path.rglob("*") if path.is_file())
+    assert sorted(path.relative_to(samples[0].path).as_posix() for path in paths) == [
+        "import.json",
+        "log.txt",
+        "sample.json",
+        "telemetry/s1.sar",
+        "workload/read.txt",
+    ]
     assert not (mine.parent / ".mine.import").exists()
 
 
 def test_the_specifications_load_and_say_what_it_is(mine: Path) -> None:
     campaign = load_campaign(mine / "campaign.yaml")
-    assert (campaign.name, campaign.origin, campaign.study, campaign.repeats) == (
-        "mine",
-        "imported",
-        "supermicro-2017",
-        2,
-    )
-    assert campaign.workloads[0].operations == ("read", "write")
+    assert (campaign.name, campaign.origin, campaign.study) == ("mine", "imported", "supermicro-2017")
+    assert (campaign.repeats, campaign.workloads[0].operations) == (2, ("read", "write"))
     environment = json.loads((mine / "environment.json").read_text())
-    assert environment["origin"] == "imported"
-    assert environment["source"] == "results"
-    assert environment["gluster_version"] == "3.7.9"
-    assert environment["tools"] == {"tally": ["1.0"]}
+    said = {"origin": "imported", "source": "results", "gluster_version": "3.7.9", "tools": {"tally": ["1.0"]}}
+    assert said.items() <= environment.items()
     mapping, _ = load_yaml(mine / "import.yaml")
     assert mapping["patterns"] == [{"pattern": "{layout}/{workers}w/{operation}.txt"}]
 
@@ -134,14 +122,12 @@ def test_a_sample_has_the_bytes_of_the_original_and_is_read_as_its_own_result(pr
 
 
 def test_status_and_verify_say_that_it_was_imported(mine: Path) -> None:
-    status = campaign_status(mine)
-    assert (status.origin, status.complete, status.total("valid"), status.total("wanted")) == ("imported", False, 2, 3)
     shown = command("status", "raw/mine")
     assert shown.exit_code == 1
     assert "2 of 3 samples valid, 1 invalid, 0 failed; imported, judged by the tools' own output" in shown.stdout
-    assert json.loads(command("status", "raw/mine", "--json").stdout)["origin"] == "imported"
     assert "intact; imported" in command("verify", "raw/mine").stdout
-    assert json.loads(command("verify", "raw/mine", "--json").stdout)["origin"] == "imported"
+    for name in ("status", "verify"):
+        assert json.loads(command(name, "raw/mine", "--json").stdout)["origin"] == "imported"
 
 
 def test_a_changed_original_is_found(mine: Path) -> None:
@@ -171,14 +157,12 @@ def test_what_is_damaged_is_a_reason_and_never_an_error(mine: Path) -> None:
 
 
 def test_an_import_is_never_run_or_planned(project: Path, mine: Path) -> None:
-    campaign = load_campaign(mine / "campaign.yaml")
-    with pytest.raises(UsageError, match="was imported"):
-        build_plan(campaign, None)
     (project / "cluster.yaml").write_text(CLUSTER)
     for name in ("run", "plan"):
         result = command(name, "raw/mine/campaign.yaml", "--cluster", "cluster.yaml")
         assert result.exit_code == 2
         assert "campaign 'mine' was imported" in result.stderr
+    campaign = load_campaign(mine / "campaign.yaml")
     with pytest.raises(UsageError, match="give this one another name"):
         agree_on_specifications(RawStore.open(mine), campaign, load_cluster(project / "cluster.yaml"))
 
@@ -213,7 +197,6 @@ def test_a_dry_run_writes_nothing(project: Path, put: Put) -> None:
     assert result.exit_code == 0
     assert "x/4w/write.txt  write, run 1  tally-write-1mib-other-1-x-native-w4-" in result.stdout
     assert sorted(path.name for path in project.iterdir()) == ["results"]
-    assert run_json(*PATTERN, "--dry-run")["written"] is False
     assert run_json(*PATTERN)["written"] is True
 
 
@@ -236,17 +219,7 @@ def test_originals_may_be_packed_and_called_json(project: Path, put: Put) -> Non
 def test_cluster_and_volume_info(project: Path, put: Put) -> None:
     (project / "cluster.yaml").write_text(CLUSTER)
     put("a/write.txt", line())
-    put(
-        "a/info.txt",
-        "Volume Name: gv0",
-        "Type: Distributed-Disperse",
-        "Volume ID: 2a1f9d4e-7a1c-4f0e-9a55-000000000001",
-        "Status: Started",
-        "Number of Bricks: 2 x (4 + 2) = 12",
-        "Transport-type: tcp",
-        "Bricks:",
-        *(f"Brick{n}: s{1 + n % 2}:/bricks/d{n:02d}/b" for n in range(1, 13)),
-    )
+    put("a/info.txt", volume_info(gv0=3))
     text = (
         "cluster: cluster.yaml\nlayouts: {a: {backing: jbod}}\n"
         "patterns: '{layout}/{operation}.txt'\ngluster: ['{layout}/info.txt']\n"
@@ -257,13 +230,13 @@ def test_cluster_and_volume_info(project: Path, put: Put) -> None:
     assert load_cluster(mine / "cluster.yaml").name == "pool"
     assert "cluster: cluster.yaml" in (mine / "import.yaml").read_text()
     (sample,) = RawStore.open(mine).samples()
-    assert RawStore.open(mine).cell(sample.cell_id).layout.geometry == "2x(4+2)"
+    assert RawStore.open(mine).cell(sample.cell_id).layout.geometry == "3x2"
     assert (sample.servers, sample.clients) == (("s1", "s2"), ("c1",))
     assert (sample.path / "gluster" / "info.txt").is_file()
     shutil.rmtree(mine)
-    contradiction = text.replace("{backing: jbod}", "{type: replicate, geometry: 3x2, backing: jbod}")
+    contradiction = text.replace("{backing: jbod}", "{type: replicate, geometry: 2x2, backing: jbod}")
     result = run(*write_map(project, contradiction))
-    assert "is replicate 3x2 by the mapping, and disperse 2x(4+2) by its volume info" in result.stdout
+    assert "is replicate 2x2 by the mapping, and replicate 3x2 by its volume info" in result.stdout
 
 
 def test_files_of_one_host_do_not_overwrite_each_other(project: Path, put: Put) -> None:
@@ -335,12 +308,10 @@ def test_lost_samples_are_missing(mine: Path) -> None:
 
 def test_two_imports_at_once_do_not_mix(project: Path, put: Put) -> None:
     put("x/4w/write.txt", line())
-    environment: dict[str, Any] = {"origin": "imported"}
-    with RawStore.whole(project / "raw" / "mine", specifications={"campaign.yaml": ""}, environment=environment):
+    with RawStore.whole(project / "raw" / "mine", specifications={"campaign.yaml": ""}, environment={}):
         result = run(*PATTERN)
-        assert result.exit_code == 1
-        assert "is in use by process" in result.stderr
-    assert (project / "raw" / "mine" / "campaign.yaml").is_file()
+    assert result.exit_code == 1
+    assert "is in use by process" in result.stderr
 
 
 def test_an_error_in_the_middle_leaves_nothing(project: Path, put: Put, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,14 +15,10 @@ def words(pattern: str, path: str) -> dict[str, str] | None:
 @pytest.mark.parametrize(
     ("pattern", "path", "found"),
     [
-        (
-            "{layout}/{workers}w/{operation}.txt",
-            "ec/12w/read.txt",
-            {"layout": "ec", "workers": "12", "operation": "read"},
-        ),
-        ("{layout}/{workers}w/{operation}.txt", "deep/ec/12w/read.txt", None),
-        ("{layout}/{workers}w/{operation}.txt", "ec/12w/read.log", None),
-        ("{layout}/{workers}w/{operation}.txt", "ec/w/read.txt", None),
+        ("{layout}/{workers}w/{job}.txt", "ec/12w/read.txt", {"layout": "ec", "workers": "12", "job": "read"}),
+        ("{layout}/{workers}w/{job}.txt", "deep/ec/12w/read.txt", None),
+        ("{layout}/{workers}w/{job}.txt", "ec/12w/read.log", None),
+        ("{layout}/{workers}w/{job}.txt", "ec/w/read.txt", None),
         ("{layout}-{workers}.txt", "disperse-12x6-48.txt", {"layout": "disperse-12x6", "workers": "48"}),
         ("**/{operation}.txt", "read.txt", {"operation": "read"}),
         ("**/{operation}.txt", "a/b/read.txt", {"operation": "read"}),
