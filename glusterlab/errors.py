@@ -18,8 +18,7 @@ The tree::
     ├── NotComparedError       exit 3, campaigns cannot be compared: the codes below are what a gate says
     └── ReproduceError         exit 1, a notebook failed: notebook, cell
 
-Errors cross process borders, so each of them pickles: the constructor takes keyword arguments that are
-kept as attributes.
+Errors cross process borders, so each of them pickles.
 """
 
 from __future__ import annotations
@@ -30,11 +29,7 @@ from typing import Any, ClassVar
 
 
 class GlusterlabError(Exception):
-    """Base of all errors of this library.
-
-    `message`: what was expected, what was found and what to do, in one or two sentences. `**details`: data of the error
-    (host, file, line, ...), kept as attributes.
-    """
+    """Base of all errors: `message` says what was expected, found, and to do; `details` are kept as attributes."""
 
     exit_code: ClassVar[int] = 1
 
@@ -90,8 +85,6 @@ class HostError(GlusterlabError):
 def in_words(failed: Mapping[str, HostError]) -> str:
     """What is wrong with hosts, each message once with the hosts that have it: one cause may be that of all.
 
-    >>> in_words({"c2": HostError("no route", host="c2"), "c1": HostError("no route"), "s1": HostError("no key")})
-    'c1 and c2: no route; s1: no key'
     >>> in_words({f"c{n}": HostError("no route") for n in range(5)})
     'c0, c1, c2 and 2 more: no route'
     """

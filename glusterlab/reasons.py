@@ -126,7 +126,6 @@ FAILED_CODES: frozenset[ReasonCode] = frozenset(
 )
 """The codes that leave no usable result."""
 
-
 NO_SPACE = "no space left on device"
 """What the kernel says of a full file system, in lower case, as tools and hosts pass it on."""
 
@@ -134,11 +133,9 @@ NO_SPACE = "no space left on device"
 def code_of(error: HostError) -> ReasonCode:
     """The code of what went wrong on a host outside the measured command.
 
-    >>> from glusterlab.errors import CommandError, HostError, VolumeError
-    >>> code_of(HostError("not reachable")), code_of(CommandError("'mkdir a' ended with code 1: Stale file handle"))
-    ('host-unreachable', 'controller-error')
-    >>> code_of(CommandError("'mkdir a' ended with code 1: mkdir: a: No space left on device"))
-    'disk-full'
+    >>> from glusterlab.errors import CommandError, HostError
+    >>> code_of(HostError("not reachable")), code_of(CommandError("mkdir: a: No space left on device"))
+    ('host-unreachable', 'disk-full')
     """
     if NO_SPACE in error.message.lower():
         return "disk-full"
@@ -162,11 +159,6 @@ class Reason(BaseModel):
 
 
 def status_of(reasons: Iterable[Reason]) -> Status:
-    """The status that these reasons give a sample.
-
-    >>> heal, late = Reason(code="heal-pending", message="3 entries"), Reason(code="tool-timeout", message="600 s")
-    >>> status_of([]), status_of([heal]), status_of([heal, late])
-    ('valid', 'invalid', 'failed')
-    """
+    """The status that these reasons give a sample."""
     codes = {reason.code for reason in reasons}
     return "failed" if codes & FAILED_CODES else "invalid" if codes else "valid"

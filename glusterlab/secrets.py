@@ -1,7 +1,4 @@
-"""Keys, tokens and passwords in text: found, so that nothing is given away with them, and taken out.
-
-What is looked for is what is known to be secret by its form. A password that stands alone in a sentence is not found.
-"""
+"""Keys, tokens and passwords in text, known by their form: a password that stands alone in a sentence is not found."""
 
 from __future__ import annotations
 
@@ -86,10 +83,7 @@ _PATTERNS = {kind: (hints, re.compile(form, re.IGNORECASE)) for kind, (hints, fo
 
 @dataclass(frozen=True)
 class Secret:
-    """A place of a text that holds a secret.
-
-    `kind`: such as ``private key``. `start`, `end`: of the part that is to go.
-    """
+    """What is to go of a text, from `start` to `end`, and its kind, such as ``private key``."""
 
     kind: str
     start: int
@@ -97,18 +91,14 @@ class Secret:
 
 
 def find(text: str) -> Iterator[Secret]:
-    """Every secret of a text, by kind.
-
-    >>> [secret.kind for secret in find("curl --password hunter2 https://me:pw@example.org/")]
-    ['password option', 'password in a URL']
-    """
+    """Every secret of a text, by kind."""
     for kind, pattern in _likely(text):
         for match in pattern.finditer(text):
             yield Secret(kind, match.start("value"), match.end("value"))
 
 
 def redact(text: str) -> str:
-    """A text without its secrets; one that has none is returned as it is.
+    """A text without its secrets.
 
     >>> redact('env API_KEY=abc123 curl -H "Authorization: Bearer 0123456789abcdef" https://me:pw@example.org/')
     'env API_KEY=[redacted] curl -H "Authorization: Bearer [redacted]" https://me:[redacted]@example.org/'
@@ -119,11 +109,7 @@ def redact(text: str) -> str:
 
 
 def loggable(text: str) -> str:
-    """A script as logs keep it: without secrets; a long one is cut, and its digest says what it was.
-
-    >>> loggable("sync")
-    'sync'
-    """
+    """A script as logs keep it: without secrets; a long one is cut, and its digest says what it was."""
     text = redact(text)
     if len(text) <= _LOGGED_CHARACTERS:
         return text
@@ -138,11 +124,7 @@ def _likely(text: str) -> list[tuple[str, re.Pattern[str]]]:
 
 
 def redact_all(value: object) -> object:
-    """Plain data with every text in it redacted.
-
-    >>> redact_all({"argv": ["mount", "password=hunter2"], "code": 1})
-    {'argv': ['mount', 'password=[redacted]'], 'code': 1}
-    """
+    """Plain data with every text in it redacted."""
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):

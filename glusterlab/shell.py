@@ -1,7 +1,4 @@
-"""The one place where a value becomes part of a shell command.
-
-Every value of a specification that reaches a shell passes through `quote`, and a whole command through `join`.
-"""
+"""The one place where a value becomes part of a shell command."""
 
 from __future__ import annotations
 
@@ -12,15 +9,7 @@ from os import PathLike, fspath
 
 
 def quote(value: str | PathLike[str] | int | float) -> str:
-    r"""One word of a POSIX shell command, whatever is in it.
-
-    `value`: taken literally: blanks, quotes, ``$``, ``;`` and line ends lose their meaning.
-
-    Raises ValueError when the value holds a NUL character, which no command line can carry.
-
-    >>> quote("/mnt/vol one"), quote("gl-s01"), quote("$(reboot)"), quote("")
-    ("'/mnt/vol one'", 'gl-s01', "'$(reboot)'", "''")
-    """
+    """One word of a POSIX shell command, whatever is in it; ValueError for a NUL, which no command line can carry."""
     text = str(value) if isinstance(value, (int, float)) else fspath(value)
     if "\0" in text:
         raise ValueError(f"expected a value without NUL characters, found {text!r}")
@@ -29,9 +18,6 @@ def quote(value: str | PathLike[str] | int | float) -> str:
 
 def join(argv: Iterable[str | PathLike[str] | int | float], env: Mapping[str, str] | None = None) -> str:
     """A shell command of these words, with these environment variables set for it.
-
-    `argv`: the program and its arguments, each taken literally. `env`: names and values; the names must be shell
-    identifiers.
 
     Raises ValueError when a name in `env` is no shell identifier, or a value holds a NUL character.
 

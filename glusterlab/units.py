@@ -1,8 +1,4 @@
-"""Sizes, rates and times: read as a person writes them, kept in SI base units.
-
-A decimal prefix is a power of 1,000 and a binary one of 1,024, as IEC 80000-13 defines them. IOzone's
-"kB" is 1,024 bytes whatever it says: its parser multiplies by `IOZONE_KB`.
-"""
+"""Sizes, rates and times: read as a person writes them, with the prefixes of IEC 80000-13, kept in SI base units."""
 
 from __future__ import annotations
 
@@ -55,10 +51,7 @@ def _exact_size(text: str | int | float, example: str) -> Decimal:
 
 
 def parse_size(text: str | int) -> int:
-    """Bytes in a size such as ``4 GiB``.
-
-    Units are B, kB, MB, GB, TB, PB (powers of 1,000) and KiB, MiB, GiB, TiB, PiB (powers of 1,024); a bare number is
-    bytes. Raises ValueError when the text is no whole positive number of bytes, OverflowError when no disk holds it.
+    """Bytes in a size such as ``4 GiB``; ValueError when they are no whole positive number, OverflowError beyond disks.
 
     >>> parse_size("4 GiB"), parse_size("512KiB"), parse_size(4096), parse_size("33.3 TB")
     (4294967296, 524288, 4096, 33300000000000)
@@ -72,13 +65,7 @@ def parse_size(text: str | int) -> int:
 
 
 def parse_capacity(text: str | int) -> float:
-    """Bytes in what a pool or a disk holds, such as ``1.37 PiB``: they need not be a whole number.
-
-    Raises ValueError when the text is no size, OverflowError when a float cannot hold it.
-
-    >>> parse_capacity("33.3 TB"), parse_capacity("0.1 PiB"), parse_capacity("0 TB")
-    (33300000000000.0, 112589990684262.4, 0.0)
-    """
+    """Bytes in what a pool or a disk holds, such as ``1.37 PiB``: they need not be a whole number, and may be 0."""
     size = float(_exact_size(text, "500 TB"))
     if math.isinf(size):
         raise OverflowError(f"expected a smaller size, found {text!r}")
@@ -86,9 +73,7 @@ def parse_capacity(text: str | int) -> float:
 
 
 def parse_rate(text: str | int | float) -> float:
-    """Bytes per second in a rate such as ``205 MB/s`` or ``10 Gbit/s``.
-
-    Raises ValueError when the text is no rate.
+    """Bytes per second in a rate such as ``205 MB/s`` or ``10 Gbit/s``; ValueError when the text is none.
 
     >>> parse_rate("205 MB/s"), parse_rate("10 Gbit/s"), parse_rate(1000)
     (205000000.0, 1250000000.0, 1000.0)
@@ -109,13 +94,7 @@ def parse_rate(text: str | int | float) -> float:
 
 
 def parse_duration(text: str | int | float) -> float:
-    """Seconds in a duration such as ``10 min``.
-
-    Raises ValueError when the text is no duration.
-
-    >>> parse_duration("10 min"), parse_duration("250ms"), parse_duration(3)
-    (600.0, 0.25, 3.0)
-    """
+    """Seconds in a duration such as ``10 min``; ValueError when the text is none."""
     number, unit = _split(text, "10 min")
     if unit not in _TIME_FACTORS:
         raise ValueError(f"expected a duration in ms, s, min or h, found {text!r}")
@@ -136,11 +115,7 @@ def format_size(size: int) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration for a person: seconds below two minutes, then minutes, then hours.
-
-    >>> format_duration(3.21), format_duration(75), format_duration(600), format_duration(7260)
-    ('3.2 s', '75 s', '10 min', '2 h 01 min')
-    """
+    """A duration for a person: ``3.2 s``, ``75 s``, ``10 min``, ``2 h 01 min``."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 120:

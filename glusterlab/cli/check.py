@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from glusterlab.cli.console import (
     examples,
     local_path,
     megabytes,
+    option,
     percent,
     person,
     picked,
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
 app = typer.Typer()
 
 
-def _option(name: str, metavar: str | None, text: str, **more: Any) -> Any:
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="With --baseline", **more)
+_option = partial(option, rich_help_panel="With --baseline")
 
 
 @app.command(
@@ -58,22 +59,15 @@ def check(
             "campaign; figures of the same cluster take their limits from it.",
         ),
     ] = False,
-    raw: Annotated[
-        Path | None, _option("--raw", "DIR", "Where campaigns are kept; default: raw.", parser=local_path)
-    ] = None,
-    name: Annotated[
-        str | None, _option("--name", "NAME", "Its folder below raw/; default: <cluster>-baseline.")
-    ] = None,
-    seconds: Annotated[
-        float | None, _option("--seconds", "S", "About how long each measurement takes; default: 20.")
-    ] = None,
+    raw: Annotated[Path | None, _option("DIR", "Where campaigns are kept; default: raw.", parser=local_path)] = None,
+    name: Annotated[str | None, _option("NAME", "Its folder below raw/; default: <cluster>-baseline.")] = None,
+    seconds: Annotated[float | None, _option("S", "About how long each measurement takes; default: 20.")] = None,
     size: Annotated[
-        str | None,
-        _option("--size", "SIZE", "Of each IOzone file, instead of what the stated rates make in that time."),
+        str | None, _option("SIZE", "Of each IOzone file, instead of what the stated rates make in that time.")
     ] = None,
-    repeats: Annotated[int | None, _option("--repeats", "N", "Samples of each kind; default: 3.")] = None,
-    only: Annotated[str | None, _option("--only", "PART", "disks or network; default: both.")] = None,
-    retry: Annotated[bool, _option("--retry", None, "New attempts for what used up its attempts.")] = False,
+    repeats: Annotated[int | None, _option("N", "Samples of each kind; default: 3.")] = None,
+    only: Annotated[str | None, _option("PART", "disks or network; default: both.")] = None,
+    retry: Annotated[bool, _option(None, "New attempts for what used up its attempts.", "--retry")] = False,
     codes: Annotated[bool, typer.Option("--codes", help="Show what is inspected, by code, and exit.")] = False,
     json: JsonOption = False,
 ) -> None:
@@ -198,21 +192,16 @@ _NUMBERED = re.compile(r"(.*?)(\d+)(\D*)")
 def fold_names(names: Iterable[str]) -> str:
     """Names of hosts in few words, as tools for clusters write them.
 
-    Examples
-    --------
     >>> fold_names(["gl-c01", "gl-c02", "gl-c03", "gl-c07", "db"])
     'db,gl-c[01-03,07]'
     >>> fold_names(["server9", "server10", "server11"]), fold_names(["one"])
     ('server[9-11]', 'one')
     """
     families: dict[tuple[str, str], list[str]] = defaultdict(list)
-    words = []
-    for name in set(names):
-        match = _NUMBERED.fullmatch(name)
-        if match is None:
-            words.append(name)
-        else:
-            families[match[1], match[3]].append(match[2])
+    matches = {name: _NUMBERED.fullmatch(name) for name in names}
+    words = [name for name, match in matches.items() if match is None]
+    for match in filter(None, matches.values()):
+        families[match[1], match[3]].append(match[2])
     for (before, after), numbers in families.items():
         runs: list[list[str]] = []
         for text in sorted(numbers, key=lambda text: (int(text), len(text))):
@@ -226,34 +215,28 @@ def fold_names(names: Iterable[str]) -> str:
     return ",".join(sorted(words))
 
 
-def rows_of(findings: Iterable[Finding]) -> list[tuple[str, str, str, str]]:
-    """Rows of the table: level, hosts, finding, what to do; errors first, and a row for all hosts that share one."""
-    shared: dict[tuple[str, str, str], list[str]] = {}
+def rows_of(findings: Iterable[Finding]) -> list[dict[str, str]]:
+    """Rows of the table: errors first, and one row for all hosts that share a finding."""
+    shared: dict[tuple[str, str, str], set[str]] = {}
     for finding in findings:
         if finding.level != "ok":
-            key = (finding.level, finding.message, finding.advice or "")
-            shared.setdefault(key, []).extend([finding.host] if finding.host else [])
+            hosts = shared.setdefault((finding.level, finding.message, finding.advice or ""), set())
+            hosts |= {finding.host} if finding.host else set()
     rows = []
     for (level, message, advice), hosts in shared.items():
-        names = fold_names(hosts)
-        if len(set(hosts)) > 1:
-            names += f" ({len(set(hosts))})"
-        rows.append((level, names, message, advice))
-    return sorted(rows, key=lambda row: row[0] != "error")
+        names = fold_names(hosts) + (f" ({len(hosts)})" if len(hosts) > 1 else "")
+        rows.append({"level": level, "host": names, "finding": message, "what to do": advice})
+    return sorted(rows, key=lambda row: row["level"] != "error")
 
 
 def show_check(findings: Sequence[Finding], *, as_json: bool, more: dict[str, Any] | None = None) -> None:
     """Findings and the verdict; `more` has further keys of the JSON."""
-    levels = Counter(finding.level for finding in findings)
     listed = [picked(finding, "host", "level", "code", "message", "advice") for finding in findings]
     rows = rows_of(findings)
     wrong = {finding.code for finding in findings if finding.level != "ok"}
-    fine = dict.fromkeys(finding.code for finding in findings if finding.level == "ok" and finding.code not in wrong)
-    verdict = "not fit to measure" if levels["error"] else "fit to measure"
-    counts = ", ".join(count_of(sum(row[0] == level for row in rows), level) for level in ("error", "warning"))
-    show(
-        [dict(zip(("level", "host", "finding", "what to do"), row, strict=True)) for row in rows],
-        as_json,
-        {"fit": not levels["error"], "findings": listed, **(more or {})},
-        lines=[*([f"inspected and fine: {', '.join(fine)}"] if fine else []), f"{verdict}: {counts}"],
-    )
+    fine = dict.fromkeys(finding.code for finding in findings if finding.code not in wrong)
+    fit = all(finding.level != "error" for finding in findings)
+    counts = ", ".join(count_of(sum(row["level"] == level for row in rows), level) for level in ("error", "warning"))
+    verdict = f"{'fit' if fit else 'not fit'} to measure: {counts}"
+    lines = [f"inspected and fine: {', '.join(fine)}", verdict] if fine else [verdict]
+    show(rows, as_json, {"fit": fit, "findings": listed, **(more or {})}, lines=lines)

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import JsonOption, RawsArgument, bar, count_of, examples, picked, show, show_table, talk
+from glusterlab.cli.console import (
+    JsonOption,
+    RawsArgument,
+    bar,
+    count_of,
+    examples,
+    option,
+    picked,
+    show,
+    talk,
+)
 from glusterlab.errors import DataError, UsageError
 from glusterlab.units import short_number
 
@@ -33,13 +43,7 @@ _LONGEST = 1 << 20
 
 
 def typed(name: str) -> str:
-    """A verdict or a class as a table shows it and as a filter wants it.
-
-    Examples
-    --------
-    >>> typed("same direction, different size"), typed("not measured"), typed("ratio")
-    ('different-size', 'not-measured', 'ratio')
-    """
+    """A verdict or a class as a table shows it and as a filter wants it."""
     return _SHORT.get(name, name).replace(" ", "-")
 
 
@@ -118,39 +122,27 @@ def claims(
     raw: RawsArgument,
     verdict: Annotated[
         list[VerdictName] | None,
-        typer.Option(
-            "--verdict",
-            metavar="VERDICT",
-            help="Only reproduced, different-size, contradicted, insufficient-n or not-measured; may be given again.",
+        option(
+            "VERDICT",
+            "Only reproduced, different-size, contradicted, insufficient-n or not-measured; may be given again.",
         ),
     ] = None,
     section: Annotated[
         str | None,
-        typer.Option(
-            "--section",
-            metavar="TEXT",
-            help="Only sections of the study with this in their headings.",
-            autocompletion=_completion("section"),
+        option(
+            "TEXT", "Only sections of the study with this in their headings.", autocompletion=_completion("section")
         ),
     ] = None,
     claim_class: Annotated[
         list[ClassName] | None,
-        typer.Option(
-            "--class",
-            metavar="CLASS",
-            help="Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.",
+        option(
+            "CLASS", "Only ratio, ordering, absolute, scale-model, arithmetic or fact; may be given again.", "--class"
         ),
     ] = None,
     one: Annotated[
-        str | None,
-        typer.Option(
-            "--id", metavar="ID", help="One claim with all that is behind it.", autocompletion=_completion("id")
-        ),
+        str | None, option("ID", "One claim with all that is behind it.", "--id", autocompletion=_completion("id"))
     ] = None,
-    study: Annotated[
-        str | None,
-        typer.Option("--study", metavar="NAME", help="Whose claims; default: those of the campaign's study."),
-    ] = None,
+    study: Annotated[str | None, option("NAME", "Whose claims; default: those of the campaign's study.")] = None,
     json: JsonOption = False,
 ) -> None:
     """The scorecard: what a study states against what a campaign measured, claim by claim, with a verdict.
@@ -216,14 +208,14 @@ def _show_claims(
         "totals": {row.pop("class"): row for row in counts.to_dict("records")},
         "claims": [_as_json(judgement, others.get(judgement.claim.id, ())) for judgement in listed],
     }
-    show(rows, as_json, data, right=("n",) if rows else (), fold="published")
+    show(rows, as_json, data, right=("n",), fold="published")
     if as_json:
         return
     if rows:
         typer.echo("")
     counts["class"] = counts["class"].map(typed)
-    columns = [typed(str(name)) for name in counts]
-    show_table(columns, counts.to_numpy().tolist(), right=columns[1:])
+    counts = counts.rename(columns=typed)
+    show(counts, False, right=[*counts][1:])
     if (table["level"] > LEVEL).any():
         typer.echo("\n* of the largest of k ratios, at 1 - 0.05 / k")
     typer.echo(f"\n{count_of(len(listed), 'claim')} of {source['study']}{of}, against {source['raw']}")

@@ -18,6 +18,7 @@ from glusterlab.cli.console import (
     count_of,
     examples,
     local_path,
+    option,
     percent,
     picked,
     show,
@@ -97,29 +98,19 @@ def _share(text: str, option: str, form: str) -> float:
 )
 def compare(
     raws: RawsArgument,
-    margin: Annotated[
-        str, typer.Option(metavar="SHARE", help="By how much a ratio may be off and count as equivalent.")
-    ] = "5%",
+    margin: Annotated[str, option("SHARE", "By how much a ratio may be off and count as equivalent.")] = "5%",
     correction: Annotated[
         CorrectionName,
-        typer.Option(
-            metavar="NAME",
-            help="For many cells: holm (few false findings at all) or fdr (a small share of the findings is false).",
+        option(
+            "NAME", "For many cells: holm (few false findings at all) or fdr (a small share of the findings is false)."
         ),
     ] = CorrectionName.HOLM,
     fail_on: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="WHAT",
-            help="Exit 1 where a cell is slower:SHARE (by more, on evidence), or untested; may be given again.",
-        ),
+        option("WHAT", "Exit 1 where a cell is slower:SHARE (by more, on evidence), or untested; may be given again."),
     ] = None,
-    operation: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these, such as create; may be given again.")
-    ] = None,
-    markdown: Annotated[
-        str | None, typer.Option(metavar="FILE", help="A short summary for a pull request; - is stdout.")
-    ] = None,
+    operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
+    markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
     same: Annotated[bool, typer.Option("--same", help="Allow a campaign to be held against itself or a copy.")] = False,
     json: JsonOption = False,
 ) -> None:

@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,15 +61,18 @@ def local_path(text: str | Path) -> Path:
     return local(text)
 
 
+def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
+    """An option that takes a value."""
+    return typer.Option(*names, metavar=metavar, help=text, **more)
+
+
 RawArgument = Annotated[
     Path,
     typer.Argument(
         metavar="RAW", parser=local_path, help="Folder of a campaign below raw/.", autocompletion=complete_raw
     ),
 ]
-RawRootOption = Annotated[
-    Path, typer.Option("--raw", metavar="DIR", parser=local_path, help="Where campaigns are kept.")
-]
+RawRootOption = Annotated[Path, option("DIR", "Where campaigns are kept.", "--raw", parser=local_path)]
 RawsArgument = Annotated[
     list[Path],
     typer.Argument(
@@ -84,10 +87,8 @@ ClusterArgument = typer.Argument(
 )
 SchedulerOption = Annotated[
     str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="A Dask scheduler whose workers do the work; they must reach RAW under the same path.",
+    option(
+        "ADDRESS", "A Dask scheduler whose workers do the work; they must reach RAW under the same path.", "--scheduler"
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="JSON on stdout, for scripts.")]
@@ -99,15 +100,12 @@ def talk(message: str) -> None:
 
 
 def person() -> Console:
-    """Rich's console on stderr, which raises BrokenPipeError when what read it has gone.
-
-    Rich itself ends the program then, and turns stdout to nowhere, on which the data of ``--json`` is still to come.
-    """
+    """Rich's console on stderr, which raises BrokenPipeError when what read it has gone."""
     from rich.console import Console
 
     class Person(Console):
         def on_broken_pipe(self) -> None:
-            """Leave it to whoever prints."""
+            """Leave it to whoever prints: rich would close stdout, on which the data of ``--json`` is still to come."""
 
     return Person(stderr=True)
 
@@ -151,27 +149,24 @@ def show(
     fold: str | None = None,
     lines: Iterable[str] = (),
 ) -> None:
-    """A command's result on stdout: `frame` as a table, then `lines`; or for scripts `data`, else the frame's rows."""
+    """A command's result on stdout: `frame` as a table, then `lines`; or for scripts `data`, else the frame's rows.
+
+    The table is drawn on a terminal, else plain aligned columns. Columns named in `right` are aligned to the right;
+    `fold` is the only column that a narrow terminal may break, and without it all may be broken.
+    """
     rows: Sequence[Mapping[Any, object]] = frame if isinstance(frame, Sequence) else frame.to_dict("records")
     if as_json:
         emit_json({"rows": rows} if data is None else data)
         return
     if rows:
-        show_table(list(rows[0]), [list(row.values()) for row in rows], right=right, fold=fold)
+        _show_table(list(rows[0]), [list(row.values()) for row in rows], right, fold)
     for number, line in enumerate(lines):
         typer.echo(f"\n{line}" if rows and not number else line)
 
 
-def show_table(
-    columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[str] = (), fold: str | None = None
-) -> None:
-    """A table on stdout: drawn on a terminal, else plain aligned columns that nothing wraps or cuts.
-
-    Columns named in `right` are aligned to the right; `fold` is the only column that a narrow terminal may break, and
-    without it all may be broken.
-    """
+def _show_table(columns: list[str], rows: Iterable[Iterable[object]], right: Iterable[str], fold: str | None) -> None:
     cells = [[str(cell) for cell in row] for row in rows]
-    numbers = {columns.index(name) for name in right}
+    numbers = {columns.index(name) for name in right if name in columns}
     if sys.stdout.isatty():
         from rich.box import SIMPLE_HEAD
         from rich.console import Console
@@ -186,8 +181,8 @@ def show_table(
             table.add_row(*(escape(cell) for cell in row))
         Console().print(table)
         return
-    widths = [max(len(row[n]) for row in [list(columns), *cells]) for n in range(len(columns))]
-    for row in [list(columns), *cells]:
+    widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
+    for row in [columns, *cells]:
         parts = [cell.rjust(widths[n]) if n in numbers else cell.ljust(widths[n]) for n, cell in enumerate(row)]
         typer.echo("  ".join(parts).rstrip())
 
@@ -205,24 +200,12 @@ def megabytes(rate: float) -> str:
 
 
 def count_of(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    Examples
-    --------
-    >>> count_of(1, "cell"), count_of(1200, "cell")
-    ('1 cell', '1,200 cells')
-    """
+    """A number with its noun: ``1 cell``, ``1,200 cells``."""
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def percent(share: float) -> str:
-    """A share for a person.
-
-    Examples
-    --------
-    >>> percent(0.05), percent(0.0312), percent(1.5), percent(12.34)
-    ('5 %', '3.12 %', '150 %', '1,234 %')
-    """
+    """A share for a person: ``5 %``, ``3.12 %``, ``1,234 %``."""
     return f"{100 * share:.3g} %" if share < 10 else f"{100 * share:,.0f} %"
 
 
@@ -248,18 +231,7 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: shown.update(task, completed=done, total=total)
 
 
-@contextmanager
-def steps() -> Iterator[Callable[[str], None]]:
-    """Steps of long work, one line each on stderr with the seconds since the start, and a spinner on a terminal."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
+def steps() -> Callable[[str], None]:
+    """Shows steps of long work, one line each on stderr with the seconds since the start."""
     start = time.monotonic()
-    status = console.status("")
-
-    def show(step: str) -> None:
-        console.print(f"{time.monotonic() - start:6.1f} s  {step}", markup=False, highlight=False, soft_wrap=True)
-        status.update(step)
-
-    with status if console.is_terminal else nullcontext():
-        yield show
+    return lambda step: talk(f"{time.monotonic() - start:6.1f} s  {step}")

@@ -18,6 +18,7 @@ from glusterlab.cli.console import (
     count_of,
     examples,
     local_path,
+    option,
     picked,
     show,
     talk,
@@ -48,16 +49,11 @@ def import_(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", parser=local_path, help="A folder with results; it is only read.")
     ],
-    name: Annotated[str, typer.Option("--as", metavar="NAME", help="Name of the campaign, and so of its folder.")],
-    pattern: Annotated[
-        list[str] | None, typer.Option(metavar="PATTERN", help="What paths below DIR say; may be given again.")
-    ] = None,
-    mapping: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE", help="A mapping.yaml.", autocompletion=complete_yaml)
-    ] = None,
+    name: Annotated[str, option("NAME", "Name of the campaign, and so of its folder.", "--as")],
+    pattern: Annotated[list[str] | None, option("PATTERN", "What paths below DIR say; may be given again.")] = None,
+    mapping: Annotated[Path | None, option("FILE", "A mapping.yaml.", "--map", autocompletion=complete_yaml)] = None,
     default: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="For what neither path nor file says; may be given again."),
+        list[str] | None, option("KEY=VALUE", "For what neither path nor file says; may be given again.")
     ] = None,
     raw: RawRootOption = Path("raw"),
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which file is which sample; write nothing.")] = False,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -22,7 +22,7 @@ from glusterlab.cli.console import (
     emit_json,
     examples,
     local_path,
-    person,
+    option,
     picked,
     show,
     talk,
@@ -63,9 +63,9 @@ def parse(
     ],
     tool: Annotated[
         str | None,
-        typer.Option(
-            metavar="TOOL",
-            help="Whose output it is: iozone, smallfile, fio, dd, iperf3, specsfs, gluster, sar, sadf; "
+        option(
+            "TOOL",
+            "Whose output it is: iozone, smallfile, fio, dd, iperf3, specsfs, gluster, sar, sadf; "
             "default: recognised by content.",
             autocompletion=_complete_tool,
         ),
@@ -95,8 +95,7 @@ def parse(
 def tables(
     raw: RawArgument,
     output: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", parser=local_path, help="Folder for them; default: figures/<campaign>/tables."),
+        Path | None, option("DIR", "Folder for them; default: figures/<campaign>/tables.", parser=local_path)
     ] = None,
     scheduler: SchedulerOption = None,
     json: JsonOption = False,
@@ -144,33 +143,28 @@ def reproduce(
             autocompletion=complete_raw,
         ),
     ] = None,
-    notebook: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only this notebook; may be given again.")
-    ] = None,
+    notebook: Annotated[list[str] | None, option("NAME", "Only this notebook; may be given again.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Notebooks at a time; default: one per processor.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Run also what did not change.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="Run nothing: say which notebooks are stale, exit code 1 if any is.")
     ] = False,
-    output: Annotated[
-        Path | None, typer.Option(metavar="DIR", parser=local_path, help="Folder for a folder per campaign.")
-    ] = None,
+    output: Annotated[Path | None, option("DIR", "Folder for a folder per campaign.", parser=local_path)] = None,
     json: JsonOption = False,
 ) -> None:
     """Make every figure and table again from the raw bytes; runs only what changed."""
     from glusterlab.reproduce.reproduce import reproduce as remake
 
-    with ReproduceDisplay() as display:
-        summary = remake(
-            raw or (),
-            project=_project(),
-            notebooks=notebook or None,
-            output=output,
-            jobs=jobs,
-            force=force,
-            check=check,
-            progress=display,
-        )
+    summary = remake(
+        raw or (),
+        project=_project(),
+        notebooks=notebook or None,
+        output=output,
+        jobs=jobs,
+        force=force,
+        check=check,
+        progress=show_event,
+    )
     show_reproduce(summary, as_json=json)
     raise typer.Exit(summary.exit_code)
 
@@ -181,59 +175,25 @@ def _project() -> Path:
     return next((folder for folder in (here, *here.parents) if (folder / "notebooks").is_dir()), here)
 
 
-class ReproduceDisplay:
-    """Tells which notebooks run and how each came out: lines, and on a terminal also what is under way.
-
-    A context manager, and the ``progress`` of `reproduce.reproduce`.
-    """
-
-    def __init__(self) -> None:
-        self._console = person()
-        self._running: list[str] = []
-        self._status = self._console.status("") if self._console.is_terminal else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._status is not None:
-            self._status.stop()
-
-    def __call__(self, event: Progress) -> None:
-        """Show one event."""
-        name = f"{event.campaign}/{event.notebook}"
-        lines = {
-            "failed": f"failed     {event.message}",
-            "ran": f"ran        {name} in {format_duration(event.seconds)}",
-            "retold": f"retold     {name} in {format_duration(event.seconds)}",
-            "started": f"started    {name}" if self._status is None else None,
-        }
-        if line := lines.get(event.outcome):
-            self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-        if event.outcome == "started":
-            self._running.append(name)
-        elif name in self._running:
-            self._running.remove(name)
-        if self._status is not None and self._running:
-            self._status.update(f"running {', '.join(self._running)}")
-            self._status.start()
-        elif self._status is not None:
-            self._status.stop()
+def show_event(event: Progress) -> None:
+    """Tell which notebook starts, and how each came out."""
+    name = f"{event.campaign}/{event.notebook}"
+    lines = {
+        "started": f"started    {name}",
+        "failed": f"failed     {event.message}",
+        "ran": f"ran        {name} in {format_duration(event.seconds)}",
+        "retold": f"retold     {name} in {format_duration(event.seconds)}",
+    }
+    if event.outcome in lines:
+        talk(lines[event.outcome])
 
 
 def show_reproduce(summary: ReproduceSummary, *, as_json: bool) -> None:
     """How many notebooks ran, what failed, and where the figures are."""
     if not as_json and not summary.stale:
-        counts = (
-            f"{len(names)} {word}"
-            for names, word in (
-                (summary.ran, "run"),
-                (summary.retold, "with new text"),
-                (summary.unchanged, "unchanged"),
-            )
-            if names
-        )
-        talk(f"notebooks: {', '.join(counts) or 'none'}, {len(summary.failed)} failed")
+        outcomes = {"run": summary.ran, "with new text": summary.retold, "unchanged": summary.unchanged}
+        counts = ", ".join(f"{len(names)} {word}" for word, names in outcomes.items() if names)
+        talk(f"notebooks: {counts or 'none'}, {len(summary.failed)} failed")
     for failure in summary.failed if not as_json else ():
         talk(f"failed: {failure}")
     indexes = [index for folder in summary.figures_dirs if (index := folder / "index.html").is_file()]

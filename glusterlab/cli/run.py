@@ -21,6 +21,7 @@ from glusterlab.cli.console import (
     examples,
     format_bytes,
     local_path,
+    option,
     percent,
     person,
     picked,
@@ -44,11 +45,11 @@ CampaignArgument = Annotated[
 
 ClusterOption = Annotated[
     Path | None,
-    typer.Option(
+    option(
+        "FILE",
+        "A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
         "--cluster",
-        metavar="FILE",
         parser=local_path,
-        help="A cluster.yaml; default: the one beside the campaign, else that of the testbed that is up.",
         autocompletion=complete_yaml,
     ),
 ]
@@ -129,19 +130,17 @@ def run(
     campaign: CampaignArgument,
     cluster: ClusterOption = None,
     raw: RawRootOption = Path("raw"),
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Another name for the campaign, and so for its folder.")
-    ] = None,
+    name: Annotated[str | None, option("NAME", "Another name for the campaign, and so for its folder.")] = None,
     retry: Annotated[
         bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
     ] = False,
     rounds: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
+        option(
+            "N",
+            "End after N rounds; the next run goes on with the next. For campaigns in turns on two pools, so that "
             "a drift over the night hits both.",
+            min=1,
         ),
     ] = None,
     take_over: Annotated[
@@ -152,12 +151,9 @@ def run(
             "gone: what it still does there is ended.",
         ),
     ] = False,
-    on_end: Annotated[
-        str | None, typer.Option(metavar="COMMAND", help="Run this in a shell when the run is over.")
-    ] = None,
+    on_end: Annotated[str | None, option("COMMAND", "Run this in a shell when the run is over.")] = None,
     webhook: Annotated[
-        str | None,
-        typer.Option(metavar="URL", envvar="GLUSTERLAB_WEBHOOK", help="Tell this address when the run is over."),
+        str | None, option("URL", "Tell this address when the run is over.", envvar="GLUSTERLAB_WEBHOOK")
     ] = None,
     json: JsonOption = False,
 ) -> None:

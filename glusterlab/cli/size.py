@@ -16,6 +16,7 @@ from glusterlab.cli.console import (
     complete_yaml,
     examples,
     local_path,
+    option,
     percent,
     picked,
     show,
@@ -66,57 +67,39 @@ def _complete_workload(incomplete: str) -> list[str]:
 def size(
     workload: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
+        option(
+            "NAME",
+            "large-write, large-read (4 GB files), or 128gb-, 128mb-, 4mb-, 32kb- with write or read.",
             autocompletion=_complete_workload,
         ),
     ] = None,
-    file_size: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Instead of --workload: a measured file size.")
-    ] = None,
-    operation: Annotated[str | None, typer.Option(metavar="write|read", help="Goes with --file-size.")] = None,
+    file_size: Annotated[str | None, option("SIZE", "Instead of --workload: a measured file size.")] = None,
+    operation: Annotated[str | None, option("write|read", "Goes with --file-size.")] = None,
     throughput: Annotated[
-        str | None, typer.Option(metavar="RATE", help="Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s.")
+        str | None, option("RATE", "Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s.")
     ] = None,
-    capacity: Annotated[str | None, typer.Option(metavar="SIZE", help="Of all files today: 500TB, 1.5PB.")] = None,
-    growth: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="Of the capacity, a year: 20%/y; with --years.")
-    ] = None,
-    years: Annotated[
-        float | None, typer.Option(metavar="N", help="After which the pool must still be large enough.")
-    ] = None,
+    capacity: Annotated[str | None, option("SIZE", "Of all files today: 500TB, 1.5PB.")] = None,
+    growth: Annotated[str | None, option("SHARE", "Of the capacity, a year: 20%/y; with --years.")] = None,
+    years: Annotated[float | None, option("N", "After which the pool must still be large enough.")] = None,
     raw: Annotated[
-        Path,
-        typer.Option(
-            metavar="RAW",
-            parser=local_path,
-            help="Folder of a campaign below raw/.",
-            autocompletion=complete_raw,
-        ),
+        Path, option("RAW", "Folder of a campaign below raw/.", parser=local_path, autocompletion=complete_raw)
     ] = Path("raw", "reference"),
     prices: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            parser=local_path,
-            help="A prices.yaml; default: the project's example.",
-            autocompletion=complete_yaml,
+        option(
+            "FILE", "A prices.yaml; default: the project's example.", parser=local_path, autocompletion=complete_yaml
         ),
     ] = None,
     disk_size: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
+        option(
+            "SIZE",
+            "Of a data disk; default: of the price list, of the cluster. A size that the list lacks has no cost.",
         ),
     ] = None,
-    fill_limit: Annotated[
-        str | None, typer.Option(metavar="SHARE", help="How full the pool may get; default: 80%.")
-    ] = None,
+    fill_limit: Annotated[str | None, option("SHARE", "How full the pool may get; default: 80%.")] = None,
     max_fault_domain: Annotated[
-        str | None,
-        typer.Option(metavar="SHARE", help="One server stays below this share of the pool; default: 17%."),
+        str | None, option("SHARE", "One server stays below this share of the pool; default: 17%.")
     ] = None,
     by: Annotated[
         By, typer.Option(help="Size by the lower end of the 95 % interval of a throughput, or by its mean.")

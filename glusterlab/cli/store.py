@@ -28,6 +28,7 @@ from glusterlab.cli.console import (
     emit_json,
     examples,
     local_path,
+    option,
     percent,
     person,
     picked,
@@ -273,8 +274,7 @@ def _interval_json(interval: Interval | None) -> dict[str, Any] | None:
 def log(
     raw: RawArgument,
     since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'."),
+        str | None, option("WHEN", "From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'.")
     ] = None,
     problems: Annotated[bool, typer.Option("--problems", help="Warnings and errors only.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")] = False,
@@ -387,13 +387,9 @@ def show_verify(raw: Path, findings: Sequence[Finding], *, as_json: bool) -> Non
 )
 def publish(
     raw: RawArgument,
-    output: Annotated[
-        Path, typer.Option(metavar="DIR", parser=local_path, help="Folder of the copy; must not be there.")
-    ],
-    names: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="What is to be called what.", autocompletion=complete_yaml)
-    ] = None,
-    name: Annotated[str | None, typer.Option(metavar="NAME", help="What the campaign is called in the copy.")] = None,
+    output: Annotated[Path, option("DIR", "Folder of the copy; must not be there.", parser=local_path)],
+    names: Annotated[Path | None, option("FILE", "What is to be called what.", autocompletion=complete_yaml)] = None,
+    name: Annotated[str | None, option("NAME", "What the campaign is called in the copy.")] = None,
     keep_host_names: Annotated[
         bool, typer.Option("--keep-host-names", help="Leave hosts and their addresses as they are.")
     ] = False,

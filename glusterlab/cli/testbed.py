@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, emit_json, examples, show, steps, talk
+from glusterlab.cli.console import JsonOption, emit_json, examples, option, show, steps, talk
 from glusterlab.errors import UsageError
 
 app = typer.Typer(
@@ -25,7 +25,7 @@ def _running() -> list[str]:
     return running()
 
 
-NameOption = Annotated[str, typer.Option("--name", metavar="NAME", help="Which testbed.", autocompletion=_running)]
+NameOption = Annotated[str, option("NAME", "Which testbed.", "--name", autocompletion=_running)]
 
 
 @app.command(
@@ -52,33 +52,29 @@ def up(
     ] = 240.0,
     model: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=SCALE",
-            help="A further scale model, such as large-slow=400; with ',operations' behind it operations/s are "
+        option(
+            "NAME=SCALE",
+            "A further scale model, such as large-slow=400; with ',operations' behind it operations/s are "
             "scaled, too. May be given again.",
         ),
     ] = None,
     slow_disk: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="SERVER:DISK=TIMES",
-            help="A disk that is so many times slower than its like, such as server04:d07=6, to see what a bad one "
+        option(
+            "SERVER:DISK=TIMES",
+            "A disk that is so many times slower than its like, such as server04:d07=6, to see what a bad one "
             "does. May be given again.",
         ),
     ] = None,
     release: Annotated[
         str, typer.Option(help="Debian release of the hosts: bookworm (GlusterFS 10.3), trixie (11.1).")
     ] = "bookworm",
-    subnet: Annotated[str, typer.Option(metavar="CIDR", help="A private network that this machine does not use.")] = (
-        "10.77.0.0/24"
-    ),
-    disk_size: Annotated[str, typer.Option(metavar="SIZE", help="Size of a disk; its file is sparse.")] = "4 GiB",
+    subnet: Annotated[str, option("CIDR", "A private network that this machine does not use.")] = ("10.77.0.0/24"),
+    disk_size: Annotated[str, option("SIZE", "Size of a disk; its file is sparse.")] = "4 GiB",
     memory: Annotated[
         bool, typer.Option("--memory", help="Keep the disks' files in memory, where this machine's disk is slow.")
     ] = False,
-    mirror: Annotated[
-        str | None, typer.Option(metavar="URL", help="Debian mirror; default: the one that apt uses here.")
-    ] = None,
+    mirror: Annotated[str | None, option("URL", "Debian mirror; default: the one that apt uses here.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Start a pool and write its cluster.yaml, ssh_config and keys. The first start makes the hosts' system."""
@@ -108,8 +104,7 @@ def up(
         memory_backed=memory,
         mirror=mirror,
     )
-    with steps() as progress:
-        state = start(options, progress)
+    state = start(options, steps())
     if json:
         emit_json({"name": name, "cluster": state.folder / "cluster.yaml", "state": state.folder}, version=None)
     else:
@@ -123,8 +118,7 @@ def down(name: NameOption = "default") -> None:
     from glusterlab.testbed.options import TestbedOptions
 
     TestbedOptions(name=name)  # refuses what can be no name before anything is looked for by it
-    with steps() as progress:
-        removed = stop(name, progress)
+    removed = stop(name, steps())
     talk(f"the testbed '{name}' is down" if removed else f"there is no testbed '{name}': nothing to remove")
 
 

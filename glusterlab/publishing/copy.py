@@ -6,7 +6,6 @@ import bz2
 import dataclasses
 import gzip
 import lzma
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -46,10 +45,9 @@ Phases = Callable[[str], AbstractContextManager[Count]]
 
 @dataclass(frozen=True)
 class Published:
-    """A copy that was made.
+    """A copy that was made, fit to be given away only when nothing is `left`.
 
-    `names_file` leads back, and is not to be given away; `renamed` counts names, `redacted` texts from which secrets
-    were taken; the copy is fit to be given away only when nothing is `left`.
+    `names_file` leads back, and is not to be given away; `redacted` counts texts from which secrets were taken.
     """
 
     path: Path
@@ -75,9 +73,8 @@ def publish(
     `new_names` are those that the user wants in the copy, by the original ones; `name` is that of the campaign there.
     `phases` is called with what is begun; its context is called with how much is done, and of how much.
 
-    Raises `UsageError` when the output is there or lies in the campaign, two files or hosts would have one name, or a
-    name is unfit. Raises `RawStoreError` when the campaign is damaged, or the copy would not say the same as the
-    original.
+    Raises `UsageError` when the output or a name is unfit. Raises `RawStoreError` when the campaign is damaged, or the
+    copy would not say the same as the original.
     """
     if output.name in ("", ".."):
         output = output.resolve()
@@ -95,8 +92,9 @@ def publish(
         names = collect_names(raw, new_names or {}, hosts_kept=keep_host_names, campaign=name)
         try:
             # a name of its own, so that nothing that lies there already is written or removed
-            partial = Path(tempfile.mkdtemp(prefix=f".{output.name[:100]}.", suffix=".partial", dir=output.parent))
-            stack.callback(shutil.rmtree, partial, ignore_errors=True)
+            own = tempfile.TemporaryDirectory(prefix=f".{output.name[:100]}.", suffix=".partial", dir=output.parent)
+            partial = Path(stack.enter_context(own), "copy")
+            partial.mkdir()
             with phases("copying files") as count:
                 files, redacted = _copy(raw, partial, names, count)
             list_files(partial, [partial])
@@ -106,11 +104,9 @@ def publish(
                 left = _left(partial, names, count)
             for folder in packed:
                 evidence.pack(partial / folder)
-            mask = os.umask(0)
-            os.umask(mask)
-            partial.chmod(0o777 & ~mask)
-            _write_names(names_file, names, raw)
+            names_file.touch(0o600, exist_ok=False)
             try:
+                _write_names(names_file, names, raw)
                 partial.rename(output)
             except BaseException:
                 names_file.unlink()
@@ -202,13 +198,7 @@ def _is_telemetry(name: PurePosixPath) -> bool:
 
 
 def _name_fields(text: str) -> list[str]:
-    r"""What is between the semicolons of telemetry and no number: each once, in its order.
-
-    Examples
-    --------
-    >>> _name_fields("# hostname;DEV\ns1;91.37;sda\ns1;nan;sda")
-    ['# hostname', 'DEV', 's1', 'sda']
-    """
+    """What is between the semicolons of telemetry and no number: each once, in its order."""
     return [field for field in dict.fromkeys(text.replace("\n", ";").split(";")) if not is_number(field)]
 
 
@@ -228,25 +218,20 @@ def _cluster(path: Path) -> str:
 
 def _require_same(raw: Path, copy: Path, names: Names, count: Count) -> int:
     """Judge every sample of both again: the same verdicts, the same numbers, and a copy that is intact."""
-    findings = verify(copy)
-    if findings:
-        raise _differs(f"{findings[0].path}: {findings[0].message}", copy)
+    why = next((f"{finding.path}: {finding.message}" for finding in verify(copy)), None)
     pairs = list(zip(RawStore(raw).samples(), RawStore(copy).samples(), strict=True))
     for number, (one, other) in enumerate(pairs, start=1):
-        was, now = _judged(raw, one), _judged(copy, other)
-        if _comparable(was, names) != _comparable(now, None):
-            raise _differs(f"{one.cell_id} sample {one.sample} is measured otherwise there", copy)
+        if why is None and _comparable(_judged(raw, one), names) != _comparable(_judged(copy, other), None):
+            why = f"{one.cell_id} sample {one.sample} is measured otherwise there"
         count(number, len(pairs))
+    if why is not None:
+        raise RawStoreError(
+            f"the copy would not say the same as the original: {why}; most likely the name of a host or user is a word"
+            " that a tool prints: leave that one as it is by a line 'name: name' in a file for --names, or all hosts by"
+            " --keep-host-names",
+            path=copy,
+        )
     return len(pairs)
-
-
-def _differs(why: str, copy: Path) -> RawStoreError:
-    return RawStoreError(
-        f"the copy would not say the same as the original: {why}; most likely the name of a host or user is a word that"
-        " a tool prints: leave that one as it is by a line 'name: name' in a file for --names, or all hosts by"
-        " --keep-host-names",
-        path=copy,
-    )
 
 
 def _judged(raw: Path, sample: Sample) -> Judgement:
@@ -292,19 +277,13 @@ def _left(copy: Path, names: Names, count: Count) -> list[Left]:
 
 
 def _write_names(path: Path, names: Names, raw: Path) -> None:
-    """The file that leads back, for its owner's eyes only."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(
-                f"# What the copy of {raw.resolve().name} calls what. It leads back: do not give it away.\n"
-                "# 'glusterlab publish --names' takes it: another campaign of these hosts then gets the same names.\n"
-            )
-            yaml = YAML(typ="safe", pure=True)
-            yaml.default_flow_style = False
-            yaml.width = 1000
-            if names.mapping:
-                yaml.dump(names.mapping, file)
-    except BaseException:
-        path.unlink()
-        raise
+    with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(
+            f"# What the copy of {raw.resolve().name} calls what. It leads back: do not give it away.\n"
+            "# 'glusterlab publish --names' takes it: another campaign of these hosts then gets the same names.\n"
+        )
+        yaml = YAML(typ="safe", pure=True)
+        yaml.default_flow_style = False
+        yaml.width = 1000
+        if names.mapping:
+            yaml.dump(names.mapping, file)

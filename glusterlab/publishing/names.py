@@ -140,6 +140,14 @@ class Names:
         self.redacted += clean != text
         return "\n".join(map(self._line, clean.split("\n")))
 
+    def _line(self, line: str) -> str:
+        found = self._lines.get(line)
+        if found is None:
+            found = self._compiled().sub(self._replace, line)
+            if len(self._lines) < _MANY_LINES and len(line) < _LONG_LINE:
+                self._lines[line] = found
+        return found
+
     def strings(self, text: str) -> str:
         """JSON or text around it, each of whose strings gets the names of the copy; all else stays byte for byte."""
 
@@ -171,14 +179,6 @@ class Names:
                 yield Left(_SHOWN_KINDS.get(kind, kind), path, found[:60])
         for secret in secrets.find(text):
             yield Left("secret", path, secret.kind)
-
-    def _line(self, line: str) -> str:
-        found = self._lines.get(line)
-        if found is None:
-            found = self._compiled().sub(self._replace, line)
-            if len(self._lines) < _MANY_LINES and len(line) < _LONG_LINE:
-                self._lines[line] = found
-        return found
 
     def _compiled(self) -> re.Pattern[str]:
         """What is kept, then what is known, longest first, then the forms."""
@@ -261,7 +261,7 @@ class Names:
 
 
 def read_names(path: Path) -> dict[str, str]:
-    """A file of names: what is to be replaced, and what replaces it; `UsageError` when it is no such mapping."""
+    """A file of names: what is to be replaced, and what replaces it."""
     data, _ = load_yaml(path)
     if not isinstance(data, dict) or not all(isinstance(text, str) and text for pair in data.items() for text in pair):
         raise UsageError(f"{path}: expected lines 'name: neutral name', both quoted where they are numbers")
@@ -273,8 +273,7 @@ def collect_names(
 ) -> Names:
     """Names of a campaign's hosts, user, cluster and controllers, and neutral ones for them.
 
-    Raises `UsageError` when two hosts would have one name, a wanted name is unfit, or a host's name is a word that
-    tools print.
+    Raises `UsageError` when a wanted name is unfit, or a host's name cannot be told from words that tools print.
     """
     hosts = _hosts(raw)
     old = load_campaign(raw / "campaign.yaml").name
@@ -300,16 +299,15 @@ def collect_names(
 
 def _take_names(names: Names, new_names: Mapping[str, str], hosts: set[str]) -> None:
     for old, new in new_names.items():
-        word = with_colons(old) if _MAC.fullmatch(old) else old.lower()
-        kind = "address" if is_address(word) else "mac" if _MAC.fullmatch(old) else "name"
-        if kind == "address":
-            fit, form = is_address(new) and "%" not in new, "another IP address"
-        elif kind == "mac":
-            fit, form = bool(_MAC.fullmatch(new)) and new.count(":") == 5, "another hardware address"
-        elif word in hosts:
-            fit, form = bool(re.fullmatch(HOST_FORM, new)), "the name of a host, of letters, digits, dots and hyphens"
+        mac = bool(_MAC.fullmatch(old))
+        word = with_colons(old) if mac else old.lower()
+        if is_address(word):
+            kind, fit, form = "address", is_address(new) and "%" not in new, "another IP address"
+        elif mac:
+            kind, fit, form = "mac", bool(_MAC.fullmatch(new)) and new.count(":") == 5, "another hardware address"
         else:
-            fit, form = bool(_WORD.fullmatch(new)), "a word of letters, digits and . _ + -"
+            fit = bool(re.fullmatch(HOST_FORM if word in hosts else _WORD, new))
+            kind, form = "name", "a word of letters, digits and . _ + -"
         where = f"names for the copy: {old[:80]!r}: {new[:80]!r}"
         if not fit:
             raise UsageError(f"{where}: expected {form}")
@@ -416,8 +414,6 @@ def with_colons(mac: str) -> str:
 def is_address(text: str) -> bool:
     """Whether a text is an IP address, and not words of a program with colons between them.
 
-    Examples
-    --------
     >>> [is_address(text) for text in ("10.0.0.1", "fe80::1%eth0", "gl-s01", "10", "a::b")]
     [True, True, False, False, False]
     """
@@ -432,8 +428,6 @@ def is_address(text: str) -> bool:
 def is_number(text: str) -> bool:
     """Whether a text reads as a number, as a measured value does.
 
-    Examples
-    --------
     >>> [text for text in ("37", "0.00", "1e6", "4k", "12:30", "nan", "node37", "10.77.0.11") if is_number(text)]
     ['37', '0.00', '1e6', '4k', '12:30', 'nan']
     """

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from glusterlab.cli.check import show_check
-from glusterlab.cli.console import show_table
-from glusterlab.cli.reproduce import ReproduceDisplay, show_reproduce, show_tables
+from glusterlab.cli.console import show
+from glusterlab.cli.reproduce import show_event, show_reproduce, show_tables
 from glusterlab.cli.run import show_plan, show_run
 from glusterlab.cli.store import show_status, show_verify
 from glusterlab.reproduce.reproduce import Failure, Progress, ReproduceSummary
@@ -216,11 +216,10 @@ def test_reproduce_names_what_failed_and_where_the_figures_are(tmp_path: Path, c
 
 
 def test_reproduce_tells_a_log_what_starts_and_ends(capsys: Captured) -> None:
-    with ReproduceDisplay() as display:
-        display(Progress("small", "10-a", "started"))
-        display(Progress("small", "10-a", "ran", 3.0))
-        display(Progress("small", "20-b", "unchanged"))
-        display(Progress("small", "30-c", "failed", 1.0, "small/30-c, cell 2: [x]"))
+    show_event(Progress("small", "10-a", "started"))
+    show_event(Progress("small", "10-a", "ran", 3.0))
+    show_event(Progress("small", "20-b", "unchanged"))
+    show_event(Progress("small", "30-c", "failed", 1.0, "small/30-c, cell 2: [x]"))
     lines = capsys.readouterr().err.splitlines()
     assert lines == ["started    small/10-a", "ran        small/10-a in 3.0 s", "failed     small/30-c, cell 2: [x]"]
 
@@ -228,7 +227,7 @@ def test_reproduce_tells_a_log_what_starts_and_ends(capsys: Captured) -> None:
 def test_a_terminal_gets_a_drawn_table(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    show_table(("layout", "n"), [("a-name-that-is-much-too-long-for-this-terminal[x]", 5)], right=("n",), fold="layout")
+    show([{"layout": "a-name-that-is-much-too-long-for-this-terminal[x]", "n": 5}], False, right=("n",), fold="layout")
     out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
     assert "─" in out
     assert max(len(line) for line in out.splitlines()) <= 40

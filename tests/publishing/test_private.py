@@ -115,9 +115,9 @@ def test_strings_of_json_are_renamed_and_nothing_else() -> None:
 
 
 UNFIT = {
-    "outside": ({"munich": "../../../esc"}, "the name of a host"),
-    "blank": ({"munich": "a b"}, "the name of a host"),
-    "control": ({"munich": "a\x1b[31m"}, "the name of a host"),
+    "outside": ({"munich": "../../../esc"}, "a word of letters"),
+    "blank": ({"munich": "a b"}, "a word of letters"),
+    "control": ({"munich": "a\x1b[31m"}, "a word of letters"),
     "path": ({"acme": "a/b"}, "a word of letters"),
     "no address": ({"10.77.0.1": "nonsense"}, "another IP address"),
     "one for two": ({"10.77.0.1": "192.0.2.9", "10.77.0.2": "192.0.2.9"}, "addresses that differ"),
