@@ -15,7 +15,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from glusterlab.analysis.limits import CURVE
-from glusterlab.analysis.scaling_table import scaling_curves
 from glusterlab.plots import draw_workers_and_limits
 from glusterlab.plots.style import Frame, Provenance, house_style
 from glusterlab.spec import published
@@ -53,7 +52,9 @@ def draw_by_workers(
     absent = {"limit": math.nan, "limit_part": "", "limit_source": "", "published": math.nan}
     table = table.assign(**{name: value for name, value in absent.items() if name not in table})
     curves = pd.DataFrame(columns=CURVE) if curves is None else curves
-    draw_workers_and_limits(frame, table, curves=curves, fits=scaling_curves({}) if fits is None else fits, **more)
+    draw_workers_and_limits(
+        frame, table, curves=curves, fits=pd.DataFrame(columns=[*CURVE, "fitted"]) if fits is None else fits, **more
+    )
 
 
 def texts(figure: Figure) -> list[Text]:

@@ -16,8 +16,8 @@ from glusterlab.analysis.efficiency import with_published_totals
 from glusterlab.analysis.limits import limit_curves, pool_limits, with_limits
 from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.saturation.usage import telemetry_by_cell
-from glusterlab.analysis.scaling import Scaling, scaling_fits
-from glusterlab.analysis.scaling_table import DRAWN, Fits, with_fit
+from glusterlab.analysis.scaling import scaling_fits
+from glusterlab.analysis.scaling_table import DRAWN, with_fit
 from glusterlab.analysis.select import guide_layouts, layout_label, select, select_nearest, size_note, summarise
 from glusterlab.units import format_size
 
@@ -137,7 +137,7 @@ class Measured:
     chosen: Chosen
     throughput: pd.DataFrame
     bounds: pd.DataFrame
-    fits: Fits
+    fits: pd.DataFrame
     subsystems: pd.DataFrame
     limits: Mapping[str, Limits]
 
@@ -174,7 +174,7 @@ def measure(
     )
 
 
-def by_unit(studies: Iterable[Measured]) -> Iterator[tuple[str, str, float, pd.DataFrame, Fits]]:
+def by_unit(studies: Iterable[Measured]) -> Iterator[tuple[str, str, float, pd.DataFrame, pd.DataFrame]]:
     """Studies whose throughput has one unit, together, for figures of the law.
 
     Yields ``bytes`` or ``files``, the unit and the factor to it, the summaries of all of them, and their fits.
@@ -185,7 +185,5 @@ def by_unit(studies: Iterable[Measured]) -> Iterator[tuple[str, str, float, pd.D
         units.setdefault((study.unit, study.factor), []).append(measured)
     for (unit, factor), members in units.items():
         summary = pd.concat([member.throughput.drop(columns=DRAWN) for member in members], ignore_index=True)
-        fits: dict[tuple[str, ...], Scaling] = {}
-        for member in members:
-            fits |= member.fits
+        fits = pd.concat([member.fits for member in members], ignore_index=True)
         yield "files" if unit.startswith("files") else "bytes", unit, factor, summary, fits
