@@ -6,13 +6,13 @@ The purposes are data of the study; how one is decided is this project's rule, w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
 
-from glusterlab.analysis.blocks import Block, blocks, native_only
+from glusterlab.analysis.blocks import Block, best_rows, blocks, native_only
 from glusterlab.analysis.capacity import dense_rule
 from glusterlab.analysis.select import BACKING_LABELS, select
 from glusterlab.analysis.sizing import Request, Sizing, size_block
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 WRITE_FLOOR = 0.5
 """Share of the best writes per cost that an archive's layout must reach."""
-
-VOLUME_WORDS = {"replicate": "replicated", "disperse": "dispersed"}
 
 NO_POOL = "the published layout makes no legal pool of this size"
 
@@ -52,33 +50,35 @@ COLUMNS = ["category", "pool", "published", "derived", "verdict", "why", "layout
 samples."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    """A layout that was measured with all operations of a purpose."""
+class _Candidate(NamedTuple):
+    """A layout with its throughput per cost in all operations of a purpose, and its pool of the size asked for."""
 
     block: Block
     groups: tuple[tuple[float, ...], ...]
+    pool: Sizing | None = None
 
     @property
     def n(self) -> int:
-        return min(len(group) for group in self.groups)
+        return min(map(len, self.groups))
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        return self.block.server, self.block.type_, self.block.kind
+    def kind(self) -> tuple[str, str, str]:
+        return self.block.server, self.block.type, self.block.kind
 
     @property
-    def words(self) -> str:
-        return layout_words(*self.key)
+    def score(self) -> float:
+        return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in self.groups)
+
+    def over(self, other: _Candidate) -> Estimate:
+        """Geometric mean over the operations over that of another."""
+        product, power = contrast_interval(self.groups, other.groups), 1 / len(self.groups)
+        return Estimate(product.centre**power, product.low**power, product.high**power, product.n, product.method)
 
 
 def layout_words(server: str, type_: str, kind: str) -> str:
-    """A pool in the words of table 1.
-
-    >>> layout_words("standard", "replicate", "raid6")
-    'standard servers, replicated, RAID 6'
-    """
-    return f"{server} servers, {VOLUME_WORDS.get(type_, type_)}, {BACKING_LABELS.get(kind, kind)}"
+    """A pool in the words of table 1: ``standard servers, replicated, RAID 6``."""
+    volume = {"replicate": "replicated", "disperse": "dispersed"}.get(type_, type_)
+    return f"{server} servers, {volume}, {BACKING_LABELS.get(kind, kind)}"
 
 
 def _candidates(
@@ -89,7 +89,7 @@ def _candidates(
     found: dict[str, list[tuple[Block, tuple[float, ...]]]] = {}
     for operation in purpose.operations:
         rows = select(native, tool=purpose.tool, nominal_file_size_bytes=purpose.size, operations=(operation,))
-        for block in blocks(rows, purpose.quantity, prices=prices, cluster=cluster):
+        for block in blocks(best_rows(rows, purpose.quantity), prices, cluster):
             if block.server_cost is not None:
                 cost = block.servers * block.server_cost
                 found.setdefault(block.series, []).append((block, tuple(value / cost for value in block.values)))
@@ -100,29 +100,11 @@ def _candidates(
     ]
 
 
-def _ratio(one: _Candidate, other: _Candidate) -> Estimate:
-    """Geometric mean over the operations of one candidate over that of another, per cost."""
-    product = contrast_interval(one.groups, other.groups)
-    power = 1 / len(one.groups)
-    return Estimate(product.centre**power, product.low**power, product.high**power, product.n, product.method)
-
-
-def _pool(candidate: _Candidate, capacity: float) -> Sizing | None:
-    """The candidate's pool of that usable capacity, by the rule on pools; None where it takes no part."""
-    block = candidate.block
-    if block.capacity_problem:
-        return None
-    sized = size_block(block, Request("", "", 0, "", capacity=capacity, fill_limit=1.0))
-    dense = dense_rule(block.disks_per_server, block.raw_for(capacity))
+def _pool(block: Block, capacity: float) -> Sizing | None:
+    """The pool of that usable capacity, by the rule on pools; None where the layout takes no part."""
+    sized = size_block(block, Request(capacity=capacity, fill_limit=1.0))
+    dense = dense_rule(block.disks_per_server, block.raw_for(capacity)) if sized.possible else None
     return sized if sized.possible and (dense is None or dense.ok) else None
-
-
-def _best(candidates: Sequence[_Candidate]) -> _Candidate:
-
-    def score(candidate: _Candidate) -> float:
-        return math.fsum(math.fsum(map(math.log, group)) / len(group) for group in candidate.groups)
-
-    return max(candidates, key=score)
 
 
 def advise(
@@ -145,95 +127,82 @@ def advise(
     measured = {category: _candidates(samples, purpose, prices, cluster) for category, purpose in known.items()}
     rows = []
     for row in published.to_dict("records"):
-        purpose = known[str(row["category"])]
-        wanted = (str(row["servers"]), str(row["volumes"]), str(row["bricks"]))
-        derived = _derive(purpose, measured[purpose.category], wanted, float(row["pool_size_bytes"]))
+        category, wanted = str(row["category"]), (str(row["servers"]), str(row["volumes"]), str(row["bricks"]))
+        pools = [one._replace(pool=_pool(one.block, float(row["pool_size_bytes"]))) for one in measured[category]]
         tier = f", hot tier {row['tier']} (not compared)" if row["tier"] else ""
         stated = {"pool": row["pool"], "published": layout_words(*wanted) + tier, "read as": row["reading"]}
-        rows.append({"category": purpose.category, **stated, **derived})
+        rows.append({"category": category, **stated, **_derive(pools, wanted, by_cost=known[category].by_cost)})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def _derive(
-    purpose: Purpose, measured: Sequence[_Candidate], wanted: tuple[str, str, str], capacity: float
-) -> dict[str, Any]:
-    pools = {one.block.series: pool for one in measured if (pool := _pool(one, capacity)) is not None}
-    taking_part = [one for one in measured if one.block.series in pools]
-    empty = {"derived": "", "verdict": "not measured", "layouts": len(taking_part), "n": 0}
-    if not any(one.key == wanted for one in measured):
-        return empty | {"why": "the published layout was not measured with these operations, or has no price"}
+def _derive(measured: Sequence[_Candidate], wanted: tuple[str, str, str], *, by_cost: bool) -> dict[str, Any]:
+    taking_part = [one for one in measured if one.pool is not None]
+    n = min((one.n for one in taking_part), default=0)
+    row = {"derived": "", "verdict": "not measured", "layouts": len(taking_part), "n": 0}
+    if not any(one.kind == wanted for one in measured):
+        return row | {"why": "the published layout was not measured with these operations, or has no price"}
     if not taking_part:
-        return empty | {"why": "no measured layout makes a legal pool of this size"}
-    n = min(one.n for one in taking_part)
+        return row | {"why": "no measured layout makes a legal pool of this size"}
     if n < MIN_SAMPLES:
         few = "; ".join(f"{one.block.series} {one.n}" for one in taking_part if one.n < MIN_SAMPLES)
-        return empty | {"verdict": "insufficient n", "n": n, "why": f"samples: {few}"}
-    chosen = _cheapest if purpose.by_cost else _fastest
-    return {"layouts": len(taking_part), "n": n} | chosen(taking_part, pools, wanted)
+        return row | {"verdict": "insufficient n", "n": n, "why": f"samples: {few}"}
+    best, verdict, why = (_cheapest if by_cost else _fastest)(taking_part, wanted)
+    why = [f"{best.pool.servers if best.pool else 0} servers", *why]
+    return row | {"n": n, "derived": layout_words(*best.kind), "verdict": verdict, "why": "; ".join(why)}
 
 
-def _fastest(
-    taking_part: Sequence[_Candidate], pools: Mapping[str, Sizing], wanted: tuple[str, str, str]
-) -> dict[str, Any]:
-    """The rule of small-file and of large-file performance."""
-    best = _best(taking_part)
-    pool = f"{pools[best.block.series].servers} servers"
-    verdict = "agree" if best.key == wanted else "differ"
+def _names(candidates: Sequence[_Candidate]) -> str:
+    return ", ".join(one.block.series for one in candidates)
+
+
+def _fastest(taking_part: Sequence[_Candidate], wanted: tuple[str, str, str]) -> tuple[_Candidate, str, list[str]]:
+    """The rule of small-file and of large-file performance: the best, the verdict, and why."""
+    best = max(taking_part, key=lambda one: one.score)
+    agrees = best.kind == wanted
+    verdict = "agree" if agrees else "differ"
     # where the best is the published kind, every other kind must be worse; where it is not, the published one
-    rivals = [one for one in taking_part if (one.key == wanted) != (best.key == wanted)]
+    rivals = [one for one in taking_part if (one.kind == wanted) != agrees]
     if not rivals:
-        return _answer(best, verdict, f"{pool}; {'no other kind takes part' if verdict == 'agree' else NO_POOL}")
-    rival = _best(rivals)
-    like = [one for one in rivals if not _ratio(best, one).low > 1]
-    others = [one.block.series for one in like if one is not rival]
-    ratio = _ratio(best, rival)
-    holds = "" if ratio.low > 1 else ", which holds 1"
-    interval = f"(95 % interval {ratio.low:.2f} to {ratio.high:.2f}{holds})"
-    why = f"{pool}; {ratio.centre:.2f} times {rival.block.series} per cost {interval}"
-    why += f"; not apart from {', '.join(others)}" * bool(others)
-    return _answer(best, "not told apart" if like else verdict, why)
+        return best, verdict, ["no other kind takes part" if agrees else NO_POOL]
+    rival = max(rivals, key=lambda one: one.score)
+    like = [one for one in rivals if not best.over(one).low > 1]
+    others = _names([one for one in like if one is not rival])
+    ratio = best.over(rival)
+    interval = f"95 % interval {ratio.low:.2f} to {ratio.high:.2f}{'' if ratio.low > 1 else ', which holds 1'}"
+    why = [f"{ratio.centre:.2f} times {rival.block.series} per cost ({interval})"]
+    return best, "not told apart" if like else verdict, why + [f"not apart from {others}"] * bool(others)
 
 
-def _cheapest(
-    taking_part: Sequence[_Candidate], pools: Mapping[str, Sizing], wanted: tuple[str, str, str]
-) -> dict[str, Any]:
-    """The rule of an archive. A cost is exact; only the floor rests on samples."""
-    writer = _best(taking_part)
-    ratios = {one.block.series: _ratio(one, writer) for one in taking_part if one is not writer}
-
-    def reaches(candidate: _Candidate, end: Literal["low", "centre", "high"]) -> bool:
-        return candidate is writer or getattr(ratios[candidate.block.series], end) >= WRITE_FLOOR
-
-    order = sorted(taking_part, key=lambda one: _price_of(pools[one.block.series]))
-    enough = [one for one in order if reaches(one, "centre")]
-    best, chosen = enough[0], pools[enough[0].block.series]
-    # any layout that may reach the floor may be the answer, down to the first that surely does
-    may = [one for one in order if reaches(one, "high")]
-    surely = next(n for n, one in enumerate(may) if reaches(one, "low"))
-    unsettled = len({one.key == wanted for one in may[: surely + 1]}) > 1
-    verdict = "not told apart" if unsettled else "agree" if best.key == wanted else "differ"
-    why = f"{chosen.servers} servers"
-    next_best = [one for one in enough[1:] if best.key == wanted or one.key == wanted]
-    if next_best:
-        other = pools[next_best[0].block.series]
-        costs = f"{_price_of(other)[0] / _price_of(chosen)[0]:.2f} times as much"
-        holds = f"{other.usable / chosen.usable:.2f} times the usable capacity"
-        why += f"; {next_best[0].block.series} costs {costs} and holds {holds}, {other.servers} servers"
-    if not any(one.key == wanted for one in taking_part):
-        why += f"; {NO_POOL}"
-    left = [one.block.series for one in taking_part if one not in enough]
-    if left:
-        why += f"; below the floor of writes: {', '.join(left)}"
-    unsure = [one.block.series for one in may if not reaches(one, "low")]
-    if unsure:
-        why += f"; the interval holds the floor: {', '.join(unsure)}"
-    return _answer(best, verdict, why)
-
-
-def _price_of(pool: Sizing) -> tuple[float, float]:
+def _price_and_size(one: _Candidate) -> tuple[float, float]:
     """Sort key: the cheaper pool first, of equal cost the one that holds more."""
-    return (math.inf if pool.cost is None else pool.cost), -pool.usable
+    if one.pool is None or one.pool.cost is None:
+        return math.inf, 0.0
+    return one.pool.cost, -one.pool.usable
 
 
-def _answer(best: _Candidate, verdict: str, why: str) -> dict[str, Any]:
-    return {"derived": best.words, "verdict": verdict, "why": why}
+def _cheapest(taking_part: Sequence[_Candidate], wanted: tuple[str, str, str]) -> tuple[_Candidate, str, list[str]]:
+    """The rule of an archive. A cost is exact; only the floor rests on samples."""
+    writer = max(taking_part, key=lambda one: one.score)
+    order = sorted(taking_part, key=_price_and_size)
+    exact = Estimate(1.0, 1.0, 1.0, writer.n, "")
+    writes = {one.block.series: exact if one is writer else one.over(writer) for one in order}
+    enough, may, surely = (
+        [one for one in order if getattr(writes[one.block.series], end) >= WRITE_FLOOR]
+        for end in ("centre", "high", "low")
+    )
+    best = enough[0]
+    # any layout that may reach the floor may be the answer, down to the first that surely does
+    unsettled = {one.kind == wanted for one in may[: may.index(surely[0]) + 1]}
+    verdict = "not told apart" if len(unsettled) > 1 else "agree" if best.kind == wanted else "differ"
+    why = []
+    for other in [one for one in enough[1:] if wanted in (best.kind, one.kind)][:1]:
+        (cost, size), (least, held) = _price_and_size(other), _price_and_size(best)
+        costs = f"{other.block.series} costs {cost / least:.2f} times as much"
+        servers = other.pool.servers if other.pool else 0
+        why = [f"{costs} and holds {size / held:.2f} times the usable capacity, {servers} servers"]
+    why += [NO_POOL] * (not any(one.kind == wanted for one in taking_part))
+    if left := _names([one for one in taking_part if one not in enough]):
+        why.append(f"below the floor of writes: {left}")
+    if unsure := _names([one for one in may if one not in surely]):
+        why.append(f"the interval holds the floor: {unsure}")
+    return best, verdict, why

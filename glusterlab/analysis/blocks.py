@@ -12,8 +12,6 @@ import pandas as pd
 
 from glusterlab.analysis.capacity import disks_per_brick, layout_of, pool_capacity, unknown_capacity
 from glusterlab.analysis.efficiency import GROUP, best_of_curves, with_full_size
-from glusterlab.analysis.limits import volume_bounds
-from glusterlab.analysis.saturation.resources import Limits
 from glusterlab.analysis.select import split_values, summarise
 from glusterlab.spec.cell import Layout, LayoutType
 
@@ -24,47 +22,45 @@ if TYPE_CHECKING:
 ACCESS = "native"
 """The client whose results are priced, sized and advised on: the one that the guide's price figures are of."""
 
-WRITE_SHARE, READ_SHARE = 0.7, 0.6
+SHARES = {"write": 0.7, "read": 0.6}
 """The summit's rules of thumb for large files: writes = slowest of NIC and disk / replicas x 0.7, reads = slowest of
 NIC and disk x 0.6 (summit-2017, Scoping for large file workloads)."""
 
 RULE_OF_THUMB = (
-    f"writes = slowest of network and disks / replicas x {WRITE_SHARE:g}, reads = slowest x {READ_SHARE:g} (Red Hat "
-    "Summit 2017). The summit counts one network card of 1,200 MB and says not of what. This project reads it as one "
-    "server: its whole link, both ports of a bond, and the sum of its disks or arrays; and for dispersed volumes "
-    "(k+m)/k stands for the replicas"
+    f"writes = slowest of network and disks / replicas x {SHARES['write']:g}, reads = slowest x {SHARES['read']:g} "
+    "(Red Hat Summit 2017). The summit counts one network card of 1,200 MB and says not of what. This project reads it "
+    "as one server: its whole link, both ports of a bond, and the sum of its disks or arrays; and for dispersed "
+    "volumes (k+m)/k stands for the replicas"
 )
-"""The rules in words, with all that is this project's reading and not the summit's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """One layout as it was measured, on a number of equal servers.
 
-    ``server``: its name in the price list, else its model in the cluster, or empty; ``guessed``: found on the list by
-    its number of disks alone. ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`) and ``values``
-    are of the measured pool at full size, ``scale`` times what was measured, at the best number of ``workers``;
-    ``operations_limited``: operations per second were scaled, too. ``disk_bytes``: of the disks that would be bought;
-    ``cost_problem``: why a price list has no cost.
+    ``mean``, ``low`` and ``high`` (95 % interval, NaN below `MIN_SAMPLES`) and ``values`` are of the measured pool at
+    full size, ``scale`` times what was measured, at the best number of ``workers``. ``server``: its name in the price
+    list, else its model in the cluster, or empty; ``guessed``: found on the list by its number of disks alone.
+    ``disk_bytes``: of the disks that would be bought; ``cost_problem``: why a price list has no cost.
     """
 
     series: str
-    type_: LayoutType
+    type: LayoutType
     geometry: str
     kind: str
-    server: str
-    guessed: bool
     servers: int
     disks: int
+    workers: int
+    still_rising: bool
+    scale: float
+    operations_limited: bool
     mean: float
     low: float
     high: float
     values: tuple[float, ...]
-    workers: int
     measured_workers: tuple[int, ...]
-    still_rising: bool
-    scale: float
-    operations_limited: bool
+    server: str
+    guessed: bool
     disk_bytes: float | None
     server_cost: float | None
     cost_problem: str
@@ -75,37 +71,37 @@ class Block:
 
     @property
     def layout(self) -> Layout:
-        return layout_of(self.type_, self.geometry)
-
-    @property
-    def disks_per_brick(self) -> int:
-        return disks_per_brick(self.type_, self.geometry, self.disks)
+        return layout_of(self.type, self.geometry)
 
     @property
     def disks_per_server(self) -> float:
         return self.disks / self.servers
 
     @property
+    def _disks_per_brick(self) -> int:
+        return disks_per_brick(self.type, self.geometry, self.disks)
+
+    @property
     def capacity_problem(self) -> str:
         """Why what its servers hold is not known; empty where it is."""
         if self.disk_bytes is None:
             return "the size of its disks is not known: name it by --disk-size, a price list or server_models"
-        reason = unknown_capacity(self.type_, self.kind, self.disks_per_brick)
+        reason = unknown_capacity(self.type, self.kind, self._disks_per_brick)
         return f"its capacity is not known: {reason}" if reason else ""
 
     def raw(self, servers: int) -> float:
-        """Bytes of all data disks of so many servers."""
+        """Bytes of all data disks of so many servers; NaN where that is not known."""
         return math.nan if self.disk_bytes is None else servers * self.disks_per_server * self.disk_bytes
 
     def usable(self, servers: int) -> float:
         """Bytes that files can fill on so many servers; NaN where that is not known."""
         if self.capacity_problem:
             return math.nan
-        raw, shape = self.raw(servers), {"type_": self.type_, "geometry": self.geometry, "kind": self.kind}
-        return pool_capacity(raw, **shape, disks_per_brick=self.disks_per_brick).usable
+        shape = {"type_": self.type, "geometry": self.geometry, "kind": self.kind}
+        return pool_capacity(self.raw(servers), **shape, disks_per_brick=self._disks_per_brick).usable
 
     def raw_for(self, usable: float) -> float:
-        """Bytes of data disks that so many usable bytes need, before servers are counted; NaN where not known."""
+        """Bytes of data disks that so many usable bytes need, before servers are counted."""
         return usable * self.raw(1) / self.usable(1)
 
     def fits(self, servers: int) -> bool:
@@ -117,10 +113,8 @@ class Block:
         subvolume, measured = self.layout.subvolume_size, self.layout.bricks
         if measured % self.servers:
             return servers % self.servers == 0
-        bricks = servers * measured // self.servers
-        if servers < subvolume or bricks % subvolume:
-            return False
-        return self.type_ != "replicate" or servers % subvolume == 0
+        whole = servers >= subvolume and servers * measured // self.servers % subvolume == 0
+        return whole and (self.type != "replicate" or servers % subvolume == 0)
 
     def next_size(self, servers: int) -> int:
         """The fewest servers, at least so many, that the geometry allows."""
@@ -141,8 +135,8 @@ def of_unknown_size(samples: pd.DataFrame) -> list[str]:
 def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """Each layout of selected samples at its best worker count, at full size and of the whole pool, as blocks need it.
 
-    Columns of `summarise` and `with_full_size`; ``servers`` (int), ``still_rising`` (bool), ``measured_workers`` (str,
-    the measured numbers of workers, joined by ``;``). What `of_unknown_size` names is left out.
+    Columns of `summarise` and `with_full_size`, ``servers`` (int), ``still_rising`` (bool), and ``measured_workers``
+    (str, joined by ``;``). What `of_unknown_size` names is left out.
     """
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)
@@ -156,41 +150,33 @@ def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     )
 
 
+_MEASURED = ("series", "type", "geometry", "kind", "servers", "disks", "workers", "still_rising", "scale")
+
+
 def blocks(
-    samples: pd.DataFrame,
-    quantity: str,
-    *,
-    prices: PriceList | None = None,
-    cluster: Cluster | None = None,
-    disk_bytes: float | None = None,
+    rows: pd.DataFrame, prices: PriceList | None = None, cluster: Cluster | None = None, disk_bytes: float | None = None
 ) -> list[Block]:
-    """The layouts of selected samples of one operation and file size, at their best worker count.
+    """The layouts of `best_rows`.
 
     The size of the disks that would be bought is ``disk_bytes``, else the price list's, else that of the cluster's
     server models. A list has no price for a server with disks of another size than its own.
     """
-    rows = best_rows(samples, quantity).to_dict("records")
-    return [block_of(row, prices, cluster, disk_bytes) for row in rows]
+    return [_block(row, prices, cluster, disk_bytes) for row in rows.to_dict("records")]
 
 
-def block_of(
-    row: Mapping[Any, Any],
-    prices: PriceList | None = None,
-    cluster: Cluster | None = None,
-    disk_bytes: float | None = None,
+def _block(
+    row: Mapping[Any, Any], prices: PriceList | None, cluster: Cluster | None, disk_bytes: float | None
 ) -> Block:
-    """The block of one row of `best_rows`; the other parameters are those of `blocks`."""
-    model, servers = str(row["server_model"]), int(row["servers"])
-    priced = None if prices is None else prices.server_name(model, float(row["disks"]) / servers)
-    stated = None if cluster is None or model not in cluster.server_models else cluster.server_models[model]
+    model, disks = str(row["server_model"]), row["disks"] / row["servers"]
+    priced = None if prices is None else prices.server_name(model, disks)
+    stated = None if cluster is None else cluster.server_models.get(model)
     cost, problem = None, ""
     if prices is not None and priced is None:
-        wanted = f"server {model!r}" if model else f"single server with {float(row['disks']) / servers:g} disks"
+        wanted = f"server {model!r}" if model else f"single server with {disks:g} disks"
         problem = f"the list has no {wanted} ({', '.join(prices.servers)})"
     elif prices is not None and priced is not None:
         listed = float(prices.servers[priced].data_disks.capacity)
-        if disk_bytes is None:
-            disk_bytes = listed
+        disk_bytes = listed if disk_bytes is None else disk_bytes
         if disk_bytes == listed:
             cost = prices.cost(priced).total
         else:
@@ -200,25 +186,16 @@ def block_of(
             )
     if disk_bytes is None and stated is not None and stated.disk_capacity is not None:
         disk_bytes = float(stated.disk_capacity)
-    scale = float(row["scale"])
     return Block(
-        series=str(row["series"]),
-        type_=row["type"],
-        geometry=str(row["geometry"]),
-        kind=str(row["kind"]),
+        **{name: row[name] for name in _MEASURED},
+        mean=row["full_size_mean"],
+        low=row["full_size_low"],
+        high=row["full_size_high"],
+        operations_limited=bool(row["operations_limited"]),
+        values=tuple(split_values(row["values"], row["scale"])),
+        measured_workers=worker_counts(row["measured_workers"]),
         server=priced or model,
         guessed=priced is not None and not model,
-        servers=servers,
-        disks=int(row["disks"]),
-        mean=float(row["full_size_mean"]),
-        low=float(row["full_size_low"]),
-        high=float(row["full_size_high"]),
-        values=tuple(value * scale for value in split_values(str(row["values"]))),
-        workers=int(row["workers"]),
-        measured_workers=worker_counts(str(row["measured_workers"])),
-        still_rising=bool(row["still_rising"]),
-        scale=scale,
-        operations_limited=bool(row["operations_limited"]),
         disk_bytes=disk_bytes,
         server_cost=cost,
         cost_problem=problem,
@@ -259,46 +236,18 @@ def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
     return f"each layout's best number of workers of {most}" + (f" (of some: {'; '.join(others)})" if others else "")
 
 
-def _disk_rate(block: Block, hardware: Hardware, *, writing: bool) -> float:
-    """Bytes per second of all disks of one server; of its arrays, where a RAID 6 backing's rate is known."""
-    array = hardware.array_write if writing else hardware.array_read
-    if block.kind == "raid6" and array:
-        return array * block.layout.bricks / block.servers
-    return (hardware.disk_write if writing else hardware.disk_read) * block.disks_per_server
+def server_rates(block: Block, hardware: Hardware | None, operation: str) -> tuple[float | None, float | None]:
+    """Throughput of one server (bytes/s) by the summit's rules, and what its link and disks allow the layout at most.
 
-
-def rule_of_thumb(block: Block, hardware: Hardware | None, operation: str) -> float | None:
-    """Throughput of one server by the summit's rules (bytes/s), as `RULE_OF_THUMB` reads them.
-
-    None without hardware, and for what is not ``write`` or ``read``: the rules are for large files.
+    None without hardware, and for what is not ``write`` or ``read`` of large files; no bound where bricks are not
+    spread evenly.
     """
-    if hardware is None or operation not in ("write", "read"):
-        return None
+    if hardware is None or operation not in SHARES:
+        return None, None
     writing = operation == "write"
-    slowest = min(hardware.server_link, _disk_rate(block, hardware, writing=writing))
-    return slowest / block.layout.stored_per_byte * WRITE_SHARE if writing else slowest * READ_SHARE
-
-
-def physical_bound(block: Block, hardware: Hardware | None, operation: str) -> float | None:
-    """What the link and the disks of one server allow this layout (bytes/s), by `volume_bounds`, whatever the clients.
-
-    None for what is not ``write`` or ``read`` of large files, without hardware, and where bricks are not spread evenly.
-    """
-    if hardware is None or operation not in ("write", "read") or block.layout.bricks % block.servers:
-        return None
-    host = Limits(
-        server_link=hardware.server_link,
-        client_link=hardware.client_link,
-        server_disks_write=_disk_rate(block, hardware, writing=True),
-        server_disks_read=_disk_rate(block, hardware, writing=False),
-    )
-    bounds = volume_bounds(
-        block.type_,
-        block.geometry,
-        operation,
-        host,
-        servers=block.servers,
-        clients=1,
-        bricks_per_server=block.layout.bricks // block.servers,
-    )
-    return min(bounds["server links"], bounds["disks"]) / block.servers
+    array = hardware.array_write if writing else hardware.array_read
+    disks = (hardware.disk_write if writing else hardware.disk_read) * block.disks_per_server
+    if block.kind == "raid6" and array:
+        disks = array * block.layout.bricks / block.servers
+    bound = min(hardware.server_link, disks) / (block.layout.stored_per_byte if writing else 1.0)
+    return bound * SHARES[operation], None if block.layout.bricks % block.servers else bound

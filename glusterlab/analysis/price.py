@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from glusterlab.analysis.blocks import best_rows, block_of, guess_sentence, of_unknown_size
-from glusterlab.analysis.select import operation_rank, split_values
+from glusterlab.analysis.blocks import best_rows, blocks, guess_sentence, of_unknown_size
+from glusterlab.analysis.select import by_operation, split_values
 from glusterlab.spec.prices import GROUPS
 from glusterlab.stats import Estimate, ratio_interval
 
@@ -30,14 +30,13 @@ PRICED = [
 ]
 """Columns that `priced` adds to a summary.
 
-``server`` is the server of the price list; ``server_cost`` and ``pool_cost`` are in ``currency``; ``raw_bytes`` and
-``usable_bytes`` are those of the pool with the disks of the price list, which need not be those that were measured;
-``usable_bytes`` and ``cost_per_usable_tb`` are NaN where what a layout holds is not known.
+``server`` is the server of the price list; ``raw_bytes`` and ``usable_bytes`` are those of the pool with the disks of
+the price list, which need not be those that were measured, NaN where what a layout holds is not known.
 """
 
 RELATIVE = ["reference", *(f"{name}{end}" for name in ("relative", "per_usable") for end in ("", "_low", "_high"))]
-"""Columns that `relative_per_cost` adds, beside ``relative_n`` and ``cost_per_usable_relative``; all of them are ratios
-to ``reference``.
+RELATIVE += ["relative_n", "cost_per_usable_relative"]
+"""Columns that `relative_per_cost` adds, all of them ratios to ``reference``.
 
 ``relative_n`` is the smaller number of samples of the two that a ratio is of. ``relative`` is throughput per cost,
 ``per_usable`` throughput per usable byte (what a pool of equal capacity does), and ``cost_per_usable_relative`` what
@@ -61,11 +60,7 @@ def _order(row: Mapping[Any, Any]) -> tuple[bool, float, str, str]:
 
 
 def price_factors(steps: int = 4) -> list[float]:
-    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, so many on either side of 1.
-
-    >>> price_factors(1)
-    [0.5, 1.0, 2.0]
-    """
+    """Factors of a price over `FACTOR_RANGE`, at equal steps of their logarithm, so many on either side of 1."""
     return [FACTOR_RANGE[1] ** (step / steps) for step in range(-steps, steps + 1)]
 
 
@@ -76,75 +71,61 @@ def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFr
     Layouts on servers that the list does not have are left out; `pricing_notes` names them.
     """
     best = best_rows(samples, quantity)
-    records = []
-    for row in best.to_dict("records"):
-        block = block_of(row, prices=prices)
-        if block.server_cost is None:
-            continue
-        servers, pool = block.servers, block.servers * block.server_cost
-        raw, usable = block.raw(servers), block.usable(servers)
-        per_tb = pool / (usable / TERABYTE)
-        costs = (servers, block.server, prices.currency, block.server_cost, pool, raw, usable, per_tb)
-        records.append(row | dict(zip(PRICED, costs, strict=True)))
-    records.sort(key=lambda row: (operation_rank(row["operation"]), row["nominal_file_size_bytes"], _order(row)))
-    columns = [*best.columns, *(name for name in PRICED if name not in best)]
-    return pd.DataFrame.from_records(records, columns=columns)
+    found = blocks(best, prices)
+    records = [
+        row
+        | {"server": block.server, "currency": prices.currency, "server_cost": block.server_cost}
+        | {"pool_cost": block.servers * block.server_cost}
+        | {"raw_bytes": block.raw(block.servers), "usable_bytes": block.usable(block.servers)}
+        for row, block in zip(best.to_dict("records"), found, strict=True)
+        if block.server_cost is not None
+    ]
+    table = pd.DataFrame.from_records(sorted(records, key=_order), columns=[*best.columns, *PRICED[1:-1]])
+    table = table.assign(cost_per_usable_tb=table["pool_cost"] / (table["usable_bytes"] / TERABYTE))
+    return by_operation(table, "nominal_file_size_bytes")
 
 
 def pricing_notes(samples: pd.DataFrame, quantity: str, prices: PriceList) -> list[str]:
     """What must be said of some layouts' prices: none, of a server that was guessed, or no capacity; as sentences."""
     sentences = [f"{series}: not priced, its servers or disks are not known." for series in of_unknown_size(samples)]
-    rows = best_rows(samples, quantity).drop_duplicates("series").sort_values("series")
-    for block in (block_of(row, prices=prices) for row in rows.to_dict("records")):
+    for block in blocks(best_rows(samples, quantity).drop_duplicates("series").sort_values("series"), prices):
         if block.cost_problem:
             sentences.append(f"{block.series}: not priced, {block.cost_problem}.")
             continue
-        if block.guessed:
-            sentences.append(guess_sentence(block))
-        if block.capacity_problem:
-            sentences.append(f"{block.series}: {block.capacity_problem}.")
+        sentences += [guess_sentence(block)] * block.guessed
+        sentences += [f"{block.series}: {block.capacity_problem}."] * bool(block.capacity_problem)
     return sentences
 
 
-def _scaled(row: Mapping[Any, Any], divisor: float) -> list[float]:
-    """The samples of a row, times its scale, by an exact number."""
-    return split_values(row["values"], float(row["scale"]) / divisor)
-
-
-def _ratio(row: Mapping[Any, Any], first: Mapping[Any, Any], column: str) -> Estimate:
+def _ratio(row: Mapping[Any, Any], first: Mapping[Any, Any], column: str = "") -> Estimate:
+    """Of two rows at full size, each divided by an exact number of its own."""
     if row["cell_id"] == first["cell_id"]:
         return Estimate(1.0, 1.0, 1.0, int(row["n"]), "the reference")
-    return ratio_interval(_scaled(row, float(row[column])), _scaled(first, float(first[column])))
+    own, other = (split_values(each["values"], each["scale"] / each.get(column, 1.0)) for each in (row, first))
+    return ratio_interval(own, other)
 
 
 def relative_per_cost(table: pd.DataFrame) -> pd.DataFrame:
     """Throughput per cost, and per usable byte, as ratios to the first configuration, with 95 % intervals.
 
     Throughput, cost and capacity of a pool all grow with its servers, by the same assumption. So the throughput per
-    cost of two pools of equal capacity is that of the pools as they were measured.
-
-    Adds `RELATIVE`, ``relative_n`` and ``cost_per_usable_relative`` to a table of `priced`, of one file size and
-    access; NaN where the first configuration was not measured with an operation.
+    cost of two pools of equal capacity is that of the pools as they were measured. Adds `RELATIVE` to a table of
+    `priced`, of one file size and access; NaN where the first configuration was not measured with an operation.
     """
-    if table.empty:
-        columns = [*RELATIVE, "relative_n", "cost_per_usable_relative"]
-        return table.assign(**{name: pd.Series(dtype="float64") for name in columns})
     records = table.to_dict("records")
-    reference = str(min(records, key=_order)["series"])
+    reference = min(records, key=_order)["series"] if records else ""
     firsts = {row["operation"]: row for row in records if row["series"] == reference}
-    found = []
+    found: list[dict[str, Any]] = []
     for row in records:
         first = firsts.get(row["operation"])
-        new: dict[Any, Any] = dict.fromkeys(RELATIVE, math.nan) | {"reference": reference, "relative_n": int(row["n"])}
-        new["cost_per_usable_relative"] = math.nan
-        if first is not None:
-            new["relative_n"] = min(int(row["n"]), int(first["n"]))
-            for name, column in (("relative", "pool_cost"), ("per_usable", "usable_bytes")):
-                ratio = _ratio(row, first, column)
-                new |= {name: ratio.centre, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
-            new["cost_per_usable_relative"] = row["cost_per_usable_tb"] / first["cost_per_usable_tb"]
-        found.append(row | new)
-    return pd.DataFrame.from_records(found)
+        found.append({"reference": reference, "relative_n": min(row["n"], (first or row)["n"])})
+        if first is None:
+            continue
+        for name, column in (("relative", "pool_cost"), ("per_usable", "usable_bytes")):
+            ratio = _ratio(row, first, column)
+            found[-1] |= {name: ratio.centre, f"{name}_low": ratio.low, f"{name}_high": ratio.high}
+        found[-1]["cost_per_usable_relative"] = row["cost_per_usable_tb"] / first["cost_per_usable_tb"]
+    return table.join(pd.DataFrame(found, index=table.index, columns=RELATIVE))
 
 
 def cost_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -154,8 +135,15 @@ def cost_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _moved_cost(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group], factor: float) -> float:
-    cost = prices.cost(str(row["server"])).with_factors(dict.fromkeys(groups, factor))
-    return int(row["servers"]) * cost
+    return int(row["servers"]) * prices.cost(row["server"]).with_factors(dict.fromkeys(groups, factor))
+
+
+def _relative_cost(
+    row: Mapping[Any, Any], first: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group], factor: float
+) -> float:
+    """By which factor throughput per cost changes with a price, beside that of the first configuration."""
+    own, others = (each["pool_cost"] / _moved_cost(each, prices, groups, factor) for each in (row, first))
+    return float(own / others)
 
 
 def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]) -> pd.DataFrame:
@@ -164,32 +152,22 @@ def sensitivity(table: pd.DataFrame, prices: PriceList, factors: Iterable[float]
     A row per move, factor and row of `relative_per_cost` with a ratio; ``rank`` 1 is the best of an operation at that
     factor. No rows where all layouts are on one server: they cost the same, whatever prices do.
     """
-    layout, relative = (
-        ["operation", "series", "type", "geometry", "kind"],
-        ["relative", "relative_low", "relative_high"],
-    )
+    layout, relative = ["operation", "series", "type", "geometry", "kind"], RELATIVE[1:4]
     known = table[table["relative"].notna()]
     rows = known.to_dict("records") if known["server"].nunique() > 1 else []
+    first = next((row for row in rows if row["series"] == row["reference"]), {})
     records = []
     for move, groups in MOVES.items():
         for factor in factors:
             for row in rows:
-                own, first = (
-                    each["pool_cost"] / _moved_cost(each, prices, groups, factor)
-                    for each in (row, _first_of(rows, row))
-                )
-                change = own / first
-                shape, ratios = [row[name] for name in layout], [row[name] * change for name in relative]
-                records.append((move, *shape, float(factor), *ratios))
+                change = _relative_cost(row, first, prices, groups, factor)
+                ratios = [row[name] * change for name in relative]
+                records.append((move, *(row[name] for name in layout), float(factor), *ratios))
     moved = pd.DataFrame.from_records(records, columns=["move", *layout, "factor", *relative])
-    groups_of = moved.groupby(["move", "operation", "factor"], observed=True)["relative"]
-    return moved.assign(rank=groups_of.rank(ascending=False, method="min").astype(int))
-
-
-def _first_of(rows: list[dict[Any, Any]], row: Mapping[Any, Any]) -> dict[Any, Any]:
-    return next(
-        other for other in rows if other["series"] == row["reference"] and other["operation"] == row["operation"]
+    ranks = moved.groupby(["move", "operation", "factor"], observed=True)["relative"].rank(
+        ascending=False, method="min"
     )
+    return moved.assign(rank=ranks.astype(int))
 
 
 def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float, centre: float) -> float:
@@ -213,30 +191,26 @@ def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float
 def crossings(table: pd.DataFrame, prices: PriceList) -> pd.DataFrame:
     """Where two configurations change places while one price moves within `FACTOR_RANGE`.
 
-    ``move``, ``operation``, ``better_below`` and ``better_above`` (series), ``factor``, ``factor_low`` and
-    ``factor_high`` (where the ends of the 95 % interval of the two's ratio cross, 0 to infinity; NaN: insufficient n),
-    ``relative`` (of both, to the first configuration).
+    ``better_below`` and ``better_above`` are series, ``factor_low`` and ``factor_high`` where the ends of the 95 %
+    interval of the two's ratio cross, 0 to infinity (NaN: insufficient n), ``relative`` that of both there.
     """
     records = []
     rows = table[table["relative"].notna()].to_dict("records")
+    first = next((row for row in rows if row["series"] == row["reference"]), {})
     for move, groups in MOVES.items():
         for one, other in combinations(rows, 2):
             if one["operation"] != other["operation"]:
                 continue
             costs = (_parts(one, prices, groups), _parts(other, prices, groups))
-            ratio = ratio_interval(_scaled(one, 1.0), _scaled(other, 1.0))
-            factor = _crossing(*costs, ratio.centre, ratio.centre)
+            ratio = _ratio(one, other)
+            factor, *ends = (_crossing(*costs, end, ratio.centre) for end in (ratio.centre, ratio.low, ratio.high))
             if not FACTOR_RANGE[0] <= factor <= FACTOR_RANGE[1]:
                 continue
-            first = _first_of(rows, one)
-            change = _moved_cost(first, prices, groups, factor) / float(first["pool_cost"])
-            change *= float(one["pool_cost"]) / _moved_cost(one, prices, groups, factor)
             # the one whose cost has the larger share that moves is better while that price is low
-            shares = [moved / (fixed + moved) for fixed, moved in costs]
+            shares = [moved / (stays + moved) for stays, moved in costs]
             below, above = (one, other) if shares[0] > shares[1] else (other, one)
-            ends = sorted(_crossing(*costs, end, ratio.centre) for end in (ratio.low, ratio.high))
-            places = below["series"], above["series"], factor, *ends
-            records.append((move, one["operation"], *places, one["relative"] * change))
+            relative = one["relative"] * _relative_cost(one, first, prices, groups, factor)
+            records.append((move, one["operation"], below["series"], above["series"], factor, *sorted(ends), relative))
     columns = ["move", "operation", "better_below", "better_above", "factor", "factor_low", "factor_high", "relative"]
     return pd.DataFrame.from_records(records, columns=columns)
 
@@ -258,9 +232,8 @@ def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFra
     lines = {line.part: line for line in prices.lines(server)}
     rows = []
     for row in bill.to_dict("records"):
-        line = lines.pop(str(row["part_number"]), None)
-        quantity = int(row["quantity"])
-        price: tuple[float, float, str] = (math.nan, math.nan, "not on the price list")
+        line, quantity = lines.pop(str(row["part_number"]), None), int(row["quantity"])
+        price: tuple[object, ...] = (math.nan, math.nan, "not on the price list")
         if line is not None:
             more = "" if line.quantity == quantity else f"; the price list has {line.quantity} of them"
             price = line.price, line.amount, line.source + more
@@ -278,11 +251,8 @@ def server_costs(prices: PriceList) -> pd.DataFrame:
     for name, server in prices.servers.items():
         cost = prices.cost(name)
         disks = f"{server.disks} x {server.data_disks.capacity / 1e12:g} TB"
-        rows.append(
-            {"server": name, "model": server.model, "data disks": disks}
-            | {"other parts" if group == "server" else group: cost.groups[group] for group in GROUPS}
-            | {"total": cost.total}
-        )
+        groups = {"other parts" if group == "server" else group: cost.groups[group] for group in GROUPS}
+        rows.append({"server": name, "model": server.model, "data disks": disks, **groups, "total": cost.total})
     return pd.DataFrame(rows)
 
 

@@ -10,9 +10,9 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from glusterlab.analysis.blocks import Block, blocks, native_only, of_unknown_size, physical_bound, rule_of_thumb
+from glusterlab.analysis.blocks import Block, best_rows, blocks, native_only, of_unknown_size, server_rates
 from glusterlab.analysis.capacity import (
     LARGEST_POOL,
     MAX_FAULT_DOMAIN,
@@ -62,29 +62,15 @@ _FILES = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*files?\s*/\s*s\s*")
 _DECIMAL_COMMA = re.compile(r"[0-9],[0-9]")
 
 
-@dataclass(frozen=True, slots=True)
-class Rate:
+class Rate(NamedTuple):
     """A rate of bytes per second, or of files per second, and the text that says so."""
 
     value: float
     files: bool
     text: str
 
-    def as_quantity(self, *, files: bool, size: int) -> float:
-        """The rate in what a tool counts: files per second, or bytes per second, by the bytes of a file.
 
-        >>> parse_wanted_rate("64 MiB/s").as_quantity(files=True, size=32 << 10)
-        2048.0
-        """
-        if self.files and not files:
-            raise UsageError(
-                f"--throughput: expected bytes per second for files of {format_size(size)}, such as '5 GB/s', "
-                f"found {self.text!r}"
-            )
-        return self.value if self.files == files else self.value / size
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """What a pool has to do.
 
@@ -95,10 +81,10 @@ class Request:
     end of its 95 % interval, or the mean. ``disk_bytes``: of a data disk that would be bought.
     """
 
-    tool: str
-    operation: str
-    nominal_file_size_bytes: int
-    quantity: str
+    tool: str = ""
+    operation: str = ""
+    nominal_file_size_bytes: int = 0
+    quantity: str = ""
     rate: float | None = None
     capacity: float | None = None
     growth: float = 0.0
@@ -111,21 +97,11 @@ class Request:
 
     @property
     def final_capacity(self) -> float | None:
-        """Bytes at the end.
-
-        >>> wanted = Request("iozone", "write", 4 << 30, "throughput_bytes_per_s", capacity=500e12, growth=0.2, years=3)
-        >>> round(wanted.final_capacity / 1e12)
-        864
-        """
+        """Bytes at the end."""
         return None if self.capacity is None else self.capacity * (1 + self.growth) ** self.years
 
 
-def parse_wanted_capacity(text: str) -> float:
-    """Bytes in a capacity, which says its unit.
-
-    >>> parse_wanted_capacity("33.3TB"), parse_wanted_capacity("1.5 PB")
-    (33300000000000.0, 1500000000000000.0)
-    """
+def _wanted_capacity(text: str) -> float:
     try:
         found = parse_capacity(text) if re.search("[A-Za-z]", text) else math.nan
     except ValueError:
@@ -138,12 +114,7 @@ def parse_wanted_capacity(text: str) -> float:
     return found
 
 
-def parse_share(text: str) -> float:
-    """A share in per cent, above 0 and at most 100 %.
-
-    >>> parse_share("17%"), parse_share("80 %")
-    (0.17, 0.8)
-    """
+def _share(text: str) -> float:
     match = _SHARE.fullmatch(text)
     share = float(match[1]) / 100 if match else 0.0
     if not 0 < share <= 1:
@@ -151,12 +122,7 @@ def parse_share(text: str) -> float:
     return share
 
 
-def parse_growth(text: str) -> float:
-    """Yearly growth as a share.
-
-    >>> parse_growth("20%/y"), parse_growth("5 % a year")
-    (0.2, 0.05)
-    """
+def _growth(text: str) -> float:
     match = _GROWTH.fullmatch(text)
     growth = float(match[1]) / 100 if match else math.nan
     if not growth <= MAX_GROWTH:
@@ -164,12 +130,7 @@ def parse_growth(text: str) -> float:
     return growth
 
 
-def parse_wanted_rate(text: str) -> Rate:
-    """A rate of all clients together: ``5GB/s``, ``40 Gbit/s`` or ``2000 files/s``.
-
-    >>> parse_wanted_rate("5GB/s").value, parse_wanted_rate("2000 files/s").value
-    (5000000000.0, 2000.0)
-    """
+def _wanted_rate(text: str) -> Rate:
     files = _FILES.fullmatch(text)
     try:
         rate = float(files[1]) if files else parse_rate(text)
@@ -236,18 +197,16 @@ def parse_request(
     if years is not None and not 0 <= years <= MAX_YEARS:
         raise UsageError(f"--years: expected 0 to {MAX_YEARS:g}, found {years:g}")
     return Request(
-        tool="",
         operation=operation,
         nominal_file_size_bytes=nominal,
-        quantity="",
-        wanted_rate=_option("--throughput", throughput, parse_wanted_rate, None),
-        capacity=_option("--capacity", capacity, parse_wanted_capacity, None),
-        growth=_option("--growth", growth, parse_growth, 0.0),
+        wanted_rate=_option("--throughput", throughput, _wanted_rate, None),
+        capacity=_option("--capacity", capacity, _wanted_capacity, None),
+        growth=_option("--growth", growth, _growth, 0.0),
         years=years or 0.0,
-        fill_limit=_option("--fill-limit", fill_limit, parse_share, FILL_LIMIT),
-        max_fault_domain=_option("--max-fault-domain", max_fault_domain, parse_share, MAX_FAULT_DOMAIN),
+        fill_limit=_option("--fill-limit", fill_limit, _share, FILL_LIMIT),
+        max_fault_domain=_option("--max-fault-domain", max_fault_domain, _share, MAX_FAULT_DOMAIN),
         by=by,
-        disk_bytes=_option("--disk-size", disk_size, parse_wanted_capacity, None),
+        disk_bytes=_option("--disk-size", disk_size, _wanted_capacity, None),
     )
 
 
@@ -257,33 +216,36 @@ def build_request(request: Request, samples: pd.DataFrame) -> Request:
     Raises `UsageError` when files per second are asked for and bytes were measured, and `DataError` when the campaign
     has no valid sample of that workload.
     """
-    size = request.nominal_file_size_bytes
+    wanted = request.nominal_file_size_bytes
     rows = valid_samples(native_only(samples))
     rows = rows[rows["operation"].astype(str).isin(OPERATIONS[request.operation])]
-    found = rows[same_size(rows["nominal_file_size_bytes"], size)]
+    found = rows[same_size(rows["nominal_file_size_bytes"], wanted)]
     if found.empty:
         sizes = sorted({int(each) for each in rows["nominal_file_size_bytes"]})
         has = ", ".join(format_size(each) for each in sizes) or "none at all"
         raise DataError(
-            f"expected valid samples of {request.operation} with files of {format_size(size)} by the native client; "
+            f"expected valid samples of {request.operation} with files of {format_size(wanted)} by the native client; "
             f"the campaign has these sizes: {has}. Sizes between are not guessed: measure that size, or ask for one "
             "that was measured"
         )
-    distance = (found["nominal_file_size_bytes"].astype(float) / size - 1).abs()
+    distance = (found["nominal_file_size_bytes"].astype(float) / wanted - 1).abs()
     nearest = found.assign(_distance=distance).sort_values(["_distance", "tool", "operation"]).iloc[0]
     size, files = int(nearest["nominal_file_size_bytes"]), counts_files(str(nearest["tool"]))
+    typed = request.wanted_rate
+    if typed is not None and typed.files and not files:
+        expected = f"bytes per second for files of {format_size(size)}, such as '5 GB/s'"
+        raise UsageError(f"--throughput: expected {expected}, found {typed.text!r}")
     return replace(
         request,
         tool=str(nearest["tool"]),
         operation=str(nearest["operation"]),
         nominal_file_size_bytes=size,
         quantity="files_per_s" if files else "throughput_bytes_per_s",
-        rate=None if request.wanted_rate is None else request.wanted_rate.as_quantity(files=files, size=size),
+        rate=None if typed is None else typed.value if typed.files == files else typed.value / size,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The layouts sized for a request; ``left_out``: those whose servers or disks an import does not know."""
 
     request: Request
@@ -303,21 +265,20 @@ def answer_request(
         nominal_file_size_bytes=request.nominal_file_size_bytes,
         operations=(request.operation,),
     )
-    measured = blocks(rows, request.quantity, prices=prices, cluster=cluster, disk_bytes=request.disk_bytes)
+    measured = blocks(best_rows(rows, request.quantity), prices, cluster, request.disk_bytes)
     sized = size(measured, request, None if cluster is None else cluster.hardware)
     return Answer(request, tuple(sized), tuple(of_unknown_size(rows)), prices)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sizing:
-    """A layout on the number of servers that a request needs, or why there is no such number.
+    """A layout on the number of servers that a request needs; with a ``problem`` there is no such number, and it is 0.
 
     ``needs``: servers that each limit asks for, before the geometry rounds them up; ``binding``: those that ask for the
     most, and "geometry" where whole subvolumes need more. Rates are of the pool, by growth in proportion to the
     servers, NaN without an interval; ``usable`` and ``fillable`` (within the fill limit) are bytes, NaN where not
     known. ``advice`` is what the guide advises against though the request allows it. ``thumb_rate`` (of one server) and
     ``thumb_servers`` are by the summit's rules of thumb; ``bound_rate`` is what link and disks of one server allow.
-    With a ``problem``, ``servers`` is 0.
     """
 
     block: Block
@@ -335,7 +296,7 @@ class Sizing:
     thumb_rate: float | None
     thumb_servers: int | None
     bound_rate: float | None
-    problem: str = ""
+    problem: str
 
     @property
     def possible(self) -> bool:
@@ -363,17 +324,6 @@ def _problem(block: Block, request: Request, per_server: float) -> str:
     return ""
 
 
-def _needs(block: Block, request: Request) -> dict[str, int]:
-    """Servers by every limit but throughput."""
-    needs = {
-        "fault domain": math.floor(1 / request.max_fault_domain) + 1,
-        "minimum pool": RECOMMENDED_POOL.get(block.type_, SUPPORTED_POOL),
-    }
-    if request.final_capacity is not None and not block.capacity_problem:
-        needs["capacity"] = _servers_for(request.final_capacity, block.usable(1) * request.fill_limit)
-    return needs
-
-
 def _pool_size(block: Block, needs: Mapping[str, int]) -> int:
     """The fewest servers that all limits and the geometry allow; those of the limits where no pool is so large."""
     most = max(needs.values())
@@ -384,27 +334,28 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
     """The fewest servers of one layout that meet a request; ``hardware`` is for the rules of thumb."""
     per_server = (block.low if request.by == "lower" else block.mean) / block.servers
     problem = _problem(block, request, per_server)
-    needs = _needs(block, request)
+    needs = {
+        "fault domain": math.floor(1 / request.max_fault_domain) + 1,
+        "minimum pool": RECOMMENDED_POOL.get(block.type, SUPPORTED_POOL),
+    }
+    if request.final_capacity is not None and not block.capacity_problem:
+        needs["capacity"] = _servers_for(request.final_capacity, block.usable(1) * request.fill_limit)
     large = request.operation if request.quantity == "throughput_bytes_per_s" else ""
-    thumb = rule_of_thumb(block, hardware, large)
+    thumb, bound = server_rates(block, hardware, large)
     by_thumb = None
     if thumb is not None and request.rate is not None:
-        by_thumb = _pool_size(block, {**needs, "throughput": _servers_for(request.rate, thumb)})
+        by_thumb = _pool_size(block, needs | {"throughput": _servers_for(request.rate, thumb)})
     if request.rate is not None and not problem:
         needs = {"throughput": _servers_for(request.rate, per_server), **needs}
-    most = max(needs.values())
-    servers = _pool_size(block, needs)
-    binding = tuple(name for name, count in needs.items() if count == most)
-    binding += ("geometry",) if servers > most else ()
+    most, servers = max(needs.values()), _pool_size(block, needs)
+    binding = tuple(name for name, count in needs.items() if count == most) + ("geometry",) * (servers > most)
     if not problem and servers > LARGEST_POOL:
         problem = f"{' and '.join(binding)}: {servers:,} servers, and one pool has at most {LARGEST_POOL}"
-    if problem:
-        servers = 0
-    share = servers / block.servers if servers else math.nan
-    usable = block.usable(servers) if servers else math.nan
+    share = math.nan if problem else servers / block.servers
+    usable = math.nan if problem else block.usable(servers)
     return Sizing(
         block=block,
-        servers=servers,
+        servers=0 if problem else servers,
         needs=needs,
         binding=binding,
         rate_low=block.low * share,
@@ -412,20 +363,18 @@ def size_block(block: Block, request: Request, hardware: Hardware | None = None)
         rate_high=block.high * share,
         usable=usable,
         fillable=usable * request.fill_limit,
-        cost=None if block.server_cost is None or not servers else servers * block.server_cost,
-        fault_domain=fault_domain(servers) if servers else math.nan,
-        advice=_advice(block, servers, request),
+        cost=None if block.server_cost is None or problem else servers * block.server_cost,
+        fault_domain=math.nan if problem else fault_domain(servers),
+        advice=() if problem or block.capacity_problem else _advice(block, servers, request),
         thumb_rate=thumb,
         thumb_servers=by_thumb,
-        bound_rate=physical_bound(block, hardware, large),
+        bound_rate=bound,
         problem=problem,
     )
 
 
 def _advice(block: Block, servers: int, request: Request) -> tuple[str, ...]:
     """By the raw capacity that is asked for; where only throughput is, by that of the pool."""
-    if not servers or block.capacity_problem:
-        return ()
     wanted = request.final_capacity
     raw = block.raw(servers) if wanted is None else block.raw_for(wanted / request.fill_limit)
     finding = dense_rule(block.disks_per_server, raw)
@@ -442,30 +391,19 @@ def size(found: Iterable[Block], request: Request, hardware: Hardware | None = N
 
 
 def _rate_unit(quantity: str, rate: float) -> tuple[float, str]:
-    """The factor and unit in which a rate (in SI units) and the ends of its interval are shown: one for all three."""
     if quantity == "files_per_s":
         return 1.0, "files/s"
     return (1e-9, "GB/s") if abs(rate) >= 1e9 else (1e-6, "MB/s")
 
 
 def rate_text(quantity: str, rate: float) -> str:
-    """A rate with its unit.
-
-    >>> rate_text("throughput_bytes_per_s", 980e6)
-    '980 MB/s'
-    """
+    """A rate (in SI units) with its unit."""
     factor, unit = _rate_unit(quantity, rate)
     return f"{short_number(rate * factor)} {unit}"
 
 
 def rate_interval(quantity: str, mean: float, low: float, high: float) -> str:
-    """The interval of a rate, in the unit of its mean; below 0 the samples do not determine the mean.
-
-    >>> rate_interval("throughput_bytes_per_s", 1.05e9, 0.98e9, 1.12e9)
-    '0.980 to 1.12'
-    >>> rate_interval("throughput_bytes_per_s", 3.2e9, -0.5e9, 7.0e9)
-    'below 0 to 7.00, too scattered to tell'
-    """
+    """The interval of a rate, in the unit of its mean; below 0 the samples do not determine the mean."""
     factor, _ = _rate_unit(quantity, mean)
     if low < 0:
         return f"below 0 to {short_number(high * factor)}, too scattered to tell"
@@ -473,16 +411,10 @@ def rate_interval(quantity: str, mean: float, low: float, high: float) -> str:
 
 
 def scale_caveats(scales: Iterable[float], *, operations_limited: bool) -> list[str]:
-    """What a scale model cannot say, as sentences; none of real hardware.
-
-    >>> scale_caveats([1.0], operations_limited=False)
-    []
-    """
+    """What a scale model cannot say, as sentences; none of real hardware."""
     ratios = ", ".join(f"{scale:g}" for scale in sorted({float(scale) for scale in scales if scale != 1}))
     if not ratios:
         return []
     model = f"A scale model: what was measured is multiplied by its scale ({ratios})."
-    found = [f"{model} It compares layouts; it cannot say how fast your pool will be."]
-    if operations_limited:
-        found.append("The disks' operations per second are assumed in it: the guide states none.")
-    return found
+    assumed = ["The disks' operations per second are assumed in it: the guide states none."] * operations_limited
+    return [f"{model} It compares layouts; it cannot say how fast your pool will be.", *assumed]

@@ -318,7 +318,7 @@ def _layout_json(one: Sizing) -> dict[str, Any]:
         **picked(one, "possible", "problem", "rate_mean", "rate_low", "rate_high", "cost", "fault_domain", "advice"),
         **per_disk,
         "layout": block.series,
-        "type": block.type_,
+        "type": block.type,
         "geometry_measured": block.geometry,
         "kind": block.kind,
         "server": block.server,

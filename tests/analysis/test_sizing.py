@@ -10,11 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glusterlab.analysis.blocks import Block, blocks, guess_sentence, of_unknown_size, physical_bound, rule_of_thumb
-from glusterlab.analysis.capacity import (
-    LARGEST_POOL,
-    RECOMMENDED_POOL,
-)
+from glusterlab.analysis.blocks import Block, best_rows, blocks, guess_sentence, of_unknown_size, server_rates
+from glusterlab.analysis.capacity import LARGEST_POOL, RECOMMENDED_POOL
 from glusterlab.analysis.sizing import Request, rate_interval, rate_text, size, size_block
 from glusterlab.spec import Layout
 from glusterlab.spec.cell import place_bricks
@@ -40,7 +37,7 @@ def block(name: str = "disperse", *, mean: float = 6e9, width: float = 0.1, n: i
     _, type_, geometry, _, kind, server, disks = LAYOUTS[name]
     facts: dict[str, object] = {
         "series": SERIES[name],
-        "type_": type_,
+        "type": type_,
         "geometry": geometry,
         "kind": kind,
         "server": server,
@@ -82,6 +79,7 @@ def test_throughput_is_sized_by_the_lower_end() -> None:
     assert one.needs == {"throughput": 10, "fault domain": 6, "minimum pool": 6}
     assert one.cost == 100_000
     assert one.fault_domain == pytest.approx(0.1)
+    assert one.per_disk == pytest.approx((6e9 / 72, 5.4e9 / 72, 6.6e9 / 72))
 
 
 def test_capacity_grows_and_is_filled_to_its_limit() -> None:
@@ -170,7 +168,7 @@ def test_dense_servers_are_judged_by_the_capacity_that_is_needed() -> None:
     ("changed", "reason"),
     [
         ({"kind": "raid5"}, "expected a backing of the kind jbod, raid6, raid0, raid10 or nvme, found 'raid5'"),
-        ({"kind": "gpfs", "type_": "other", "geometry": "1"}, "expected a GlusterFS volume"),
+        ({"kind": "gpfs", "type": "other", "geometry": "1"}, "expected a GlusterFS volume"),
         ({"kind": "raid6"}, "expected RAID 6 arrays of at least 4 disks, found 1"),
     ],
 )
@@ -183,42 +181,28 @@ def test_what_a_layout_of_unknown_backing_holds_is_not_known(changed: dict[str, 
     assert math.isnan(size_block(strange, wanted(rate=1e9)).usable)
 
 
-def test_a_rate_per_disk_is_that_of_the_measured_pool() -> None:
-    one = size_block(block(mean=7.2e9, width=0.1), wanted(rate=1e10))
-    assert one.servers > 6
-    assert one.per_disk == pytest.approx((100e6, 90e6, 110e6))
-    assert all(math.isnan(end) for end in size_block(block(n=2), wanted(capacity=1e14)).per_disk[1:])
+def test_rules_of_thumb_and_bounds_of_a_server() -> None:
+    """1,200 MB/s: 1,200 / 2 x 0.7 = 420 for writes and 1,200 x 0.6 = 720 for reads, as the summit counts.
 
-
-def test_rules_of_thumb_of_the_summit() -> None:
-    """1,200 MB/s: 1,200 / 2 x 0.7 = 420 for writes and 1,200 x 0.6 = 720 for reads, as the summit counts."""
+    The brief of 3.1 derives bounds of 800 and 600 MB/s a server from 1,200 MB/s, where disks are fast enough.
+    """
     slow = HARDWARE.model_copy(update={"server_link": 1.2e9})
-    write, read = "write", "read"
-    assert rule_of_thumb(block("replicate"), slow, write) == pytest.approx(420e6)
-    assert rule_of_thumb(block("disperse"), slow, read) == pytest.approx(720e6)
+    assert server_rates(block("replicate"), slow, "write") == pytest.approx((420e6, 600e6))
+    assert server_rates(block("disperse"), slow, "read") == pytest.approx((720e6, 1200e6))
+    assert server_rates(block("disperse"), slow, "write")[1] == pytest.approx(800e6)
     # 12 disks of 205 MB/s are slower than 20 Gbit/s; (4+2)/4 stands for the replicas
-    assert rule_of_thumb(block("disperse"), HARDWARE, write) == pytest.approx(12 * 205e6 / 1.5 * 0.7)
-    assert rule_of_thumb(block("replicate"), HARDWARE, read) == pytest.approx(1107e6 * 0.6)
-    assert rule_of_thumb(block("replicate-dense"), HARDWARE, read) == pytest.approx(2 * 1107e6 * 0.6)
+    assert server_rates(block("disperse"), HARDWARE, "write") == pytest.approx(
+        (12 * 205e6 / 1.5 * 0.7, 12 * 205e6 / 1.5)
+    )
+    # one array under a replicated volume is slower than the link
+    assert server_rates(block("replicate"), HARDWARE, "read") == pytest.approx((1107e6 * 0.6, 1107e6))
+    assert server_rates(block("replicate-dense"), HARDWARE, "read")[0] == pytest.approx(2 * 1107e6 * 0.6)
     unknown = HARDWARE.model_copy(update={"array_write": None})
-    assert rule_of_thumb(block("replicate"), unknown, write) == pytest.approx(12 * 205e6 / 2 * 0.7)
-    assert rule_of_thumb(block(), None, write) is None
-    assert rule_of_thumb(block(), HARDWARE, "create") is None
+    assert server_rates(block("replicate"), unknown, "write")[0] == pytest.approx(12 * 205e6 / 2 * 0.7)
+    assert server_rates(block("replicate", geometry="4x2"), HARDWARE, "write")[1] is None
+    assert server_rates(block(), None, "write") == server_rates(block(), HARDWARE, "create") == (None, None)
     small = size_block(block(), wanted(quantity="files_per_s", operation="read", rate=10.0), HARDWARE)
     assert (small.thumb_rate, small.bound_rate) == (None, None)
-
-
-def test_the_physical_bound_counts_replicas_and_redundancy() -> None:
-    """As the brief of 3.1 derives 800 and 600 MB/s a server from 1,200 MB/s, where disks are fast enough."""
-    slow = HARDWARE.model_copy(update={"server_link": 1.2e9})
-    assert physical_bound(block("disperse"), slow, "write") == pytest.approx(800e6)
-    assert physical_bound(block("replicate-dense"), slow, "write") == pytest.approx(600e6)
-    assert physical_bound(block("disperse"), slow, "read") == pytest.approx(1200e6)
-    # one array under a replicated volume is slower than the link
-    assert physical_bound(block("replicate"), HARDWARE, "write") == pytest.approx(1224e6 / 2)
-    assert size_block(block(), wanted(rate=1e9), HARDWARE).bound_rate == pytest.approx(12 * 205e6 / 1.5)
-    assert physical_bound(block(), None, "write") is None
-    assert physical_bound(block("replicate", geometry="4x2"), HARDWARE, "write") is None
 
 
 def test_the_rule_of_thumb_sizes_the_same_request() -> None:
@@ -236,10 +220,14 @@ def test_the_cheapest_comes_first_and_the_impossible_last() -> None:
     assert [one.possible for one in found] == [True, True, False]
 
 
+def made(samples: pd.DataFrame, *known: object) -> dict[str, Block]:
+    return {one.series: one for one in blocks(best_rows(chosen(samples), RATE), *known)}  # type: ignore[arg-type]
+
+
 def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> None:
     prices = load_prices(PRICES)
-    samples = chosen(pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}}))
-    found = {one.series: one for one in blocks(samples, RATE, prices=prices, cluster=cluster_of)}
+    samples = pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}})
+    found = made(samples, prices, cluster_of)
     one = found[SERIES["disperse"]]
     assert one.mean == pytest.approx(80e6 * 72)
     assert one.low < one.mean < one.high
@@ -248,55 +236,51 @@ def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> Non
     assert one.disk_bytes == 8 * TB
     assert found[SERIES["replicate-dense"]].layout.bricks == 12
     # without prices the cluster's disks count, and what is named goes before both
-    plain = {one.series: one for one in blocks(samples, RATE, cluster=cluster_of)}
+    plain = made(samples, None, cluster_of)
     assert plain[SERIES["disperse"]].disk_bytes == 6 * TB
     assert plain[SERIES["disperse"]].server_cost is None
     assert plain[SERIES["replicate-dense"]].disk_bytes is None
-    named = blocks(samples, RATE, prices=prices, cluster=cluster_of, disk_bytes=4.0 * TB)
-    assert {one.disk_bytes for one in named} == {4 * TB}
-    assert blocks(samples.assign(disks=0), RATE, prices=prices) == []
-    assert of_unknown_size(samples) == []
-    assert of_unknown_size(samples.assign(servers=0)) == sorted([SERIES["disperse"], SERIES["replicate-dense"]])
+    named = made(samples, prices, cluster_of, 4.0 * TB)
+    assert {one.disk_bytes for one in named.values()} == {4 * TB}
+    assert made(samples.assign(disks=0), prices) == {}
+    assert of_unknown_size(chosen(samples)) == []
+    assert of_unknown_size(chosen(samples).assign(servers=0)) == sorted(found)
 
 
-def test_disks_of_another_size_than_the_lists_have_no_price() -> None:
+def test_a_server_that_the_list_lacks_has_no_price() -> None:
     prices = load_prices(PRICES)
-    samples = chosen(pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}}))
-    for one in blocks(samples, RATE, prices=prices, disk_bytes=16.0 * TB):
-        assert one.server_cost is None
-        assert one.disk_bytes == 16 * TB
+    samples = pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}})
+    for one in made(samples, prices, None, 16.0 * TB).values():
+        assert (one.server_cost, one.disk_bytes) == (None, 16 * TB)
         assert f"the list has {one.server!r} with disks of 8 TB, not of 16 TB" in one.cost_problem
-    for one in blocks(samples, RATE, prices=prices, disk_bytes=8.0 * TB):
-        assert one.server_cost is not None
-        assert one.cost_problem == ""
-    missing = blocks(samples.assign(server_model="ultra"), RATE, prices=prices)
-    assert {one.cost_problem for one in missing} == {"the list has no server 'ultra' (standard, dense)"}
-    assert {one.cost_problem for one in blocks(samples, RATE, disk_bytes=16.0 * TB)} == {""}
+    assert all(one.server_cost and not one.cost_problem for one in made(samples, prices, None, 8.0 * TB).values())
+    missing = made(samples.assign(server_model="ultra"), prices)
+    assert {one.cost_problem for one in missing.values()} == {"the list has no server 'ultra' (standard, dense)"}
+    assert {one.cost_problem for one in made(samples, None, None, 16.0 * TB).values()} == {""}
 
 
 def test_a_server_without_a_model_is_guessed_by_its_disks_and_says_so() -> None:
     prices = load_prices(PRICES)
-    samples = chosen(pools({"write": {"disperse": 80e6}}))
-    (known,) = blocks(samples, RATE, prices=prices)
-    (guessed,) = blocks(samples.assign(server_model=""), RATE, prices=prices)
-    assert (known.guessed, guessed.guessed) == (False, True)
+    samples = pools({"write": {"disperse": 80e6}})
+    unnamed = samples.assign(server_model="")
+    (known,), (guessed,), (unpriced,) = (
+        made(rows, *prices_of).values() for rows, *prices_of in ((samples, prices), (unnamed, prices), (unnamed,))
+    )
+    assert (known.guessed, guessed.guessed, unpriced.guessed) == (False, True, False)
     assert guessed.server_cost == known.server_cost
     assert "matched by number of disks" in guess_sentence(guessed)
-    (unpriced,) = blocks(samples.assign(server_model=""), RATE)
-    assert not unpriced.guessed
 
 
 def test_blocks_name_the_workers_that_were_measured_and_what_was_assumed() -> None:
     some = [pools({"write": {"disperse": value}}, workers=count) for count, value in ((1, 5e6), (12, 50e6), (48, 80e6))]
-    samples = chosen(pd.concat([*some, pools({"write": {"replicate": 40e6}})], ignore_index=True))
-    found = {one.series: one for one in blocks(samples, RATE)}
-    assert found[SERIES["disperse"]].measured_workers == (1, 12, 48)
-    assert (found[SERIES["disperse"]].workers, found[SERIES["disperse"]].still_rising) == (48, True)
+    found = made(pd.concat([*some, pools({"write": {"replicate": 40e6}})], ignore_index=True))
+    one = found[SERIES["disperse"]]
+    assert (one.measured_workers, one.workers, one.still_rising) == ((1, 12, 48), 48, True)
     assert found[SERIES["replicate"]].measured_workers == (48,)
-    assert found[SERIES["disperse"]].values == pytest.approx([80e6 * 72 * part for part in SPREAD])
-    assert not found[SERIES["disperse"]].operations_limited
-    small = pools({"create": {"disperse": 5.0}}, tool="smallfile", nominal=32 << 10, scale=20)
-    assert blocks(chosen(small, "smallfile"), "files_per_s")[0].operations_limited
+    assert one.values == pytest.approx([80e6 * 72 * part for part in SPREAD])
+    assert not one.operations_limited
+    small = chosen(pools({"create": {"disperse": 5.0}}, tool="smallfile", nominal=32 << 10, scale=20), "smallfile")
+    assert blocks(best_rows(small, "files_per_s"))[0].operations_limited
 
 
 @pytest.fixture
@@ -348,33 +332,33 @@ def test_an_answer_keeps_its_own_constraints(
         max_fault_domain=share,
         by=by,
     )
-    made = block(name, mean=mean, width=width)
-    one = size_block(made, request)
+    layout = block(name, mean=mean, width=width)
+    one = size_block(layout, request)
     if not one.possible:
         assert one.servers == 0
-        assert made.next_size(min(max(one.needs.values()), 1000)) > LARGEST_POOL
+        assert layout.next_size(min(max(one.needs.values()), 1000)) > LARGEST_POOL
         return
     reached = one.rate_low if by == "lower" else one.rate_mean
     assert rate is None or reached >= rate * (1 - 1e-6)
     assert capacity is None or one.fillable >= float(request.final_capacity or 0) * (1 - 1e-6)
     assert 1 / one.servers < share
-    assert RECOMMENDED_POOL[made.type_] <= one.servers <= LARGEST_POOL
-    assert made.fits(one.servers)
+    assert RECOMMENDED_POOL[layout.type] <= one.servers <= LARGEST_POOL
+    assert layout.fits(one.servers)
     assert one.servers >= max(one.needs.values())
     # and none smaller would do
-    smaller = [count for count in range(max(one.needs.values()), one.servers) if made.fits(count)]
+    smaller = [count for count in range(max(one.needs.values()), one.servers) if layout.fits(count)]
     assert smaller == []
-    assert one.cost == pytest.approx(one.servers * float(made.server_cost or 0))
+    assert one.cost == pytest.approx(one.servers * float(layout.server_cost or 0))
 
 
 @settings(deadline=None)
 @given(name=st.sampled_from(sorted(LAYOUTS)), servers=st.integers(1, 64))
 def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
     """The bricks of every subvolume lie on distinct servers, as the suite itself would place them."""
-    made = block(name)
-    if not made.fits(servers):
+    one = block(name)
+    if not one.fits(servers):
         return
-    per_server = made.layout.bricks // made.servers
+    per_server = one.layout.bricks // one.servers
     cluster = Cluster.model_validate(
         {
             "schema_version": 1,
@@ -385,10 +369,10 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
             "backings": {"b": {"bricks": [f"/bricks/d{n}" for n in range(1, per_server + 1)], "kind": "jbod"}},
         }
     )
-    size = made.layout.subvolume_size
+    size = one.layout.subvolume_size
     count = servers * per_server // size
-    shape: dict[str, int] = {"replica": 2} if made.type_ == "replicate" else {"data": 4, "redundancy": 2}
-    layout = Layout(name="x", type=made.type_, subvolumes=count, backing="b", **shape)  # type: ignore[arg-type]
+    shape: dict[str, int] = {"replica": 2} if one.type == "replicate" else {"data": 4, "redundancy": 2}
+    layout = Layout(name="x", type=one.type, subvolumes=count, backing="b", **shape)  # type: ignore[arg-type]
     places = [host.name for host, _ in place_bricks(layout, cluster)]
     assert len(places) == servers * per_server
     for start in range(0, len(places), size):
@@ -396,7 +380,7 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("quantity", "mean", "low", "high", "told", "interval"),
+    ("quantity", "mean", "low", "high", "text", "interval"),
     [
         (RATE, 1.05e9, 0.98e9, 1.12e9, "1.05 GB/s", "0.980 to 1.12"),
         (RATE, 0.98e9, 0.9e9, 1.06e9, "980 MB/s", "900 to 1,060"),
@@ -406,6 +390,6 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
     ],
 )
 def test_the_ends_of_an_interval_have_the_unit_of_the_mean(
-    quantity: str, mean: float, low: float, high: float, told: str, interval: str
+    quantity: str, mean: float, low: float, high: float, text: str, interval: str
 ) -> None:
-    assert (rate_text(quantity, mean), rate_interval(quantity, mean, low, high)) == (told, interval)
+    assert (rate_text(quantity, mean), rate_interval(quantity, mean, low, high)) == (text, interval)
