@@ -236,7 +236,11 @@ def as_data(found: Comparison, outcome: Outcome | None) -> dict[str, Any]:
         "cells": [_cell(row) for row in found.table.to_dict("records")],
         "not_compared": found.unmatched.to_dict("records"),
         "averages": found.averages.to_dict("records"),
-        **picked(found, "differences", "warnings", "notes"),
+        "differences": [
+            {"where": where, "what": what, "weight": weight, "values": values}
+            for where, what, weight, *values in found.differences.itertuples(index=False, name=None)
+        ],
+        **picked(found, "warnings", "notes"),
     }
     if outcome is not None:
         data["gate"] = {

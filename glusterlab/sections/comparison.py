@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from glusterlab.analysis.compare.cells import COMPARED, UNMATCHED, Rule, compare_cells, unmatched
-from glusterlab.analysis.compare.conditions import (
-    Conditions,
-    Difference,
-    differences,
-    differences_table,
-    notes_of,
-    warnings_of,
-)
+from glusterlab.analysis.compare.conditions import DIFFERENCES, Conditions, differences, notes_of, warnings_of
 from glusterlab.analysis.compare.groups import AVERAGED, averages
 from glusterlab.analysis.compare.words import spoiled_warnings, timing_notes, timing_warnings
 from glusterlab.analysis.select import valid_samples
@@ -64,7 +57,7 @@ class Comparison:
     table: pd.DataFrame
     unmatched: pd.DataFrame
     averages: pd.DataFrame
-    differences: tuple[Difference, ...]
+    differences: pd.DataFrame
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     reason: str = ""
@@ -72,8 +65,9 @@ class Comparison:
     @classmethod
     def nothing(cls, reason: str) -> Comparison:
         """Stands where there is nothing to compare."""
-        table, missing, means = (pd.DataFrame(columns=columns) for columns in (COMPARED, UNMATCHED, AVERAGED))
-        return cls((), Rule(), table, missing, means, (), (), (), reason)
+        frames = (pd.DataFrame(columns=columns) for columns in (COMPARED, UNMATCHED, AVERAGED, DIFFERENCES))
+        table, missing, means, different = frames
+        return cls((), Rule(), table, missing, means, different, (), (), reason)
 
     @property
     def reference(self) -> Release:
@@ -89,10 +83,6 @@ class Comparison:
     def samples(self) -> dict[str, pd.DataFrame]:
         """The samples of the others by their labels."""
         return {release.label: release.samples for release in self.others}
-
-    def differences_table(self) -> pd.DataFrame:
-        """What differs, with a column for each campaign."""
-        return differences_table(self.differences, [release.label for release in self.releases])
 
 
 def open_release(raw: Path, samples: pd.DataFrame) -> Release:
@@ -243,7 +233,7 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
         table=table,
         unmatched=unmatched(reference.samples, others, reference.label),
         averages=averages(table, reference.samples, others, reference.label),
-        differences=tuple(found),
+        differences=found,
         warnings=(
             *spoiled_warnings(samples),
             *timing_warnings(table),

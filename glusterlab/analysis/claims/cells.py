@@ -31,11 +31,14 @@ from glusterlab.stats import INSUFFICIENT, LEVEL, MIN_SAMPLES, Estimate, contras
 from glusterlab.tools import counts_files
 from glusterlab.units import format_size
 
-NATIVE = ("native",)
-"""The access of cells where a claim names none: what the studies' sentences speak of unless they say otherwise."""
-
-_COLUMNS = {"workers": "workers", "record_size": "record_size_bytes", "clients": "clients", "runtime": "runtime_s"}
-_AXES = ("layout", "access", "tool", "operation", "size", *_COLUMNS)
+_COLUMNS = {
+    **{name: name for name in ("access", "tool", "operation", "workers", "clients")},
+    "record_size": "record_size_bytes",
+    "runtime": "runtime_s",
+}
+"""Columns of selectors that match what is equal."""
+_AXES = tuple(Cells.model_fields)
+_TEXT = ("type", "geometry", "kind", "server_model", "access", "tool", "operation", "status")
 _QUANTITIES = {"files": "files_per_s", "throughput": "throughput_bytes_per_s"}
 
 LENGTH_FACTOR = 2.0
@@ -44,12 +47,11 @@ LENGTH_FACTOR = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The cell that stands for one side of a comparison.
+    """The cell that stands for one side of a comparison: above it multiplies the ratio, else it divides it.
 
-    With ``above`` it multiplies the ratio, else it divides it. ``contenders`` counts the worker counts that may be the
-    best: those with a sample no lower than the lowest of this one. Where more workers were still faster at the end
-    (``rising``), `values` is a lower bound. ``length``: by how much files are longer than the scale asks; 1 where the
-    model keeps their size. ``values`` are per sample, per disk and times the scale, in ``unit``.
+    ``contenders`` counts the worker counts with a sample no lower than the lowest of this one. Where more workers were
+    still faster (``rising``), ``values`` (per sample, per disk, times the scale, in ``unit``) is a lower bound.
+    ``length``: by how much files are longer than the scale asks; 1 where the model keeps their size.
     """
 
     above: bool
@@ -73,6 +75,9 @@ class Side:
         return abs(self.length - 1) > SIZE_TOLERANCE
 
 
+_NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """Cells of a claim against each other, or against the published number.
@@ -85,11 +90,11 @@ class Comparison:
 
     case: int
     label: str
-    sides: tuple[Side, ...]
-    estimate: Estimate
-    corrected: Estimate
-    selected: Estimate
-    strict: Estimate
+    sides: tuple[Side, ...] = ()
+    estimate: Estimate = _NOTHING
+    corrected: Estimate = _NOTHING
+    selected: Estimate = _NOTHING
+    strict: Estimate = _NOTHING
     missing: str = ""
     lacks: str = ""
     notes: tuple[str, ...] = ()
@@ -106,11 +111,7 @@ def _pairs(terms: Sequence[Any]) -> list[tuple[Any, ...]]:
 
 
 class _NotThereError(Exception):
-    """There is nothing to compare."""
-
-    def __init__(self, why: str, lacks: str) -> None:
-        super().__init__(why)
-        self.why, self.lacks = why, lacks
+    """Nothing to compare: why, and the same in a few words."""
 
 
 def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -127,59 +128,33 @@ def join_campaigns(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
     return whole.assign(cell_id=whole["campaign"].astype(str) + "/" + whole["cell_id"].astype(str))
 
 
-class _Cells:
-    """Rows that can be asked for those that selectors mean."""
-
-    def __init__(self, rows: pd.DataFrame, layouts: Mapping[str, StudyLayout], servers: Sequence[str]) -> None:
-        self._rows, self._layouts, self._servers = rows, layouts, servers
-        names = ("type", "geometry", "kind", "server_model", "access", "tool", "operation")
-        # one take at the end: a frame for each selector costs ten times as much
-        self._text = {name: rows[name].astype(str).to_numpy() for name in names}
-        self._masks: dict[tuple[str, Hashable], np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
-
-    def matching(self, cells: Cells) -> pd.DataFrame:
-        """The rows of one value of each selector."""
-        mask = self._mask("access", (cells.access or NATIVE)[0])
-        for name in ("layout", "tool", "operation", "size", *_COLUMNS):
-            if (values := getattr(cells, name)) is not None:
-                mask = mask & self._mask(name, values[0])
-        return self._rows[mask]
-
-    def _mask(self, name: str, value: Hashable) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        if (name, value) not in self._masks:
-            if name == "layout":
-                mask = self._of_layout(self._layouts[str(value)])
-            elif name == "size":
-                mask = same_size(self._rows["nominal_file_size_bytes"], float(str(value))).to_numpy()
-            elif name in _COLUMNS:
-                known = _COLUMNS[name] in self._rows
-                mask = (self._rows[_COLUMNS[name]] == value).to_numpy() if known else np.zeros(len(self._rows), bool)
-            else:
-                mask = self._text[name] == value
-            self._masks[name, value] = np.asarray(mask, dtype=np.bool_)
-        return self._masks[name, value]
-
-    def _of_layout(self, layout: StudyLayout) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        mask = (self._text["type"] == layout.type) & (self._text["kind"] == layout.kind)
-        if layout.geometry is not None:
-            mask = mask & (self._text["geometry"] == layout.geometry)
-        if layout.server_model is not None:
-            known = {each.server_model for each in self._layouts.values()} | set(self._servers)
-            others = sorted(map(str, known - {layout.server_model, None}))
-            mask = mask & ~np.isin(self._text["server_model"], others)
-        return np.asarray(mask, dtype=np.bool_)
-
-
 class Campaign:
-    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` are the study's."""
+    """A campaign's samples, ready to be asked for the cells of claims; ``layouts`` and ``servers`` are the study's."""
 
     def __init__(self, samples: pd.DataFrame, layouts: Mapping[str, StudyLayout], servers: Sequence[str] = ()) -> None:
-        self._all = _Cells(samples[~samples["warmup"]], layouts, servers)
-        self._valid = valid_samples(samples)
-        self._layouts, self._servers = layouts, servers
-        self._found: dict[tuple[str, Per], _Cells] = {}
+        samples = samples.astype(dict.fromkeys(_TEXT, str))
+        self._all, self._valid = samples[~samples["warmup"]], valid_samples(samples)
+        self._layouts, self._servers = layouts, {*servers, *(each.server_model for each in layouts.values())} - {None}
+        self._found: dict[tuple[str, Per], pd.DataFrame] = {}
 
-    def _points(self, quantity: str, per: Per) -> _Cells:
+    def _matching(self, rows: pd.DataFrame, cells: Cells) -> pd.DataFrame:
+        """The rows of one value of each selector; native access unless the claim says otherwise."""
+        mask = np.ones(len(rows), dtype=bool)
+        for name, column in _COLUMNS.items():
+            if values := getattr(cells, name) or (("native",) if name == "access" else None):
+                mask &= rows[column].to_numpy() == values[0] if column in rows else False
+        if cells.size is not None:
+            mask &= same_size(rows["nominal_file_size_bytes"], cells.size[0]).to_numpy()
+        if cells.layout is not None:
+            layout = self._layouts[cells.layout[0]]
+            for name in ("type", "kind", "geometry"):
+                if (value := getattr(layout, name)) is not None:
+                    mask &= rows[name].to_numpy() == value
+            if layout.server_model is not None:
+                mask &= ~rows["server_model"].isin(self._servers - {layout.server_model}).to_numpy()
+        return rows[mask]
+
+    def _points(self, quantity: str, per: Per) -> pd.DataFrame:
         """The cells with their values per disk, per server or of the volume, times the scale."""
         if (quantity, per) not in self._found:
             by = {"disk": "disks", "server": "servers"}.get(per)
@@ -193,23 +168,22 @@ class Campaign:
             points = points.assign(**{name: ids.map(cells[name]) for name in columns}).astype({"campaign": str})
             if by is not None:
                 points = divided(points, points[by], f"_per_{per}")
-            points = with_full_size(points)
-            self._found[quantity, per] = _Cells(points.assign(length=lengths(points)), self._layouts, self._servers)
+            written, nominal = (points[f"{name}file_size_bytes"].astype(float) for name in ("", "nominal_"))
+            length = (written * points["scale"].astype(float) / nominal).where(written != nominal, 1.0)
+            self._found[quantity, per] = with_full_size(points).assign(length=length)
         return self._found[quantity, per]
 
     def comparisons(self, claim: Claim) -> list[Comparison]:
         """All comparisons of a claim, of cases in the order of its lists."""
-        shared = claim.cells or Cells()
         found: list[tuple[int, list[tuple[bool, Cells]]]] = []
-        for case, one in enumerate(_each(shared)):
+        for case, one in enumerate(_each(claim.cells or Cells())):
             if claim.of is None or claim.to is None:
                 found.append((case, [(True, one)]))
                 continue
             for of, to in itertools.product(_each(_over(one, claim.of)), _each(_over(one, claim.to))):
                 terms = [(True, of), (False, to)]
                 if claim.against is not None:
-                    pair = claim.against
-                    terms += [(False, _over(one, pair.of)), (True, _over(one, pair.to))]
+                    terms += [(False, _over(one, claim.against.of)), (True, _over(one, claim.against.to))]
                 found.append((case, terms))
         return [self._compare(claim, case, terms, len(found)) for case, terms in found]
 
@@ -217,8 +191,8 @@ class Campaign:
         try:
             sides, notes = self._sides(claim, terms)
         except _NotThereError as missing:
-            nothing = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
-            return Comparison(case, _label(terms), (), nothing, nothing, nothing, nothing, missing.why, missing.lacks)
+            why, lacks = missing.args
+            return Comparison(case, _label(terms), missing=why, lacks=lacks)
         contenders = max(math.prod(side.contenders for side in sides if side.above == above) for above in (True, False))
         above, below = ([side.values for side in sides if side.above == up] for up in (True, False))
         if claim.kind == "value" and isinstance(claim.published.value, float):
@@ -232,42 +206,51 @@ class Campaign:
 
     def _sides(self, claim: Claim, terms: list[tuple[bool, Cells]]) -> tuple[tuple[Side, ...], tuple[str, ...]]:
         """The cells that stand for the terms, and what is to be known of them."""
-        quantity = claim.quantity or ("files" if any(map(counts_files, terms[0][1].tool or ())) else "throughput")
+        selectors = [cells for _, cells in terms]
+        quantity = claim.quantity or ("files" if any(map(counts_files, selectors[0].tool or ())) else "throughput")
         unit = ("files/s" if quantity == "files" else "MB/s") + SUFFIXES[claim.divisor]
         points = self._points(quantity, claim.divisor)
-        matched = []
-        for _, cells in terms:
-            rows = points.matching(cells)
+        matched = [self._matching(points, cells) for cells in selectors]
+        for cells, rows in zip(selectors, matched, strict=True):
             if rows.empty:
                 raise _NotThereError(*self._why_missing(cells))
-            matched.append(rows)
         for column in ("scale", "campaign"):
             matched = [rows for pair in _pairs(matched) for rows in aligned(pair, column)]
         notes = []
-        if _need_common_workers([cells for _, cells in terms]):
+        # what is of one size and tool was measured with the same worker counts
+        others = any(len({getattr(cells, name) for cells in selectors}) > 1 for name in ("size", "operation", "tool"))
+        if others and not any(cells.workers for cells in selectors):
             before = [set(rows["workers"]) for rows in matched]
             matched = at_common_workers(matched)
             if not matched:
+                lacks = "the sides have no worker count in common"
                 had = "; ".join(joined(sorted(counts)) for counts in before)
-                why = f"the sides have no worker count in common: {had} ({_label(terms)})"
-                raise _NotThereError(why, "the sides have no worker count in common")
+                raise _NotThereError(f"{lacks}: {had} ({_label(terms)})", lacks)
             common = set(matched[0]["workers"])
             if any(counts != common for counts in before):
                 notes.append(f"compared at {joined(sorted(common))} workers only, which all sides have")
         sides = tuple(best_side(rows, unit, above=above) for (above, _), rows in zip(terms, matched, strict=True))
-        if why := other_lengths(sides):
+        lengths = [side.length for side in sides]
+        if max(lengths) > LENGTH_FACTOR * (1 + SIZE_TOLERANCE) * min(lengths):
+            words = [
+                f"{format_size(side.nominal_file_size_bytes)} files were {length_text(side.length)}" for side in sides
+            ]
+            why = f"{', '.join(dict.fromkeys(words))} as the scale asks, so they do not show what their sizes do"
             raise _NotThereError(why, "files were shortened or lengthened by different factors")
         if claim.against is not None and claim.against.either_way:
-            sides = leading(sides)
+            # both ratios the way round in which they are 1 or more
+            turns = [
+                contrast_interval([of.values], [to.values]).centre < 1 for of, to in _pairs(sides) for _ in (of, to)
+            ]
+            sides = tuple(replace(side, above=side.above != turn) for side, turn in zip(sides, turns, strict=True))
         return sides, (*notes, *_notes(sides))
 
     def _why_missing(self, cells: Cells) -> tuple[str, str]:
-        rows = self._all.matching(cells)
-        words = _words(cells)
+        rows, words = self._matching(self._all, cells), _words(cells)
         if rows.empty:
             return f"the campaign has no such cells: {words}", "the campaign has no such cells"
-        if not (rows["status"].astype(str) == "valid").any():
-            counts = rows["status"].astype(str).value_counts().sort_index()
+        if not (rows["status"] == "valid").any():
+            counts = rows["status"].value_counts().sort_index()
             found = ", ".join(f"{count} {status}" for status, count in counts.items())
             return f"no sample of {words} is valid: {found}", "no sample is valid"
         return f"the samples of {words} have no number per disk", "the samples have no number per disk"
@@ -293,13 +276,6 @@ def _words(cells: Cells) -> str:
     return " ".join(parts)
 
 
-def _need_common_workers(sides: Sequence[Cells]) -> bool:
-    """Whether the sides may have been measured with different worker counts: those of one size and tool are not."""
-    if any(cells.workers for cells in sides):
-        return False
-    return any(len({getattr(cells, name) for cells in sides}) > 1 for name in ("size", "operation", "tool"))
-
-
 def _label(terms: Sequence[tuple[bool, Cells]]) -> str:
     return " / ".join(_words(cells) for _, cells in terms)
 
@@ -312,12 +288,6 @@ def _notes(sides: Sequence[Side]) -> Iterator[str]:
             yield f"at the scales {' and '.join(f'1:{side.scale:g}' for side in pair)}, each value times its own"
     if rising := [side.label for side in sides if side.rising]:
         yield f"a lower bound, still rising at the most workers: {' / '.join(rising)}"
-
-
-def lengths(rows: pd.DataFrame) -> pd.Series:
-    """By how much files are longer or shorter than the scale asks; 1 where the model keeps their size."""
-    written, nominal = rows["file_size_bytes"].astype(float), rows["nominal_file_size_bytes"].astype(float)
-    return (written * rows["scale"].astype(float) / nominal).where(written != nominal, 1.0)
 
 
 def aligned(pair: Sequence[pd.DataFrame], column: str) -> list[pd.DataFrame]:
@@ -346,8 +316,6 @@ def at_common_workers(matched: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
 def joined(numbers: Sequence[int]) -> str:
     """Numbers in words.
 
-    Examples
-    --------
     >>> joined([1, 12, 24]), joined([48])
     ('1, 12 and 24', '48')
     """
@@ -358,34 +326,12 @@ def joined(numbers: Sequence[int]) -> str:
 def length_text(length: float) -> str:
     """How long files are, measured by what the scale asks.
 
-    Examples
-    --------
-    >>> length_text(0.0305), length_text(0.488), length_text(3.906)
-    ('1/33 as long', '1/2 as long', '3.9 times as long')
-    >>> length_text(1.0), length_text(0.97)
-    ('as long', 'as long')
+    >>> length_text(0.0305), length_text(0.488), length_text(3.906), length_text(0.97)
+    ('1/33 as long', '1/2 as long', '3.9 times as long', 'as long')
     """
     if abs(length - 1) <= SIZE_TOLERANCE:
         return "as long"
     return f"1/{1 / length:.2g} as long" if length < 1 else f"{length:.2g} times as long"
-
-
-def other_lengths(sides: Sequence[Side]) -> str:
-    """Why the files of the sides are too different to be compared; empty where they are not."""
-    found = [side.length for side in sides]
-    if max(found) <= LENGTH_FACTOR * (1 + SIZE_TOLERANCE) * min(found):
-        return ""
-    words = [f"{format_size(side.nominal_file_size_bytes)} files were {length_text(side.length)}" for side in sides]
-    return f"{', '.join(dict.fromkeys(words))} as the scale asks, so they do not show what their sizes do"
-
-
-def leading(sides: Sequence[Side]) -> tuple[Side, ...]:
-    """Both ratios the way round in which they are 1 or more."""
-    found: list[Side] = []
-    for pair in _pairs(sides):
-        turn = contrast_interval([pair[0].values], [pair[1].values]).centre < 1
-        found += [replace(side, above=side.above != turn) for side in pair]
-    return tuple(found)
 
 
 def best_side(rows: pd.DataFrame, unit: str, *, above: bool) -> Side:
@@ -393,12 +339,12 @@ def best_side(rows: pd.DataFrame, unit: str, *, above: bool) -> Side:
     enough = rows[rows["n"] >= MIN_SAMPLES]
     candidates = rows if enough.empty else enough
     best = candidates.iloc[int(candidates["full_size_mean"].astype(float).to_numpy().argmax())]
-    scale, size = float(best["scale"]), int(best["nominal_file_size_bytes"])
-    lowest = min(split_values(str(best["values"]))) * scale
-    highest = [
-        max(split_values(str(values))) * float(by)
-        for values, by in zip(candidates["values"], candidates["scale"], strict=True)
-    ]
+    pairs = zip(candidates["values"], candidates["scale"], strict=True)
+    values = [[value * float(scale) for value in split_values(str(of))] for of, scale in pairs]
+    own = [value * float(best["scale"]) for value in split_values(str(best["values"]))]
+    curve = candidates[(candidates[GROUP] == best[GROUP]).all(axis=1)]
+    last = len(curve) > 1 and best["workers"] == curve["workers"].max()
+    size = int(best["nominal_file_size_bytes"])
     return Side(
         above=above,
         cell_id=str(best["cell_id"]),
@@ -406,21 +352,12 @@ def best_side(rows: pd.DataFrame, unit: str, *, above: bool) -> Side:
         label=f"{best['series']}, {best['operation']} {format_size(size)}, {worker_count(best['workers'])}",
         nominal_file_size_bytes=size,
         workers=int(best["workers"]),
-        contenders=sum(value >= lowest for value in highest),
-        rising=_still_rising(candidates, best),
+        contenders=sum(max(each) >= min(own) for each in values),
+        rising=bool(last and saturation_points(curve)["still_rising"].iloc[0]),
         length=float(best["length"]),
         files_per_worker=int(best["files_per_worker"]),
-        scale=scale,
+        scale=float(best["scale"]),
         unit=unit,
-        values=tuple(value * scale / UNITS[unit] for value in split_values(str(best["values"]))),
+        values=tuple(value / UNITS[unit] for value in own),
         samples=str(best["samples"]),
     )
-
-
-def _still_rising(candidates: pd.DataFrame, best: pd.Series) -> bool:
-    curve = candidates
-    for name in GROUP:
-        curve = curve[curve[name] == best[name]]
-    if len(curve) == 1 or best["workers"] != curve["workers"].max():
-        return False
-    return bool(saturation_points(curve)["still_rising"].iloc[0])

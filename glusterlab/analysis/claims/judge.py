@@ -1,15 +1,15 @@
 """Published against measured: each claim of a study gets its verdict from a campaign's samples.
 
-`glusterlab.analysis.claims.verdicts` has the rule, `glusterlab.analysis.claims.cells` finds the cells. Here both come
-together: what is to be tested at all, several comparisons, and the arithmetic of the study's own numbers.
+`glusterlab.analysis.claims.verdicts` has the rule of one ratio, `glusterlab.analysis.claims.cells` finds the cells.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal, get_args
 
 import pandas as pd
@@ -21,9 +21,7 @@ from glusterlab.stats import INSUFFICIENT, LEVEL, Estimate
 
 ClaimClass = Literal["ratio", "ordering", "absolute", "absolute on a scale model", "arithmetic", "fact"]
 CLASSES: tuple[ClaimClass, ...] = get_args(ClaimClass)
-"""What is compared: ratios (and equality), orders, absolute values at scale 1, absolute values times the scale (and
-ratios of cells of two scales, which are values times their scales too), the study's own arithmetic, and facts that no
-benchmark measures."""
+"""What is compared. Ratios of cells of two scales are values times their scales, too; no benchmark measures facts."""
 
 _LOWER_BOUND = "still rising at the most workers: a lower bound"
 
@@ -53,7 +51,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class TelemetryVerdict:
-    """A verdict that the samples table cannot give, with the number of samples behind it."""
+    """A verdict that the samples table cannot give; ``reason``: why more than ``n`` samples would not decide it."""
 
     verdict: Verdict
     why: str
@@ -74,13 +72,19 @@ def judge(
     scaled = bool((samples["scale"].astype(float) != 1).any())
     found = []
     for claim in claims.claims:
+        lacking = [NEEDS[need] for need in claim.needs if need not in met]
         if (one := (by_telemetry or {}).get(claim.id)) is not None:
-            nothing = replace(_NOTHING, n=one.n)
-            found.append(Judgement(claim, one.verdict, one.why, _class_of(claim, scaled), nothing, reason=one.reason))
+            n, why = (0, one.why if one.n else one.reason) if one.verdict == "not measured" else (one.n, one.why)
+            nothing = replace(_NOTHING, n=n)
+            found.append(Judgement(claim, one.verdict, why, _class_of(claim, scaled), nothing, reason=one.reason))
         elif claim.kind == "arithmetic":
             found.append(_judge_arithmetic(claim))
+        elif lacking or (claim.cells is None and claim.of is None):
+            lacking = lacking or ["the table of samples does not tell it"]
+            named = _class_of(claim, scaled)
+            found.append(Judgement(claim, "not measured", "; ".join(lacking), named, _NOTHING, reason=lacking[0]))
         else:
-            found.append(_judge(claim, campaign, [NEEDS[need] for need in claim.needs if need not in met], scaled))
+            found.append(_judge(claim, tuple(campaign.comparisons(claim)), scaled))
     return found
 
 
@@ -90,13 +94,8 @@ def _class_of(claim: Claim, scaled: bool) -> ClaimClass:
     return "ratio" if claim.kind == "equality" else claim.kind
 
 
-def _judge(claim: Claim, campaign: Campaign, lacking: Sequence[str], scaled: bool) -> Judgement:
-    if not lacking and claim.cells is None and claim.of is None:
-        lacking = ["the table of samples does not tell it"]
-    if lacking:
-        why = "; ".join(lacking)
-        return Judgement(claim, "not measured", why, _class_of(claim, scaled), _NOTHING, reason=lacking[0])
-    band, found = band_of(claim), tuple(campaign.comparisons(claim))
+def _judge(claim: Claim, found: tuple[Comparison, ...], scaled: bool) -> Judgement:
+    band = band_of(claim)
     scales = {side.scale for comparison in found for side in comparison.sides}
     claim_class = _class_of(claim, scales != {1.0} if scales else scaled)
     if not all(comparison.at_one_scale for comparison in found):
@@ -110,15 +109,15 @@ def _judge(claim: Claim, campaign: Campaign, lacking: Sequence[str], scaled: boo
         why = "; ".join((why, *found[decisive].notes))
     unit = claim.published.value if claim.kind == "value" and isinstance(claim.published.value, float) else 1.0
     low, centre, high = (end * unit for end in (estimate.low, estimate.centre, estimate.high))
-    measured = Estimate(centre, low, high, estimate.n, estimate.method)
+    measured = replace(estimate, centre=centre, low=low, high=high)
     allowed = Band(band.low * unit, band.high * unit, band.directed, band.anchor * unit)
     return Judgement(claim, verdict, why, claim_class, measured, allowed, found, decisive, reason, level)
 
 
-def _decide(claim: Claim, band: Band, comparison: Comparison) -> tuple[Verdict, str]:
+def _decide(claim: Claim, comparison: Comparison) -> tuple[Verdict, str]:
     if comparison.missing:
         return "not measured", comparison.missing
-    value = claim.kind == "value"
+    value, band = claim.kind == "value", band_of(claim)
     verdict, why = decide(band, comparison.estimate, comparison.strict, comparison.selected, value=value)
     below = comparison.estimate.high < band.low
     if value and below and any(side.rising for side in comparison.sides) and verdict != "insufficient n":
@@ -126,20 +125,22 @@ def _decide(claim: Claim, band: Band, comparison: Comparison) -> tuple[Verdict, 
     return verdict, why
 
 
+def _cases(found: Sequence[Comparison], members: Iterable[int]) -> list[list[int]]:
+    """Numbers of comparisons by their cases."""
+    return [list(case) for _, case in groupby(members, key=lambda n: found[n].case)]
+
+
 def combine(claim: Claim, found: Sequence[Comparison]) -> tuple[Verdict, str]:
     """The verdict of a claim from its comparisons, of which there is at least one, and the reason."""
-    band = band_of(claim)
     missing = [comparison.missing for comparison in found if comparison.missing]
     lacking = f"{len(missing)} of {len(found)} comparisons are missing: " if len(found) > 1 else ""
-    lacking += next(iter(missing), "")
+    lacking = lacking + missing[0] if missing else ""
     if claim.quantifier == "largest":
-        return _combine_largest(band, lacking if missing else "", found)
-    decided = [_decide(claim, band, comparison) for comparison in found]
+        return _combine_largest(band_of(claim), lacking, found)
+    decided = [_decide(claim, comparison) for comparison in found]
     if claim.quantifier == "most":
-        cases: dict[int, list[tuple[Verdict, str]]] = {}
-        for verdict, comparison in zip(decided, found, strict=True):
-            cases.setdefault(comparison.case, []).append(verdict)
-        return _combine_most([_combine_all(members)[0] for members in cases.values()], lacking if missing else "")
+        cases = _cases(found, range(len(found)))
+        return _combine_most([_combine_all([decided[n] for n in case])[0] for case in cases], lacking)
     worst, why = _combine_all(decided)
     return worst, lacking if worst == "not measured" and missing else why
 
@@ -189,12 +190,10 @@ def _combine_most(cases: Sequence[Verdict], missing: str) -> tuple[Verdict, str]
 
 def _largest(estimates: Sequence[Estimate]) -> Estimate:
     """The largest ratio; its interval holds the largest true one where each interval holds its own."""
-    n = min(estimate.n for estimate in estimates)
-    centre = max(estimate.centre for estimate in estimates)
-    if not all(estimate.has_interval for estimate in estimates):
-        return Estimate(centre, math.nan, math.nan, n, INSUFFICIENT)
-    low, high = max(estimate.low for estimate in estimates), max(estimate.high for estimate in estimates)
-    return Estimate(centre, low, high, n, "largest ratio, log t")
+    whole = all(estimate.has_interval for estimate in estimates)
+    low, high = (max(getattr(each, end) for each in estimates) if whole else math.nan for end in ("low", "high"))
+    method = "largest ratio, log t" if whole else INSUFFICIENT
+    return Estimate(max(one.centre for one in estimates), low, high, min(one.n for one in estimates), method)
 
 
 def _decisive(
@@ -211,6 +210,13 @@ def _decisive(
     def centre(n: int) -> float:
         return found[n].estimate.centre
 
+    def worst(members: Sequence[int]) -> int:
+        ranks = {n: _WORST_FIRST.index(_decide(claim, found[n])[0]) for n in members}
+        ordered = sorted((n for n in members if ranks[n] == min(ranks.values())), key=centre)
+        if band.directed or math.isinf(band.high):
+            return ordered[0]
+        return ordered[-1] if band.low == 0 else max(ordered, key=lambda n: abs(math.log(centre(n))))
+
     if claim.quantifier == "largest":
         if verdict == "reproduced":
             measured = [n for n in measured if found[n].corrected.has_interval]
@@ -219,47 +225,32 @@ def _decisive(
             return chosen, found[chosen].estimate, LEVEL
         return chosen, _largest([found[n].corrected for n in measured]), 1 - (1 - LEVEL) / len(found)
     if claim.quantifier == "most":
-        cases: dict[int, list[int]] = {}
-        for n in measured:
-            cases.setdefault(found[n].case, []).append(n)
-        ordered = sorted((_worst(claim, band, found, members) for members in cases.values()), key=centre)
+        ordered = sorted(map(worst, _cases(found, measured)), key=centre)
         chosen = ordered[(len(ordered) - 1) // 2]
     else:
-        chosen = _worst(claim, band, found, measured)
+        chosen = worst(measured)
     return chosen, found[chosen].estimate, LEVEL
-
-
-def _worst(claim: Claim, band: Band, found: Sequence[Comparison], members: Sequence[int]) -> int:
-    """Of some comparisons one with the worst verdict, the farthest from what is claimed."""
-    verdicts = {n: _decide(claim, band, found[n])[0] for n in members}
-    least = min(verdicts.values(), key=_WORST_FIRST.index)
-    ordered = sorted((n for n in members if verdicts[n] == least), key=lambda n: found[n].estimate.centre)
-    if band.directed or math.isinf(band.high):
-        return ordered[0]
-    if band.low == 0:
-        return ordered[-1]
-    return max(ordered, key=lambda n: abs(math.log(found[n].estimate.centre)))
 
 
 def _judge_arithmetic(claim: Claim) -> Judgement:
     published, values = claim.published.value, claim.computed()
     assert isinstance(published, float), claim.id
-    holds, wanted = {
-        "over": (lambda value: value > published, f"more than {published:g}"),
-        "under": (lambda value: value < published, f"less than {published:g}"),
-    }.get(claim.published.relation, (lambda value: _is_rounded(value, published, claim.tolerance), f"{published:g}"))
+    decimals = len(f"{published:.10f}".rstrip("0").partition(".")[2])
+
+    def holds(value: float) -> bool:
+        if claim.published.relation in ("over", "under"):
+            return value > published if claim.published.relation == "over" else value < published
+        if claim.tolerance is None:
+            return abs(value - published) <= 0.5 * 10.0**-decimals + _ROUNDING
+        size = abs(published)
+        return size / claim.tolerance - _ROUNDING <= abs(value) <= size * claim.tolerance + _ROUNDING
+
     off = [value for value in values if not holds(value)]
     shown = (off or values)[0]
     estimate = Estimate(shown, math.nan, math.nan, 0, "arithmetic")
     who = "the formula gives" if len(values) == 1 else f"{len(off) or len(values)} of {len(values)} formulas give"
     why = f"{who} {shown:.6g} {claim.published.unit}".rstrip()
     if off:
-        return Judgement(claim, "contradicted", f"{why}, not {wanted}", "arithmetic", estimate)
+        than = {"over": "more than ", "under": "less than "}.get(claim.published.relation, "")
+        return Judgement(claim, "contradicted", f"{why}, not {than}{published:g}", "arithmetic", estimate)
     return Judgement(claim, "reproduced", why, "arithmetic", estimate)
-
-
-def _is_rounded(value: float, published: float, tolerance: float | None) -> bool:
-    if tolerance is not None:
-        return abs(published) / tolerance - _ROUNDING <= abs(value) <= abs(published) * tolerance + _ROUNDING
-    decimals = len(f"{published:.10f}".rstrip("0").partition(".")[2])
-    return abs(value - published) <= 0.5 * 10.0**-decimals + _ROUNDING

@@ -1,8 +1,7 @@
 """What a campaign's telemetry says of the guide's statements on what saturates (its appendix B).
 
-Most claims are judged by the table of samples; these are about subsystems: which is full, which is far from it, whose
-CPUs are busier. An answer is *yes* or *no* only where enough samples tell it: `MIN_SAMPLES` repeats, of which more than
-half agree, or an interval that leaves no other reading. Else it is `OPEN`.
+*Yes* or *no* only where enough samples tell it: `MIN_SAMPLES` repeats, of which more than half agree, or an interval
+that leaves no other reading. Else it is `OPEN`.
 """
 
 from __future__ import annotations
@@ -10,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import pandas as pd
 
 from glusterlab.analysis.claims.judge import TelemetryVerdict
-from glusterlab.analysis.claims.verdicts import WIDE_TOLERANCE
+from glusterlab.analysis.claims.verdicts import WIDE_TOLERANCE, Band
 from glusterlab.analysis.efficiency import compare_rows
 from glusterlab.analysis.saturation.resources import FAMILIES
 from glusterlab.analysis.saturation.studies import Measured
@@ -24,7 +23,7 @@ from glusterlab.analysis.saturation.verdict import THEN
 from glusterlab.analysis.select import DIRECTIONS
 from glusterlab.analysis.words import worker_count
 from glusterlab.spec.claims import NEEDS, Claim, Claims, TelemetryRule
-from glusterlab.stats import MIN_SAMPLES
+from glusterlab.stats import MIN_SAMPLES, Estimate
 
 OPEN: Final = "not told"
 """The answer where samples are too few, or limits do not compare."""
@@ -38,6 +37,14 @@ FEW = 1.0
 _CPU = "cpu_busy_fraction"
 _UNLIKE = "the hosts' limits do not compare with the guide's"
 _IN_PART = "it was full in part, or for less than most of the time"
+_LACKING = TelemetryVerdict("not measured", "not measured", 0, NEEDS["telemetry"])
+
+
+def _answer(measured: str, n: int, holds: bool | None = None, reason: str = "") -> TelemetryVerdict:
+    """A verdict from whether a statement holds; None is open, with a reason where more samples would not decide it."""
+    if holds is not None:
+        return TelemetryVerdict("reproduced" if holds else "contradicted", measured, n)
+    return TelemetryVerdict("not measured" if reason else "insufficient n", measured, n, reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +84,6 @@ def _at_most_workers(rows: pd.DataFrame) -> pd.DataFrame:
     return most
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What was measured of a statement, whether it is as the guide says, and the fewest samples behind it.
-
-    `why` says why more samples would not decide it either; empty where they would.
-    """
-
-    measured: str = "not measured"
-    answer: Literal["yes", "no", "not told"] = OPEN
-    n: int = 0
-    why: str = ""
-
-
 def _settled(rows: pd.DataFrame) -> pd.Series:
     """Which cells have a verdict: samples enough, most of them of one mind."""
     agreed = (rows["n"] >= MIN_SAMPLES) & (2 * rows["agree"] > rows["n"])
@@ -102,33 +96,32 @@ def _fills(rows: pd.DataFrame, families: Sequence[str]) -> pd.Series:
     return pd.Series(full, index=rows.index, dtype=bool)
 
 
-def _is_full(rule: TelemetryRule, evidence: Evidence) -> Found:
+def _is_full(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     """A subsystem binds, alone or with others, where the curve ends."""
     last = evidence.verdicts(rule.curves, rule.direction).iloc[-1:]
     if last.empty:
-        return Found()
+        return _LACKING
     row = last.iloc[0]
-    state, words = str(row["state"]), str(row["binding"])
+    state, words, n = str(row["state"]), str(row["binding"]), int(row["n"])
     if state in ("binds", "partly", "at times"):
         share = "" if pd.isna(row["mean"]) else f", for {100 * float(row['mean']):.0f} % of the measured part"
         hosts = f": {row['hosts']}" if str(row["hosts"]) else ""
         words = f"{short_verdict(state, words)} full{share}{hosts}"
-    words = f"at {worker_count(row['workers'])} {words} ({row['agree']} of {row['n']} repeats)"
-    n, fills = int(row["n"]), _fills(last, rule.subsystems or FAMILIES).all()
+    words = f"at {worker_count(row['workers'])} {words} ({row['agree']} of {n} repeats)"
     if not _settled(last).all():
-        return Found(words, OPEN, n)
-    if fills and state != "binds":
-        return Found(words, OPEN, n, _IN_PART)
-    return Found(words, "yes" if fills else "no", n)
+        return _answer(words, n)
+    fills = bool(_fills(last, rule.subsystems or FAMILIES).all())
+    in_part = fills and state != "binds"
+    return _answer(words, n, None if in_part else fills, _IN_PART)
 
 
-def _is_free(rule: TelemetryRule, evidence: Evidence) -> Found:
+def _is_free(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     """None of these subsystems binds, as far as is known; where curves end it has to be known."""
     families = rule.subsystems or FAMILIES
     rows = evidence.verdicts(rule.curves, rule.direction)
     if rows.empty:
-        return Found()
-    settled = rows[_settled(rows)]
+        return _LACKING
+    settled, n = rows[_settled(rows)], int(rows["n"].min())
     # CPUs of a testbed are those of one machine, and not as much slower as its disks and links
     judged = _fills(settled, [name for name in families if not (evidence.testbed and name == "CPU")])
     filled, machine = settled[judged], settled[_fills(settled, families) & ~judged]
@@ -140,79 +133,78 @@ def _is_free(rule: TelemetryRule, evidence: Evidence) -> Found:
         means = of.groupby(["cell_id", "subsystem"], observed=True)["mean"].mean().reset_index()
         fullest = means.iloc[int(means["mean"].argmax())]
         most = f"; the fullest on average: {fullest['subsystem']} at {100 * float(fullest['mean']):.0f} %"
-    n = int(rows["n"].min())
     lacking = [name for name in families if name not in set(of["family"].astype(str))]
-    if lacking and full.empty:
-        return Found(f"no limit of {', '.join(lacking)} is known{most}", OPEN, n, "no limit of it is known")
     if len(full):
-        return Found(f"{_where(full)}{most}", "no", n)
+        return _answer(f"{_where(full)}{most}", n, holds=False)
+    if lacking:
+        return _answer(f"no limit of {', '.join(lacking)} is known{most}", n, reason="no limit of it is known")
     if len(filled):
-        return Found(f"{_where(filled)}{most}", OPEN, n, _IN_PART)
+        return _answer(f"{_where(filled)}{most}", n, reason=_IN_PART)
     if len(machine):
         words = f"{_where(machine)}, which is that of one machine for all hosts and not scaled{most}"
-        return Found(words, OPEN, n, _UNLIKE)
+        return _answer(words, n, reason=_UNLIKE)
     others = " in any cell"
     if len(settled) < len(rows):
         others = f" in {len(settled)} of {len(rows)} cells, the others {OPEN}"
-    return Found(f"not full{others}{most}", "yes" if _settled(_at_most_workers(rows)).all() else OPEN, n)
+    return _answer(f"not full{others}{most}", n, True if _settled(_at_most_workers(rows)).all() else None)
 
 
 def _where(rows: pd.DataFrame) -> str:
     """Cells in which something was full, in words."""
-    parts: dict[tuple[str, str], list[str]] = {}
-    for row in rows.to_dict("records"):
-        what = short_verdict(str(row["state"]), str(row["binding"]))
-        parts.setdefault((what, str(row["operation"])), []).append(str(int(row["workers"])))
+    pairs = zip(rows["state"].astype(str), rows["binding"].astype(str), strict=True)
+    groups = rows.assign(what=[short_verdict(*pair) for pair in pairs]).groupby(
+        ["what", "operation"], sort=False, observed=True
+    )
     return "; ".join(
-        f"{what} full in {operation} at {', '.join(at)} workers" for (what, operation), at in parts.items()
+        f"{what} full in {operation} at {', '.join(map(str, workers))} workers"
+        for (what, operation), workers in groups["workers"]
     )
 
 
-def _little_memory(rule: TelemetryRule, evidence: Evidence) -> Found:
+def _little_memory(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     """Memory is far from full, and few processes wait for I/O where the curves end."""
     free = _is_free(rule.model_copy(update={"subsystems": ("memory",), "direction": ""}), evidence)
     ends = _at_most_workers(evidence.means(rule.curves, "blocked_processes", ""))
     if ends.empty:
-        return free if free.answer == "no" else replace(free, answer=OPEN)
+        return free if free.verdict != "reproduced" else _answer(free.why, free.n)
     waiting = ", ".join(
         f"{float(row['mean']):.3g} in {row['operation']} at {worker_count(row['workers'])}"
         for row in ends.to_dict("records")
     )
     where = "on the whole machine" if evidence.testbed else "per server"
-    found = replace(free, measured=f"{free.measured}; processes that wait for I/O, {where}: {waiting}")
-    if free.answer != "yes":
-        return found
-    if ends[["low", "high"]].isna().any(axis=None):
-        return replace(found, answer=OPEN)
-    if (ends["high"] < FEW).all():
-        return found
+    words = f"{free.why}; processes that wait for I/O, {where}: {waiting}"
+    known = ends[["low", "high"]].notna().all(axis=None)
+    if free.verdict != "reproduced" or (known and (ends["high"] < FEW).all()):
+        return replace(free, why=words)
+    if not known:
+        return _answer(words, free.n)
     # on a testbed the kernel counts all hosts together: so many need not be on one server
     if evidence.testbed:
-        return replace(found, answer=OPEN, why="waiting processes are counted for the whole machine")
-    return replace(found, answer="no" if (ends["low"] >= FEW).any() else OPEN)
+        return _answer(words, free.n, reason="waiting processes are counted for the whole machine")
+    return _answer(words, free.n, False if (ends["low"] >= FEW).any() else None)
 
 
-def _cpu_level(rule: TelemetryRule, evidence: Evidence) -> Found:
+def _cpu_level(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     """CPU use where the curve ends, beside the guide's number."""
     role, quantity = ("machine", f"machine_{_CPU}") if evidence.testbed else ("server", _CPU)
     rows = evidence.means(rule.curves, quantity, rule.direction, role)
     if rows.empty:
-        return Found()
+        return _LACKING
     row, stated = rows.iloc[-1], rule.value or math.nan
-    low, high, n = float(row["low"]), float(row["high"]), int(row["n"])
-    words = f"{100 * float(row['mean']):.0f} % at {worker_count(row['workers'])}"
+    low, centre, high = (float(row[name]) for name in ("low", "mean", "high"))
+    found = Estimate(centre, low, high, int(row["n"]), "")
+    words = f"{100 * centre:.0f} % at {worker_count(row['workers'])}"
     if evidence.testbed:
         words = f"not comparable: all hosts share one machine, {words} of its CPUs busy, and CPUs are not scaled"
-        return Found(words, OPEN, n, _UNLIKE)
-    if math.isnan(low):
-        return Found(words, OPEN, n)
+        return _answer(words, found.n, reason=_UNLIKE)
+    if not found.has_interval:
+        return _answer(words, found.n)
     words += f" (95 % interval {100 * low:.0f} to {100 * high:.0f})"
-    near = stated / WIDE_TOLERANCE <= low and high <= stated * WIDE_TOLERANCE
-    apart = high < stated / WIDE_TOLERANCE or low > stated * WIDE_TOLERANCE
-    return Found(words, "yes" if near else "no" if apart else OPEN, n)
+    band = Band(stated / WIDE_TOLERANCE, stated * WIDE_TOLERANCE, directed=False)
+    return _answer(words, found.n, True if band.contains(found) else False if band.apart(found) else None)
 
 
-def _cpu_even(rule: TelemetryRule, evidence: Evidence) -> Found:
+def _cpu_even(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     """CPU use stays about the same as workers are added."""
     words, ratios, n = [], [], []
     for direction in ("write", "read"):
@@ -227,33 +219,31 @@ def _cpu_even(rule: TelemetryRule, evidence: Evidence) -> Found:
         ratios.append(compare_rows(most, least))
         n.append(int(rows["n"].min()))
     if not ratios:
-        return Found()
-    found = Found(f"CPUs of a server busy: {'; '.join(words)}", OPEN, min(n))
-    if not all(ratio.has_interval for ratio in ratios):
-        return found
-    if any(ratio.low > WIDE_TOLERANCE for ratio in ratios):
-        return replace(found, answer="no")
-    return replace(found, answer="yes") if all(ratio.high <= WIDE_TOLERANCE for ratio in ratios) else found
+        return _LACKING
+    holds = None
+    if all(ratio.has_interval for ratio in ratios):
+        apart = any(ratio.low > WIDE_TOLERANCE for ratio in ratios)
+        near = all(ratio.high <= WIDE_TOLERANCE for ratio in ratios)
+        holds = near if near or apart else None
+    return _answer(f"CPUs of a server busy: {'; '.join(words)}", min(n), holds)
 
 
-def _busier(rule: TelemetryRule, evidence: Evidence) -> Found:
+def _busier(rule: TelemetryRule, evidence: Evidence) -> TelemetryVerdict:
     """CPUs of servers are busier in one study than in the other, at the most workers that both have."""
     first, second = (
-        evidence.means(study, _CPU, rule.direction).set_index("workers") for study in (rule.curves, rule.than or "")
+        # of two scales it is not known which one to take
+        evidence.means(study, _CPU, rule.direction).drop_duplicates("workers", keep=False).set_index("workers")
+        for study in (rule.curves, rule.than or "")
     )
-    common = sorted(set(first.index) & set(second.index))
-    if not common:
-        return Found()
-    rows = first.loc[common[-1]], second.loc[common[-1]]
-    ratio = compare_rows(*rows)
-    if math.isnan(ratio.centre):
-        return Found()
-    names = " over ".join(str(row["series"]) for row in rows)
-    words = f"{names}, at {worker_count(common[-1])}: {ratio.centre:.2f}"
+    common = max(set(first.index) & set(second.index), default=None)
+    if common is None or math.isnan((ratio := compare_rows(first.loc[common], second.loc[common])).centre):
+        return _LACKING
+    names = f"{first.loc[common, 'series']} over {second.loc[common, 'series']}"
+    words = f"{names}, at {worker_count(common)}: {ratio.centre:.2f}"
     if not ratio.has_interval:
-        return Found(words, OPEN, ratio.n)
+        return _answer(words, ratio.n)
     words += f" (95 % interval {ratio.low:.2f} to {ratio.high:.2f})"
-    return Found(words, "yes" if ratio.low > 1 else "no" if ratio.high < 1 else OPEN, ratio.n)
+    return _answer(words, ratio.n, ratio.low > 1 if ratio.low > 1 or ratio.high < 1 else None)
 
 
 _RULES = {
@@ -266,7 +256,7 @@ _RULES = {
 }
 
 
-def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, Found]]:
+def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, TelemetryVerdict]]:
     """Claims on curves that the campaign has, and what telemetry says of each."""
     for claim in claims.claims:
         rule = claim.telemetry
@@ -276,8 +266,9 @@ def _answered(claims: Claims, evidence: Evidence) -> Iterator[tuple[Claim, Found
 
 def telemetry_statements(claims: Claims, evidence: Evidence) -> pd.DataFrame:
     """Each statement of the guide on subsystems, and what was measured of it: columns `COLUMNS`."""
+    answers = {"reproduced": "yes", "contradicted": "no"}
     records = [
-        (", ".join(claim.figure), claim.paraphrase, found.measured, found.answer, found.n, claim.id)
+        (", ".join(claim.figure), claim.paraphrase, found.why, answers.get(found.verdict, OPEN), found.n, claim.id)
         for claim, found in _answered(claims, evidence)
     ]
     return pd.DataFrame.from_records(records, columns=COLUMNS)
@@ -288,16 +279,7 @@ def telemetry_verdicts(claims: Claims, evidence: Evidence) -> dict[str, Telemetr
 
     More repeats could decide the rest, or else it is "not measured", as where there is no telemetry of it.
     """
-    return {claim.id: _as_verdict(found) for claim, found in _answered(claims, evidence)}
-
-
-def _as_verdict(found: Found) -> TelemetryVerdict:
-    if found.answer != OPEN:
-        return TelemetryVerdict("reproduced" if found.answer == "yes" else "contradicted", found.measured, found.n)
-    if found.n and not found.why:
-        return TelemetryVerdict("insufficient n", found.measured, found.n)
-    reason = found.why if found.n else NEEDS["telemetry"]
-    return TelemetryVerdict("not measured", found.measured if found.n else reason, 0, reason)
+    return {claim.id: found for claim, found in _answered(claims, evidence)}
 
 
 def most_decided(campaigns: Sequence[Mapping[str, TelemetryVerdict]]) -> dict[str, TelemetryVerdict]:

@@ -1,14 +1,10 @@
 """The rule behind each verdict: a claim allows a band of ratios, a campaign has a ratio with its 95 % interval.
 
-The ratio is of two groups of cells, each at its best worker count (`glusterlab.analysis.claims.cells`), or of a value
-to the published one. `band_of` has the bands, `decide` the verdict of one ratio, `judge` what several make.
-
 "Not significant" is never "equal": equality has to be shown within a margin (two one-sided tests: Schuirmann, J.
 Pharmacokinet. Biopharm. 15 (1987) 657). The best of m noisy means is a little too high: where m worker counts may be
 the best, a direction and an equality are tested at 1 - 0.05 / m. Of k comparisons "all" have to hold at 95 % each (an
 intersection-union test: Berger, Technometrics 24 (1982) 295), and one contradicts at 1 - 0.05 / (k m). So a true claim
-is contradicted in less than 5 % of campaigns; tests simulate it. A verdict is about one campaign: hardware, release or
-scale model may differ in what matters.
+is contradicted in less than 5 % of campaigns; tests simulate it.
 """
 
 from __future__ import annotations
@@ -42,10 +38,9 @@ _NOT_STRICT = "but not at the level that several comparisons or worker counts as
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The ratios that a claim allows, from ``low`` to ``high``, which may be infinite.
+    """The ratios that a claim allows; ``high`` may be infinite, ``anchor`` (the published one) NaN.
 
-    ``directed``: the claim says that the ratio is above 1; ``anchor``: the published ratio, NaN where only an order is
-    stated.
+    ``directed``: the claim says that the ratio is above 1.
     """
 
     low: float
@@ -69,12 +64,8 @@ class Band:
 def band_of(claim: Claim) -> Band:
     """The ratios that a claim allows; of a value, of measured / published, around 1.
 
-    R is the published ratio, T = 1.10 the tolerance for "the same number" unless the claim has its own: "equals" and
-    "up to" allow R / T to R T, "about" a factor of 1.25, "nearly" R / T to R, "over" R and more; "more" is above 1,
-    "slightly more" to 1.15, "notably more" from 1.15, "far more" from 1.5 (the words that a study uses for 18 % and
-    for 67 %); "same" is 1 / 1.10 to 1.10, "similar" a factor of 1.25, "no less" and "no more" one side of "same".
-
-    Raises `ValueError` when the claim compares nothing.
+    "notably" and "far more" are the words that a study uses for 18 % and for 67 %. Raises `ValueError` when the claim
+    compares nothing.
     """
     relation, published = claim.published.relation, claim.published.value
     tolerance, wide = claim.tolerance or TOLERANCE, claim.tolerance or WIDE_TOLERANCE
@@ -124,8 +115,6 @@ def decide(
     ``strict`` has the interval that contradicts, ``selected`` the one that shows a direction or that two are alike,
     where there are several comparisons or worker counts; by default `estimate`.
 
-    Examples
-    --------
     >>> decide(Band(1.5, 1.84, True, 1.67), Estimate(1.62, 1.55, 1.7, 5, ""))
     ('reproduced', 'the whole interval lies within what is claimed')
     >>> decide(Band(1.0, math.inf, True), Estimate(1.1, 0.8, 1.5, 3, ""))[0]
@@ -135,16 +124,11 @@ def decide(
     if not estimate.has_interval:
         return "insufficient n", f"n = {estimate.n}: an interval needs 3 samples on each side"
     if value:
-        return _decide_value(band, estimate, against)
+        if against.high < 1 / MAGNITUDE or against.low > MAGNITUDE:
+            return "contradicted", "the value is off by more than a factor of 2"
+        return _decide_size(band, estimate)
     if not band.directed:
         return _decide_equality(band, estimate, against, shows)
-    return _decide_direction(band, estimate, against, shows)
-
-
-_ALIKE = Band(1 / TOLERANCE, TOLERANCE, directed=False)
-
-
-def _decide_direction(band: Band, estimate: Estimate, against: Estimate, shows: Estimate) -> tuple[Verdict, str]:
     little = "; the ratio is less than 10 % away from 1" if _ALIKE.holds(estimate.centre) else ""
     if against.high < 1:
         return "contradicted", f"the interval lies on the other side of 1{little}"
@@ -159,6 +143,9 @@ def _decide_direction(band: Band, estimate: Estimate, against: Estimate, shows: 
         return "insufficient n", f"the interval lies above 1, {_NOT_STRICT}"
     verdict, why = _decide_size(band, estimate)
     return verdict, why if verdict == "insufficient n" else f"{why}{little}"
+
+
+_ALIKE = Band(1 / TOLERANCE, TOLERANCE, directed=False)
 
 
 def _decide_size(band: Band, estimate: Estimate) -> tuple[Verdict, str]:
@@ -176,19 +163,12 @@ def _decide_size(band: Band, estimate: Estimate) -> tuple[Verdict, str]:
     return "reproduced", "the size is the published one, within the tolerance"
 
 
-def _decide_value(band: Band, estimate: Estimate, against: Estimate) -> tuple[Verdict, str]:
-    if against.high < 1 / MAGNITUDE or against.low > MAGNITUDE:
-        return "contradicted", "the value is off by more than a factor of 2"
-    return _decide_size(band, estimate)
-
-
 def _decide_equality(band: Band, estimate: Estimate, against: Estimate, shows: Estimate) -> tuple[Verdict, str]:
     if band.contains(shows):
         return "reproduced", "the whole interval lies within the margin"
     if band.apart(against):
         return "contradicted", "the whole interval lies outside the margin"
-    if band.contains(estimate):
-        return "insufficient n", f"the interval lies within the margin, {_NOT_STRICT}"
-    if band.apart(estimate):
-        return "insufficient n", f"the interval lies outside the margin, {_NOT_STRICT}"
+    within, outside = band.contains(estimate), band.apart(estimate)
+    if within or outside:
+        return "insufficient n", f"the interval lies {'within' if within else 'outside'} the margin, {_NOT_STRICT}"
     return "insufficient n", "the interval is wider than the margin, or reaches over its edge"

@@ -1,8 +1,8 @@
 """What differs between campaigns besides the release: hosts, tools, cluster, campaign, and the suite itself.
 
-A comparison of releases is one only where nothing else differs. Each difference has a weight: *release* is what is
-compared; *comes with it* is what the distribution of the hosts brings along, and cannot be told from the release;
-*minor* should not matter; *warning* may be the reason of whatever the comparison finds.
+Each difference has a weight: *release* is what is compared; *comes with it* is what the distribution of the hosts
+brings along, and cannot be told from the release; *minor* should not matter; *warning* may be the reason of whatever
+the comparison finds.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ WEIGHTS: tuple[Weight, ...] = ("warning", "comes with it", "release", "minor")
 """In the order in which they are shown."""
 
 DIFFERENCES = ["where", "what", "weight"]
-"""Columns of a table of differences, followed by one for each campaign."""
+"""Columns of a table of differences, followed by one for each campaign, by its name.
+
+``where``: servers, clients, controller, cluster, campaign or samples."""
 
 NOT_RECORDED = "not recorded"
 
 _MOST_VALUES = 4
-_GIB = 2**30
 _REVISION = 12
 """Characters of a commit that tell it from others."""
 
@@ -44,7 +45,6 @@ _FACTS: Mapping[str, str] = {
     "memory_bytes": "memory",
     "interface_speed_bytes_per_s": "speed of the interface",
     "interface_mtu": "MTU of the interface",
-    "tuned_profile": "tuned profile",
     "proc_is_lxcfs": "/proc by lxcfs",
 }
 
@@ -56,14 +56,6 @@ _CAMPAIGN_LEFT_OUT |= {"workers", "access", "exclude", "origin", "baseline"}
 """Cells are paired by an id that has all of these in it: what of them differs is not compared at all."""
 
 _OPERATING_SYSTEM = "operating system"
-_GLUSTER = "tool gluster"
-_SMALLFILE_IN = "tool python3"
-
-
-def _measuring() -> frozenset[str]:
-    """Programs that measure by themselves: another release of one is a warning, unless no sample is of it."""
-    tools = volume_tools()
-    return frozenset(f"tool {each.name}" for name in tools for each in tools[name].programs if each.name == name)
 
 
 @dataclass(frozen=True)
@@ -82,38 +74,11 @@ class Conditions:
     tools: Mapping[str, str]
     backings: frozenset[str] = frozenset()
 
-    @property
-    def is_known(self) -> bool:
-        """Whether facts of hosts were recorded: an import has none."""
-        return bool(self.environment.get("hosts"))
-
     def recorded(self, where: str) -> bool:
-        """Whether anything of that was recorded at all."""
+        """Whether anything of that was recorded at all: an import has no facts of hosts."""
         if where == "cluster":
             return bool(self.cluster)
-        return self.is_known or where in ("campaign", "samples")
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Something that is not the same in all campaigns, with the `values` of each.
-
-    `where`: servers, clients, controller, cluster, campaign or samples.
-    """
-
-    where: str
-    what: str
-    values: tuple[str, ...]
-    weight: Weight
-
-    @property
-    def sentence(self) -> str:
-        """In one line.
-
-        >>> Difference("servers", "kernel", ("6.1", "6.12"), "warning").sentence
-        'servers: kernel 6.1, then 6.12'
-        """
-        return f"{self.where}: {self.what} {', then '.join(self.values)}"
+        return bool(self.environment.get("hosts")) or where in ("campaign", "samples")
 
 
 def _text(name: str, value: object) -> str:
@@ -121,14 +86,15 @@ def _text(name: str, value: object) -> str:
         return NOT_RECORDED
     if name.endswith("_revision"):
         return str(value)[:_REVISION] + ("-dirty" if str(value).endswith("-dirty") else "")
-    if name == "memory_bytes" and isinstance(value, (int, float)):
-        return f"{value / _GIB:.1f} GiB"
-    if name.endswith("_bytes") and isinstance(value, (int, float)):
-        return f"{value:,.0f} B"
-    if name.endswith("_bytes_per_s") and isinstance(value, (int, float)):
-        return f"{value * 8 / 1e9:g} Gbit/s"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        if name == "memory_bytes":
+            return f"{value / 2**30:.1f} GiB"
+        if name.endswith("_bytes"):
+            return f"{value:,.0f} B"
+        if name.endswith("_bytes_per_s"):
+            return f"{value * 8 / 1e9:g} Gbit/s"
     return str(value)
 
 
@@ -139,10 +105,8 @@ def values_text(values: Iterable[str]) -> str:
     ('a', 'b (2), a (1)')
     """
     counts = sorted(Counter(values).items(), key=lambda each: (-each[1], each[0]))
-    if not counts:
-        return NOT_RECORDED
-    if len(counts) == 1:
-        return counts[0][0]
+    if len(counts) < 2:
+        return counts[0][0] if counts else NOT_RECORDED
     shown = [f"{value} ({count})" for value, count in counts[:_MOST_VALUES]]
     return ", ".join(shown) + (f" and {len(counts) - _MOST_VALUES} more" if len(counts) > _MOST_VALUES else "")
 
@@ -156,29 +120,17 @@ def _host_facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name, value in facts.items():
         if name not in _FACTS_LEFT_OUT and not isinstance(value, (Mapping, list)):
             yield _FACTS.get(name, name.replace("_", " ")), _text(name, value)
-    for name, version in _mapping(facts.get("tools")).items():
-        yield f"tool {name}", str(version)
-    for name, value in _mapping(facts.get("sysctls")).items():
-        yield f"sysctl {name}", str(value)
-    disks = _mapping(facts.get("disks"))
-    yield "number of disks", str(len(disks))
-    for disk in disks.values():
-        for name in ("model", "size_bytes", "rotational", "scheduler", "read_ahead_kib"):
-            yield f"disk {name.removesuffix('_bytes').replace('_', ' ')}", _text(name, _mapping(disk).get(name))
-    for system in _mapping(facts.get("filesystems")).values():
-        for name in ("type", "options", "size_bytes"):
-            yield f"file system {name.removesuffix('_bytes')}", _text(name, _mapping(system).get(name))
-
-
-def _hosts(environment: Mapping[str, Any]) -> dict[tuple[str, str], str]:
-    found: dict[tuple[str, str], list[str]] = {}
-    hosts = _mapping(environment.get("hosts"))
-    for facts in hosts.values():
-        where = f"{_mapping(facts).get('role', 'host')}s"
-        found.setdefault((where, "number"), []).append("host")
-        for what, value in _host_facts(_mapping(facts)):
-            found.setdefault((where, what), []).append(value)
-    return {key: str(len(values)) if key[1] == "number" else values_text(values) for key, values in found.items()}
+    for kind in ("tool", "sysctl"):
+        for name, value in _mapping(facts.get(f"{kind}s")).items():
+            yield f"{kind} {name}", str(value)
+    yield "number of disks", str(len(_mapping(facts.get("disks"))))
+    for kind, pieces, names in (
+        ("disk", "disks", ("model", "size_bytes", "rotational", "scheduler", "read_ahead_kib")),
+        ("file system", "filesystems", ("type", "options", "size_bytes")),
+    ):
+        for piece in _mapping(facts.get(pieces)).values():
+            for name in names:
+                yield f"{kind} {name.removesuffix('_bytes').replace('_', ' ')}", _text(name, _mapping(piece).get(name))
 
 
 def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
@@ -193,7 +145,15 @@ def _flat(value: object, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _facts(of: Conditions) -> dict[tuple[str, str], str]:
-    found = _hosts(of.environment)
+    """All that was recorded, by where and what."""
+    on_hosts: dict[tuple[str, str], list[str]] = {}
+    hosts = [_mapping(facts) for facts in _mapping(of.environment.get("hosts")).values()]
+    for facts in hosts:
+        for what, value in _host_facts(facts):
+            on_hosts.setdefault((f"{facts.get('role', 'host')}s", what), []).append(value)
+    found = {key: values_text(values) for key, values in on_hosts.items()}
+    numbers = Counter(f"{facts.get('role', 'host')}s" for facts in hosts)
+    found |= {(where, "number"): str(number) for where, number in numbers.items()}
     for name, value in _mapping(of.environment.get("controller")).items():
         found["controller", name.replace("_", " ")] = _text(name, value)
     cluster = {name: value for name, value in of.cluster.items() if name not in _CLUSTER_LEFT_OUT}
@@ -209,81 +169,81 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
     found |= {("samples", f"version of {tool}"): version for tool, version in of.tools.items()}
     if of.release:
         found["samples", "GlusterFS"] = of.release
-    return found
+    return {key: text for key, text in found.items() if of.recorded(key[0])}
 
 
-def _weight(where: str, what: str, other_system: bool) -> Weight:
-    if what in (_GLUSTER, "GlusterFS"):
+def _weight(where: str, what: str, values: Sequence[str], other_system: bool, used: set[str]) -> Weight:
+    if what in ("tool gluster", "GlusterFS"):
         return "release"
-    if where in ("servers", "clients"):
-        brought = what.startswith(("tool ", "file system ")) and what not in _measuring()
-        return "comes with it" if other_system and (brought or what == _OPERATING_SYSTEM) else "warning"
-    if (where == "controller" and what in ("kernel", "python")) or (where == "campaign" and what != "warmup"):
+    tools = volume_tools()
+    measuring = {f"tool {each.name}" for name in tools for each in tools[name].programs if each.name == name}
+    # a tool that is on the hosts, but nothing was measured by it
+    if what in measuring and what.removeprefix("tool ") not in used:
         return "minor"
-    return "warning"
+    if where in ("servers", "clients"):
+        brought = what.startswith(("tool ", "file system ")) and what not in measuring
+        if other_system and (brought or what == _OPERATING_SYSTEM):
+            return "comes with it"
+    elif (where == "controller" and what in ("kernel", "python")) or (where == "campaign" and what != "warmup"):
+        return "minor"
+    # a tool that one campaign did not need, did not ask for, or that does not tell its version
+    lacking = what.startswith(("tool ", "version of ")) and NOT_RECORDED in values
+    return "minor" if lacking else "warning"
 
 
-def differences(campaigns: Sequence[Conditions]) -> list[Difference]:
-    """What is not the same in all campaigns, warnings first."""
-    facts = [{key: text for key, text in _facts(each).items() if each.recorded(key[0])} for each in campaigns]
-    found = []
+def differences(campaigns: Sequence[Conditions]) -> pd.DataFrame:
+    """What is not the same in all campaigns, warnings first: `DIFFERENCES` and a column per campaign."""
+    facts = [_facts(each) for each in campaigns]
+    used = {tool for each in campaigns for tool in each.tools}
+    rows = []
     for where, what in sorted(set().union(*facts)):
         known = [each for each, campaign in zip(facts, campaigns, strict=True) if campaign.recorded(where)]
-        if len({each.get((where, what), NOT_RECORDED) for each in known}) < 2:
-            continue
-        values = tuple(each.get((where, what), NOT_RECORDED) for each in facts)
-        weight = _weight(where, what, len({each.get((where, _OPERATING_SYSTEM), "") for each in known}) > 1)
-        if weight == "warning" and what.startswith(("tool ", "version of ")) and NOT_RECORDED in values:
-            # a tool that one campaign did not need, did not ask for, or that does not tell its version
-            weight = "minor"
-        if what in _measuring() and not any(what.removeprefix("tool ") in each.tools for each in campaigns):
-            # on the hosts, but nothing was measured by it
-            weight = "minor"
-        found.append(Difference(where, what, values, weight))
-    return sorted(found, key=lambda each: (WEIGHTS.index(each.weight), each.where, each.what))
+        if len({each.get((where, what), NOT_RECORDED) for each in known}) > 1:
+            values = [each.get((where, what), NOT_RECORDED) for each in facts]
+            other_system = len({each.get((where, _OPERATING_SYSTEM), "") for each in known}) > 1
+            rows.append((where, what, _weight(where, what, values, other_system, used), *values))
+    rows.sort(key=lambda row: WEIGHTS.index(row[2]))
+    return pd.DataFrame(rows, columns=[*DIFFERENCES, *(each.name for each in campaigns)])
 
 
-def differences_table(found: Sequence[Difference], names: Sequence[str]) -> pd.DataFrame:
-    """Differences as a table."""
-    rows = [[each.where, each.what, each.weight, *each.values] for each in found]
-    return pd.DataFrame(rows, columns=[*DIFFERENCES, *names])
-
-
-def warnings_of(campaigns: Sequence[Conditions], found: Sequence[Difference]) -> list[str]:
+def warnings_of(campaigns: Sequence[Conditions], found: pd.DataFrame) -> list[str]:
     """What else than the release differs, or is not known to be the same; none where only the release differs."""
     warnings = []
-    for each in (each for each in campaigns if not each.is_known):
-        imported = each.environment.get("origin") == "imported"
-        why = "it is an import" if imported else "environment.json has no hosts"
-        sentence = f"its conditions were not recorded ({why}), so that what else differs is not known"
-        warnings.append(f"{each.name}: {sentence}")
+    for each in campaigns:
+        if not each.recorded("servers"):
+            why = "it is an import" if each.environment.get("origin") == "imported" else "environment.json has no hosts"
+            sentence = f"its conditions were not recorded ({why}), so that what else differs is not known"
+            warnings.append(f"{each.name}: {sentence}")
     warnings += [
         f"{each.name}: its samples were measured on several GlusterFS versions, {each.release}"
         for each in campaigns
         if ", " in each.release
     ]
-    return warnings + [f"not only the release differs: {each.sentence}" for each in found if each.weight == "warning"]
+    differing = found[found["weight"] == "warning"].itertuples(index=False, name=None)
+    return warnings + [
+        f"not only the release differs: {where}: {what} {', then '.join(values)}"
+        for where, what, _, *values in differing
+    ]
 
 
-def notes_of(campaigns: Sequence[Conditions], found: Sequence[Difference]) -> list[str]:
+def notes_of(campaigns: Sequence[Conditions], found: pd.DataFrame) -> list[str]:
     """What is to be known about the difference that is meant."""
     notes = []
     releases = {each.release for each in campaigns}
     if len(releases) == 1 and (release := next(iter(releases))):
         notes.append(f"all campaigns ran GlusterFS {release}: this is a release against itself")
-    brought = [each for each in found if each.weight == "comes with it"]
-    systems = [each for each in brought if each.what == _OPERATING_SYSTEM]
-    if systems:
-        tools = sorted({each.what.removeprefix("tool ") for each in brought if each.what.startswith("tool ")})
+    brought = found[found["weight"] == "comes with it"]
+    systems = brought[brought["what"] == _OPERATING_SYSTEM].drop(columns=DIFFERENCES)
+    if len(systems):
+        tools = sorted({what.removeprefix("tool ") for what in brought["what"] if what.startswith("tool ")})
         listed = f" ({', '.join(tools)})" if tools else ""
         notes.append(
-            f"the hosts' system differs: {', then '.join(systems[0].values)}. What it brings along cannot be told "
+            f"the hosts' system differs: {', then '.join(systems.iloc[0])}. What it brings along cannot be told "
             f"from the release: its tools{listed}, what its XFS tools make by default, and libraries that are not "
             "recorded (libc, OpenSSL, liburcu)"
         )
-    if any(each.what == _SMALLFILE_IN and each.where == "clients" for each in brought) and any(
-        "smallfile" in each.tools for each in campaigns
-    ):
+    python = (brought["what"] == "tool python3") & (brought["where"] == "clients")
+    if python.any() and any("smallfile" in each.tools for each in campaigns):
         notes.append(
             "smallfile runs in the clients' Python, whose version differs: a part of what it measures is that Python's"
         )

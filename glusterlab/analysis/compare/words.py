@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
@@ -15,11 +15,6 @@ SHORT = {EQUIVALENT: "equivalent"}
 """Verdicts as a narrow table has them; others as they are."""
 
 CORRECTIONS = {"holm": "Holm", "fdr": "Benjamini and Hochberg"}
-
-READ = ["cell", "n", "ratio", "interval", "p", "verdict"]
-"""Columns of `rounded`, after that of the campaign where there are several."""
-
-_MOST_LISTED = 3
 
 
 def change_text(ratio: float) -> str:
@@ -59,18 +54,14 @@ def p_text(p: float) -> str:
 
 
 def n_text(row: Mapping[Any, Any] | pd.Series) -> str:
-    """Samples behind a ratio.
-
-    >>> n_text({"n_reference": 10, "n_other": 9}), n_text({"n_reference": 9, "n_other": 9})
-    ('10, 9', '9')
-    """
+    """Samples behind a ratio: ``10, 9``, or one number where both are the same."""
     return ", ".join(dict.fromkeys((str(row["n_reference"]), str(row["n_other"]))))
 
 
 def counts(table: pd.DataFrame) -> dict[str, int]:
     """How many cells have each verdict, in the order of `VERDICTS`; verdicts of none are left out."""
     found = table["verdict"].astype(str).value_counts()
-    return {verdict: int(found[verdict]) for verdict in VERDICTS if found.get(verdict, 0)}
+    return {verdict: int(found[verdict]) for verdict in VERDICTS if verdict in found}
 
 
 def verdict_line(table: pd.DataFrame, reference: str, other: str) -> str:
@@ -98,23 +89,25 @@ def _cells(count: int) -> str:
     return f"{count} {'cell' if count == 1 else 'cells'}"
 
 
+def _by_campaign(table: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+    yield from table.groupby("other", observed=True, sort=False)
+
+
 def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
     """How many samples the cells lack that have too few, a line per campaign; none where none lacks any."""
     found = []
-    for other, whole in table.groupby("other", observed=True, sort=False):
+    for other, whole in _by_campaign(table):
         short = whole[whole["verdict"].astype(str) == INSUFFICIENT]
         if short.empty:
             continue
-        have = sorted({min(int(a), int(b)) for a, b in zip(short["n_reference"], short["n_other"], strict=True)})
-        sizes = str(have[0]) if len(have) == 1 else f"{have[0]} to {have[-1]}"
+        have = short[["n_reference", "n_other"]].min(axis=1)
+        sizes = " to ".join(str(int(n)) for n in dict.fromkeys((have.min(), have.max())))
         count = f"{len(short)} {'cell has' if len(short) == 1 else 'cells have'} n = {sizes}"
         least = int(short["least_n"].max())
         rounds = max(least, least_n(["signed-rank"] * len(whole), [], rule.correction) or 0)
-        needed = (
-            f"{least} rounds"
-            if (short["rounds"] > 0).any()
-            else f"{least} repeats of each campaign, or {rounds} rounds in turns,"
-        )
+        needed = f"{least} repeats of each campaign, or {rounds} rounds in turns,"
+        if (short["rounds"] > 0).any():
+            needed = f"{least} rounds"
         found.append(
             f"{other}: insufficient n, {count}; with {_cells(len(whole))} at least {needed} are needed before any "
             "difference could be shown"
@@ -125,7 +118,7 @@ def least_lines(table: pd.DataFrame, rule: Rule) -> list[str]:
 def timing_warnings(table: pd.DataFrame) -> list[str]:
     """What of the times at which cells were measured may be the reason of a finding."""
     found = []
-    for other, rows in table.groupby("other", observed=True, sort=False):
+    for other, rows in _by_campaign(table):
         if apart := int((rows["rounds"] == 0).sum()):
             found.append(
                 f"{other}: {_which(apart, len(rows))} not in interleaved rounds with the reference, as far as repeats "
@@ -148,10 +141,8 @@ def spoiled_warnings(samples: Mapping[str, pd.DataFrame]) -> list[str]:
     found = []
     for name, rows in samples.items():
         counted = rows[~rows["warmup"].astype(bool)]
-        valid = (counted["status"].astype(str) == "valid").groupby(
-            [counted["cell_id"], counted["repeat"]], observed=True
-        )
-        came_out = valid.any()
+        valid = counted["status"].astype(str) == "valid"
+        came_out = valid.groupby([counted["cell_id"], counted["repeat"]], observed=True).any()
         if spoiled := int((~came_out).sum()):
             found.append(
                 f"{name}: {spoiled} of {len(came_out)} repeats never came out valid and do not count, so that what is "
@@ -163,11 +154,11 @@ def spoiled_warnings(samples: Mapping[str, pd.DataFrame]) -> list[str]:
 def timing_notes(table: pd.DataFrame) -> list[str]:
     """How cells were compared, and what of the rounds is to be known."""
     found = []
-    for other, rows in table.groupby("other", observed=True, sort=False):
-        paired = rows[rows["rounds"] > 0]
-        if len(paired) < len(rows):
+    for other, rows in _by_campaign(table):
+        paired = rows["rounds"] > 0
+        if not paired.all():
             found.append(f"{other}: rank-sum test of Mann and Whitney, with the interval that inverts it")
-        if len(paired):
+        if paired.any():
             found.append(f"{other}: signed-rank test of the ratios within rounds, with the interval that inverts it")
         if by_time := int((rows["paired_by"] == "time").sum()):
             found.append(
@@ -182,12 +173,9 @@ def timing_notes(table: pd.DataFrame) -> list[str]:
 def changed(table: pd.DataFrame) -> pd.DataFrame:
     """The rows that are faster or slower: slower ones first, each by the size of the change."""
     rows = table[table["verdict"].astype(str).isin((FASTER, SLOWER))]
-    if rows.empty:
-        return rows
-    size = rows["ratio"].astype(float).map(lambda ratio: -abs(math.log(ratio)))
-    rank = rows["verdict"].astype(str).map(VERDICTS.index)
-    ordered = rows.assign(_rank=rank, _size=size).sort_values(["_rank", "_size"], kind="stable")
-    return ordered.drop(columns=["_rank", "_size"])
+    size = -rows["ratio"].astype(float).map(math.log).abs()
+    order = rows.assign(_slower=rows["verdict"].astype(str) != SLOWER, _size=size)
+    return rows.loc[order.sort_values(["_slower", "_size"], kind="stable").index]
 
 
 def average_sentences(averages: pd.DataFrame) -> list[str]:
@@ -203,25 +191,23 @@ def average_sentences(averages: pd.DataFrame) -> list[str]:
 
 
 def rounded(table: pd.DataFrame) -> pd.DataFrame:
-    """A comparison as people read it, a row per cell."""
-    rows = [
-        (
-            *(
-                row["other"],
-                row["cell"],
-                n_text(row),
-                change_text(row["ratio"]),
-                interval_text(row["low"], row["high"]),
-            ),
-            *(p_text(row["p_corrected"]), SHORT.get(row["verdict"], row["verdict"])),
-        )
-        for row in table.to_dict("records")
-    ]
-    found = pd.DataFrame(rows, columns=["other", *READ])
-    return found if table["other"].nunique() > 1 else found[READ]
+    """A comparison as people read it, a row per cell: its campaign where there are several, and as text the rest."""
+    found = pd.DataFrame(
+        {
+            "cell": table["cell"],
+            "n": [n_text(row) for row in table.to_dict("records")],
+            "ratio": table["ratio"].map(change_text),
+            "interval": [interval_text(*ends) for ends in zip(table["low"], table["high"], strict=True)],
+            "p": table["p_corrected"].map(p_text),
+            "verdict": table["verdict"].replace(SHORT),
+        }
+    )
+    if table["other"].nunique() > 1:
+        found.insert(0, "other", table["other"])
+    return found
 
 
-def listed(sentences: list[str], most: int = _MOST_LISTED) -> list[str]:
+def listed(sentences: list[str], most: int = 3) -> list[str]:
     """The first of many sentences, and how many more there are.
 
     >>> listed(["a", "b", "c", "d", "e"])

@@ -21,8 +21,8 @@ import pandas as pd
 
 from glusterlab.analysis.saturation.resources import Capacity, busy_cpus, levels, tracks
 from glusterlab.analysis.saturation.summary import short_verdict
-from glusterlab.analysis.saturation.thresholds import Thresholds
-from glusterlab.analysis.saturation.timeline import Timeline, evened, measured_parts, timelines
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, evened, timelines
 from glusterlab.analysis.select import operation_rank, valid_samples, with_series
 from glusterlab.errors import UsageError
 from glusterlab.units import format_size
@@ -129,7 +129,7 @@ def drill_down(
     samples: pd.DataFrame,
     capacity: Mapping[str, Capacity],
     verdicts: pd.DataFrame,
-    thresholds: Thresholds | None = None,
+    thresholds: Thresholds = USUAL,
     *,
     first: pd.DataFrame | None = None,
     most_bytes: int = MOST_BYTES,
@@ -145,18 +145,17 @@ def drill_down(
     of the measure, number of the group, the largest value in the SI unit, threshold or None) and ``data`` (base64 of
     the zlib format: layer by layer a byte per resource and step). ``first``: cell and sample number.
     """
-    chosen = thresholds or Thresholds()
     ordered = _in_rounds(samples, first)
     words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}
     measures, resources, groups = _Numbered(), _Numbered(), _Numbered()
     packed: dict[str, list[dict[str, Any]]] = {}
     filled = taken = 0
-    for cell, number, timeline in timelines(telemetry, ordered, measured_parts(telemetry, ordered)):
+    for cell, number, timeline in timelines(telemetry, ordered):
         joined = -(-len(timeline.ends) // MOST_STEPS)
         layers: list[list[float | None]] = []
         parts = []
-        for measure, names, values, full in _layers(timeline, capacity.get(cell, Capacity()), chosen):
+        for measure, names, values, full in _layers(timeline, capacity.get(cell, Capacity()), thresholds):
             if names and np.nan_to_num(values).any():
                 data, most = pack(averaged(values, joined))
                 group = groups[tuple(resources[name] for name in names)]

@@ -2,9 +2,8 @@
 
 A slow disk takes longer for the same bytes than disks that moved half to twice as much, over the whole window of the
 command. (On a testbed ``await`` and ``%util`` do not show it: the limit acts before the block layer counts a request.)
-That none is named says something only of disks that were judged: those that worked near the full speed of their like,
-and whose peers take at least `judged_from_s` for as much. In reads of a dispersed volume the other disks of a subvolume
-wait for the slow one and are named with it; it is the busiest of them.
+In reads of a dispersed volume the other disks of a subvolume wait for the slow one and are named with it; it is the
+busiest of them.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ import pandas as pd
 from scipy.stats import median_abs_deviation
 
 from glusterlab.analysis.saturation.resources import IDLE, MIN_RECORDS
-from glusterlab.analysis.saturation.thresholds import Thresholds
-from glusterlab.analysis.saturation.timeline import Timeline, measured_parts, rolling, timelines
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, rolling, timelines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,8 +66,6 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Where more than half are equal, any other is infinitely far. NaN stays NaN and does not count.
 
-    Examples
-    --------
     >>> modified_z(np.array([9.0, 10.0, 11.0, 10.0, 30.0])).round(1).tolist()
     [-0.7, 0.0, 0.7, 0.0, 13.5]
     >>> modified_z(np.array([1.0, 1.0, 1.0, 2.0])).tolist()
@@ -84,14 +81,11 @@ def modified_z(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def working_time(moved: NDArray[np.float64], step_s: float) -> NDArray[np.float64]:
-    """How long each disk was at work, weighted by bytes: idle time does not count, and a trickle hardly does.
+    """Seconds that each disk was at work, weighted by bytes: idle time does not count, and a trickle hardly does.
 
-    It is the duration of a rectangle of the same bytes and the same energy, as the equivalent width of a pulse: the
-    square of the sum of the rates over the sum of their squares. Rates are means of `RESOLVED` records. `moved` is in
-    bytes/s, shape (disks, records); the result in seconds, shape (disks,), NaN of disks that moved nothing.
+    As the equivalent width of a pulse: the square of the sum of the rates over the sum of their squares; rates are
+    means of `RESOLVED` records. `moved` is in bytes/s, shape (disks, records); the result NaN where nothing moved.
 
-    Examples
-    --------
     A disk at a steady rate for ten records of 2 s, one that paused among them, and one that did all in one record:
 
     >>> steady, paused, short = [1.0] * 10, [1.0] * 5 + [0.0] * 10 + [1.0] * 5, [10.0]
@@ -106,13 +100,7 @@ def working_time(moved: NDArray[np.float64], step_s: float) -> NDArray[np.float6
 
 
 def judged_from_s(thresholds: Thresholds, step_s: float) -> float:
-    """Seconds that the peers of a disk must take for as much, for a disk that is just slow to be longer by enough.
-
-    Examples
-    --------
-    >>> round(judged_from_s(Thresholds(), 2.0), 3)
-    6.0
-    """
+    """Seconds that the peers of a disk must take for as much, for a disk that is just slow to be longer by enough."""
     return _resolved_s(thresholds, step_s) * thresholds.slow_rate / (1 - thresholds.slow_rate)
 
 
@@ -123,9 +111,8 @@ def _resolved_s(thresholds: Thresholds, step_s: float) -> float:
 def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Thresholds) -> pd.DataFrame:
     """Which disks of one sample are slow among their peers; a row per disk, columns of `DISK_COLUMNS`.
 
-    A disk is slow where it moved its bytes at a fraction of its peers' rate, where that stands out from the scatter of
-    all disks, where it worked for longer by more than time is resolved to, and was still at it when half of all had
-    done. `moved` as `working_time` takes it.
+    A slow disk moved its bytes at a fraction of its peers' rate, which stands out from the scatter of all; it worked
+    for longer by more than time is resolved to, and was still at it when half of all had done.
     """
     total = moved.sum(axis=1) * step_s
     time_s = working_time(moved, step_s)
@@ -166,22 +153,20 @@ def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Threshold
     )
 
 
-def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
     """How long each disk of the servers took for its work in each sample, beside its peers; columns `DISK_COLUMNS`.
 
-    Disks that moved nothing to speak of are left out. Reads ``read_bytes_per_s``, ``write_bytes_per_s`` and, where it
-    was recorded, ``utilisation_fraction`` of disks. A disk that kept up with less than `Thresholds.slow_rate` of the
-    full speed could be that slow and not show it: it is not judged. The full speed of a backing and scale, of reads and
-    of writes, is that of the sample whose disks were fastest (their median).
+    A disk that kept up with less than `Thresholds.slow_rate` of the full speed could be that slow and not show it: it
+    is not judged. The full speed of a backing and scale, of reads and of writes, is that of the sample whose disks were
+    fastest (their median).
     """
-    chosen = thresholds or Thresholds()
     whole = samples.rename(columns={"start_s": "part_start_s", "end_s": "part_end_s"})
     parts = whole[[*_POINT, "part_start_s", "part_end_s"]]
     found = []
     for cell, sample, timeline in timelines(telemetry[telemetry["activity"] == "disk"], samples, parts):
         disks, moved = disks_moved(timeline)
         if len(disks) and timeline.inside.sum() >= MIN_RECORDS:
-            table = pd.concat([disks, judge_disks(moved, timeline.step_s, chosen)], axis=1)
+            table = pd.concat([disks, judge_disks(moved, timeline.step_s, thresholds)], axis=1)
             busy = np.minimum(table["busy_s"] / table["time_s"], 1.0)
             found.append(table.assign(cell_id=cell, sample=sample, busy=busy))
     if not found:
@@ -194,7 +179,7 @@ def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thres
     seen = table.assign(rate=rate.where(table["judged"]))
     seen["rate"] = seen.groupby([*_POINT, *kind])["rate"].transform("median")
     full = seen.groupby(kind)["rate"].transform("max")
-    near = table["judged"] & (rate >= chosen.slow_rate * full)
+    near = table["judged"] & (rate >= thresholds.slow_rate * full)
     return table.assign(judged=near | table["slow"])[DISK_COLUMNS]
 
 
@@ -238,69 +223,61 @@ def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index()
 
 
-def named_disks(times: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
-    """Disks that were slower than their peers, the slowest first; columns as of `disks_by_name`.
+def named_disks(times: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
+    """Disks that were slower than their peers in several samples, the slowest first; columns as of `disks_by_name`.
 
-    One sample can be an accident of placement; the same disk in several, with files placed anew in each, hardly. That
-    the table is empty says nothing of disks that were not judged. ``time_ratio`` is of samples it is slow in.
+    That the table is empty says nothing of disks that were not judged. ``time_ratio`` is of samples it is slow in.
     """
     table = disks_by_name(times)
-    least = np.minimum(table["judged"], (thresholds or Thresholds()).slow_samples)
+    least = np.minimum(table["judged"], thresholds.slow_samples)
     named = table[(table["slow"] > 0) & (table["slow"] >= least)]
     ratio = times[times["slow"]].groupby(["host", "device"])["time_ratio"].median().rename("time_ratio")
     named = named.drop(columns="time_ratio").merge(ratio.reset_index(), on=["host", "device"])
     return named.sort_values(["slow", "time_ratio"], ascending=False, kind="stable", ignore_index=True)[list(table)]
 
 
-def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+def host_skew(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
     """What each host carried over the measured part, beside the other hosts of its role; columns `SKEW_COLUMNS`.
 
-    Hosts that carried nothing to speak of are left out: clients without a worker. A host is an ``outlier`` by the
-    median and MAD of its role when it also carries half as much again as its peers, or as much less.
+    Hosts that carried nothing to speak of are left out: clients without a worker.
     """
-    chosen = thresholds or Thresholds()
     moved = telemetry[telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(_QUANTITIES)]
-    found = []
-    for cell, sample, timeline in timelines(moved, samples, measured_parts(moved, samples)):
-        if not timeline.inside.any():
-            continue
-        for (_, role), loads in _loads(timeline).groupby(["activity", "role"]):
-            by_quantity = loads.groupby("metric")["value"].sum()
-            for metric in (name for name in _QUANTITIES if by_quantity.get(name, -1.0) >= MAIN * by_quantity.max()):
-                hosts = _beside_peers(loads[loads["metric"] == metric].sort_values("host"), chosen)
-                found.append(hosts.assign(cell_id=cell, sample=sample, role=str(role), quantity=_QUANTITIES[metric]))
-    table = pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=SKEW_COLUMNS)
-    return table[SKEW_COLUMNS].astype({"outlier": bool})
-
-
-def _loads(timeline: Timeline) -> pd.DataFrame:
-    """Means over the measured part by activity, role, metric and host."""
-    means = np.nan_to_num(timeline.values[:, timeline.inside]).mean(axis=1)
-    rows = timeline.series.assign(value=means)
-    groups = rows[rows["device"] != "lo"].groupby(["activity", "role", "metric", "host"])["value"]
-    table = groups.agg(["sum", "max"]).reset_index()
+    parts = []
+    for cell, sample, timeline in timelines(moved, samples):
+        if timeline.inside.any():
+            means = np.nan_to_num(timeline.values[:, timeline.inside]).mean(axis=1)
+            parts.append(timeline.series.assign(cell_id=cell, sample=sample, value=means))
+    if not parts:
+        return pd.DataFrame(columns=SKEW_COLUMNS).astype({"outlier": bool})
+    rows = pd.concat(parts, ignore_index=True)
+    peers = [*_POINT, "activity", "role", "metric"]
+    hosts = rows[rows["device"] != "lo"].groupby([*peers, "host"])["value"].agg(["sum", "max"]).reset_index()
     # bonds carry what their members do
-    return table.assign(value=table["max"].where(table["activity"] == "network", table["sum"]))
+    hosts["value"] = hosts["max"].where(hosts["activity"] == "network", hosts["sum"])
+    loads = hosts.groupby(peers)["value"]
+    total = loads.transform("sum")
+    main = total >= MAIN * total.groupby([hosts[name] for name in peers[:-1]]).transform("max")
+    hosts = hosts[main & (hosts["value"] > IDLE * loads.transform("max"))]
+    loads = hosts.groupby(peers)["value"]
+    table = hosts.assign(
+        quantity=hosts["metric"].map(_QUANTITIES),
+        median=loads.transform(lambda values: [values.drop(index).median() for index in values.index]),
+        z=loads.transform(lambda values: modified_z(values.to_numpy(dtype=float))),
+        outlier=loads.transform("size") >= LEAST_PEERS,
+    )
+    table["ratio"] = table["value"] / table["median"]
+    table["outlier"] &= table["z"].abs() >= thresholds.outlier
+    table["outlier"] &= np.maximum(table["ratio"], 1 / table["ratio"]) >= thresholds.skew
+    return table[SKEW_COLUMNS].reset_index(drop=True)
 
 
-def _beside_peers(hosts: pd.DataFrame, thresholds: Thresholds) -> pd.DataFrame:
-    carried: pd.DataFrame = hosts[hosts["value"] > IDLE * hosts["value"].max()]
-    values = carried["value"].to_numpy(dtype=float)
-    others = [np.median(np.delete(values, n)) if len(values) > 1 else math.nan for n in range(len(values))]
-    ratio, z = values / np.array(others), modified_z(values)
-    far = (abs(z) >= thresholds.outlier) & (np.maximum(ratio, 1 / ratio) >= thresholds.skew)
-    return carried.assign(median=others, ratio=ratio, z=z, outlier=far & (len(values) >= LEAST_PEERS))
-
-
-def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+def skewed_hosts(skew: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
     """Hosts of `host_skew` that carried more than their peers, or less, in most samples, the furthest first.
 
-    Placement by hash favours one host in one sample and another in the next. ``ratio`` is the median over the samples
-    ``of`` which it carried something in, ``samples`` those in which it was an outlier.
+    ``ratio`` is the median over the samples ``of`` which it carried something in, ``samples`` those as an outlier.
     """
-    least = (thresholds or Thresholds()).skew
     groups = skew.groupby(["role", "host", "quantity"], sort=True)
     table = groups.agg(ratio=("ratio", "median"), samples=("outlier", "sum"), of=("outlier", "size")).reset_index()
     apart = np.maximum(table["ratio"], 1 / table["ratio"])
-    named = table.assign(_apart=apart)[(apart >= least) & (table["samples"] * 2 > table["of"])]
+    named = table.assign(_apart=apart)[(apart >= thresholds.skew) & (table["samples"] * 2 > table["of"])]
     return named.sort_values("_apart", ascending=False, kind="stable", ignore_index=True).drop(columns="_apart")

@@ -43,8 +43,7 @@ a disk without a file."""
 
 BURST_BYTES = 10e6
 """A disk is judged over as long as it needs for N bytes, at most `PEAK_S`: a request counts when all of it is done, and
-a throttled disk does several at once (3.6 MB in a second of a disk of 1 MB/s) and then nothing. On real disks that is
-less than a record."""
+a throttled disk does several at once (3.6 MB in a second of a disk of 1 MB/s) and then nothing."""
 
 BURST_OPERATIONS = 10.0
 """Or for N operations."""
@@ -84,8 +83,6 @@ class Limits:
 def limits_source(limits: Iterable[Limits]) -> str:
     """Where limits come from, as a sentence, where a baseline measured them; else nothing.
 
-    Examples
-    --------
     >>> limits_source([Limits(1.0, 1.0, 1.0, 1.0, "pool-baseline"), Limits(1.0, 1.0, 1.0, 1.0)])
     'Limits as measured by the baseline pool-baseline, links at least as cluster.yaml states them.'
     """
@@ -107,8 +104,7 @@ class Capacity:
 
     Rates are bytes/s: of a link in each direction, of one brick alone (``disk_*``), of all bricks of a server
     (``server_*``); 0 or less counts as not known. `operations` are those of one brick. `serial`: a brick is one disk
-    that serves one request at a time, so that its ``%util`` shows how full it is. `one_machine`: a testbed. `memory` is
-    in bytes by host (on a testbed that of its machine).
+    that serves one request at a time. `one_machine`: a testbed. `memory` is in bytes by host.
     """
 
     server_link: float | None = None
@@ -189,11 +185,9 @@ def with_operations(
 class Track:
     """How full the resources of one subsystem, such as ``server network, received``, were over time.
 
-    `threshold` names the field of `Thresholds` that it is held against. `hosts` and `devices` (empty where a host has
-    one) name each resource; `used` has the shape (resources, steps), 1 = full, NaN where nothing is known; `by` says of
-    each disk what it is fullest by. A step counts as full when it lies in a stretch of `stretch_s` whose mean is over
-    the threshold; 0: by itself. Disks need it: a request counts when all of it is done, so a full disk shows idle steps
-    between bursts.
+    `threshold` names the field of `Thresholds` that it is held against. `used` has the shape (resources, steps), 1 =
+    full, NaN where nothing is known; `by` says of each disk what it is fullest by. A step counts as full when it lies
+    in a stretch of `stretch_s` whose mean is over the threshold; 0: by itself.
     """
 
     subsystem: str
@@ -217,9 +211,8 @@ class Track:
 
 def levels(track: Track, thresholds: Thresholds) -> NDArray[np.float64]:
     """From where on each resource of a track counts as full, shape (resources,)."""
-    usual = float(getattr(thresholds, track.threshold))
     busy = [by == "busy time" for by in track.by]
-    return np.where(busy, thresholds.disk_busy, usual)
+    return np.where(busy, thresholds.disk_busy, float(getattr(thresholds, track.threshold)))
 
 
 def over(track: Track, timeline: Timeline, thresholds: Thresholds) -> NDArray[np.bool_]:
@@ -243,14 +236,9 @@ def _by_host(
     series: pd.DataFrame, values: NDArray[np.float64], how: Literal["sum", "max"]
 ) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     """Devices of a host together."""
-    codes, hosts = pd.factorize(series["host"])
-    grouped = np.full((len(hosts), values.shape[1]), np.nan)
-    for number in range(len(hosts)):
-        rows = values[codes == number]
-        known = np.isfinite(rows).any(axis=0)
-        joined = np.nansum(rows, axis=0) if how == "sum" else np.where(known, np.nan_to_num(rows).max(axis=0), 0.0)
-        grouped[number] = np.where(known, joined, np.nan)
-    return tuple(str(host) for host in hosts), grouped
+    groups = pd.DataFrame(values).groupby(series["host"].to_numpy(), sort=False)
+    joined = groups.sum(min_count=1) if how == "sum" else groups.max()
+    return tuple(map(str, joined.index)), joined.to_numpy()
 
 
 def _networks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
@@ -281,8 +269,11 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     if (limit := capacity.operations) is not None:
         seconds = max(seconds, BURST_OPERATIONS / min(limit.read, limit.write))
         moved = [np.nan_to_num(values[:, inside]).sum(axis=1) for values in (written, read)]
-        done = _of_disks(timeline, "transfers_per_s", series)
-        parts["operations"] = done / _most_operations(moved[0], moved[0] + moved[1], limit)[:, np.newaxis]
+        share = np.divide(moved[0], sum(moved), out=np.full(len(series), 0.5), where=sum(moved) > 0)
+        # what each disk can do at most, so that the share of it that was used is a lower bound
+        ways, rates = [share >= ONE_WAY, share <= 1 - ONE_WAY], [limit.write, limit.read]
+        most = np.select(ways, rates, limit.read + limit.write)
+        parts["operations"] = _of_disks(timeline, "transfers_per_s", series) / most[:, np.newaxis]
     if capacity.serial and not capacity.one_machine:
         parts["busy time"] = _of_disks(timeline, "utilisation_fraction", series)
     if capacity.server_read is not None and capacity.server_write is not None:
@@ -302,14 +293,6 @@ def _disks(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
     by = tuple(names[number] for number in chosen)
     hosts, devices = tuple(series["host"]), tuple(series["device"])
     yield Track("server disks", "disks", "server", "disks", hosts, used, devices, by, stretch)
-
-
-def _most_operations(
-    written: NDArray[np.float64], moved: NDArray[np.float64], limit: Operations
-) -> NDArray[np.float64]:
-    """What each disk can do at most, so that the share of it that was used is a lower bound."""
-    share = np.divide(written, moved, out=np.full_like(moved, 0.5), where=moved > 0)
-    return np.where(share >= ONE_WAY, limit.write, np.where(share <= 1 - ONE_WAY, limit.read, limit.read + limit.write))
 
 
 def _of_disks(timeline: Timeline, metric: str, disks: pd.DataFrame) -> NDArray[np.float64]:
@@ -350,10 +333,7 @@ def _cpus(timeline: Timeline, capacity: Capacity) -> Iterator[Track]:
 
 
 def _added_up(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shares of one machine that its hosts use, together; those without a record count as the mean of the others.
-
-    Nothing is known where fewer than half of the hosts have one.
-    """
+    """Shares of one machine that its hosts use, together; where up to half have no record, these as the mean."""
     known = np.isfinite(shares).sum(axis=0)
     enough = (known > 0) & (known * 2 >= len(shares))
     total = np.nansum(shares, axis=0) / np.maximum(known, 1) * len(shares)

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from glusterlab.analysis.saturation.resources import IDLE, Capacity, levels, over, tracks
-from glusterlab.analysis.saturation.thresholds import Thresholds
-from glusterlab.analysis.saturation.timeline import evened, measured_parts, timelines
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
+from glusterlab.analysis.saturation.timeline import evened, timelines
 from glusterlab.analysis.saturation.verdict import THEN
-from glusterlab.analysis.select import IDENTITY, POINT, operation_rank
+from glusterlab.analysis.select import IDENTITY, POINT, by_operation
 from glusterlab.stats import mean_interval
 
 BINDING = [
@@ -48,20 +48,16 @@ over them the ``mean`` and the ``fullest`` of what `use_over_time` calls ``evene
 
 
 def binding_by_cell(verdicts: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
-    """One verdict per cell: that of most of its samples.
+    """One verdict per cell, that of most of its samples; columns `POINT`, `IDENTITY` and `BINDING`.
 
-    Samples agree that have the same kind of verdict on the same subsystems; the order in which these were full is that
-    of most of them. Where no more than half of the samples agree, state and binding are `NO_MAJORITY`, and the reason
-    has each verdict. Takes a judgement's verdicts and its samples, with ``series``; columns `POINT`, `IDENTITY` and
-    `BINDING`, sorted by operation, size, series and workers.
+    Samples agree that have the same kind of verdict on the same subsystems, in whatever order these were full. Where no
+    more than half agree, state and binding are `NO_MAJORITY`, and the reason has each verdict.
     """
     judged = samples.assign(cell_id=samples["cell_id"].astype(str)).merge(verdicts, on=["cell_id", "sample"])
     described = list(dict.fromkeys(POINT + IDENTITY))
     records = [rows.iloc[0][described].to_dict() | _together(rows) for _, rows in judged.groupby("cell_id", sort=True)]
     table = pd.DataFrame.from_records(records, columns=[*described, *BINDING])
-    table["_order"] = table["operation"].map(operation_rank)
-    order = ["_order", "nominal_file_size_bytes", "series", "workers"]
-    return table.sort_values(order, kind="stable", ignore_index=True).drop(columns="_order")
+    return by_operation(table, "nominal_file_size_bytes", "series", "workers")
 
 
 def _together(rows: pd.DataFrame) -> dict[str, object]:
@@ -99,8 +95,6 @@ def _together(rows: pd.DataFrame) -> dict[str, object]:
 def short_verdict(state: str, binding: str) -> str:
     """A verdict in a few words, for a cell of a table.
 
-    Examples
-    --------
     >>> short_verdict("binds", "network, then disks"), short_verdict("partly", "disks")
     ('network, then disks', 'part of the disks')
     >>> short_verdict("at times", "disks"), short_verdict("none", "none of them: look at the software")
@@ -116,8 +110,7 @@ def short_verdict(state: str, binding: str) -> str:
 def use_by_resource(use: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Use of each resource of each cell: means over its samples, from the table ``use`` of a judgement.
 
-    Columns `POINT`, `IDENTITY`, `RESOURCE`, ``n`` (samples), and ``mean``, ``peak``, ``over`` and ``threshold``
-    (shares). Resources that carried less than 2 % of the fullest one of their subsystem are left out.
+    Columns `POINT`, `IDENTITY`, `RESOURCE`, ``n``, ``mean``, ``peak``, ``over`` and ``threshold``, without idle ones.
     """
     described = list(dict.fromkeys(["sample", *POINT, *IDENTITY]))
     rows = samples.assign(cell_id=samples["cell_id"].astype(str))[described].merge(use, on=["cell_id", "sample"])
@@ -135,13 +128,12 @@ def use_over_time(
     telemetry: pd.DataFrame,
     samples: pd.DataFrame,
     capacity: Mapping[str, Capacity],
-    thresholds: Thresholds | None = None,
+    thresholds: Thresholds = USUAL,
 ) -> pd.DataFrame:
     """Use of each resource over the time of samples, columns `OVER_TIME`: a row per resource and step."""
-    chosen = thresholds or Thresholds()
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in samples.to_dict("records")}
     parts = []
-    for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
+    for cell, sample, timeline in timelines(telemetry, samples):
         steps = len(timeline.ends)
         for track in tracks(timeline, capacity.get(cell, Capacity())):
             resources = len(track.hosts)
@@ -155,9 +147,9 @@ def use_over_time(
                 "seconds": np.tile(timeline.ends - starts[cell, sample], resources),
                 "used": track.used.ravel(),
                 "evened": evened(track.used, track.steps(timeline)).ravel(),
-                "full": over(track, timeline, chosen).ravel(),
+                "full": over(track, timeline, thresholds).ravel(),
                 "inside": np.tile(timeline.inside, resources),
-                "threshold": np.repeat(levels(track, chosen), steps),
+                "threshold": np.repeat(levels(track, thresholds), steps),
             }
             parts.append(pd.DataFrame(columns)[OVER_TIME])
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=OVER_TIME)

@@ -1,6 +1,4 @@
-"""From where on a subsystem counts as full, a device as an outlier, a disk as slow: numbers with their sources.
-
-None of them is fitted to a result; the guide itself states none.
+"""From where on a subsystem counts as full, a device as an outlier, a disk as slow; none is fitted to a result.
 
 Sources: Gregg, Thinking Methodically about Performance, ACM Queue 10 (2012) 12, with his Linux checklist (Systems
 Performance, 2nd ed. (2020), appendix A); the manual pages sar(1) and iostat(1) of sysstat; Iglewicz and Hoaglin, How to
@@ -10,7 +8,7 @@ Detect and Handle Outliers (1993). A choice of this project says that it is one.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import pandas as pd
@@ -22,6 +20,7 @@ _GREGG = (
     "Gregg, USE method: 100 % is usually the sign of a bottleneck; an average over seconds that is above 70 % can hide "
     "bursts of 100 %"
 )
+_TEXTS = ("compared with", "source")
 
 
 def _threshold(default: float, what: str, source: str, *, share: bool = True) -> Any:
@@ -31,13 +30,7 @@ def _threshold(default: float, what: str, source: str, *, share: bool = True) ->
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """Numbers from which on a statement is made.
-
-    Examples
-    --------
-    >>> Thresholds().network, Thresholds(disks=0.7).disks
-    (0.9, 0.7)
-    """
+    """Numbers from which on a statement is made."""
 
     network: float = _threshold(
         0.90,
@@ -92,18 +85,6 @@ class Thresholds:
         "a choice of this project: a record at either end may lie half outside, and one burst decides over few",
         share=False,
     )
-    queue: float = _threshold(
-        1.0,
-        "mean queue length of a disk (aqu-sz), a sign of saturation",
-        "Gregg's checklist: a queue of more than 1",
-        share=False,
-    )
-    load: float = _threshold(
-        1.0,
-        "load average over one minute for each CPU, a sign of saturation",
-        "Gregg's checklist: more runnable threads than CPUs; Linux counts those that wait for disks as well",
-        share=False,
-    )
     outlier: float = _threshold(
         3.5,
         "modified z-score of a host among its peers: 0.6745 times its distance from their median over their MAD",
@@ -144,50 +125,38 @@ class Thresholds:
                 raise UsageError(f"threshold {each.name}: expected {wanted}, found {value:g}")
 
 
+USUAL = Thresholds()
+
+
 def parse_thresholds(text: str) -> Thresholds:
-    """Thresholds as a notebook's parameter names them: those that it leaves out keep their values.
+    """Thresholds from comma-separated pairs of name and value, a share also in per cent; the others as they are.
 
-    `text` has comma-separated pairs of name and value; a share may be in per cent. Empty: all as they are.
-
-    Examples
-    --------
     >>> chosen = parse_thresholds("network 80%, window=0.6")
     >>> chosen.network, chosen.window, chosen.disks
     (0.8, 0.6, 0.9)
     """
-    known = {each.name: each.metadata["share"] for each in fields(Thresholds)}
+    shares = {each.name: each.metadata["share"] for each in fields(Thresholds)}
     found: dict[str, float] = {}
     for pair in filter(None, map(str.strip, text.split(","))):
-        name, _, word = pair.replace("=", " ", 1).partition(" ")
-        if name not in known:
-            near = suggest(name, list(known), listed=False)
-            raise UsageError(f"expected thresholds among {', '.join(known)}, found {name!r}{near}")
+        name, _, word = (part.strip() for part in pair.replace("=", " ", 1).partition(" "))
+        if name not in shares:
+            near = suggest(name, list(shares), listed=False)
+            raise UsageError(f"expected thresholds among {', '.join(shares)}, found {name!r}{near}")
         if name in found:
             raise UsageError(f"threshold {name}: expected once, found twice")
-        found[name] = _number(name, word.strip(), share=known[name])
-    return replace(Thresholds(), **found)
-
-
-def _number(name: str, word: str, *, share: bool) -> float:
-    percent = word.endswith("%")
-    if percent and not share:
-        raise UsageError(f"threshold {name}: expected a plain number, found {word!r}")
-    try:
-        return float(word.removesuffix("%")) / (100 if percent else 1)
-    except ValueError:
-        raise UsageError(f"threshold {name}: expected a number such as 0.9 or 90%, found {word!r}") from None
+        number = word.removesuffix("%") if shares[name] else word
+        try:
+            found[name] = float(number) / (1 if number == word else 100)
+        except ValueError:
+            wanted = "a number such as 0.9 or 90%" if shares[name] else "a plain number"
+            raise UsageError(f"threshold {name}: expected {wanted}, found {word!r}") from None
+    return Thresholds(**found)
 
 
 def thresholds_table(thresholds: Thresholds) -> pd.DataFrame:
     """The thresholds in force, what each is compared with, and its source."""
     rows = [
-        {
-            "threshold": each.name,
-            "value": float(getattr(thresholds, each.name)),
-            "default": each.default,
-            "compared with": each.metadata["compared with"],
-            "source": each.metadata["source"],
-        }
+        (each.name, float(getattr(thresholds, each.name)), each.default, *map(each.metadata.get, _TEXTS))
         for each in fields(Thresholds)
     ]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=["threshold", "value", "default", *_TEXTS])

@@ -1,9 +1,7 @@
 """The telemetry of one sample on one grid of time, and where in it the tool measured.
 
-Records of all hosts lie in common steps, as long as those of one host are apart, so that "full at the same time" means
-something. A few records that a host left out are covered by its next one, for sar averages over the time since the last
-that it wrote. To start 48 workers over SSH can take half of a command's time, and a tool reports how long it measured,
-not when: that is found in the telemetry (`measured_parts`).
+Records of all hosts lie in common steps, so that "full at the same time" means something. To start 48 workers over SSH
+can take half of a command's time, and a tool reports how long it measured, not when: that is found in the telemetry.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOVED_METRICS = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
-"""Metrics that show where the measured part of a sample lies."""
-
 MOVED = (("network", "client"), ("network", "server"), ("disk", "server"))
 """Activity and role whose bytes show it: the first that a sample has. Workers are on clients; disks go on writing what
 servers hold."""
@@ -59,9 +55,8 @@ NAMES = ["activity", "metric", "role", "host", "device"]
 class Timeline:
     """One sample on a grid of time.
 
-    `ends` are the epoch seconds at which each step ends, `inside` marks those of the measured part, both of shape
-    (steps,). `series` has the columns `NAMES` and says what each row of `values` is, shape (series, steps), in the unit
-    of the metric, NaN where a host has no record.
+    `ends` (epoch seconds) and `inside` (the measured part) have the shape (steps,). `series`, columns `NAMES`, says
+    what each row of `values` is, shape (series, steps); NaN where a host has no record.
     """
 
     ends: NDArray[np.float64]
@@ -87,12 +82,9 @@ class Timeline:
         return names, np.array(found, dtype=bool).reshape(len(names), int(self.inside.sum()))
 
     @cached_property
-    def _places(self) -> dict[tuple[str, str], NDArray[np.intp]]:
-        """Rows by activity and metric: dozens are needed, and text of all rows is slow to compare."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for place, names in enumerate(zip(self.series["activity"], self.series["metric"], strict=True)):
-            found.setdefault(names, []).append(place)
-        return {names: np.array(places, dtype=np.intp) for names, places in found.items()}
+    def _places(self) -> dict[Any, Any]:
+        """Rows by activity and metric: text of all rows is slow to compare."""
+        return dict(self.series.groupby(NAMES[:2]).indices)
 
     def steps(self, seconds: float) -> int:
         """How many steps come nearest to a time, at least one."""
@@ -100,9 +92,10 @@ class Timeline:
 
 
 def timelines(
-    telemetry: pd.DataFrame, samples: pd.DataFrame, parts: pd.DataFrame
+    telemetry: pd.DataFrame, samples: pd.DataFrame, parts: pd.DataFrame | None = None
 ) -> Iterator[tuple[str, int, Timeline]]:
-    """Cell, sample number and timeline of each sample that has telemetry; `parts` as of `measured_parts`."""
+    """Cell, sample number and timeline of each sample that has telemetry; `parts`: by default `measured_parts`."""
+    parts = measured_parts(telemetry, samples) if parts is None else parts
     known = telemetry[telemetry["metric"].isin(JUDGED_METRICS)]
     groups = known.groupby(["cell_id", "sample"], observed=True).indices
     within = parts.astype({"cell_id": str}).set_index(["cell_id", "sample"])
@@ -141,10 +134,8 @@ def _lay_out(rows: pd.DataFrame, start: float, end: float) -> Timeline | None:
 
 
 def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Up to `COVERED_STEPS` - 1 steps that a host left out, with the value of its next record; none before its first.
+    """Steps that a host left out, with the value of its next record: sar averages over the time since the last one.
 
-    Examples
-    --------
     >>> _covered(np.array([[math.nan, 1.0, math.nan, 3.0, math.nan]])).tolist()
     [[nan, 1.0, 3.0, 3.0, nan]]
     >>> _covered(np.array([[1.0, math.nan, math.nan, math.nan, math.nan, 2.0]])).tolist()
@@ -161,12 +152,8 @@ def _covered(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def rolling(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-    """Means of all stretches of N steps, shape (resources, n - steps + 1); of fewer steps than that, the mean of all.
+    """Means of all stretches of N steps, NaN as 0, shape (resources, n - steps + 1); of fewer steps, the mean of all.
 
-    NaN counts as 0: nothing was done.
-
-    Examples
-    --------
     >>> rolling(np.array([[0.0, 2.0, 4.0, 0.0]]), 2).tolist()
     [[1.0, 3.0, 2.0]]
     """
@@ -179,8 +166,6 @@ def rolling(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
 def rolling_known(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     """As `rolling`, but means of what is known; NaN where that is less than half of a stretch.
 
-    Examples
-    --------
     >>> rolling_known(np.array([[1.0, math.nan, math.nan, 3.0]]), 2).tolist()
     [[1.0, nan, 3.0]]
     """
@@ -190,15 +175,12 @@ def rolling_known(values: NDArray[np.float64], steps: int) -> NDArray[np.float64
 
 
 def carried(used: NDArray[np.float64], most: float) -> NDArray[np.float64]:
-    """Use of links whose impossible records are evened out with their neighbours; the bytes stay.
+    """Use of links, shape (links, steps), whose impossible records are evened out with their neighbours.
 
     A host that stalls takes the time of its record first and reads its counters late: that record holds bytes of the
-    next ones, which are short of them. A record above `most` is evened out with as few steps after it as suffice, at
-    most twice `COVERED_STEPS` (its own record and the late one), and then before it; what they do not even out stays.
-    `used` has the shape (links, steps), 1 = full.
+    next ones. One above `most` is evened out with as few steps after it as suffice, at most twice `COVERED_STEPS` (its
+    own record and the late one), and then before it; what they do not even out stays.
 
-    Examples
-    --------
     >>> carried(np.array([[0.5, 2.5, 0.1, 0.1, 0.5]]), 1.05).round(2).tolist()
     [[0.5, 0.9, 0.9, 0.9, 0.5]]
     >>> carried(np.array([[2.0, 2.0, 2.0]]), 1.05).tolist()
@@ -224,8 +206,6 @@ def carried(used: NDArray[np.float64], most: float) -> NDArray[np.float64]:
 def evened(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     """Means of what is known over N steps around each; of fewer at either end. NaN where nothing is known.
 
-    Examples
-    --------
     >>> evened(np.array([[0.0, 3.0, 0.0, 3.0]]), 3).tolist()
     [[1.5, 1.0, 2.0, 1.5]]
     >>> evened(np.array([[1.0, math.nan, 3.0]]), 1).tolist()
@@ -241,9 +221,8 @@ def evened(values: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
 def measured_parts(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """Where the measured part of each sample lies: ``cell_id``, ``sample``, ``part_start_s``, ``part_end_s`` (epoch).
 
-    It is ``elapsed_s`` long, without that the window of the command, and never reaches out of it. The tool says how it
-    is found (`glusterlab.tools.base.MeasuredPart`); where no onset is clear, it is the stretch in which the clients
-    moved the most bytes.
+    It is ``elapsed_s`` long, without that the window of the command. The tool says how it is found
+    (`glusterlab.tools.base.MeasuredPart`); where no onset is clear, it is where the clients moved the most bytes.
     """
     moves = telemetry["activity"].isin(("network", "disk")) & telemetry["metric"].isin(MOVED_METRICS)
     moved = telemetry[moves & (telemetry["device"] != "lo")]
@@ -270,17 +249,20 @@ def _begin(rows: pd.DataFrame, start: float, end: float, length: float, tool: st
     for activity, role in MOVED:
         known = rows[(rows["activity"] == activity) & (rows["role"] == role)]
         moments, moved = _moved(known, start, end)
-        if len(moments) and moved[-1] > 0:
-            found = _onset(moments, moved, length) if how == "onset" else None
-            return _fullest(moments, moved, length) if found is None else found
+        if not len(moments) or moved[-1] <= 0:
+            continue
+        if how == "onset" and (found := _onset(moments, moved, length)) is not None:
+            return found
+        # the most is where either end is a moment: between them the sum rises or falls all along
+        begins = np.concatenate([moments, moments - length])
+        begins = np.sort(begins[(begins >= moments[0]) & (begins + length <= moments[-1])])
+        sums = np.interp(begins + length, moments, moved) - np.interp(begins, moments, moved)
+        return float(begins[int(np.argmax(sums))])
     return None
 
 
 def _moved(rows: pd.DataFrame, start: float, end: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bytes that all hosts moved from the start on, at moments as far apart as records are.
-
-    A host that stalled writes a record late, over a longer time: each counts with its own interval.
-    """
+    """Bytes that all hosts moved from the start on, at moments as far apart as records are."""
     by_host = [host.groupby("time_s")["value"].sum() for _, host in rows.groupby("host", observed=True)]
     hosts = [(one.index.to_numpy(dtype=float), one.to_numpy(dtype=float)) for one in by_host]
     apart = np.concatenate([np.diff(times) for times, _ in hosts]) if hosts else np.empty(0)
@@ -290,6 +272,7 @@ def _moved(rows: pd.DataFrame, start: float, end: float) -> tuple[NDArray[np.flo
     moments = np.append(np.arange(start, end - step / 2, step), end)
     total = np.zeros(len(moments))
     for times, rates in hosts:
+        # a host that stalled writes a record late, over a longer time
         since = np.minimum(np.diff(times, prepend=times[0] - step), COVERED_STEPS * step)
         # nothing is known of a host between its last record and what the next one is believed for
         knots = np.column_stack([times - since, times]).ravel()
@@ -315,12 +298,3 @@ def _onset(moments: NDArray[np.float64], moved: NDArray[np.float64], length: flo
     # the first step has as much less as the workers started within it
     following = max(float(rates[first]), float(rates[min(first + 1, len(rates) - 1)]))
     return float(moments[first + 1] - (moments[first + 1] - moments[first]) * rates[first] / following)
-
-
-def _fullest(moments: NDArray[np.float64], moved: NDArray[np.float64], length: float) -> float:
-    """Where the stretch of that length begins in which the most bytes moved."""
-    # the most is where either end is a moment: between them the sum rises or falls all along
-    begins = np.concatenate([moments, moments - length])
-    begins = np.sort(begins[(begins >= moments[0]) & (begins + length <= moments[-1])])
-    sums = np.interp(begins + length, moments, moved) - np.interp(begins, moments, moved)
-    return float(begins[int(np.argmax(sums))])

@@ -1,8 +1,4 @@
-"""What each subsystem did while a workload ran: network, CPU, memory and disks of servers and of clients.
-
-Telemetry is averaged over the measured part of a sample on one host, then over the hosts of a role; intervals are over
-the samples of a cell.
-"""
+"""What each subsystem did while a workload ran: network, CPU, memory and disks of servers and of clients."""
 
 from __future__ import annotations
 
@@ -76,10 +72,7 @@ def _busy(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
-    """CPU time of all hosts of a testbed together, by record.
-
-    Each host of a testbed sees all CPUs of the machine, so its share is one of the machine, and the shares add up. The
-    sum is a lower bound of what was in use: kernel threads and the runner are in no host's group.
+    """CPU time of all hosts of a testbed together, by record: a lower bound, kernel threads are in no host's group.
 
     Hosts write their records at moments of their own, and leave some out where the machine is full. A record holds what
     was before it, so at each moment the next one of each host counts, and the last one after that.
@@ -134,13 +127,10 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     """One value per sample, role and quantity: the mean over hosts of the mean over the measured part.
 
     Disks of a host are added up, except their waiting time, which is averaged over all requests. Of its interfaces the
-    fullest counts, record by record: a bond is itself one of them. Clients are those with a worker: that moved more
-    than `IDLE` of what the client with the most traffic did. On a testbed ``machine_cpu_busy_fraction`` of the role
-    ``machine`` is added, a lower bound.
+    fullest counts, record by record: a bond is itself one of them. Clients without a worker are left out.
 
     Columns of `samples`, with ``role`` (server, client or machine), ``quantity`` (a key of `METRICS`), ``value`` and
-    ``peak`` (SI units; the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and
-    ``hosts``. A quantity without data is absent.
+    ``peak`` (the mean over hosts of each host's busiest `PEAK_S` seconds, NaN for the waiting time), and ``hosts``.
     """
     rows = steady_part(telemetry, samples)
     quantities = (rows["activity"] + " " + rows["metric"]).map(_SUMS)
@@ -159,19 +149,13 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
 
 
 def telemetry_by_cell(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testbed: bool = False) -> pd.DataFrame:
-    """Telemetry by cell, what curves over workers draw, from what `telemetry_by_sample` takes.
-
-    Columns of `glusterlab.analysis.select.summarise`, ``role`` before and ``peak`` (mean over the samples) after them.
-    """
+    """`telemetry_by_sample` summarised by cell, ``role`` before and ``peak`` (mean over the samples) after the rest."""
     values = telemetry_by_sample(telemetry, samples, testbed=testbed)
-    parts = []
-    for (role, quantity), rows in [
-        *values.groupby(["role", "quantity"], observed=True),
-        (("", "value"), values.iloc[:0]),
-    ]:
+    # an empty summary has the columns where there is nothing else
+    parts = [summarise(values.iloc[:0], "value").assign(role="", peak=math.nan)]
+    for (role, quantity), rows in values.groupby(["role", "quantity"], observed=True):
         summary = summarise(rows.rename(columns={"value": str(quantity)}), str(quantity))
         peaks = rows.groupby("cell_id", observed=True)["peak"].mean()
-        summary.insert(0, "role", str(role))
-        parts.append(summary.assign(peak=summary["cell_id"].map(peaks).astype(float)))
-    # the empty one has the columns where there is nothing else
-    return pd.concat(parts[:-1] or parts, ignore_index=True)
+        parts.append(summary.assign(role=str(role), peak=summary["cell_id"].map(peaks).astype(float)))
+    table = pd.concat(parts[1:] or parts, ignore_index=True)
+    return table[["role", *table.columns.drop("role")]]

@@ -1,7 +1,7 @@
 """Which subsystem held a sample back: network, disks, CPU, memory, or none of them.
 
 A subsystem's *share* is the part of the time in which its resources (one direction of a host's link, one disk, the CPUs
-of a host) were over a threshold, each weighted by its mean use. Both ends of a link are one subsystem.
+of a host) were over a threshold, each weighted by its mean use.
 
 - ``binds``: one subsystem was full for most of the measured part, or several one after the other;
 - ``partly``: only hosts or disks that carry a good part of the load, and whose peers were full for much less of the
@@ -35,8 +35,8 @@ from glusterlab.analysis.saturation.resources import (
     over,
     tracks,
 )
-from glusterlab.analysis.saturation.thresholds import Thresholds
-from glusterlab.analysis.saturation.timeline import Timeline, measured_parts, rolling_known, timelines
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
+from glusterlab.analysis.saturation.timeline import Timeline, rolling_known, timelines
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,14 +93,13 @@ def judge(
     telemetry: pd.DataFrame,
     samples: pd.DataFrame,
     capacity: Mapping[str, Capacity],
-    thresholds: Thresholds | None = None,
+    thresholds: Thresholds = USUAL,
 ) -> Judgement:
     """Judge every subsystem over the measured part of each sample: warm-up and ramp-down do not count.
 
     The telemetry holds `glusterlab.analysis.saturation.timeline.JUDGED_METRICS`, also of other samples; `capacity` is
     by ``cell_id``.
     """
-    chosen = thresholds or Thresholds()
     expected = {
         (str(row["cell_id"]), int(row["sample"])): {role: int(row.get(f"{role}s", 0)) for role in _ROLES}
         for row in samples.to_dict("records")
@@ -109,19 +108,23 @@ def judge(
     verdicts = {key: {"cell_id": key[0], "sample": key[1]} | missing for key in expected}
     use: list[dict[str, Any]] = []
     subsystems: list[dict[str, Any]] = []
-    for cell, sample, timeline in timelines(telemetry, samples, measured_parts(telemetry, samples)):
+    for cell, sample, timeline in timelines(telemetry, samples):
         records = int(timeline.inside.sum())
         if records < MIN_RECORDS:
             continue
         known = capacity.get(cell, Capacity())
         point = {"cell_id": cell, "sample": sample}
-        found = [measured_use(track, timeline, chosen) for track in tracks(timeline, known)]
+        found = [_Use(track, timeline, thresholds) for track in tracks(timeline, known)]
         use += [point | row for each in found for row in each.rows()]
-        subsystems += [point | each.row(chosen) for each in found]
-        gaps, broken = coverage_gaps(timeline, found, expected[cell, sample])
-        not_judged = [*_without_limit(found, known), *_beyond(found, chosen), *gaps]
-        verdict = _verdict(found, known, chosen, records, broken=broken)
-        verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys(not_judged))}
+        subsystems += [point | each.row() for each in found]
+        gaps, broken = _coverage_gaps(timeline, found, expected[cell, sample])
+        beyond = [each for each in found if each.mean_use > thresholds.passed]
+        not_judged = [
+            *_without_limit(found, known),
+            *(", ".join(filter(None, (each.track.subsystem, each.by))) for each in beyond),
+        ]
+        verdict = _verdict([each for each in found if each not in beyond], known, thresholds, records, broken=broken)
+        verdicts[cell, sample] = point | verdict | {"not_judged": "; ".join(dict.fromkeys([*not_judged, *gaps]))}
     return Judgement(
         pd.DataFrame.from_records(use, columns=USE_COLUMNS),
         pd.DataFrame.from_records(subsystems, columns=SUBSYSTEM_COLUMNS),
@@ -129,51 +132,37 @@ def judge(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredUse:
-    """A track over the measured part, and where it was over its threshold.
+class _Use:
+    """A track over the measured part of its sample, of which no stretch reaches out.
 
     `known` and `full` have the shape (resources, steps). Of shape (resources,) are the shares of the steps that are
     known: `mean`, `peak` (the fullest `PEAK_S`), `most` (the fullest step), `over` (the threshold), and besides the
-    `level` from where on one counts as full, the `weights` by use, and which `carried` anything.
+    `level` from where on one counts as full, the `weights` by use, which `carried` anything, which were full `long`.
+    `over_time` is the `share_of` all of them, and `share` its mean.
     """
 
-    track: Track
-    known: NDArray[np.bool_]
-    full: NDArray[np.bool_]
-    mean: NDArray[np.float64]
-    peak: NDArray[np.float64]
-    most: NDArray[np.float64]
-    over: NDArray[np.float64]
-    level: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    carried: NDArray[np.bool_]
-    stretch_s: float
-
-    @property
-    def over_time(self) -> NDArray[np.float64]:
-        """`share_of` all resources."""
-        return self.share_of(np.ones(len(self.mean), dtype=bool))
-
-    @property
-    def share(self) -> float:
-        """The same over all the time that is known."""
-        return _mean(self.over_time)
-
-    @property
-    def mean_use(self) -> float:
-        """Mean use of all resources, weighted by use."""
-        return float(self.weights @ self.mean)
-
-    @property
-    def coverage(self) -> float:
-        """Share of the measured part that is known."""
-        return float(self.known.mean())
-
-    @property
-    def by(self) -> str:
-        """What the fullest resource is full by."""
-        return self.track.by[int(self.mean.argmax())]
+    def __init__(self, track: Track, timeline: Timeline, thresholds: Thresholds) -> None:
+        used = track.used[:, timeline.inside]
+        self.track = track
+        self.known = np.isfinite(used)
+        self.full = over(replace(track, used=used), timeline, thresholds)
+        counts = np.maximum(self.known.sum(axis=1), 1)
+        self.mean = np.nan_to_num(used).sum(axis=1) / counts
+        self.peak = np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1)
+        self.most = np.nan_to_num(used).max(axis=1)
+        self.over = self.full.sum(axis=1) / counts
+        self.level = levels(track, thresholds)
+        total = self.mean.sum()
+        self.weights = self.mean / total if total > 0 else np.full(len(counts), 1 / len(counts))
+        self.carried = self.mean > IDLE * self.mean.max(initial=0.0)
+        self.long = self.over >= thresholds.window
+        self.stretch_s = track.steps(timeline) * timeline.step_s
+        self.over_time = self.share_of(np.ones(len(counts), dtype=bool))
+        self.share = _mean(self.over_time)
+        self.mean_use = float(self.weights @ self.mean)
+        self.coverage = float(self.known.mean())
+        self.fullest = int(self.mean.argmax())
+        self.by = track.by[self.fullest]
 
     def share_of(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Share of the load of these resources that was on full ones, step by step; NaN where nothing is known."""
@@ -181,10 +170,10 @@ class MeasuredUse:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(known > 0, self.weights[chosen] @ self.full[chosen] / known, np.nan)
 
-    def apart(self, thresholds: Thresholds) -> NDArray[np.bool_]:
+    @property
+    def apart(self) -> NDArray[np.bool_]:
         """Resources that were full for most of the time while their peers were for much less of it; else none."""
-        long = (self.over >= thresholds.window) & self.carried
-        others = self.carried & ~long
+        long, others = self.long & self.carried, self.carried & ~self.long
         if not long.any() or not others.any() or _mean(self.share_of(others)) > ALIKE * _mean(self.share_of(long)):
             return np.zeros_like(long)
         return np.asarray(long)
@@ -197,23 +186,22 @@ class MeasuredUse:
         """Rows of `USE_COLUMNS` but cell and sample."""
         track = self.track
         shared = {"family": track.family, "subsystem": track.subsystem, "role": track.role}
-        numbers = {"threshold": self.level, "mean": self.mean, "peak": self.peak, "over": self.over}
-        for place, names in enumerate(zip(track.hosts, track.devices, track.by, strict=True)):
-            own = dict(zip(("host", "device", "by"), names, strict=True))
-            yield shared | own | {name: float(values[place]) for name, values in numbers.items()}
+        numbers = (self.level, self.mean, self.peak, self.over)
+        columns = (track.hosts, track.devices, track.by, *(each.tolist() for each in numbers))
+        for values in zip(*columns, strict=True):
+            yield shared | dict(zip(USE_COLUMNS[5:], values, strict=True))
 
-    def row(self, thresholds: Thresholds) -> dict[str, Any]:
+    def row(self) -> dict[str, Any]:
         """A row of `SUBSYSTEM_COLUMNS` but cell and sample."""
-        track = self.track
         return {
-            "family": track.family,
-            "subsystem": track.subsystem,
+            "family": self.track.family,
+            "subsystem": self.track.subsystem,
             "share": self.share,
             "mean": self.mean_use,
             "peak": float(self.peak.max()),
             "resources": int(self.carried.sum()),
-            "full": int((self.over >= thresholds.window).sum()),
-            "fullest": self.name(int(self.mean.argmax())),
+            "full": int(self.long.sum()),
+            "fullest": self.name(self.fullest),
             "by": self.by,
             "threshold": float(self.level.min()),
             "stretch_s": self.stretch_s,
@@ -225,61 +213,41 @@ def _mean(shares: NDArray[np.float64]) -> float:
     return float(known.mean()) if len(known) else 0.0
 
 
-def measured_use(track: Track, timeline: Timeline, thresholds: Thresholds) -> MeasuredUse:
-    """A track over the measured part of its sample; no stretch reaches out of it."""
-    used = track.used[:, timeline.inside]
-    known = np.isfinite(used)
-    full = over(replace(track, used=used), timeline, thresholds)
-    counts = np.maximum(known.sum(axis=1), 1)
-    mean = np.nan_to_num(used).sum(axis=1) / counts
-    return MeasuredUse(
-        track=track,
-        known=known,
-        full=full,
-        mean=mean,
-        peak=np.nan_to_num(rolling_known(used, timeline.steps(PEAK_S))).max(axis=1),
-        most=np.nan_to_num(used).max(axis=1),
-        over=full.sum(axis=1) / counts,
-        level=levels(track, thresholds),
-        weights=mean / mean.sum() if mean.sum() > 0 else np.full(len(mean), 1 / len(mean)),
-        carried=mean > IDLE * mean.max(initial=0.0),
-        stretch_s=track.steps(timeline) * timeline.step_s,
-    )
-
-
 def _verdict(
-    found: Sequence[MeasuredUse], capacity: Capacity, thresholds: Thresholds, records: int, *, broken: bool
+    found: Sequence[_Use], capacity: Capacity, thresholds: Thresholds, records: int, *, broken: bool
 ) -> dict[str, Any]:
     """The verdict of one sample: `VERDICT_COLUMNS` but cell, sample and what is not judged."""
-    found = [each for each in found if each.mean_use <= thresholds.passed]
     if not found:
         return {**_UNKNOWN, "reason": "no limit is known of what telemetry shows"}
     members = {name: [each for each in found if each.track.family == name] for name in FAMILIES}
     by_time = {name: _together(each) for name, each in members.items() if each}
     families, share = _one_after_the_other(by_time, thresholds.phase)
     fullest = max(found, key=lambda each: each.share)
-    apart = fullest.apart(thresholds)
     enough = records >= thresholds.records
     state: State
     if enough and share >= thresholds.window:
         state = "binds"
-    elif not enough:
-        reason = f"{records} records in the measured part, fewer than {thresholds.records:g}"
-        return {**_UNKNOWN, "share": share, "reason": reason}
-    elif broken:
-        reason = "telemetry covers too little of the measured part to say that nothing was full"
-        return {**_UNKNOWN, "share": share, "reason": reason}
-    elif fullest.share >= thresholds.phase and apart.any():
+    elif not enough or broken:
+        few = f"{records} records in the measured part, fewer than {thresholds.records:g}"
+        silent = "telemetry covers too little of the measured part to say that nothing was full"
+        return {**_UNKNOWN, "share": share, "reason": silent if enough else few}
+    elif fullest.share >= thresholds.phase and (apart := fullest.apart).any():
         state, families, share = "partly", [fullest.track.family], _mean(fullest.share_of(apart))
     elif share >= thresholds.phase:
         state = "at times"
     else:
         state, families = "none", []
-    families = sorted(families, key=lambda name: _mean_time(by_time[name]))
+
+    def mean_step(name: Family) -> float:
+        """When a subsystem was full."""
+        full = np.nan_to_num(by_time[name])
+        return float((full * np.arange(len(full))).sum() / full.sum())
+
+    families = sorted(families, key=mean_step)
     shown = [each for name in families for each in members[name]]
     if state in ("partly", "none"):
-        shown = [each for each in shown or found if each.apart(thresholds).any()]
-    shown = [each for each in shown if (each.over >= thresholds.window).any() or each.share >= thresholds.phase]
+        shown = [each for each in shown or found if each.apart.any()]
+    shown = [each for each in shown if each.long.any() or each.share >= thresholds.phase]
     several = state == "at times" or len(families) > 1
     hosts = [_hosts(each, thresholds.phase if several else thresholds.window, state, capacity) for each in shown]
     return {
@@ -292,7 +260,7 @@ def _verdict(
     }
 
 
-def _together(members: Sequence[MeasuredUse]) -> NDArray[np.float64]:
+def _together(members: Sequence[_Use]) -> NDArray[np.float64]:
     """Share of the load of a family that was on full resources, step by step, where it was fullest."""
     shares = [each.over_time if each.coverage >= COVERAGE else np.nan_to_num(each.over_time) for each in members]
     return np.asarray(np.fmax.reduce(shares))
@@ -301,12 +269,12 @@ def _together(members: Sequence[MeasuredUse]) -> NDArray[np.float64]:
 def _one_after_the_other(by_time: Mapping[Family, NDArray[np.float64]], least: float) -> tuple[list[Family], float]:
     """The fullest family, those that were full for `least` of the time when none before was, and all their share."""
     left = dict(by_time)
-    first = max(left, key=lambda name: _mean(left[name]))
-    chosen, covered = [first], left.pop(first)
+    chosen: list[Family] = []
+    covered = np.full(len(next(iter(left.values()))), np.nan)
     while left:
         added = {name: np.fmax(covered, times) for name, times in left.items()}
         name = max(added, key=lambda each: _mean(added[each]))
-        if _mean(added[name]) - _mean(covered) < least:
+        if chosen and _mean(added[name]) - _mean(covered) < least:
             break
         chosen.append(name)
         covered = added[name]
@@ -314,13 +282,7 @@ def _one_after_the_other(by_time: Mapping[Family, NDArray[np.float64]], least: f
     return chosen, _mean(covered)
 
 
-def _mean_time(over_time: NDArray[np.float64]) -> float:
-    """The mean time, in steps, at which a subsystem was full."""
-    known = np.nan_to_num(over_time)
-    return float((known * np.arange(len(known))).sum() / known.sum())
-
-
-def _hosts(one: MeasuredUse, least: float, state: State, capacity: Capacity) -> str:
+def _hosts(one: _Use, least: float, state: State, capacity: Capacity) -> str:
     """Hosts or disks that were full for `least` of the time, by name where they are few; empty where none alone was."""
     track = one.track
     if track.role == "machine":
@@ -343,7 +305,7 @@ def _hosts(one: MeasuredUse, least: float, state: State, capacity: Capacity) -> 
     return f"{len(full)} of {of} {what}{load}: {', '.join(names)}{by_words}"
 
 
-def _without_limit(found: Sequence[MeasuredUse], capacity: Capacity) -> Iterator[str]:
+def _without_limit(found: Sequence[_Use], capacity: Capacity) -> Iterator[str]:
     """Subsystems of which there is no telemetry or no limit."""
     known = {(each.track.family, each.track.role) for each in found}
     for family in FAMILIES:
@@ -357,20 +319,8 @@ def _without_limit(found: Sequence[MeasuredUse], capacity: Capacity) -> Iterator
         yield "operations of disk arrays"
 
 
-def _beyond(found: Sequence[MeasuredUse], thresholds: Thresholds) -> Iterator[str]:
-    """Subsystems whose limit is not believed, for they did more than it all along."""
-    for each in found:
-        if each.mean_use > thresholds.passed:
-            yield f"{each.track.subsystem}, {each.by}" if each.by else each.track.subsystem
-
-
-def coverage_gaps(
-    timeline: Timeline, found: Sequence[MeasuredUse], expected: Mapping[str, int]
-) -> tuple[list[str], bool]:
-    """What telemetry lacks over the measured part, and whether that is so much that nothing negative can be said.
-
-    `expected` is the number of hosts by role, as the samples table has them; 0 where it is not known.
-    """
+def _coverage_gaps(timeline: Timeline, found: Sequence[_Use], expected: Mapping[str, int]) -> tuple[list[str], bool]:
+    """What telemetry lacks of the hosts that are expected, and whether that is too much for a negative statement."""
     gaps: list[str] = []
     silent: set[str] = set()
     for role in _ROLES:

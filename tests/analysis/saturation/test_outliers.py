@@ -20,19 +20,18 @@ from glusterlab.analysis.saturation.outliers import (
     skewed_hosts,
     working_time,
 )
-from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from tests.busy_pool import DISK, DISKS, LINK, SERVERS, Pool
 
 Make = Callable[..., pd.DataFrame]
 
 
-def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds | None = None) -> pd.DataFrame:
+def slow_disks(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thresholds = USUAL) -> pd.DataFrame:
     return named_disks(disk_times(telemetry, samples, thresholds), thresholds)
 
 
 SLOW = ("server04", "sdg")
 STEP = 2.0
-USUAL = Thresholds()
 
 
 def queue(bytes_: float, rate: float, request: float, steps: int, step: float) -> np.ndarray:

@@ -20,8 +20,8 @@ def test_every_threshold_has_a_meaning_and_a_source() -> None:
 
 def test_a_parameter_names_what_it_changes() -> None:
     assert parse_thresholds("") == parse_thresholds(" , ") == Thresholds()
-    chosen = parse_thresholds("disks 80%,queue=4 , outlier 5")
-    assert (chosen.disks, chosen.queue, chosen.outlier, chosen.network) == (0.8, 4.0, 5.0, 0.9)
+    chosen = parse_thresholds("disks 80%,skew=4 , outlier 5")
+    assert (chosen.disks, chosen.skew, chosen.outlier, chosen.network) == (0.8, 4.0, 5.0, 0.9)
 
 
 @pytest.mark.parametrize(
@@ -33,9 +33,9 @@ def test_a_parameter_names_what_it_changes() -> None:
         ("network 80", "expected a share above 0 and up to 100 %, found 80"),
         ("network 0", "expected a share above 0"),
         ("network nan", "expected a share above 0"),
-        ("queue 10%", "threshold queue: expected a plain number"),
-        ("queue inf", "expected a finite number above 0"),
-        ("queue -1", "expected a finite number above 0"),
+        ("skew 10%", "threshold skew: expected a plain number"),
+        ("skew inf", "expected a finite number above 0"),
+        ("skew -1", "expected a finite number above 0"),
         ("disks 80%, disks 90%", "threshold disks: expected once, found twice"),
     ],
 )

@@ -19,7 +19,7 @@ from glusterlab.analysis.saturation.summary import (
     use_by_resource,
     use_over_time,
 )
-from glusterlab.analysis.saturation.thresholds import Thresholds
+from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.verdict import NONE, VERDICT_COLUMNS, Judgement, judge
 from tests.busy_pool import CLIENTS, DISK, DISKS, KNOWN, LINK, SERVERS, START, Pool, during
 
@@ -34,13 +34,13 @@ def sample(make_samples: Make) -> pd.DataFrame:
 
 
 def verdict(
-    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds | None = None, **moments: float
+    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds = USUAL, **moments: float
 ) -> pd.Series:
     return judged(pool, sample, capacity, thresholds, **moments).verdicts.iloc[0]
 
 
 def judged(
-    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds | None = None, **moments: float
+    pool: Pool, sample: pd.DataFrame, capacity: Capacity = KNOWN, thresholds: Thresholds = USUAL, **moments: float
 ) -> Judgement:
     row = sample.iloc[0]
     return judge(pool.table(row, moments), sample, {str(row["cell_id"]): capacity}, thresholds)
