@@ -1,11 +1,9 @@
 """Intervals and rank tests for the few repeats that a benchmark can afford.
 
 The figures show the **mean with Student's t interval**: it keeps its stated coverage at n = 3 when repeats scatter
-symmetrically, and is wide where it must be. The median's distribution-free interval reaches 95 % from n = 6 on. A
-bootstrap of three samples covers far less than it states. The interval of a rank test is the set of ratios that the
-test does not reject, so that interval and p never contradict each other. Where n supports no interval there is none:
-"insufficient n". Coverage is that of a number of repeats fixed beforehand; `glusterlab.run.stopping` says what a
-stopping rule costs.
+symmetrically; a bootstrap of three samples covers far less than it states. The interval of a rank test is the set of
+ratios that the test does not reject, so that interval and p never contradict each other. Coverage is that of a number
+of repeats fixed beforehand; `glusterlab.run.stopping` says what a stopping rule costs.
 
 Sources: Jain, The Art of Computer Systems Performance Analysis (1991), section 13.2; Conover, Practical Nonparametric
 Statistics, 3rd ed. (1999), section 3.2; Welch, Biometrika 34 (1947) 28; Satterthwaite, Biometrics Bulletin 2 (1946)
@@ -53,11 +51,7 @@ _MOST_REPEATS = 200
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval.
-
-    `centre` is NaN without samples, `low` and `high` are NaN where `method` is ``"insufficient n"``; of a ratio, `n` is
-    the smaller of the two groups'.
-    """
+    """A number with its interval; NaN where there is none. Of a ratio, `n` is the smaller of the two groups'."""
 
     centre: float
     low: float
@@ -101,12 +95,7 @@ def mean_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 
 
 def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
-    """Median with the conservative interval between two order statistics: no assumption, and none below n = 6.
-
-    >>> estimate = median_interval([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    >>> estimate.centre, estimate.low, estimate.high
-    (3.5, 1.0, 6.0)
-    """
+    """Median with the conservative interval between two order statistics: no assumption, and none below n = 6."""
     data = np.sort(_finite(values))
     n = data.size
     rank = int((special.bdtr(np.arange(n), n, 0.5) < (1 - level) / 2).sum())
@@ -117,14 +106,7 @@ def median_interval(values: Iterable[float], level: float = LEVEL) -> Estimate:
 def contrast_interval(
     above: Sequence[Iterable[float]], below: Sequence[Iterable[float]], level: float = LEVEL
 ) -> Estimate:
-    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms.
-
-    The degrees of freedom are those of Satterthwaite, for any number of groups; `n` is that of the smallest.
-
-    >>> ratio = contrast_interval([[19.0, 20.0, 21.0], [10.0, 10.0, 10.0]], [[9.5, 10.0, 10.5], [10.0, 10.0, 10.0]])
-    >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2)
-    (2.0, 1.79, 2.24)
-    """
+    """Product of groups of positive samples over the product of others: Welch's t interval on the logarithms."""
     groups = [_finite(group) for group in (*above, *below)]
     n = min((group.size for group in groups), default=0)
     if n == 0 or any((group <= 0).any() for group in groups):
@@ -137,6 +119,7 @@ def contrast_interval(
     errors = [float(group.var(ddof=1)) / group.size for group in logs]
     total, half = sum(errors), 0.0
     if total:
+        # Satterthwaite's, for any number of groups
         freedom = total**2 / sum(error**2 / (group.size - 1) for error, group in zip(errors, logs, strict=True))
         half = float(special.stdtrit(freedom, (1 + level) / 2)) * math.sqrt(total)
     return _estimate(math.exp(centre), (math.exp(centre - half), math.exp(centre + half)), n, "ratio, log t")
@@ -180,13 +163,7 @@ def rank_test(
     """Ratio of the other group to the reference by Hodges and Lehmann with its interval, and the two-sided p of 1.
 
     Of groups that were measured in interleaved rounds (`paired`, of one length and order) by Wilcoxon's signed-rank
-    test of the ratios, else by the rank-sum test of Mann and Whitney. A small p says that values of one group tend to
-    be larger. It does not say by how much, nor why.
-
-    Raises
-    ------
-    ValueError
-        For values that are not above 0.
+    test of the ratios, else by the rank-sum test of Mann and Whitney. Raises `ValueError` for values not above 0.
 
     >>> ratio, p = rank_test([9.7, 9.9, 10.0, 10.2, 10.3], [19.0, 19.8, 20.0, 20.1, 21.0], paired=False)
     >>> round(ratio.centre, 2), round(ratio.low, 2), round(ratio.high, 2), round(p, 4)
@@ -211,11 +188,7 @@ def rank_test(
 
 
 def rank_sum_p(reference: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-    """Two-sided p of the rank test of Mann and Whitney; exact, with ties as they are.
-
-    >>> round(rank_sum_p(np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])), 12)
-    0.1
-    """
+    """Two-sided p of the rank test of Mann and Whitney; exact, with ties as they are."""
     from scipy import stats
 
     pooled = np.concatenate([reference, other])
@@ -228,11 +201,7 @@ def rank_sum_p(reference: NDArray[np.float64], other: NDArray[np.float64]) -> fl
 
 
 def signed_rank_p(differences: NDArray[np.float64]) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test with Pratt's ranks of 0; exact where they are few, 1 where all are 0.
-
-    >>> signed_rank_p(np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])), signed_rank_p(np.zeros(2))
-    (0.03125, 1.0)
-    """
+    """Two-sided p of Wilcoxon's signed-rank test with Pratt's ranks of 0; exact where they are few, 1 of zeros."""
     from scipy import stats
 
     sizes = np.abs(differences)
@@ -259,8 +228,6 @@ def corrected(p: Sequence[float], correction: Correction) -> list[float]:
 
     >>> [round(each, 3) for each in corrected([0.01, 0.04, 0.03], "holm")]
     [0.03, 0.06, 0.06]
-    >>> [round(each, 3) for each in corrected([0.01, 0.04, 0.03], "fdr")]
-    [0.03, 0.04, 0.04]
     """
     if correction == "fdr":
         from scipy import stats
@@ -274,9 +241,7 @@ def corrected(p: Sequence[float], correction: Correction) -> list[float]:
 
 
 def can_be_significant(least: Sequence[float], correction: Correction, alpha: float = ALPHA) -> list[bool]:
-    """Which of many tests could be significant after the correction, given the smallest p that each can have.
-
-    Those that could not, even if all came out as clearly as they can, are left out and need not be corrected for.
+    """Which of many tests could be significant after the correction, given the smallest p that each can have (Tarone).
 
     >>> can_be_significant([0.0001, 0.1], "holm")
     [True, False]
@@ -288,9 +253,9 @@ def can_be_significant(least: Sequence[float], correction: Correction, alpha: fl
 
 
 def least_n(short: Sequence[Test], enough: Sequence[float], correction: Correction) -> int | None:
-    """Samples per side with which each of the tests that have too few could be significant, beside those with enough.
+    """Samples per side with which each of the tests that have too few could be significant; None beyond 200.
 
-    `enough` has the smallest p of the others. None where there is no such test, or nobody would measure so many.
+    `enough` has the smallest p of the others.
 
     >>> least_n(["rank-sum"], [], "holm"), least_n(["signed-rank"] * 8, [], "holm")
     (4, 9)

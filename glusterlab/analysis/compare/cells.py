@@ -8,8 +8,7 @@
 4. *Faster* or *slower*: the corrected p is below 0.05, and the 95 % interval leaves 1 out on that side.
 5. *Undecided*: none of these. That is not "equal": the scatter hides what there may be.
 
-The correction is over all cells of a campaign that can be tested; each campaign that is held against the reference is a
-question of its own.
+The correction is over all cells of a campaign that can be tested.
 """
 
 from __future__ import annotations
@@ -94,20 +93,13 @@ class Rule:
 
     @property
     def band(self) -> tuple[float, float]:
-        """Ratios that count as equivalent.
-
-        >>> [round(end, 4) for end in Rule().band]
-        [0.9524, 1.05]
-        """
+        """Ratios that count as equivalent."""
         return 1 / (1 + self.margin), 1 + self.margin
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """What two campaigns measured in one cell: the samples that count, in the order of their rounds if there are any.
-
-    `left_out` counts the valid samples that do not.
-    """
+    """What two campaigns measured in one cell: the samples that count, in the order of rounds if there are any."""
 
     quantity: str
     reference: pd.DataFrame
@@ -152,15 +144,7 @@ def pair_of(reference: pd.DataFrame, other: pd.DataFrame) -> Pair | None:
 
 
 def verdict_of(ratio: Estimate, tight: Estimate, p_corrected: float, rule: Rule) -> Verdict:
-    """What can be said of a cell, by its intervals of `LEVEL` and of `EQUIVALENCE_LEVEL`.
-
-    `p_corrected` is NaN where the test could never be significant.
-
-    >>> verdict_of(Estimate(1.2, 1.1, 1.3, 9, ""), Estimate(1.2, 1.12, 1.28, 9, ""), 0.01, Rule())
-    'faster'
-    >>> verdict_of(Estimate(1.02, 1.01, 1.03, 9, ""), Estimate(1.02, 1.01, 1.03, 9, ""), 0.01, Rule())
-    'equivalent within the margin'
-    """
+    """What can be said of a cell, by its intervals of `LEVEL` and of `EQUIVALENCE_LEVEL`; p may be NaN."""
     if math.isnan(p_corrected) or not ratio.has_interval:
         return "insufficient n"
     low, high = rule.band
@@ -255,16 +239,17 @@ def unmatched(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame], name:
     mine = _by_cell(reference)
     for label, samples in others.items():
         theirs = _by_cell(samples)
-        names = cell_names(pd.concat([reference, samples], ignore_index=True))
         known = [set(rows["cell_id"].astype(str)) for rows in (reference, samples)]
-        for lacking, there, valid, has in ((name, known[0], mine, theirs), (label, known[1], theirs, mine)):
-            for cell in sorted(has.keys() - valid.keys()):
-                why = "has no valid sample of it" if cell in there else "does not have it"
-                records.append((lacking, cell, names[cell], why))
-        neither = sorted((known[0] & known[1]) - mine.keys() - theirs.keys())
-        records += [(label, cell, names[cell], "has no valid sample of it, nor has the reference") for cell in neither]
-        for cell in sorted(mine.keys() & theirs.keys()):
-            if pair_of(mine[cell], theirs[cell]) is None:
+        found = []
+        for cell, slug in cell_names(pd.concat([reference, samples], ignore_index=True)).items():
+            here, there = cell in mine, cell in theirs
+            if here != there:
+                why = "has no valid sample of it" if cell in known[here] else "does not have it"
+                found.append((int(here), cell, label if here else name, slug, why))
+            elif not here and cell in known[0] & known[1]:
+                found.append((2, cell, label, slug, "has no valid sample of it, nor has the reference"))
+            elif here and pair_of(mine[cell], theirs[cell]) is None:
                 why = "has no value above 0 of a quantity that the reference has, too"
-                records.append((label, cell, names[cell], why))
+                found.append((3, cell, label, slug, why))
+        records += [(lacking, cell, slug, why) for _, cell, lacking, slug, why in sorted(found)]
     return pd.DataFrame.from_records(records, columns=UNMATCHED)

@@ -14,14 +14,12 @@ import pandas as pd
 from glusterlab.analysis.select import split_values
 from glusterlab.stats import ALPHA, Correction, corrected, rank_test
 
+_TESTED = ("values_reference", "values_other", "rounds")
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What fails.
-
-    `slower` is 0.05 where a cell fails that is slower by more than 5 %, on evidence; with `untested` a cell of the
-    reference fails that could not be tested, because samples are lacking or invalid.
-    """
+    """What fails: a cell that is slower by more than that share, on evidence; one that could not be tested."""
 
     slower: float | None = None
     untested: bool = False
@@ -31,9 +29,8 @@ class Gate:
 class Outcome:
     """What a gate found in a comparison.
 
-    `slower` has the rows of the comparison that are slower by more than is allowed, with ``p_gate``, the slowest first;
-    `untested` (other, cell_id, cell) what could not be tested. `total` counts the cells of the reference, once for each
-    campaign that is held against it; `several`: these are more than one.
+    `slower` has its rows that are slower by more than is allowed, with ``p_gate``, the slowest first; `untested` the
+    columns other, cell_id, cell. `total` counts the cells of the reference, once for each of the `several` others.
     """
 
     gate: Gate
@@ -62,21 +59,15 @@ def hold(
     short = table.loc[~testable, columns].astype(str)
     lacking = unmatched[unmatched["campaign"].isin(others)].rename(columns={"campaign": "other"})[columns]
     untested = pd.concat([short, lacking], ignore_index=True)
-    slower = table.iloc[:0].assign(p_gate=[])
-    if gate.slower is not None:
+    tested, slower = table[testable], table.iloc[:0].assign(p_gate=[])
+    if gate.slower is not None and len(tested):
         limit = 1 - gate.slower
-        found = []
-        for _, rows in table[testable].groupby("other", observed=True, sort=False):
-            tested = rows.assign(p_gate=corrected([_p(row, limit) for _, row in rows.iterrows()], correction))
-            found.append(tested[(tested["p_gate"] < ALPHA) & (tested["high"].astype(float) < limit)])
-        if any(map(len, found)):
-            slower = pd.concat([rows for rows in found if len(rows)]).sort_values(
-                "ratio", kind="stable", ignore_index=True
-            )
+        p = [
+            rank_test(split_values(below, limit), split_values(above), paired=rounds > 0)[1]
+            for below, above, rounds in zip(*(tested[name] for name in _TESTED), strict=True)
+        ]
+        groups = pd.Series(p, index=tested.index).groupby(tested["other"], observed=True)
+        slower = tested.assign(p_gate=groups.transform(lambda of: corrected(of.tolist(), correction)))
+        slower = slower[(slower["p_gate"] < ALPHA) & (slower["high"].astype(float) < limit)]
+        slower = slower.sort_values("ratio", kind="stable", ignore_index=True)
     return Outcome(gate, slower, untested, len(table) + len(lacking), len(others) > 1)
-
-
-def _p(row: pd.Series, limit: float) -> float:
-    """Two-sided, of the rank test of a ratio against a limit instead of 1."""
-    reference, other = split_values(row["values_reference"], limit), split_values(row["values_other"])
-    return rank_test(reference, other, paired=bool(row["rounds"]))[1]

@@ -102,26 +102,20 @@ def release_bars(table: pd.DataFrame) -> pd.DataFrame:
     """
     if table.empty:
         return pd.DataFrame(columns=BARS)
-    point = ["series", "operation", "nominal_file_size_bytes"]
     first = table[table["other"] == table["other"].iloc[0]]
-    best = first.groupby(point, observed=True)["median_reference"].idxmax()
-    records: list[dict[str, object]] = []
-    for cell in first.loc[sorted(best), "cell_id"]:
-        rows = table[table["cell_id"] == cell]
-        records.append(_bar(rows.iloc[0], "reference"))
-        records += [_bar(row, "other") for _, row in rows.iterrows()]
-    return pd.DataFrame.from_records(records, columns=BARS)
-
-
-def _bar(row: pd.Series, side: str) -> dict[str, object]:
-    found = median_interval(split_values(row[f"values_{side}"]))
-    known = {name: row[name] for name in BARS if name in row.index and name not in ("low", "high", "ratio", "verdict")}
-    change = {"ratio": math.nan, "ratio_low": math.nan, "ratio_high": math.nan, "verdict": ""}
-    if side == "other":
-        change = {"ratio": row["ratio"], "ratio_low": row["low"], "ratio_high": row["high"], "verdict": row["verdict"]}
-    measured = {"n": found.n, "median": found.centre, "low": found.low, "high": found.high}
-    traced = {name: row[f"{name}_{side}"] for name in ("samples", "values")}
-    return {**known, "release": row[side], **measured, **change, **traced}
+    best = first.groupby(["series", "operation", "nominal_file_size_bytes"], observed=True)["median_reference"].idxmax()
+    places = {cell: place for place, cell in enumerate(first.loc[sorted(best), "cell_id"])}
+    sides = []
+    for side, rows in (("reference", table.drop_duplicates("cell_id")), ("other", table)):
+        own = {side: "release", f"samples_{side}": "samples", f"values_{side}": "values"}
+        rows = rows[rows["cell_id"].isin(places)].rename(columns=own | {"low": "ratio_low", "high": "ratio_high"})
+        unknown = dict.fromkeys(("ratio", "ratio_low", "ratio_high"), math.nan) | {"verdict": ""}
+        sides.append(rows.assign(**(unknown if side == "reference" else {})))
+    bars = pd.concat(sides).sort_values("cell_id", key=lambda cells: cells.map(places), kind="stable")
+    found = [median_interval(split_values(values)) for values in bars["values"]]
+    numbers = {"n": "n", "median": "centre", "low": "low", "high": "high"}
+    columns = {name: [getattr(each, of) for each in found] for name, of in numbers.items()}
+    return bars.assign(**columns)[BARS].reset_index(drop=True)
 
 
 def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None = None) -> pd.DataFrame:
@@ -132,18 +126,17 @@ def scatter(reference: pd.DataFrame, others: Mapping[str, pd.DataFrame] | None =
     of the throughput) and ``in_rounds``; groups without a cell of two repeats are left out.
     """
     rows = valid_samples(reference)
-    records: list[dict[str, object]] = []
-    for group, cells in _groups(rows, {}).items():
-        sums, freedom, counted, rounds = 0.0, 0, 0, bool(others)
-        for cell in cells:
-            of_cell = rows[rows["cell_id"].astype(str) == cell]
-            spreads = _spreads(of_cell, cell, others or {})
-            counted += bool(spreads)
-            for squares, degrees, paired in spreads:
-                sums, freedom, rounds = sums + squares, freedom + degrees, rounds and paired
-        if freedom:
-            found = (group, counted, freedom, math.sqrt(sums / freedom), rounds)
-            records.append(dict(zip(NEEDED, found, strict=False)))
+    cells = {str(cell): of_cell for cell, of_cell in rows.groupby("cell_id", observed=True)}
+    spreads = pd.DataFrame(
+        [(cell, *spread) for cell, of_cell in cells.items() for spread in _spreads(of_cell, cell, others or {})],
+        columns=["cell", "squares", "freedom", "paired"],
+    )
+    records = []
+    for group, names in _groups(rows, {}).items():
+        of = spreads[spreads["cell"].isin(names)]
+        if freedom := int(of["freedom"].sum()):
+            share = math.sqrt(of["squares"].sum() / freedom)
+            records.append((group, of["cell"].nunique(), freedom, share, bool(others) and bool(of["paired"].all())))
     return pd.DataFrame.from_records(records, columns=NEEDED[:5])
 
 

@@ -6,7 +6,7 @@ What intervals cover, and how often a release differs from itself, is calibrated
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from bisect import bisect_left
 
 import numpy as np
 
@@ -27,45 +27,34 @@ def needed_n(
 
     `effect` is 0.18 where a release is 18 % faster; `scatter` is the standard deviation of a repeat (within its round,
     where they are paired) as a share of the throughput, above 0. The level is that which the correction sets for the
-    clearest of so many cells. The verdict also needs an interval beyond 1; with several cells that costs a percentage
-    point of power.
+    clearest of so many cells.
 
     >>> needed_n(0.18, 0.02, paired=False), needed_n(0.18, 0.02, paired=True)
     (5, 6)
     """
     test: Test = "signed-rank" if paired else "rank-sum"
+
+    def enough(n: int) -> bool:
+        if not all(can_be_significant([least_p(test, n)] * cells, correction)):
+            return False
+        return _power(effect, scatter, n, paired, ALPHA / cells) >= _ENOUGH
+
     counts = range(LEAST_SAMPLES, _MOST + 1)
-    low = next((n for n in counts if all(can_be_significant([least_p(test, n)] * cells, correction))), None)
-    if low is None:
-        return None
-    if _power(effect, scatter, low, paired, cells) >= _ENOUGH:
-        return low
-    high = _MOST
-    if _power(effect, scatter, high, paired, cells) < _ENOUGH:
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        enough = _power(effect, scatter, middle, paired, cells) >= _ENOUGH
-        low, high = (low, middle) if enough else (middle, high)
-    return high
+    found = bisect_left(counts, True, key=enough)
+    return counts[found] if found < len(counts) else None
 
 
-def _power(effect: float, scatter: float, n: int, paired: bool, cells: int) -> float:
-    """Power of the rank test, at the level of the clearest of the cells."""
+def _power(effect: float, scatter: float, n: int, paired: bool, alpha: float) -> float:
+    """Power of the rank test, whose two-sided p is to be below alpha."""
     reference, other = scatter * np.random.default_rng(n).standard_normal((2, _RUNS, n))
     other += math.log1p(effect)
     if paired:
         difference = other - reference
         ranks = np.argsort(np.argsort(np.abs(difference), axis=1), axis=1) + 1
         found, highest = (ranks * (difference > 0)).sum(axis=1), n * (n + 1) // 2
+        null = null_distribution("signed-rank", n, 0)
     else:
         ranks = np.argsort(np.argsort(np.concatenate([reference, other], axis=1), axis=1), axis=1) + 1
         found, highest = ranks[:, n:].sum(axis=1) - n * (n + 1) // 2, n * n
-    return float((highest - found <= _critical(n, paired, ALPHA / cells)).mean())
-
-
-@lru_cache(maxsize=256)
-def _critical(n: int, paired: bool, alpha: float) -> int:
-    """How far below its largest value the statistic may be, so that the two-sided p is below alpha; -1 where never."""
-    null = null_distribution("signed-rank", n, 0) if paired else null_distribution("rank-sum", n, n)
-    return int((2 * null < alpha).sum()) - 1
+        null = null_distribution("rank-sum", n, n)
+    return float((highest - found < (2 * null < alpha).sum()).mean())

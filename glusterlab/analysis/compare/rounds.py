@@ -1,7 +1,6 @@
 """Whether two campaigns were measured in interleaved rounds, and which samples of a cell make a round.
 
-A machine drifts: disks fill, a neighbour starts to work, the day gets warm. Two campaigns one after the other cannot
-tell that drift from the release. In interleaved rounds it hits both alike, and the ratio within a round is free of it.
+A machine drifts; two campaigns one after the other cannot tell that from the release, rounds in turns can.
 """
 
 from __future__ import annotations
@@ -25,10 +24,7 @@ LEAST_ROUNDS = 2
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """The samples of a cell, a pair for each round: positions of their rows, in the order of the rounds.
-
-    `reference_first` counts the rounds in which the reference was measured before the other.
-    """
+    """The samples of a cell, a pair for each round: positions of their rows; in how many the reference went first."""
 
     reference: tuple[int, ...]
     other: tuple[int, ...]
@@ -46,12 +42,9 @@ def find_rounds(reference: pd.DataFrame, other: pd.DataFrame) -> Rounds | None:
     """Pairs of samples of one cell that were measured next to each other.
 
     First by their repeats: the files of one repeat have the same paths in both campaigns, and so much the same bricks.
-    The window of a pair reaches from the start of its first sample to that of its second. Where windows of two pairs
-    overlap, one of the samples was measured nearer to another round. With up to `MOST_APART` of the rounds left out
-    none may overlap: of campaigns that were measured one after the other all do.
-
-    Where that fails, because an interruption put the campaigns out of step, the pairs are neighbours in time; again up
-    to `MOST_APART` may be left without one.
+    The window of a pair reaches from the start of its first sample to that of its second; with up to `MOST_APART` of
+    the rounds left out none may overlap: of campaigns that were measured one after the other all do. Else, after an
+    interruption, the pairs are neighbours in time; again up to `MOST_APART` may be left without one.
 
     >>> one = pd.DataFrame({"repeat": [1, 2, 3], "start_s": [0.0, 100.0, 200.0]})
     >>> found = find_rounds(one, one.assign(start_s=one["start_s"] + 50))

@@ -1,10 +1,7 @@
-"""Telemetry of single samples over time, per host and disk, packed for an interactive page.
+"""Telemetry of single samples over time, per host and disk, packed for an interactive page of bounded size.
 
-Measures are the share of what a resource can do, which verdicts rest on, and what was recorded, in its own unit.
-
-The size of a page is bounded: a value is one byte, exact to 0.4 % of the largest of its measure in its sample; records
-of a long sample are averaged; and samples are taken until `MOST_BYTES` are full, of every cell its first one before any
-second one.
+A value is one byte, exact to 0.4 % of the largest of its measure in its sample; records of a long sample are averaged;
+samples are taken until `MOST_BYTES` are full, of every cell its first one before any second one.
 """
 
 from __future__ import annotations
@@ -12,7 +9,9 @@ from __future__ import annotations
 import base64
 import math
 import zlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ from glusterlab.analysis.saturation.summary import short_verdict
 from glusterlab.analysis.saturation.thresholds import USUAL, Thresholds
 from glusterlab.analysis.saturation.timeline import Timeline, evened, timelines
 from glusterlab.analysis.select import operation_rank, valid_samples, with_series
+from glusterlab.analysis.words import worker_count
 from glusterlab.errors import UsageError
 from glusterlab.units import format_size
 
@@ -61,7 +61,6 @@ _RECORDED = {
     ("memory", "cached_bytes"): ("memory, page cache", "MB", 1e-6),
     ("memory", "dirty_bytes"): ("memory, dirty", "MB", 1e-6),
 }
-_BUSY = ("CPU, busy", "%", 100.0)
 _SAMPLE = ["cell_id", "sample"]
 
 _Layer = tuple[tuple[str, str, str, float], list[tuple[str, str, str]], "NDArray[np.float64]", float]
@@ -102,8 +101,7 @@ def find_sample(samples: pd.DataFrame, text: str) -> pd.DataFrame:
 def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The samples that a page holds (`rows`, and the one that `text` names), and that one.
 
-    Any valid sample of the samples table may be named, as `find_sample` does; empty: of the first series and tool of
-    `rows`.
+    Without a text it is of the first series and tool of `rows`.
     """
     if rows.empty and not text.strip():
         return rows, rows
@@ -116,14 +114,6 @@ def inspect_sample(samples: pd.DataFrame, rows: pd.DataFrame, text: str) -> tupl
     return every.drop_duplicates(_SAMPLE, ignore_index=True), one
 
 
-class _Numbered(dict[Any, int]):
-    """Numbers keys in the order in which they are first asked for."""
-
-    def __missing__(self, key: Any) -> int:
-        self[key] = len(self)
-        return self[key]
-
-
 def drill_down(
     telemetry: pd.DataFrame,
     samples: pd.DataFrame,
@@ -134,10 +124,7 @@ def drill_down(
     first: pd.DataFrame | None = None,
     most_bytes: int = MOST_BYTES,
 ) -> dict[str, Any]:
-    """Samples over time, packed as values for JSON.
-
-    Takes what `glusterlab.analysis.saturation.verdict.judge` does (the samples with ``series``) and its verdicts;
-    `first` is one row of the samples, `most_bytes` bounds the packed values.
+    """Samples (with ``series``) over time, packed as values for JSON; `first` is one row of them.
 
     ``measures``: kind, name, unit, factor. ``resources``: role, host, device. ``groups``: lists of resources.
     ``cells``: id, label, and samples with number, ``start`` (epoch seconds), ``end`` (seconds from there to the end of
@@ -145,10 +132,18 @@ def drill_down(
     of the measure, number of the group, the largest value in the SI unit, threshold or None) and ``data`` (base64 of
     the zlib format: layer by layer a byte per resource and step). ``first``: cell and sample number.
     """
-    ordered = _in_rounds(samples, first)
+    ordered = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(_SAMPLE, kind="stable")
+    ordered = ordered.assign(_round=ordered.groupby("cell_id").cumcount())
+    if first is not None and len(first):
+        requested = (ordered["cell_id"] == str(first["cell_id"].iloc[0])) & (
+            ordered["sample"] == first["sample"].iloc[0]
+        )
+        ordered.loc[requested, "_round"] = -1
+    ordered = ordered.sort_values("_round", kind="stable", ignore_index=True)
     words = {(str(row["cell_id"]), int(row["sample"])): _words(row) for row in verdicts.to_dict("records")}
     starts = {(str(row["cell_id"]), int(row["sample"])): float(row["start_s"]) for row in ordered.to_dict("records")}
-    measures, resources, groups = _Numbered(), _Numbered(), _Numbered()
+    # each number is given when its key is first asked for
+    measures, resources, groups = (defaultdict[Any, int](count().__next__) for _ in range(3))
     packed: dict[str, list[dict[str, Any]]] = {}
     filled = taken = 0
     for cell, number, timeline in timelines(telemetry, ordered):
@@ -186,20 +181,9 @@ def drill_down(
     }
 
 
-def _in_rounds(samples: pd.DataFrame, first: pd.DataFrame | None) -> pd.DataFrame:
-    """The first sample of every cell, then the second of every cell; before all others `first`."""
-    rows = samples.assign(cell_id=samples["cell_id"].astype(str)).sort_values(["cell_id", "sample"], kind="stable")
-    rows = rows.assign(_round=rows.groupby("cell_id").cumcount())
-    if first is not None and len(first):
-        requested = (rows["cell_id"] == str(first["cell_id"].iloc[0])) & (rows["sample"] == first["sample"].iloc[0])
-        rows.loc[requested, "_round"] = -1
-    return rows.sort_values("_round", kind="stable").drop(columns="_round").reset_index(drop=True)
-
-
 def _label(row: Mapping[Any, Any]) -> str:
-    workers = int(row["workers"])
     size = format_size(int(row["nominal_file_size_bytes"]))
-    return f"{row['operation']}, {size} files, {row['series']}, {workers} worker{'' if workers == 1 else 's'}"
+    return f"{row['operation']}, {size} files, {row['series']}, {worker_count(row['workers'])}"
 
 
 def _words(row: Mapping[Any, Any]) -> str:
@@ -234,7 +218,7 @@ def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> I
         names = [(track.role, host, device) for host, device in zip(track.hosts, track.devices, strict=True)]
         full = float(levels(track, thresholds).min())
         yield (SHARE, track.subsystem, "%", 100.0), names, evened(track.used, track.steps(timeline)), full
-    for (activity, metric), measure in [*_RECORDED.items(), (("cpu", ""), _BUSY)]:
+    for (activity, metric), measure in [*_RECORDED.items(), (("cpu", ""), ("CPU, busy", "%", 100.0))]:
         series, values = timeline.of(activity, metric) if metric else busy_cpus(timeline)
         shown = (series["device"] == "all" if activity == "cpu" else series["device"] != "lo").to_numpy()
         which = series.loc[shown, ["role", "host", "device"]].replace({"device": "all"}, "")
@@ -245,13 +229,9 @@ def _layers(timeline: Timeline, capacity: Capacity, thresholds: Thresholds) -> I
 def averaged(values: NDArray[np.float64], joined: int) -> NDArray[np.float64]:
     """Means of N neighbouring steps each; fewer at the end, and of what was recorded.
 
-    Examples
-    --------
     >>> averaged(np.array([[1.0, 3.0, math.nan, 5.0, 7.0]]), 2).tolist()
     [[2.0, 5.0, 7.0]]
     """
-    if joined <= 1:
-        return values
     lacking = -values.shape[1] % joined
     padded = np.pad(values, ((0, 0), (0, lacking)), constant_values=math.nan)
     parts = padded.reshape(len(values), -1, joined)
@@ -261,12 +241,8 @@ def averaged(values: NDArray[np.float64], joined: int) -> NDArray[np.float64]:
 
 
 def pack(values: NDArray[np.float64]) -> tuple[bytes, float]:
-    """Values of resources over time, a byte each, and the largest of them.
+    """Values >= 0, shape (resources, steps), as bytes: 0 to `LEVELS` of the largest, or `NOTHING`; and the largest.
 
-    Resource by resource: 0 to `LEVELS` of the largest, or `NOTHING` for NaN. Values of shape (resources, steps), >= 0.
-
-    Examples
-    --------
     >>> data, most = pack(np.array([[0.0, 4.0, math.nan]]))
     >>> list(data), most
     ([0, 250, 255], 4.0)

@@ -98,8 +98,8 @@ def choose_studies(
 ) -> list[Chosen]:
     """The samples of a campaign that stand for each of some studies.
 
-    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go. Without a layout the
-    study's is taken, else one of its type and backing, else of its type; of sizes the nearest with a curve.
+    `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go; else the study's, or the
+    nearest that there is.
     """
     named = zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False)
     return [
@@ -130,8 +130,7 @@ def _choose(samples: pd.DataFrame, study: Study, wanted: str, size: float) -> Ch
 class Measured:
     """What the five figures of a study draw: throughput with limits, the study's numbers and the fitted law.
 
-    `bounds` are the limits between the worker counts, `fits` those of the law to each curve, `subsystems` as of
-    `glusterlab.analysis.saturation.usage.telemetry_by_cell`, `limits` by ``cell_id``.
+    `bounds` are the limits between the worker counts, `subsystems` as of `telemetry_by_cell`, `limits` by ``cell_id``.
     """
 
     chosen: Chosen
@@ -152,11 +151,7 @@ def measure(
     published: pd.DataFrame,
     testbed: bool,
 ) -> Measured:
-    """Throughput and subsystems of a study over the workers.
-
-    Cluster and campaign are None where an import does not know them; `published` as of
-    `glusterlab.spec.published.load`.
-    """
+    """Throughput and subsystems of a study over the workers; an import may know no cluster and campaign."""
     study, rows = chosen.study, chosen.rows
     throughput = with_limits(summarise(rows, study.quantity), pool_limits(rows, cluster, limits, campaign))
     bounds = limit_curves(rows, cluster, limits, campaign)
@@ -175,10 +170,7 @@ def measure(
 
 
 def by_unit(studies: Iterable[Measured]) -> Iterator[tuple[str, str, float, pd.DataFrame, pd.DataFrame]]:
-    """Studies whose throughput has one unit, together, for figures of the law.
-
-    Yields ``bytes`` or ``files``, the unit and the factor to it, the summaries of all of them, and their fits.
-    """
+    """Studies whose throughput has one unit, together: ``bytes`` or ``files``, unit, factor, summaries and fits."""
     units: dict[tuple[str, float], list[Measured]] = {}
     for measured in studies:
         study = measured.chosen.study
