@@ -113,14 +113,6 @@ def test_worker_counts_whose_samples_overlap_contend(make_samples: Make) -> None
     assert comparison.strict.low < comparison.corrected.low == comparison.estimate.low
 
 
-def test_named_workers_are_taken(make_samples: Make) -> None:
-    samples = campaign(make_samples, *(("disperse", "write", workers, near(1e6 * workers)) for workers in (12, 48, 96)))
-    claims = more(of={"workers": 96}, to={"workers": 48}, published={"relation": "no more"})
-    found = verdict(claims, samples)
-    assert found.verdict == "contradicted"
-    assert found.measured.centre == pytest.approx(2.0)
-
-
 @pytest.mark.parametrize(("scales", "taken"), [((20, 200), 200.0), ((200, 200), 200.0), ((20, 400), None)])
 def test_cells_of_a_common_scale_are_compared(make_samples: Make, scales: tuple[int, int], taken: float | None) -> None:
     parts = [
@@ -241,20 +233,6 @@ def test_a_value_that_still_rises_is_a_lower_bound(make_samples: Make, last: flo
     flat = verdict(claims, sizes(make_samples, {4 * GIB: [(12, last / 3), (24, last / 1.05), (48, last)]}))
     assert flat.verdict == {20e6: SAME, 8e6: "contradicted"}.get(last, expected)
     assert "rising" not in flat.why
-
-
-def test_a_ratio_says_which_side_still_rises(make_samples: Make) -> None:
-    samples = campaign(
-        make_samples,
-        ("disperse", "write", 12, near(10e6)),
-        ("disperse", "write", 48, near(30e6)),
-        ("replicate", "write", 12, near(20e6)),
-        ("replicate", "write", 48, near(20.5e6)),
-    )
-    found = verdict(more(), samples)
-    assert found.verdict == "reproduced"
-    series = "disperse 12x(4+2), JBOD, write 4 GiB, 48 workers"
-    assert found.why.endswith(f"a lower bound, still rising at the most workers: {series}")
 
 
 APART = {
@@ -540,11 +518,6 @@ def test_sides_of_one_campaign_go_before_those_of_two(make_samples: Make) -> Non
     assert "across" not in found.why
 
 
-def test_campaigns_of_other_lengths_are_not_compared(make_samples: Make) -> None:
-    tables = campaigns(make_samples, file_size_bytes=4 * GIB // 200 // 8)
-    assert verdict(more(), join_campaigns(tables)).reason == "files were shortened or lengthened by different factors"
-
-
 def test_one_campaign_is_as_it_is_and_two_need_two_names(make_samples: Make) -> None:
     tables = campaigns(make_samples)
     assert join_campaigns(tables[:1]) is tables[0]
@@ -596,13 +569,9 @@ def test_a_condition_that_is_met_lets_a_claim_be_tested(make_samples: Make) -> N
     [
         ("equals", 91, {"multiply": [100, {"divide": [205, 226]}]}, {}, "reproduced", "formula gives 90.708 things"),
         ("equals", 90, {"multiply": [100, {"divide": [205, 226]}]}, {}, "contradicted", "not 90"),
-        ("equals", 6.9, {"divide": [1000, 144]}, {}, "reproduced", "6.9"),
         ("equals", 6.94, {"divide": [1000, 144]}, {}, "reproduced", "6.94"),
-        ("equals", 6.95, {"divide": [1000, 144]}, {}, "contradicted", "not 6.95"),
         ("equals", 100, 101, {"tolerance": 1.02}, "reproduced", "101"),
-        ("equals", 100, 103, {"tolerance": 1.02}, "contradicted", "103"),
         ("equals", 2, [{"divide": [24, 12]}, {"divide": [49, 24]}], {}, "reproduced", "2 of 2 formulas give 2 things"),
-        ("equals", 2, [{"divide": [24, 12]}, 3], {}, "contradicted", "1 of 2 formulas give 3 things, not 2"),
         ("over", 17, 17.1, {}, "reproduced", "17.1"),
         ("over", 17, 17, {}, "contradicted", "not more than 17"),
         ("under", 17, {"divide": [100, 6]}, {}, "reproduced", "16.6667"),
@@ -686,19 +655,13 @@ def test_totals_of_nothing_are_zero(large_samples: pd.DataFrame) -> None:
         ("throughput-write-peak", "83.68 MB/s per disk"),
         ("throughput-write-up-to", "up to 1.89"),
         ("throughput-read-replicate-30-50", "1.3 to 1.5"),
-        ("tier-32kb-read", "over 4.1"),
         ("video-disperse-streams", "nearly 1.95"),
         ("throughput-standard-by-far", "far more (≥ 1.50)"),
-        ("clusters-disperse-large-write", "more (> 1)"),
         ("throughput-read-even", "same (0.91 to 1.10)"),
-        ("nfs-replicate-read-high", "no more (≤ 1.10)"),
         ("tested-saturation-seen", "12, 24, 48, 96 and more workers"),
-        ("video-ramp-until-900", "under 5 ms per row (this project's bound)"),
         ("saturation-small-network", '"not close"'),
         ("saturation-replicate-cpu", "about 25 % of the CPUs"),
-        ("design-capacity-advantage", "108 TB"),
         ("design-fault-domain-share", "under 17 % of the pool"),
-        ("bom-disk-capacity", "8 TB"),
         ("servers-standard-name", "SSG-6028R-E1CR12H"),
         ("video-throughput", "4,469 MB/s"),
     ],

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from glusterlab.analysis.claims.cells import Comparison
 from glusterlab.analysis.claims.judge import combine
-from glusterlab.analysis.claims.verdicts import VERDICTS, Band, band_of, decide
+from glusterlab.analysis.claims.verdicts import VERDICTS, band_of, decide
 from glusterlab.spec.claims import Claim
 from glusterlab.stats import LEVEL, Estimate, contrast_interval
 
@@ -93,55 +93,37 @@ def test_what_compares_nothing_has_no_band() -> None:
         (claim("ratio", "equals", 1.67), interval(1.45, 1.80, 1.95), "reproduced", "published one"),
         # the number itself lies beyond 10 %, whether the interval holds the published one or not
         (claim("ratio", "equals", 1.67), interval(1.60, 1.87, 2.10), "insufficient n", "the size is not told"),
-        (claim("ratio", "equals", 1.67), interval(1.75, 1.90, 2.10), "insufficient n", "the size is not told"),
-        (claim("ratio", "equals", 1.67), interval(1.65, 2.07, 2.55), "insufficient n", "the size is not told"),
         (claim("ratio", "equals", 1.67), interval(1.05, 1.67, 2.66), "insufficient n", "too wide to tell the size"),
         (claim("ratio", "equals", 1.67), interval(1.15, 1.20, 1.25), SAME, "smaller"),
         (claim("ratio", "equals", 1.67), interval(1.90, 2.00, 2.10), SAME, "larger"),
         (claim("ratio", "equals", 1.67), interval(0.90, 1.30, 1.90), "insufficient n", "direction"),
-        (claim("ratio", "equals", 1.67), interval(0.95, 1.15, 1.40), "insufficient n", "direction"),
         (claim("ratio", "equals", 1.67), interval(0.96, 1.00, 1.04), "contradicted", "no difference"),
         (claim("ratio", "equals", 1.67), interval(0.60, 0.70, 0.80), "contradicted", "other side of 1"),
         # 9 % more: no difference of up to 10 % contradicts it
         (claim("ratio", "equals", 1.09), interval(0.97, 0.99, 1.01), "insufficient n", "direction"),
         (claim("ratio", "over", 4.1), interval(4.3, 5.0, 5.8), "reproduced", "whole interval"),
-        (claim("ratio", "over", 4.1), interval(3.9, 4.5, 5.2), "reproduced", "published one"),
-        (claim("ratio", "over", 4.1), interval(3.0, 3.4, 3.9), SAME, "smaller"),
-        (claim("ratio", "nearly", 1.95), interval(2.0, 2.1, 2.2), SAME, "larger"),
         (claim("ratio", "between", 1.3, high=1.5), interval(1.32, 1.4, 1.48), "reproduced", "whole interval"),
-        (claim("ratio", "between", 1.3, high=1.5), interval(1.6, 1.7, 1.8), SAME, "larger"),
         # an order
         (claim("ordering", MORE), interval(1.01, 3.0, 9.0), "reproduced", "whole interval"),
         (claim("ordering", MORE), interval(0.99, 1.01, 1.03), "insufficient n", "direction"),
         (claim("ordering", MORE), interval(0.80, 0.90, 0.99), "contradicted", "other side of 1"),
-        (claim("ordering", FAR), interval(260.0, 420.0, 680.0), "reproduced", "whole interval"),
         (claim("ordering", FAR), interval(1.2, 1.3, 1.4), SAME, "smaller"),
         (claim("ordering", FAR), interval(0.95, 1.0, 1.05), "contradicted", "no difference"),
         (claim("ordering", FAR), interval(1.4, 1.6, 1.8), "reproduced", "words say"),
-        (claim("ordering", FAR), interval(1.3, 1.45, 1.6), "insufficient n", "the size is not told"),
-        (claim("ordering", "slightly more"), interval(1.05, 1.2, 1.3), "insufficient n", "the size is not told"),
         (claim("ordering", "slightly more"), interval(1.02, 1.05, 1.08), "reproduced", "whole interval"),
-        (claim("ordering", "slightly more"), interval(1.2, 1.3, 1.4), SAME, "larger"),
-        (claim("ordering", "slightly more"), interval(0.99, 1.05, 1.11), "insufficient n", "direction"),
         (claim("ordering", "no more"), interval(0.9, 1.0, 1.09), "reproduced", "within the margin"),
         (claim("ordering", "no more"), interval(1.2, 1.3, 1.4), "contradicted", "outside the margin"),
         (claim("ordering", "no more"), interval(1.0, 1.1, 1.2), "insufficient n", "margin"),
-        (claim("ordering", "no less"), interval(2.0, 3.0, 4.0), "reproduced", "within the margin"),
-        (claim("ordering", "no less"), interval(0.7, 0.8, 0.9), "contradicted", "outside the margin"),
         # what is not significant is not yet equal
         (claim("equality", "same"), interval(0.95, 1.01, 1.07), "reproduced", "within the margin"),
         (claim("equality", "same"), interval(0.70, 1.00, 1.40), "insufficient n", "margin"),
         (claim("equality", "same"), interval(1.02, 1.06, 1.12), "insufficient n", "margin"),
         (claim("equality", "same"), interval(1.12, 1.20, 1.30), "contradicted", "outside the margin"),
-        (claim("equality", "similar"), interval(1.12, 1.18, 1.24), "reproduced", "within the margin"),
         # a value: measured / published
         (claim("value", "equals", 83.68), interval(0.90, 0.94, 0.98), "reproduced", "published one"),
-        (claim("value", "equals", 83.68), interval(0.97, 1.0, 1.03), "reproduced", "whole interval"),
         (claim("value", "equals", 83.68), interval(0.80, 0.88, 1.02), "insufficient n", "the size is not told"),
         (claim("value", "equals", 83.68), interval(0.70, 0.75, 0.80), SAME, "smaller"),
-        (claim("value", "equals", 83.68), interval(1.5, 1.7, 1.9), SAME, "larger"),
         (claim("value", "equals", 83.68), interval(0.2, 0.3, 0.4), "contradicted", "factor of 2"),
-        (claim("value", "equals", 83.68), interval(2.1, 3.0, 4.0), "contradicted", "factor of 2"),
         (claim("value", "equals", 83.68), interval(0.4, 1.0, 2.5), "insufficient n", "too wide to tell the size"),
     ],
 )
@@ -209,27 +191,6 @@ def test_fewer_than_three_samples_never_give_a_verdict(made: Claim, few: list[fl
 
 
 samples = st.lists(numbers, min_size=3, max_size=6)
-
-
-@given(bands, samples, samples, st.floats(1e-3, 1e3))
-@settings(deadline=None)
-def test_scaling_both_sides_changes_nothing(made: Claim, above: list[float], below: list[float], factor: float) -> None:
-    before = contrast_interval([above], [below])
-    after = contrast_interval([[value * factor for value in above]], [[value * factor for value in below]])
-    assert (after.centre, after.low, after.high) == pytest.approx((before.centre, before.low, before.high), rel=1e-6)
-    band, value = band_of(made), made.kind == "value"
-    if not _near_an_edge(band, before):
-        assert decide(band, after, value=value) == decide(band, before, value=value)
-
-
-def _near_an_edge(band: Band, estimate: Estimate) -> bool:
-    """Rounding alone may move an end over an edge that it all but touches."""
-    edges = (band.low, band.high, band.anchor, 1.0, 1 / 1.1, 1.1, 0.5, 2.0)
-    ends = (estimate.low, estimate.centre, estimate.high)
-    wide = math.sqrt(estimate.high / estimate.low) if estimate.low > 0 else math.inf
-    return abs(wide - 1.25) < 1e-5 or any(
-        math.isclose(edge, end, rel_tol=1e-5) for edge in edges for end in ends if math.isfinite(edge)
-    )
 
 
 @given(bands, st.floats(0.2, 5), st.floats(1.0, 3.0), st.floats(1.0, 3.0))

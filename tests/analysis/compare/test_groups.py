@@ -49,14 +49,6 @@ def test_averages_take_repeats_in_which_all_cells_are_valid() -> None:
     assert found["n"].tolist() == [9, 10]
 
 
-def test_a_group_of_one_operation_and_size_has_several_workers() -> None:
-    cells = {("create", MIB, workers): SPREAD for workers in (1, 6, 12)}
-    reference, other = release(cells), release(cells, offset_s=500.0)
-    found = averages(compare_cells(reference, {"b": other}), reference, {"b": other})
-    assert found["group"].tolist() == ["create, 1 MiB"]
-    assert found["cells"].tolist() == [3]
-
-
 def test_averages_of_few_repeats_have_no_interval() -> None:
     reference, others = older(4), {"b": newer(EFFECTS, 4)}
     found = averages(compare_cells(reference, others), reference, others)

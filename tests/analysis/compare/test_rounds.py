@@ -67,44 +67,15 @@ def test_without_times_there_are_no_rounds() -> None:
     assert find_rounds(rows(at(0, 1)), rows(at(40, 1))) is None
 
 
-def turns(lost: dict[str, set[int]], again: set[int]) -> dict[str, dict[int, float]]:
-    """Starts of repeats of three campaigns in the runbook's turns, by the number of the step in which each ran.
-
-    Steps in `lost` measured nothing; after the steps of `again` the loop began anew.
-    """
-    order = "abccba" * 5
-    steps: list[str] = []
-    for step, name in enumerate(order):
-        steps.append("" if step in lost.get(name, set()) else name)
-        if step in again:
-            return _numbered(steps + list(order))
-    return _numbered(steps)
-
-
-def _numbered(steps: list[str]) -> dict[str, dict[int, float]]:
-    found: dict[str, dict[int, float]] = {"a": {}, "b": {}, "c": {}}
-    for step, name in enumerate(steps):
-        if name and len(found[name]) < 10:
-            found[name][len(found[name]) + 1] = 100.0 * step
-    return found
-
-
 @pytest.mark.parametrize("step", range(1, 29))
 @pytest.mark.parametrize("other", ["b", "c"])
 def test_a_loop_of_turns_that_was_broken_off_anywhere_is_still_in_rounds(step: int, other: str) -> None:
-    starts = turns({}, {step - 1})
-    found = find_rounds(rows(starts["a"]), rows(starts[other]))
+    order = "abccba" * 5
+    ran = list(enumerate(order[:step] + order))
+    starts = [[100.0 * at for at, name in ran if name == wanted][:10] for wanted in ("a", other)]
+    found = find_rounds(*(rows(dict(enumerate(each, start=1))) for each in starts))
     assert found is not None
     assert len(found.reference) >= 8
-
-
-@pytest.mark.parametrize("step", [1, 4, 7, 10, 13, 16, 19, 22, 25, 28])
-def test_a_step_that_was_lost_leaves_the_others_in_rounds(step: int) -> None:
-    starts = turns({"b": {step}}, set())
-    found = find_rounds(rows(starts["a"]), rows(starts["b"]))
-    assert found is not None
-    assert len(found.reference) >= 8
-    assert not found.one_sided
 
 
 def test_pairs_by_time_are_neighbours_and_the_closest() -> None:
@@ -117,10 +88,3 @@ def test_pairs_by_time_are_neighbours_and_the_closest() -> None:
     numbered_on = find_rounds(rows(at(0)), rows({repeat + 20: start for repeat, start in at(40).items()}))
     assert numbered_on is not None
     assert numbered_on.other == tuple(range(10))
-
-
-def test_nearly_always_first_counts_as_one_sided() -> None:
-    other = {repeat: start + (40 if repeat > 2 else -40) for repeat, start in at(0).items()}
-    found = find_rounds(rows(at(0)), rows(other))
-    assert found is not None
-    assert (found.reference_first, found.one_sided) == (8, True)

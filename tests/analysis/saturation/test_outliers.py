@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +14,6 @@ from glusterlab.analysis.saturation.outliers import (
     disks_by_name,
     host_skew,
     judge_disks,
-    modified_z,
     named_disks,
     skewed_hosts,
     working_time,
@@ -165,17 +163,6 @@ def healthy(seconds: float, disks: int = 24) -> np.ndarray:
     return np.stack([worked(seconds, 1e6 * rng.uniform(0.9, 1.1)) for _ in range(disks)])
 
 
-@pytest.mark.parametrize("seconds", [10.0, 20.0, 40.0])
-def test_time_at_work_is_that_of_a_steady_disk(seconds: float) -> None:
-    assert working_time(worked(seconds)[np.newaxis], STEP)[0] == pytest.approx(seconds, abs=STEP)
-
-
-def test_a_pause_is_no_work_and_idle_disks_have_no_time() -> None:
-    rates = np.concatenate([worked(10), worked(10)])[np.newaxis]
-    assert working_time(rates, STEP)[0] == pytest.approx(20.0, abs=2 * STEP)
-    assert math.isnan(working_time(np.zeros((1, 5)), STEP)[0])
-
-
 def test_pulses_of_a_slow_disk_count_as_work_between_them() -> None:
     # one request of 1 MB every other record
     rates = queue(10e6, 0.25e6, 1e6, 40, STEP)
@@ -238,8 +225,3 @@ def test_a_server_that_always_carries_more_is_named_and_placement_is_not(make_sa
     even = skewed_hosts(skew[skew["quantity"] != "sent, bytes/s"])
     assert (len(even), list(even)) == (0, list(found))
     assert skewed_hosts(skew.iloc[:0]).empty
-
-
-def test_the_modified_z_score_knows_equal_values() -> None:
-    assert modified_z(np.array([2.0, 2.0, 2.0, 1.0])).tolist() == [0.0, 0.0, 0.0, -math.inf]
-    assert modified_z(np.array([5.0])).tolist() == [0.0]

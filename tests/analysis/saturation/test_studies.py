@@ -130,11 +130,3 @@ def test_studies_of_one_unit_share_a_figure_of_the_law(make_telemetry: Make) -> 
     assert len(files[3]) == 2 * len(COUNTS)
     assert [len(fits.drop_duplicates(["series", "operation"])) for *_, fits in (bytes_, files)] == [4, 2]
     assert not set(DRAWN) & set(bytes_[3])
-
-
-def test_the_figures_of_the_studies_are_the_guides() -> None:
-    assert [(study.first, study.layout, study.files) for study in STUDIES] == [
-        (40, "replicate 6x2, RAID 6", "128 GB files"),
-        (45, "disperse 24x(4+2), JBOD", "128 GB files"),
-        (50, "replicate 6x2, RAID 6", "32 KB files"),
-    ]
