@@ -215,11 +215,7 @@ def signed_rank_p(differences: NDArray[np.float64]) -> float:
 
 
 def least_p(test: Test, n: int, m: int | None = None) -> float:
-    """The smallest p that a test of n against m samples, or of n rounds, can have.
-
-    >>> round(least_p("rank-sum", 5), 4), least_p("signed-rank", 5), round(least_p("rank-sum", 3, 4), 4)
-    (0.0079, 0.0625, 0.0571)
-    """
+    """The smallest p that a test of n against m samples, or of n rounds, can have."""
     return min(1.0, 2 ** (1 - n) if test == "signed-rank" else 2 / math.comb(n + (n if m is None else m), n))
 
 
@@ -241,11 +237,7 @@ def corrected(p: Sequence[float], correction: Correction) -> list[float]:
 
 
 def can_be_significant(least: Sequence[float], correction: Correction, alpha: float = ALPHA) -> list[bool]:
-    """Which of many tests could be significant after the correction, given the smallest p that each can have (Tarone).
-
-    >>> can_be_significant([0.0001, 0.1], "holm")
-    [True, False]
-    """
+    """Which of many tests could be significant after the correction, given the smallest p of each (Tarone)."""
     for limit in sorted(set(least), reverse=True):
         if max(corrected([p for p in least if p <= limit], correction)) < alpha:
             return [p <= limit for p in least]

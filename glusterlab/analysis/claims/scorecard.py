@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import pandas as pd
 
 from glusterlab.analysis.claims.judge import CLASSES, Judgement
 from glusterlab.analysis.claims.verdicts import VERDICTS, Band, band_of
 from glusterlab.spec.claims import Claim, Claims
-from glusterlab.stats import LEVEL, Estimate
+from glusterlab.stats import LEVEL
 from glusterlab.units import short_number
 
 
-def _ratio(judgement: Judgement) -> Estimate:
-    """What was measured as a ratio; of a value, measured / published; nothing of arithmetic."""
-    measured, value = judgement.measured, judgement.claim.published.value
-    if judgement.band is None:
-        return Estimate(math.nan, math.nan, math.nan, 0, "")
-    if judgement.claim.kind == "value" and isinstance(value, float):
-        low, centre, high = (number / value for number in (measured.low, measured.centre, measured.high))
-        return replace(measured, centre=centre, low=low, high=high)
-    return measured
+def _ratio(judgement: Judgement, end: str) -> float:
+    """What was measured as a ratio; of a value, measured / published; NaN of arithmetic."""
+    value = judgement.claim.published.value if judgement.claim.kind == "value" else 1.0
+    return math.nan if judgement.band is None else float(getattr(judgement.measured, end)) / float(value or math.nan)
 
 
 def _band(judgement: Judgement) -> Band:
     """What is allowed, as ratios."""
-    if judgement.band is None:
-        return Band(math.nan, math.nan, directed=False)
-    return band_of(judgement.claim) if judgement.claim.kind == "value" else judgement.band
+    return Band(math.nan, math.nan, directed=False) if judgement.band is None else band_of(judgement.claim)
 
 
 def _cells(judgement: Judgement) -> str:
@@ -59,9 +51,9 @@ COLUMNS: Mapping[str, tuple[str, str, Callable[[Judgement], object]]] = {
     "verdict": ("str", "`glusterlab.analysis.claims.verdicts.VERDICTS`", lambda of: of.verdict),
     "why": ("str", "of the verdict", lambda of: of.why),
     "reason": ("str", "of 'not measured' in words that many claims share; else empty", lambda of: of.reason),
-    "ratio": ("float64", "measured; of a value, measured / published", lambda of: _ratio(of).centre),
-    "ratio_low": ("float64", "lower end of its interval, of that level", lambda of: _ratio(of).low),
-    "ratio_high": ("float64", "upper end", lambda of: _ratio(of).high),
+    "ratio": ("float64", "measured; of a value, measured / published", lambda of: _ratio(of, "centre")),
+    "ratio_low": ("float64", "lower end of its interval, of that level", lambda of: _ratio(of, "low")),
+    "ratio_high": ("float64", "upper end", lambda of: _ratio(of, "high")),
     "ratio_published": ("float64", "NaN where only an order is stated", lambda of: _band(of).anchor),
     "band_low": ("float64", "lower end of what the claim allows, as a ratio", lambda of: _band(of).low),
     "band_high": ("float64", "upper end; infinite where it has none", lambda of: _band(of).high),

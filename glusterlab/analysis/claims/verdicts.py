@@ -107,18 +107,11 @@ def decide(
     """Verdict and reason for one ratio, whose interval needs three samples on each side.
 
     A directed claim is contradicted where the interval is below 1, or within 10 % of 1 and outside a band that begins
-    beyond; without l > 1 its direction is not shown. Then an interval apart from the band is another size, one within
-    it reproduces, and so does a centre within it whose interval is no wider than a factor of 1.25 to either side. An
-    equality is reproduced by an interval within its band, contradicted by one apart from it. A value (against the
-    published one) has no direction: beyond a factor of 2 it is contradicted.
+    beyond. An equality is reproduced by an interval within its band, contradicted by one apart from it. A value
+    (against the published one) has no direction: beyond a factor of 2 it is contradicted.
 
     ``strict`` has the interval that contradicts, ``selected`` the one that shows a direction or that two are alike,
     where there are several comparisons or worker counts; by default `estimate`.
-
-    >>> decide(Band(1.5, 1.84, True, 1.67), Estimate(1.62, 1.55, 1.7, 5, ""))
-    ('reproduced', 'the whole interval lies within what is claimed')
-    >>> decide(Band(1.0, math.inf, True), Estimate(1.1, 0.8, 1.5, 3, ""))[0]
-    'insufficient n'
     """
     against, shows = strict or estimate, selected or estimate
     if not estimate.has_interval:

@@ -26,8 +26,7 @@ LEAST_PEERS = 4
 """Fewest disks or hosts that can be compared: the median of two others says little."""
 
 RESOLVED = 2
-"""Records that time at work is resolved to: a request counts when all of it is done, and a slow disk of a scale model
-finishes none in some records."""
+"""Records that time at work is resolved to: a slow disk of a scale model finishes no request in some records."""
 
 ALIKE = 2.0
 """Peers moved up to N times as much, or as many times less."""
@@ -45,9 +44,9 @@ DISK_COLUMNS = [
     *("cell_id", "sample", "host", "device", "bytes", "time_s", "time_ratio", "z", "longer_s", "after_s", "busy"),
     *("judged", "slow"),
 ]
-"""Columns of `disk_times`: the bytes of a disk and its time at work, in multiples of what its peers take for as much,
-that ratio's modified z-score, and by how many seconds it is longer; how long the disk went on after half of all had
-done; the share of its time at work in which ``%util`` was busy. NaN where it moved too little or has too few peers."""
+"""Columns of `disk_times`: bytes and time at work, also in multiples of what its peers take for as much, with that
+ratio's modified z-score; seconds that it is longer, and went on after half of all had done; share of its time at work
+in which ``%util`` was busy. NaN where it moved too little or has too few peers."""
 
 SKEW_COLUMNS = ["cell_id", "sample", "role", "quantity", "host", "value", "median", "ratio", "z", "outlier"]
 """Columns of `host_skew`: means over the measured part, in the unit of the quantity; the median is the others'."""
@@ -186,8 +185,7 @@ def disk_times(telemetry: pd.DataFrame, samples: pd.DataFrame, thresholds: Thres
 def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     """Disks that moved anything to speak of, and their bytes/s, shape (disks, records of the measured part).
 
-    Columns ``host``, ``device``, ``busy_s`` (NaN where ``%util`` is not recorded), and ``reading``: the disks of the
-    sample read more than they wrote.
+    Columns ``host``, ``device``, ``busy_s``, and ``reading``: the disks of the sample read more than they wrote.
     """
     tables = []
     for metric in ("write_bytes_per_s", "read_bytes_per_s", "utilisation_fraction"):
@@ -206,10 +204,9 @@ def disks_moved(timeline: Timeline) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
 
 def disks_by_name(times: pd.DataFrame) -> pd.DataFrame:
-    """Each disk over all samples of `disk_times`: what a figure of disks draws.
+    """Each disk over all samples of `disk_times`: in how many it moved anything, was ``judged`` and was ``slow``.
 
-    ``host``, ``device``, and in how many ``samples`` it moved anything, was ``judged`` and was ``slow``; ``time_ratio``
-    and ``busy`` are medians over the samples that judge it.
+    ``time_ratio`` and ``busy`` are medians over the samples that judge it.
     """
     rows = times.assign(**{name: times[name].where(times["judged"]) for name in ("time_ratio", "busy")})
     disks = rows.groupby(["host", "device"], sort=False)

@@ -1,10 +1,9 @@
 """How full each resource of a pool was over one sample: links, disks, CPUs and memory of every host.
 
-Use is a share: 1 is what the resource can do, in each direction of a link. A disk is as full as the fullest of: its
-bytes, its operations (a lower bound), its ``%util`` where one disk serves one request at a time, and the bytes of all
-disks of its server against what these do together. On a testbed reads and writes have a limit each, all hosts share the
-CPUs and the memory of one machine (their use is added up, a lower bound), and ``await``, ``aqu-sz`` and ``%util`` stay
-small on a disk that is full, for its limit acts before the block layer counts a request.
+Use is a share: 1 is what the resource can do. A disk is as full as the fullest of: its bytes, its operations (a lower
+bound), its ``%util`` where it serves one request at a time, and the bytes of all disks of its server against what these
+do together. On a testbed reads and writes have a limit each, all hosts share the CPUs and the memory of one machine
+(their use is added up, a lower bound), and ``%util`` stays small on a disk that is full: its limit acts before that.
 """
 
 from __future__ import annotations
@@ -34,12 +33,10 @@ MIN_RECORDS = 2
 """Fewest telemetry records per host and sample in the measured part; with fewer the sample says nothing."""
 
 PEAK_S = 10.0
-"""Length of the busiest stretch, in seconds, that counts as the peak: long enough to even out the bursts in which a
-disk's counters rise (a request counts when all of it is done), short enough to see a phase of a run."""
+"""Length of the busiest stretch, in seconds, that counts as the peak: it evens out the bursts of a disk's counters."""
 
 IDLE = 0.02
-"""What carried less than this share of the fullest of its kind carried nothing to speak of: a client without a worker,
-a disk without a file."""
+"""What carried less than this share of the fullest of its kind carried nothing to speak of."""
 
 BURST_BYTES = 10e6
 """A disk is judged over as long as it needs for N bytes, at most `PEAK_S`: a request counts when all of it is done, and
@@ -64,9 +61,8 @@ _DIRECTIONS = {"received": "receive_bytes_per_s", "sent": "transmit_bytes_per_s"
 class Limits:
     """What the hardware can do per host, in bytes/s, on the scale that was measured (a scale model's own limits).
 
-    Links are limited in each direction, ``server_disks_*`` are all disks of a server together, ``brick_*`` one brick
-    alone (None where it was not measured), ``server_operations_*`` the operations per second that a scale model leaves
-    all disks of a server. `source` names the baseline that measured them; empty where the cluster file states them.
+    Links in each direction; ``server_disks_*`` are all disks of a server together, ``server_operations_*`` what a scale
+    model leaves them per second, ``brick_*`` one brick alone. `source` names the baseline that measured them, if any.
     """
 
     server_link: float

@@ -22,9 +22,8 @@ BINDING = [
     *("where", "hosts", "reason", "not_judged", "typical"),
 ]
 """Columns of `binding_by_cell` beside those that describe the cell: the verdict of most of its ``n`` samples, how
-many of them ``agree``, and over these the ``mean`` share of the measured part in which it was full, with its 95 %
-interval; ``binds`` is the verdict in a few words. The texts are those of the sample in the middle, whose number is
-``typical``."""
+many ``agree``, and over these the ``mean`` share of the measured part with its 95 % interval; ``binds`` is the verdict
+in a few words. The texts are those of the sample in the middle, whose number is ``typical``."""
 
 _QUANTITY = "share of the measured part"
 NO_MAJORITY = "no majority"
@@ -39,8 +38,7 @@ OVER_TIME = [
 ]
 """Columns of `use_over_time`: ``time_s`` is the epoch at the end of a step, ``seconds`` that since the start of the
 command; ``used`` and ``threshold`` are shares of what the resource can do, ``evened`` is ``used`` over as long as the
-resource is judged, both NaN where it has no telemetry; ``full`` says that it was over the threshold, and ``inside``
-that the step lies in the measured part."""
+resource is judged; ``inside``: the step lies in the measured part."""
 
 OF_SUBSYSTEM = ["cell_id", "sample", "subsystem", "resources", "seconds", "mean", "fullest", "inside", "threshold"]
 """Columns of `subsystems_over_time`: how many ``resources`` carried anything (over 2 % of the fullest one's mean), and

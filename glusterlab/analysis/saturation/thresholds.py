@@ -23,9 +23,9 @@ _GREGG = (
 _TEXTS = ("compared with", "source")
 
 
-def _threshold(default: float, what: str, source: str, *, share: bool = True) -> Any:
-    """A threshold: what it is compared with, and where its number comes from."""
-    return field(default=default, metadata={"compared with": what, "source": source, "share": share})
+def _threshold(default: float, what: str, source: str) -> Any:
+    """A threshold: what it is compared with, and where its number comes from; below 1 it is a share."""
+    return field(default=default, metadata={"compared with": what, "source": source, "share": default < 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,6 @@ class Thresholds:
         "mean use of a subsystem over the measured part from which on its limit is not believed",
         "a choice of this project: what does a quarter more than it can do all along is held by something else, or "
         "its limit is wrong; bursts and the scatter of baselines stay below",
-        share=False,
     )
     window: float = _threshold(
         0.50,
@@ -83,19 +82,16 @@ class Thresholds:
         5.0,
         "fewest telemetry records in the measured part for a verdict",
         "a choice of this project: a record at either end may lie half outside, and one burst decides over few",
-        share=False,
     )
     outlier: float = _threshold(
         3.5,
         "modified z-score of a host among its peers: 0.6745 times its distance from their median over their MAD",
         "Iglewicz and Hoaglin (1993): 3.5",
-        share=False,
     )
     skew: float = _threshold(
         1.5,
         "what a host carries over the median of its peers, or the inverse, for an outlier to matter",
         "a choice of this project: half as much again",
-        share=False,
     )
     slow_rate: float = _threshold(
         0.6,
@@ -108,13 +104,11 @@ class Thresholds:
         "how many seconds longer a slow disk works than its peers for as much, and after half of all have done",
         "a choice of this project: two records of 2 s, to which time at work is resolved; so a disk is judged "
         "where its peers take 6 s",
-        share=False,
     )
     slow_samples: float = _threshold(
         2.0,
         "in how many samples a disk must be slow to be named, or in all that judge it where they are fewer",
         "a choice of this project: one sample may be an accident of placement",
-        share=False,
     )
 
     def __post_init__(self) -> None:

@@ -22,19 +22,16 @@ if TYPE_CHECKING:
 
 MOVED_METRICS = ("receive_bytes_per_s", "transmit_bytes_per_s", "read_bytes_per_s", "write_bytes_per_s")
 MOVED = (("network", "client"), ("network", "server"), ("disk", "server"))
-"""Activity and role whose bytes show it: the first that a sample has. Workers are on clients; disks go on writing what
-servers hold."""
+"""Activity and role whose bytes show the measured part: the first that a sample has."""
 
 ONSET = 0.20
 """From this share of the most traffic on the workers run: their start over SSH and the gate stay far below."""
 
 SUSTAINED_S = 6.0
-"""The traffic must stay there for N seconds, or half of the measured time where that is shorter: a burst of packets, or
-the creation of directories, does not."""
+"""The traffic must stay there for N seconds, or half of the measured time where that is shorter: a burst does not."""
 
 COVERED_STEPS = 4
-"""A record is believed for at most N steps, its own among them: a host that stalled writes one late, of one that was
-away nothing is known."""
+"""A record is believed for at most N steps: a host that stalled writes one late."""
 
 JUDGED_METRICS = frozenset(
     {

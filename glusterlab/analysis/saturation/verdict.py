@@ -58,22 +58,20 @@ ALIKE = 0.5
 USE_COLUMNS = [
     *("cell_id", "sample", "family", "subsystem", "role", "host", "device", "by", "threshold", "mean", "peak", "over")
 ]
-"""Columns of `Judgement.use`: ``mean``, ``peak`` (the fullest `PEAK_S`, or all of a shorter measured part) and
-``threshold`` are shares of what the resource can do, ``over`` is the share of the measured part in which it was over
-the threshold. What telemetry lacks counts for none of them."""
+"""Columns of `Judgement.use`: ``mean``, ``peak`` (the fullest `PEAK_S`) and ``threshold`` are shares of what the
+resource can do, ``over`` is the share of the measured part in which it was over the threshold."""
 
 SUBSYSTEM_COLUMNS = [
     *("cell_id", "sample", "family", "subsystem", "share", "mean", "peak", "resources", "full", "fullest", "by"),
     *("threshold", "stretch_s"),
 ]
-"""Columns of `Judgement.subsystems`: ``share`` of the measured part in which it was over its ``threshold``, ``mean``
-use (both weighted by use) and ``peak`` of its fullest resource; how many ``resources`` carried anything, how many of
-them were ``full`` for most of the time, and the name of the ``fullest``; each is judged over ``stretch_s`` seconds."""
+"""Columns of `Judgement.subsystems`: ``share`` of the measured part over its ``threshold``, ``mean`` use (both weighted
+by use), ``peak`` of its fullest resource; how many ``resources`` carried anything, how many were ``full`` for most of
+the time; each is judged over ``stretch_s`` seconds."""
 
 VERDICT_COLUMNS = ["cell_id", "sample", "state", "binding", "share", "where", "hosts", "reason", "not_judged"]
-"""Columns of `Judgement.verdicts`: ``state`` (`State`), ``binding`` (families in the order in which they were full, or
-what to do instead), ``share`` of the measured part in which it was full, ``where`` (subsystems), ``hosts``, the
-``reason`` where it is unknown, and what is ``not_judged``."""
+"""Columns of `Judgement.verdicts`: ``binding`` has the families in the order in which they were full, or what to do
+instead, ``share`` that of the measured part, ``where`` the subsystems, ``reason`` why it is unknown."""
 
 _ROLES = ("server", "client")
 _MOST_NAMES = 4
