@@ -101,29 +101,26 @@ def choose_studies(
     `layouts` (names) and `sizes` (nominal, bytes) are one for each study, as far as they go; else the study's, or the
     nearest that there is.
     """
-    named = zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False)
-    return [
-        _choose(samples, study, wanted.strip(), float(size or study.nominal_file_size_bytes))
-        for study, wanted, size in named
-    ]
-
-
-def _choose(samples: pd.DataFrame, study: Study, wanted: str, size: float) -> Chosen:
-    candidates = select(samples, tool=study.tool)
-    of_type = candidates[candidates["type"].astype(str) == study.type]
-    of_kind = of_type[of_type["kind"].astype(str) == study.kind]
-    near = of_type if of_kind.empty else of_kind
-    layouts = [wanted] if wanted else guide_layouts(near, [(study.type, study.geometry, study.kind)], most=1)
-    where = f"the layout {layouts[0]}" if layouts else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
-    rows = candidates.iloc[:0]
-    if layouts:
-        rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=size, layouts=layouts[:1])
-    if rows.empty:
-        return Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on {where}.")
-    guide = f"The guide: {study.files} on {study.layout}."
-    if (label := _label(rows.iloc[0])) != study.layout:
-        guide += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
-    return Chosen(study, rows, f"{size_note(samples, rows, size)}\n{guide}", "")
+    found = []
+    for study, name, size in zip(studies, chain(layouts, repeat("")), chain(sizes, repeat(None)), strict=False):
+        wanted, nominal = name.strip(), float(size or study.nominal_file_size_bytes)
+        candidates = select(samples, tool=study.tool)
+        of_type = candidates[candidates["type"].astype(str) == study.type]
+        of_kind = of_type[of_type["kind"].astype(str) == study.kind]
+        near = guide_layouts(of_type if of_kind.empty else of_kind, [(study.type, study.geometry, study.kind)], most=1)
+        layout = [wanted] if wanted else near[:1]
+        rows = candidates.iloc[:0]
+        if layout:
+            rows = select_nearest(samples, tool=study.tool, nominal_file_size_bytes=nominal, layouts=layout)
+        if rows.empty:
+            where = f"the layout {layout[0]}" if layout else f"a {_ADJECTIVES.get(study.type, study.type)} volume"
+            found.append(Chosen(study, rows, "", f"The campaign has no valid {study.tool} sample on {where}."))
+            continue
+        guide = f"The guide: {study.files} on {study.layout}."
+        if (label := _label(rows.iloc[0])) != study.layout:
+            guide += f" In its place {label}, as requested." if wanted else f" Not measured here; in its place {label}."
+        found.append(Chosen(study, rows, f"{size_note(samples, rows, nominal)}\n{guide}", ""))
+    return found
 
 
 @dataclass(frozen=True, slots=True)

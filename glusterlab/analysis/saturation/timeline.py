@@ -69,15 +69,6 @@ class Timeline:
             places = places[self.series["role"].to_numpy()[places] == role]
         return self.series.iloc[places], self.values[places]
 
-    def known(self, role: str) -> tuple[list[str], NDArray[np.bool_]]:
-        """Hosts of a role, and where in the measured part there is anything of each; shape (hosts, steps inside)."""
-        hosts = self.series["host"].to_numpy()
-        of_role = (self.series["role"] == role).to_numpy()
-        names = sorted({str(host) for host in hosts[of_role]})
-        recorded = np.isfinite(self.values[:, self.inside])
-        found = [recorded[of_role & (hosts == name)].any(axis=0) for name in names]
-        return names, np.array(found, dtype=bool).reshape(len(names), int(self.inside.sum()))
-
     @cached_property
     def _places(self) -> dict[Any, Any]:
         """Rows by activity and metric: text of all rows is slow to compare."""

@@ -321,17 +321,18 @@ def _coverage_gaps(timeline: Timeline, found: Sequence[_Use], expected: Mapping[
     """What telemetry lacks of the hosts that are expected, and whether that is too much for a negative statement."""
     gaps: list[str] = []
     silent: set[str] = set()
+    recorded = pd.DataFrame(np.isfinite(timeline.values[:, timeline.inside]))
+    by_host = recorded.groupby([timeline.series["role"], timeline.series["host"]]).any().mean(axis=1)
     for role in _ROLES:
-        hosts, known = timeline.known(role)
-        count = max(len(hosts), expected.get(role, 0))
-        each = known.mean(axis=1) if known.size else np.zeros(len(hosts))
-        if not count or float(each.sum()) / count < COVERAGE:
+        known = by_host[by_host.index.get_level_values("role") == role].droplevel("role")
+        count = max(len(known), expected.get(role, 0))
+        if not count or known.sum() / count < COVERAGE:
             silent.add(role)
-        if not hosts:
+        if known.empty:
             gaps.append(f"any {role}")
-        elif count > len(hosts):
-            gaps.append(f"{count - len(hosts)} of {count} {role}s")
-        if names := [hosts[number] for number in np.flatnonzero(each < COVERAGE)]:
+        elif count > len(known):
+            gaps.append(f"{count - len(known)} of {count} {role}s")
+        if names := [str(host) for host in known.index[known < COVERAGE]]:
             gaps.append(f"all {len(names)} {role}s" if len(names) == count > 1 else ", ".join(names))
     short = [each.track for each in found if each.coverage < COVERAGE]
     gaps += [track.subsystem for track in short if track.role not in silent]
