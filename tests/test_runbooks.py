@@ -37,7 +37,7 @@ DENSE = {("replicate", "6x2", "raid6"), ("disperse", "2x(4+2)", "raid6"), ("disp
 
 
 @pytest.mark.parametrize(
-    ("suffix", "model", "disks", "layouts"), [("", "standard", 72, STANDARD), ("-dense", "dense", 144, DENSE)]
+    ("suffix", "model", "disks", "layouts"), [("", "standard", 12, STANDARD), ("-dense", "dense", 24, DENSE)]
 )
 def test_supermicro_plan_is_the_guide_s_matrix(
     suffix: str, model: str, disks: int, layouts: set[tuple[str, str, str]]
@@ -46,13 +46,13 @@ def test_supermicro_plan_is_the_guide_s_matrix(
     plan = build_plan(load_campaign(SUPERMICRO / f"campaign{suffix}.yaml"), cluster, ready={"smallfile"})
     assert not plan.not_runnable
     assert not plan.excluded
-    assert (len(cluster.servers), len(cluster.clients), cluster.disks_total) == (6, 12, disks)
+    assert (len(cluster.servers), len(cluster.clients), cluster.hardware.disks_per_server) == (6, 12, disks)
     found = {(cell.layout.type, cell.layout.geometry, cluster.backing(cell.layout.backing).kind) for cell in plan.cells}
     assert found == layouts
     for backing in cluster.backings.values():
         assert backing.server_model == model
         # every disk of every server is under a brick: what efficiency is divided by
-        assert len(cluster.servers) * len(backing.bricks) * backing.disks_per_brick == disks
+        assert len(backing.bricks) * backing.disks_per_brick == disks
     assert cluster.server_models[model].disks == cluster.hardware.disks_per_server
     for cell in plan.cells:
         assert cell.layout.bricks == len(cluster.servers) * len(cluster.backing(cell.layout.backing).bricks)

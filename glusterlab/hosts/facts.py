@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _SECTOR_BYTES = 512
 _VERSION = re.compile(r"[0-9]+(?:\.[0-9]+)+(?:[a-z][0-9]*)?")
 _WHOLE_NUMBERS = frozenset({"cpus", "memory_bytes", "interface_mtu", "work_dir_free_bytes"})
-_GIT_DEADLINE_S = 10.0
 
 
 def lines(host: Host, cluster: Cluster) -> list[str]:
@@ -34,13 +34,9 @@ def lines(host: Host, cluster: Cluster) -> list[str]:
 
 
 def read_facts(text: str) -> dict[str, Any]:
-    r"""Facts of one host as plain values, from the lines ``key value`` of ``gl_facts`` and ``gl_filesystems``.
+    """Facts of one host as plain values, from the lines ``key value`` of ``gl_facts`` and ``gl_filesystems``.
 
-    Keys as printed, unknown ones as text; ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` are
-    mappings. Sizes are in bytes, ``interface_speed_bytes_per_s`` in bytes per second.
-
-    >>> read_facts("kernel 6.1\ncpus 8\ntool gluster glusterfs 10.3\nsysctl vm.swappiness 60")["tools"]
-    {'gluster': '10.3'}
+    ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` are mappings; other keys are as printed.
     """
     facts: dict[str, Any] = {"tools": {}, "sysctls": {}, "disks": {}, "filesystems": {}}
     for line in text.splitlines():
@@ -84,23 +80,15 @@ def _filesystem(text: str) -> dict[str, Any]:
     words = text.split()
     if len(words) != 5:
         return {"mounted": False}
-    device, kind, options, size, free = words
-    return {
-        "mounted": True,
-        "device": device,
-        "type": kind,
-        "options": options,
-        "size_bytes": _whole(size),
-        "free_bytes": _whole(free),
-    }
+    named = dict(zip(("device", "type", "options"), words, strict=False))
+    return {"mounted": True, **named, "size_bytes": _whole(words[3]), "free_bytes": _whole(words[4])}
 
 
 def _whole(text: str) -> int | None:
-    """A whole number; None where there is another word, as df prints a dash for what it cannot tell."""
-    try:
+    # another word, as df prints a dash for what it cannot tell, is None
+    with suppress(OverflowError, ValueError):
         return int(float(text))
-    except (OverflowError, ValueError):
-        return None
+    return None
 
 
 def controller(cluster: Cluster | None = None) -> dict[str, Any]:
@@ -118,24 +106,14 @@ def controller(cluster: Cluster | None = None) -> dict[str, Any]:
 
 def git_revision(folder: Path) -> str | None:
     """The commit of a checkout, with ``-dirty`` where tracked files were changed; None where it is no checkout."""
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"],
-            capture_output=True,
-            text=True,
-            timeout=_GIT_DEADLINE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None
+    words = ["git", "-C", str(folder), "describe", "--always", "--abbrev=40", "--dirty", "--exclude=*"]
+    with suppress(OSError, subprocess.TimeoutExpired):
+        return subprocess.run(words, capture_output=True, text=True, timeout=10.0, check=False).stdout.strip() or None
+    return None
 
 
 def environment(pool: Pool, cluster: Cluster, shared_counters: Sequence[str] = ()) -> dict[str, Any]:
-    """The content of environment.json; of a testbed also `shared_counters`, which its hosts show of the whole machine.
-
-    Raises `HostError` when a host gives no facts.
-    """
+    """The content of environment.json; of a testbed also the counters that its hosts share."""
     commands = {host.name: script.command(lines(host, cluster)) for host in cluster.hosts}
     hosts = {}
     for name, result in sorted(pool.run(commands).or_raise().items()):

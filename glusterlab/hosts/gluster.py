@@ -1,7 +1,6 @@
 """Volumes of the suite: created from a layout, started, mounted on the clients and taken out of the way again.
 
-Every brick lies in a directory ``<brick root>/glusterlab-<volume>/brick`` that the suite makes and marks. A volume
-whose bricks all lie so is the suite's; no other volume is ever touched.
+A volume whose bricks all lie in ``<brick root>/glusterlab-<volume>/brick`` is the suite's; no other is ever touched.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-DATASETS = "datasets"
-"""Directory of a volume, marked, in which the files of all workloads lie."""
-
 _GLUSTER_DEADLINE_S = 300.0
 _ONLINE_WITHIN_S = 90.0
 _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Disperse"}
@@ -40,17 +37,12 @@ _TYPES = {"distribute": "Distribute", "replicate": "Replicate", "disperse": "Dis
 Note = Callable[[str], None]
 """Receives one sentence about each change that is made to the pool."""
 
-MAX_XML_BYTES = 32 << 20
-"""`gluster volume status --xml` of a large volume is some hundred kilobytes."""
+MAX_XML_BYTES = 32 << 20  # that of a large volume's status is some hundred kilobytes
 
 
 @dataclass(frozen=True)
 class VolumeInfo:
-    """One volume of `gluster volume info`.
-
-    `type`: in gluster's words: Distribute, Replicate, Distributed-Disperse, ... `bricks`: ``address:path``, in the
-    volume's order. `options`: those that were set.
-    """
+    """One volume of `gluster volume info`: its type in gluster's words, bricks ``address:path``, options set."""
 
     name: str
     type: str
@@ -76,10 +68,9 @@ class VolumeStatus(NamedTuple):
 
 @dataclass(frozen=True)
 class Volume:
-    """A layout on a cluster: the volume's name and its bricks.
+    """A layout on a cluster; `places`: server and brick root of every brick, in the order of creation.
 
-    `name`: the layout's name and a hash of all that the volume is made of, so that another layout, or the same on
-    other bricks, is another volume. `places`: server and brick root of every brick, in the order of creation.
+    The name has a hash of all that it is made of: another layout, or the same on other bricks, is another volume.
     """
 
     name: str
@@ -89,7 +80,6 @@ class Volume:
 
     @classmethod
     def of(cls, layout: Layout, cluster: Cluster) -> Volume:
-        """The volume of a layout."""
         places = place_bricks(layout, cluster)
         facts = layout.model_dump_json(exclude={"name"}) + repr([(host.address, root) for host, root in places])
         label = re.sub(r"[^A-Za-z0-9_-]+", "-", layout.name).strip("-")
@@ -98,7 +88,7 @@ class Volume:
 
     @property
     def dataset_root(self) -> str:
-        return f"{self.mount_point}/{DATASETS}"
+        return f"{self.mount_point}/datasets"
 
     @property
     def bricks(self) -> list[tuple[Host, str]]:
@@ -110,17 +100,13 @@ class Volume:
         return tuple(f"{host.address}:{path}" for host, path in self.bricks)
 
     def create_words(self) -> tuple[str, ...]:
-        """The command that creates it, without ``gluster`` itself.
-
-        No ``force``: gluster itself then refuses bricks on a root file system and subvolumes with two bricks on
-        one server.
-        """
+        """The command that creates it, without ``gluster`` itself."""
         layout = self.layout
-        shape: tuple[str, ...] = ()
-        if layout.type == "replicate":
-            shape = ("replica", str(layout.replica))
-        elif layout.type == "disperse":
-            shape = ("disperse-data", str(layout.data), "redundancy", str(layout.redundancy))
+        shape = {
+            "replicate": ("replica", str(layout.replica)),
+            "disperse": ("disperse-data", str(layout.data), "redundancy", str(layout.redundancy)),
+        }.get(layout.type, ())
+        # no force: gluster then refuses bricks on a root file system, and two bricks of a subvolume on one server
         return ("volume", "create", self.name, *shape, "transport", "tcp", *self.brick_names)
 
     def differences(self, info: VolumeInfo) -> list[str]:
@@ -164,18 +150,14 @@ def _ask_xml(read: Callable[[bytes], R], pool: Pool, server: str, *words: str) -
 def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
     """Make a volume the only one of the suite that is started and mounted; `mark` goes into directories that are made.
 
-    A volume that is there must be what was requested. With `fresh` it is deleted and created again: deleting bricks on
-    their servers takes seconds, deleting the files through a client can take longer than the samples that made them.
-    Raises `HostError` when a step fails.
+    A volume that is there must be what was requested; `fresh` deletes and creates it again, which takes seconds, where
+    deleting the files through a client can take longer than the samples that made them.
     """
     server = cluster.servers[0].name
     known = volumes(pool, server)
     # one that was deleted may still be mounted
     unmount(pool, cluster, {volume.name} - set(known) | _ours(known), keep=None if fresh else volume)
-    for other in known.values():
-        if other.is_ours and other.started and (fresh or other.name != volume.name):
-            ask(pool, server, "volume", "stop", other.name)
-            note(f"stopped volume {other.name}")
+    _stop(pool, server, known, note, None if fresh else volume.name)
     if fresh and volume.name in known and known[volume.name].is_ours:
         ask(pool, server, "volume", "delete", volume.name)
         note(f"deleted volume {volume.name}, to begin with an empty one")
@@ -198,9 +180,9 @@ def set_up(pool: Pool, cluster: Cluster, volume: Volume, *, mark: str, note: Not
 
 
 def _create(pool: Pool, server: str, volume: Volume, mark: str) -> None:
-    lines: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
     for host, path in volume.bricks:
-        lines.setdefault(host.name, ["set -e"]).append(script.call("gl_make_brick", path, mark))
+        lines[host.name].append(script.call("gl_make_brick", path, mark))
     pool.run({name: script.command(text, deadline_s=120.0) for name, text in lines.items()}).or_raise()
     ask(pool, server, *volume.create_words())
     options = [word for option in volume.layout.options for word in option]
@@ -229,20 +211,15 @@ def _wait_until_online(pool: Pool, server: str, volume: Volume, note: Note) -> N
 
 
 def wait_for_heal(pool: Pool, volume: Volume, *, within_s: float) -> int:
-    """Wait until no entry of a volume waits for self-heal; returns how many still do.
-
-    The daemon is told to begin now, not at its next hour. Raises `HostError` when a server does not answer.
-    """
-    roots: dict[str, list[str]] = {}
+    """Let self-heal begin now, not at its next hour; returns how many entries of a volume still wait at the end."""
+    roots: dict[str, list[str]] = defaultdict(list)
     for host, root in volume.places:
-        roots.setdefault(host.name, []).append(root)
+        roots[host.name].append(root)
+    lines = {name: script.call("gl_heal", 5, volume.name, *places) for name, places in roots.items()}
     end = time.monotonic() + within_s
     while True:
-        # One look takes some seconds itself while there is something to heal.
-        commands = {
-            name: script.command([script.call("gl_heal", 5, volume.name, *places)]) for name, places in roots.items()
-        }
-        answers = pool.run(commands).or_raise()
+        # one look takes some seconds itself while there is something to heal
+        answers = pool.run({name: script.command([line]) for name, line in lines.items()}).or_raise()
         pending = sum(int(answer.text.split()[-1]) for answer in answers.values())
         if pending == 0 or time.monotonic() > end:
             return pending
@@ -255,12 +232,14 @@ def _mount(pool: Pool, cluster: Cluster, volume: Volume, mark: str) -> None:
     first, *others = cluster.servers
     backups = [f"backup-volfile-servers={':'.join(server.address for server in others)}"] if others else []
     options = ",".join([*backups, *cluster.mount_options])
-    line = script.call("gl_mount", first.address, volume.name, volume.mount_point, options)
-    pool.run(
-        dict.fromkeys((client.name for client in cluster.clients), script.command([line], deadline_s=90.0))
-    ).or_raise()
+    _on_clients(pool, cluster, script.call("gl_mount", first.address, volume.name, volume.mount_point, options))
     driver = cluster.clients[0].name
     pool.run_on(driver, script.command([script.call("gl_mark_dir", volume.dataset_root, mark)]))
+
+
+def _on_clients(pool: Pool, cluster: Cluster, line: str) -> None:
+    command = script.command([line], deadline_s=90.0)
+    pool.run({client.name: command for client in cluster.clients}).or_raise()
 
 
 def _ours(known: Mapping[str, VolumeInfo]) -> set[str]:
@@ -268,15 +247,16 @@ def _ours(known: Mapping[str, VolumeInfo]) -> set[str]:
 
 
 def unmount(pool: Pool, cluster: Cluster, names: Iterable[str], *, keep: Volume | None = None) -> None:
-    """Unmount volumes of the suite from all clients, but one; what else is mounted below mount_root stays.
-
-    `names`: of the suite's volumes. `keep`: stays mounted. Raises `HostError` when a mount point cannot be freed.
-    """
+    """Unmount named volumes of the suite from all clients, but `keep`; what else is mounted below mount_root stays."""
     kept = "" if keep is None else keep.mount_point
-    line = script.call("gl_umount_others", cluster.mount_root, kept, *sorted(names))
-    pool.run(
-        dict.fromkeys((client.name for client in cluster.clients), script.command([line], deadline_s=90.0))
-    ).or_raise()
+    _on_clients(pool, cluster, script.call("gl_umount_others", cluster.mount_root, kept, *sorted(names)))
+
+
+def _stop(pool: Pool, server: str, known: Mapping[str, VolumeInfo], note: Note, but: str | None) -> None:
+    for volume in known.values():
+        if volume.is_ours and volume.started and volume.name != but:
+            ask(pool, server, "volume", "stop", volume.name)
+            note(f"stopped volume {volume.name}")
 
 
 def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
@@ -284,10 +264,7 @@ def stop_all(pool: Pool, cluster: Cluster, *, note: Note) -> None:
     server = cluster.servers[0].name
     known = volumes(pool, server)
     unmount(pool, cluster, _ours(known))
-    for volume in known.values():
-        if volume.is_ours and volume.started:
-            ask(pool, server, "volume", "stop", volume.name)
-            note(f"stopped volume {volume.name}")
+    _stop(pool, server, known, note, None)
 
 
 def read_xml(text: bytes) -> Element:
@@ -298,10 +275,7 @@ def read_xml(text: bytes) -> Element:
 
 
 def read_peers(text: bytes, cluster: Cluster, server_name: str) -> dict[str, bool]:
-    """Servers that are members of the pool, by the cluster's names, and whether they are connected.
-
-    `text` is `gluster peer status --xml`; the server that ran it does not list itself.
-    """
+    """Whether servers of `gluster peer status --xml` are connected; the one that ran it does not list itself."""
     peers = {server_name: True}
     for peer in read_xml(text).iter("peer"):
         connected = peer.findtext("connected") == "1"
@@ -348,7 +322,4 @@ def read_status(text: bytes) -> VolumeStatus:
 
 def server_name(cluster: Cluster, address: str) -> str:
     """The cluster's name for what gluster calls a server; the address itself where it is none of ours."""
-    for server in cluster.servers:
-        if address in (server.name, server.address):
-            return server.name
-    return address
+    return next((server.name for server in cluster.servers if address in (server.name, server.address)), address)

@@ -1,7 +1,4 @@
-"""One script per host before a workload and one after it: health, caches, telemetry, results in one round trip.
-
-Here is what a sample's scripts say and how their reports become a `Health`; when they run is the runner's business.
-"""
+"""One script per host before a workload and one after it, and how their reports become a `Health`."""
 
 from __future__ import annotations
 
@@ -27,23 +24,12 @@ if TYPE_CHECKING:
     from glusterlab.hosts.pool import CommandResult, Pool, Results
     from glusterlab.spec.cluster import Cluster, Host
 
-SETTLE_S = 6
-"""Seconds that entries of writes which have just ended are given to leave the index of pending heals."""
-
-MOUNT_ANSWERS_S = 10
-"""A mounted volume that does not answer within so many seconds hangs."""
-
-MAX_OUTPUT_BYTES = 256 << 20
-"""All files that a tool left may have so many bytes together."""
-
+SETTLE_S = 6  # that entries of writes which have just ended are given to leave the index of pending heals
+MOUNT_ANSWERS_S = 10  # a mounted volume that does not answer for longer hangs
+MAX_OUTPUT_BYTES = 256 << 20  # of all files that a tool left
 MAX_CLOCK_OFFSET_S = 1.0
-"""Clocks of the hosts may differ from the controller's by so many seconds."""
-
-MIN_FREE_BYTES = 1 << 20
-"""A file system with less room is full: sar could not write its records any more."""
-
-MIN_FREE_SHARE = 0.01
-"""A brick with a smaller share of its room free is full: Gluster refuses writes then (storage.reserve)."""
+MIN_FREE_BYTES = 1 << 20  # a file system with less room is full: sar could not write its records any more
+MIN_FREE_SHARE = 0.01  # a brick with less room is full: Gluster refuses writes then (storage.reserve)
 
 Moment = Literal["before", "after"]
 
@@ -53,18 +39,15 @@ DROP = script.part("drop", "gl_drop_caches")
 
 _CONNECTION = re.compile(r"tcp (?P<address>[0-9A-F]{8}|[0-9A-F]{32}):(?P<port>[0-9A-F]{4}) (?P<socket>\d+)")
 
-_GLUSTER_FILES = {"peers": "peers.xml", "info": "info.xml", "status": "status.xml"}
-
 Extras = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 """What else the scripts of a look do, by host: lines before the host's state is read, and at the end."""
 
 
 @dataclass
 class Probe:
-    """What the scripts of one moment reported.
+    """What the scripts of one moment reported: `parts` by host and name, `files` are gluster's own XML by file name.
 
-    `parts`: reports by host and name, for what the caller added. `files`: gluster's own XML by file name. `problems`:
-    what kept a host's state from being read.
+    `problems`: what kept a host's state from being read.
     """
 
     health: Health
@@ -82,10 +65,7 @@ def look(
     extras: Extras | None = None,
     deadline_s: float = 60.0,
 ) -> Probe:
-    """Read the state of all hosts, and drop their caches with `drop`.
-
-    Without a volume, for a baseline, GlusterFS is not inspected: there may be none yet.
-    """
+    """Read the state of all hosts; without a volume, for a baseline, GlusterFS is not inspected."""
     commands = {}
     for host in cluster.hosts:
         before, after = (extras or {}).get(host.name, ((), ()))
@@ -138,7 +118,12 @@ def _read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
                 state["mounts"][name] = _words(report["mount"], "mount", 2, name)[1]
             if "connections" in report:
                 connections[name] = read_connections(report["connections"], cluster, name)
-            state["link_changes"][name] = _link(script.need(report, "link", name), cluster, name)
+            link = script.need(report, "link", name)
+            if not link.text.strip():
+                interface = cluster.host(name).interface
+                message = f"expected a link '{interface}' below /sys/class/net that counts its carrier's changes"
+                raise HostError(f"{message}, found none: give 'interface' in the cluster file", host=name)
+            state["link_changes"][name] = int(_words(link, "link", 2, name)[1])
             state["space"][name] = _space(script.need(report, "space", name), name)
         except HostError as error:
             problems.append(Reason(code="controller-error", message=error.message, host=name))
@@ -156,13 +141,7 @@ def _read(results: Results, cluster: Cluster, volume: Volume | None) -> Probe:
 
 
 def read_drop(report: script.Part, host: str) -> DropCaches:
-    """What the kernel counted around a drop.
-
-    Raises `HostError` when the report is no such count.
-
-    >>> read_drop(script.Part(0, b"drop 4 6"), "gl-s01")
-    DropCaches(before=4, after=6)
-    """
+    """What the kernel counted around a drop; raises `HostError` when the report is no such count."""
     _, before, after = _words(report, "drop", 3, host)
     return DropCaches(before=int(before), after=int(after))
 
@@ -170,9 +149,7 @@ def read_drop(report: script.Part, host: str) -> DropCaches:
 def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tuple[float, float]:
     """The host's clock minus the controller's, in seconds: the least and the largest that the readings allow.
 
-    The host read its clock at both ends of a script. The first reading was made after the controller had sent the
-    script, the second before the controller had its end, so the offset lies between ``second - end`` and
-    ``first - start``.
+    The host read its clock at both ends of a script: after the controller had sent it, and before it had its end.
     """
     try:
         first, second = (float(script.need(report, name, result.host).text.split()[1]) for name in ("clock", "end"))
@@ -183,21 +160,8 @@ def clock_bounds(report: Mapping[str, script.Part], result: CommandResult) -> tu
 
 
 def nearest_to_zero(low: float, high: float) -> float:
-    """The smallest difference between two bounds, with its sign.
-
-    >>> nearest_to_zero(-0.1, 0.2), nearest_to_zero(4.4, 4.5), nearest_to_zero(-5.0, -4.9)
-    (0.0, 4.4, -4.9)
-    """
+    """The smallest difference between two bounds, with its sign."""
     return min(max(0.0, low), high)
-
-
-def _link(part: script.Part, cluster: Cluster, host: str) -> int:
-    """How often a link's carrier came or went; a host without that link cannot be watched."""
-    if not part.text.strip():
-        interface = next(each.interface for each in cluster.hosts if each.name == host)
-        message = f"expected a link '{interface}' below /sys/class/net that counts its carrier's changes, found none"
-        raise HostError(f"{message}: give the host's interface in the cluster file", host=host)
-    return int(_words(part, "link", 2, host)[1])
 
 
 def read_connections(part: script.Part, cluster: Cluster, host: str) -> list[BrickConnection]:
@@ -208,19 +172,14 @@ def read_connections(part: script.Part, cluster: Cluster, host: str) -> list[Bri
         match = _CONNECTION.fullmatch(line)
         if match is None:
             raise HostError(f"expected 'tcp ADDRESS:PORT SOCKET', found {line[:80]!r}", host=host)
-        server = names.get(_address(match["address"]))
+        # words of 32 bits, the bytes of each in the order of x86 and ARM
+        words = re.findall("." * 8, match["address"])
+        address = ip_address(b"".join(bytes.fromhex(word)[::-1] for word in words))
+        server = names.get(str(getattr(address, "ipv4_mapped", None) or address))
         found.append(BrickConnection(host=server, port=int(match["port"], 16), socket=int(match["socket"])))
     if part.exit_code != 0:
         raise HostError("the client's connections could not be read in /proc/net/tcp", host=host)
     return found
-
-
-def _address(words: str) -> str:
-    """An address as /proc/net/tcp has it: words of 32 bits, the bytes of each in the order of x86 and ARM."""
-    packed = b"".join(bytes.fromhex(words[n : n + 8])[::-1] for n in range(0, len(words), 8))
-    address = ip_address(packed)
-    mapped = getattr(address, "ipv4_mapped", None)
-    return str(mapped or address)
 
 
 def _words(part: script.Part, first: str, count: int, host: str) -> list[str]:
@@ -248,7 +207,7 @@ def _pool_state(
     """What the first server says of the pool: its XML, peers, bricks and whether a rebalance runs."""
     server = cluster.servers[0].name
     report = parts.get(server, {})
-    files = {file: report[name].data for name, file in _GLUSTER_FILES.items() if name in report}
+    files = {f"{name}.xml": report[name].data for name in ("peers", "info", "status") if name in report}
     try:
         peers = read_peers(script.need(report, "peers", server).data, cluster, server)
         status = read_status(script.need(report, "status", server).data)
@@ -289,16 +248,13 @@ def read_outputs(part: script.Part, host: str) -> dict[str, bytes]:
 def health_reasons(
     health: Health, moment: Moment, servers: Sequence[str], clients: Sequence[str], bricks: int | None
 ) -> list[Reason]:
-    """What is wrong with the pool at one moment; empty when all conditions of design.md's rule 1 hold.
-
-    Caches are judged before the workload only. `bricks` is how many the layout has; None for a baseline, which needs
-    no pool.
-    """
-    found = _unhealthy(health, servers, clients, bricks)
+    """What is wrong with the pool at one moment; `bricks` of the layout, None for a baseline, which needs no pool."""
+    hosts = (*servers, *clients)
+    found = (*_unhealthy_pool(health, servers, bricks), *_unhealthy_hosts(health, hosts), *_full(health))
     reasons = [Reason(code=code, message=f"{what} {moment} the workload", host=host) for code, what, host in found]
-    for host in (*servers, *clients) if moment == "before" else ():
+    for host in hosts if moment == "before" else ():
+        # caches are judged before only; writing 3 raises drop_pagecache and drop_slab by one each
         drop = health.drop_caches.get(host)
-        # writing 3 raises drop_pagecache and drop_slab by one each
         if drop is None or drop.after - drop.before < 2:
             counts = "not read" if drop is None else f"{drop.before} before, {drop.after} after"
             message = f"expected drop_pagecache + drop_slab of /proc/vmstat to rise by 2, found {counts}"
@@ -309,7 +265,7 @@ def health_reasons(
 _Found = tuple[ReasonCode, str, str | None]
 
 
-def _unhealthy(health: Health, servers: Sequence[str], clients: Sequence[str], bricks: int | None) -> Iterator[_Found]:
+def _unhealthy_pool(health: Health, servers: Sequence[str], bricks: int | None) -> Iterator[_Found]:
     for server in () if bricks is None else servers:
         if not health.peers.get(server, False):
             yield "peer-disconnected", "disconnected" if server in health.peers else "no peer of the pool", server
@@ -322,8 +278,6 @@ def _unhealthy(health: Health, servers: Sequence[str], clients: Sequence[str], b
         yield "heal-pending", f"{health.heal_pending} entries to heal", None
     if health.rebalance:
         yield "rebalance-running", "a rebalance runs", None
-    yield from _unhealthy_hosts(health, (*servers, *clients))
-    yield from _full(health)
 
 
 def _unhealthy_hosts(health: Health, hosts: Sequence[str]) -> Iterator[_Found]:
@@ -355,5 +309,4 @@ def _full(health: Health) -> Iterator[_Found]:
             if not any(name == host and Path(brick).is_relative_to(path) for name, brick in bricks):
                 least = MIN_FREE_BYTES
             if space.free_bytes < least:
-                what = f"{path} is full: expected {least:.0f} bytes free, found {space.free_bytes},"
-                yield "disk-full", what, host
+                yield "disk-full", f"{path} is full: expected {least:.0f} bytes free, found {space.free_bytes},", host

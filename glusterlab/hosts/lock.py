@@ -1,11 +1,8 @@
 """The lock of a cluster: every host names the run that measures with it, so that two runs do not measure each other.
 
-Each host has its own lock, at the same place whatever the cluster file says, so clusters that share only some hosts
-exclude each other, too. A run has the cluster when it has all of its hosts. Of runs that start at the same moment the
-earliest waits for the others to give back what they took; they give up at once.
-
-Only the controller that started a run can see whether it is still there. What a run of this controller left behind is
-replaced; a run of another controller is believed to be there until an operator says otherwise.
+A run has the cluster when it has all of its hosts. Of runs that start at the same moment the earliest waits for the
+others to give back what they took; they give up at once. What a run of this controller left behind is replaced; a run
+of another controller is believed to be there until an operator says otherwise.
 """
 
 from __future__ import annotations
@@ -31,14 +28,9 @@ if TYPE_CHECKING:
     from glusterlab.hosts.pool import Command, Pool
     from glusterlab.spec.cluster import Cluster
 
-LOCK_DIR = "/var/lib/glusterlab"
-"""On every host: it outlives a restart of the host, as the run that has it does."""
-
+LOCK_DIR = "/var/lib/glusterlab"  # the same whatever the cluster file says; it outlives a restart of the host
 _OWNER = f"{LOCK_DIR}/owner.json"
-
-TIE_S = 10.0
-"""The earliest of runs that start at the same moment waits so long for the others."""
-
+TIE_S = 10.0  # the earliest of runs that start at the same moment waits so long for the others
 _DEADLINE_S = 60.0
 _RELEASE_WITHIN_S = 6.0
 _GUARD_WITHIN_S = 10.0
@@ -46,11 +38,9 @@ _GUARD_WITHIN_S = 10.0
 
 @dataclass(frozen=True)
 class Owner:
-    """The run that has a host.
+    """The run that has a host: `mark` is carried by its processes on the hosts, `since` is UTC.
 
-    `machine` is a digest that tells the controller from others of the same name; `started`, ticks since boot with the
-    boot's id, tells the process from a later one of the same number; `mark` is carried by its processes on the hosts;
-    `since` is UTC.
+    `machine` tells the controller from others of the same name, `started` the process from later ones of its number.
     """
 
     campaign: str
@@ -96,10 +86,7 @@ class Owner:
 
 
 def process_start(pid: int) -> int | None:
-    """When a process of this machine started, in ticks since its boot; None when there is none, or it is unknown.
-
-    It tells a process from a later one with the same number.
-    """
+    """When a process of this machine started, in ticks since its boot; None when there is none, or it is unknown."""
     with suppress(OSError, IndexError, ValueError):
         # the name before it may hold blanks and brackets
         return int(Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19])
@@ -116,7 +103,7 @@ def _start_of(pid: int) -> str:
 
 @cache
 def _this_machine() -> str:
-    """Which machine, and which space of process numbers: a container does not see the processes of another."""
+    # a container does not see the processes of another
     facts = [platform.node()]
     for path in ("/etc/machine-id", "/var/lib/dbus/machine-id"):
         with suppress(OSError):
@@ -137,9 +124,9 @@ class Claim(NamedTuple):
 def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = False) -> Claim:
     """Take a cluster for one run: lock every host, mark the work directories, end what an earlier run left running.
 
-    One round trip, unless a host has an owner. After an error no host is kept. `take_over` also takes hosts from a run
-    of another controller, of which the operator knows that it is dead. Raises `UsageError` when another run has a
-    host, `HostError` when a host cannot be locked, or its work directory is not the suite's.
+    `take_over` also takes hosts from a run of another controller, of which the operator knows that it is dead. Raises
+    `UsageError` when another run has a host, `HostError` when one cannot be locked, or its work directory is not the
+    suite's; no host is kept then.
     """
     owner = Owner.this_process(campaign, pool.mark)
     try:
@@ -152,10 +139,13 @@ def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = Fals
 
 def _take(pool: Pool, cluster: Cluster, own: Owner, *, take_over: bool) -> tuple[str, ...]:
     ended: list[str] = []
+    mark = f"glusterlab work directory, campaign {own.campaign}"
+    ours = (cluster.work_dir, mark, cluster.mount_root, cluster.work_dir)
     replaced = dict.fromkeys(pool.hosts, "")
     end = time.monotonic() + TIE_S
     while True:
-        commands = {name: _command([_take_line(cluster, own, text)]) for name, text in replaced.items()}
+        lines = {name: script.call("gl_take", LOCK_DIR, own.text, text, *ours) for name, text in replaced.items()}
+        commands = {name: _command([line]) for name, line in lines.items()}
         held: dict[str, str] = {}
         for name, result in pool.run(commands).or_raise().items():
             parts = script.read_parts(result)
@@ -168,18 +158,14 @@ def _take(pool: Pool, cluster: Cluster, own: Owner, *, take_over: bool) -> tuple
             return tuple(sorted(ended))
         owners = {name: Owner.read(text) for name, text in held.items()}
         obstacles = {name: owner for name, owner in owners.items() if not _may_replace(owner, take_over=take_over)}
-        waits = all(owner is not None and _gives_way(owner, own) for owner in obstacles.values())
+        # who came later may be giving back right now what it took
+        mine = (own.since, own.text)
+        waits = all(owner is not None and (owner.since, owner.text) > mine for owner in obstacles.values())
         if obstacles and (not waits or time.monotonic() > end):
             raise UsageError(_refusal(obstacles, len(pool.hosts)))
         replaced = {name: "" if name in obstacles else text for name, text in held.items()}
         if obstacles:
             pool.sleep(0.3)
-
-
-def _take_line(cluster: Cluster, own: Owner, replaced: str) -> str:
-    mark = f"glusterlab work directory, campaign {own.campaign}"
-    ours = (cluster.mount_root, cluster.work_dir)
-    return script.call("gl_take", LOCK_DIR, own.text, replaced, cluster.work_dir, mark, *ours)
 
 
 def _may_replace(owner: Owner | None, *, take_over: bool) -> bool:
@@ -188,22 +174,14 @@ def _may_replace(owner: Owner | None, *, take_over: bool) -> bool:
     return take_over and (owner is None or not owner.is_of_this_machine)
 
 
-def _gives_way(owner: Owner, own: Owner) -> bool:
-    """Whether an owner came later than this run, and so may be giving back right now what it took."""
-    return (owner.since, owner.text) > (own.since, own.text)
-
-
 def _refusal(owners: Mapping[str, Owner | None], hosts: int) -> str:
     first = min(owners)
     owner = owners[first]
-    which = first if len(owners) == 1 else f"{len(owners)} of {hosts} hosts, {first} first,"
-    verb = "is" if len(owners) == 1 else "are"
+    which = f"{first} is" if len(owners) == 1 else f"{len(owners)} of {hosts} hosts, {first} first, are"
     if owner is None:
-        return (
-            f"{which} {verb} locked by something that cannot be read: look at {LOCK_DIR}/owner.json there; if no run is"
-            " running, 'glusterlab run --take-over' replaces it"
-        )
-    found = f"{which} {verb} in use by {owner}: wait for it, or end it"
+        advice = f"look at {_OWNER} there; if no run is running, 'glusterlab run --take-over' replaces it"
+        return f"{which} locked by something that cannot be read: {advice}"
+    found = f"{which} in use by {owner}: wait for it, or end it"
     if owner.is_of_this_machine:
         return f"{found}, then run again"
     return f"{found} there; if it is dead for good, 'glusterlab run --take-over' takes its place"
@@ -221,12 +199,9 @@ def guard(pool: Pool) -> str:
 
 def refuse_lost(reports: Mapping[str, Mapping[str, script.Part]]) -> None:
     """Raise `LockLostError` when a script, of whose report these are the parts by host, ended at its `guard`."""
-    lost = sorted(name for name, parts in reports.items() if "lost" in parts)
-    if lost:
-        raise LockLostError(
-            f"another run has taken over {', '.join(lost)}, or the lock there was removed: this one ends, and leaves"
-            " the hosts alone"
-        )
+    if lost := sorted(name for name, parts in reports.items() if "lost" in parts):
+        what = f"another run has taken over {', '.join(lost)}, or the lock there was removed"
+        raise LockLostError(f"{what}: this one ends, and leaves the hosts alone")
 
 
 def refuse_if_lost(pool: Pool, names: Iterable[str] | None = None) -> None:
@@ -261,8 +236,7 @@ def release(pool: Pool, owner: Owner) -> None:
 def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Mapping[str, HostError]:
     """End everything of the suite on the hosts and give them back; returns the hosts that are not known to be clear.
 
-    A host that another run has is left alone, and one that does not answer within `within_s` is not waited for. A
-    volume is taken away where a process waits for it that nothing ends.
+    A host that another run has is left alone; a volume is taken away where a process waits for it that nothing ends.
     """
     lines = [
         f"{owned(pool)} || exit 0",

@@ -1,7 +1,6 @@
 """A pool of connections to all hosts of a cluster: one script on many hosts at once, each with a deadline.
 
-A script is sent over stdin to ``bash`` under ``timeout``, so it ends at its deadline even when the controller
-is gone. Results are two maps: the hosts where it succeeded and those where it did not, with the reason.
+A script is sent over stdin to ``bash`` under ``timeout``, so it ends at its deadline even when the controller is gone.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,8 +21,6 @@ from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, Transport
 from glusterlab.shell import join
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from glusterlab.spec.cluster import Cluster, Host
 
 MARKER = "GLUSTERLAB_RUN"
@@ -37,11 +34,9 @@ _TIMEOUT_CODES = (124, 137)
 
 @dataclass(frozen=True)
 class Command:
-    """One script for one host.
+    """One bash script for one host, whose standard input is empty.
 
-    `script`: for bash, its values quoted; its standard input is empty. `deadline_s`: seconds that it may take.
-    `library`: shell functions that the script uses; not logged. `marked`: whether its processes carry `MARKER`, as all
-    do but those that look for marked ones.
+    `library`: shell functions that it uses; not logged. `marked`: whether its processes carry `MARKER`.
     """
 
     script: str
@@ -52,10 +47,7 @@ class Command:
 
 @dataclass(frozen=True)
 class CommandResult:
-    """What a script did on a host.
-
-    `exit_code`: None when it passed its deadline or was cut off. `start`, `end`: epoch seconds on the controller.
-    """
+    """What a script did on a host, at epoch seconds of the controller; no exit code when it was cut off."""
 
     host: str
     script: str
@@ -72,46 +64,36 @@ class CommandResult:
 
 @dataclass(frozen=True)
 class Results:
-    """What a script did on many hosts, in two maps by host name.
+    """What a script did, by host name; `failed`: `CommandError` with its ``result`` where it ran, else why not."""
 
-    `failed`: `CommandError` where the script ran and failed (its ``result`` is a `CommandResult`), else the reason why
-    it could not run.
-    """
-
-    succeeded: Mapping[str, CommandResult] = field(default_factory=dict)
-    failed: Mapping[str, HostError] = field(default_factory=dict)
+    succeeded: Mapping[str, CommandResult]
+    failed: Mapping[str, HostError]
 
     def or_raise(self) -> Mapping[str, CommandResult]:
         """The results of all hosts, or the error of the first that failed, naming how many others did."""
         if not self.failed:
             return self.succeeded
-        first = self.failed[min(self.failed)]
-        if len(self.failed) == 1:
+        name, *others = sorted(self.failed)
+        first = self.failed[name]
+        if not others:
             raise first
-        others = ", ".join(sorted(set(self.failed) - {min(self.failed)}))
-        details = {**first.details}
-        raise type(first)(f"{first.message} (so did {len(self.failed) - 1} more: {others})", **details)
+        raise type(first)(f"{first.message} (so did {len(others)} more: {', '.join(others)})", **first.details)
 
 
 _Answer = CommandResult | HostError | None
 _Call = Callable[[], _Answer]
 
-CommandSink = Callable[[CommandResult], None]
-"""Receives every command that ran, from the thread that ran it."""
-
 
 class Pool:
     """Connections to all hosts, opened in parallel and reused.
 
-    `mark`: what the value of `MARKER` begins with in the processes that this pool starts. `sink`: receives every
-    command that ran; `sink` may be replaced at any time.
+    `mark`: what the value of `MARKER` begins with in the processes that this pool starts. `sink`, which may be set at
+    any time, receives every command that ran, from the thread that ran it.
     """
 
-    def __init__(
-        self, hosts: Iterable[Host], transport: Transport, *, mark: str = "1", sink: CommandSink | None = None
-    ) -> None:
+    def __init__(self, hosts: Iterable[Host], transport: Transport, *, mark: str = "1") -> None:
         self.hosts: dict[str, Host] = {host.name: host for host in hosts}
-        self.sink = sink
+        self.sink: Callable[[CommandResult], None] | None = None
         self._transport = transport
         self.mark = mark
         self._stop = Stop()
@@ -137,10 +119,9 @@ class Pool:
         return {name: answer for name, answer in answers.items() if isinstance(answer, HostError)}
 
     def run(self, commands: Mapping[str, Command], *, within_s: float | None = None) -> Results:
-        """Run one script per host, all at once.
+        """Run one script per host, all at once; `StoppedError` after `stop`.
 
-        `within_s`: hosts that have not answered after so long are not waited for; by default as long as their
-        deadlines ask. Raises `StoppedError` when `stop` was called.
+        Hosts that have not answered after `within_s` are not waited for; by default as long as their deadlines ask.
         """
         bound = within_s or max((command.deadline_s for command in commands.values()), default=0.0) + 120.0
         return self._results({name: self._runner(name, command) for name, command in commands.items()}, bound)
@@ -156,7 +137,7 @@ class Pool:
     def send(self, archives: Mapping[str, tuple[str, bytes]], deadline_s: float = 120.0) -> Results:
         """Run a plain shell command per host with bytes on its standard input, all at once."""
         calls = {
-            name: self._caller(name, command, _under_timeout(("sh", "-c", command), deadline_s), data, deadline_s)
+            name: self._caller(name, command, ("sh", "-c", command), data, deadline_s)
             for name, (command, data) in archives.items()
         }
         return self._results(calls, deadline_s + 120.0)
@@ -169,8 +150,8 @@ class Pool:
     def resume(self) -> None:
         self._stop.requested = False
 
-    def signalled(self) -> None:
-        """Do what a signal asks for: stop the work, then interrupt it; a clean-up lets the first pass."""
+    def signalled(self, *_: object) -> None:
+        """What a signal's handler does: stop the work, then interrupt it; a clean-up lets the first pass."""
         if self._insisted if self._cleaning else self._stop.requested:
             raise KeyboardInterrupt
         self._insisted = self._cleaning
@@ -219,18 +200,16 @@ class Pool:
         if command.marked:
             # Each call has a mark of its own, so that a script can tell its own processes from leftovers.
             words = ["env", f"{MARKER}={self.mark}.{next(self._calls)}", *words]
-        text = command.library + "\n" + command.script
-        return self._caller(
-            name, command.script, _under_timeout(words, command.deadline_s), text.encode(), command.deadline_s
-        )
+        text = (command.library + "\n" + command.script).encode()
+        return self._caller(name, command.script, words, text, command.deadline_s)
 
-    def _caller(self, name: str, script: str, line: str, stdin: bytes, deadline_s: float) -> _Call:
+    def _caller(self, name: str, script: str, words: Iterable[str], stdin: bytes, deadline_s: float) -> _Call:
+        line = join(("timeout", "-k", _KILL_AFTER_S, f"{deadline_s:.3f}", *words))
+        bound = deadline_s + _KILL_AFTER_S + _GRACE_S
+
         def call() -> _Answer:
-            start = time.time()
-            began = time.monotonic()
-            outcome = self._transport.execute(
-                self.hosts[name], line, stdin, deadline_s + _KILL_AFTER_S + _GRACE_S, self._stop
-            )
+            start, began = time.time(), time.monotonic()
+            outcome = self._transport.execute(self.hosts[name], line, stdin, bound, self._stop)
             late = time.monotonic() - began >= deadline_s
             cut = outcome.exit_code is None or (late and outcome.exit_code in _TIMEOUT_CODES)
             code = None if cut else outcome.exit_code
@@ -273,10 +252,9 @@ class Pool:
 
 @contextmanager
 def stop_on_signals(pool: Pool) -> Iterator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP stops the pool's work, a second one interrupts at once.
+    """The first SIGINT, SIGTERM or SIGHUP (unless ignored, as under nohup) stops the pool's work, a second interrupts.
 
-    What cleans up after them is bounded: there a first one is passed over, and only a further one interrupts.
-    A terminal that is closed stops it too, unless that is to be ignored, as under nohup.
+    A clean-up after them is bounded: there a first one is passed over, and only a further one interrupts.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -285,13 +263,8 @@ def stop_on_signals(pool: Pool) -> Iterator[None]:
     earlier = {number: signal.getsignal(number) for number in numbers}
     if earlier[signal.SIGHUP] == signal.SIG_IGN:
         del earlier[signal.SIGHUP]
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        del number, frame
-        pool.signalled()
-
     for number in earlier:
-        signal.signal(number, stop)
+        signal.signal(number, pool.signalled)
     try:
         yield
     finally:
@@ -299,29 +272,22 @@ def stop_on_signals(pool: Pool) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _under_timeout(words: Iterable[str], deadline_s: float) -> str:
-    return join(("timeout", "-k", _KILL_AFTER_S, f"{deadline_s:.3f}", *words))
-
-
 def _failure(result: CommandResult, outcome: Outcome, deadline_s: float, late: bool) -> HostError:
     lines = [line for line in result.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     tail = " / ".join(lines[-3:])
     first = next((line for line in result.script.splitlines() if line.strip()), "")
+    short = first if len(first) <= 120 else first[:117] + "..."
     if outcome.lost:
-        return HostError(f"the connection was lost while '{_short(first)}' ran", host=result.host)
+        return HostError(f"the connection was lost while '{short}' ran", host=result.host)
     if result.exit_code is None:
         why = f"did not end within {deadline_s:.0f} s" if late else "was cut off"
     else:
         why = f"ended with code {result.exit_code}"
     return CommandError(
-        f"'{_short(first)}' {why}" + (f": {tail}" if tail else ""),
+        f"'{short}' {why}" + (f": {tail}" if tail else ""),
         host=result.host,
         command=result.script,
         returncode=result.exit_code,
         stderr=tail,
         result=result,
     )
-
-
-def _short(line: str, width: int = 120) -> str:
-    return line if len(line) <= width else line[: width - 3] + "..."

@@ -1,13 +1,13 @@
 """Making the file systems of bricks: what is on each device is inspected, judged and shown before anything is done.
 
-A device is left alone when it is right already, made ready when it is blank, wiped only where the cluster file says
-``wipe: true``, and refused when anything uses it. When one device is refused nothing is done on any.
+A device is wiped only where the cluster file says ``wipe: true``; when one is refused nothing is done on any.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -15,20 +15,14 @@ from glusterlab.errors import UsageError
 from glusterlab.hosts import lock, script
 
 if TYPE_CHECKING:
-    from glusterlab.hosts.pool import Command, Pool
+    from glusterlab.hosts.pool import CommandResult, Pool
     from glusterlab.spec.cluster import Backing, Cluster
 
-MKFS_OPTIONS = ("-i", "size=512", "-n", "size=8192")
-"""As the guide made its bricks."""
-
+MKFS_OPTIONS = ("-i", "size=512", "-n", "size=8192")  # as the guide made its bricks
 MOUNT_OPTIONS = "rw,inode64,noatime"
-
-_LOOK_DEADLINE_S = 600.0
-"""All devices of a server at once: a disk needs some 10 s for the samples, more where all share one controller."""
-
-_MAKE_DEADLINE_S = 600.0
-_MAKE_DEVICE_S = 120.0
-"""And so much longer for each device of a server: one after the other, each is inspected again before."""
+# all devices of a server at once: a disk needs some 10 s for the samples, more where all share one controller
+_DEADLINE_S = 600.0
+_MAKE_DEVICE_S = 120.0  # more for each device that is made: one after the other, each is inspected again before
 
 Action = Literal["ready", "mount", "make", "wipe", "refused"]
 
@@ -58,11 +52,7 @@ _BY_HAND = {
 
 @dataclass(frozen=True)
 class Device:
-    """One block device of one server, meant for one brick.
-
-    `path` is the device, `brick` where its file system is to be mounted. `facts`: what was found, by key; several where
-    a key was printed more than once. `digest`: SHA-256 of what was found. `action`: what is to be done with it.
-    """
+    """One block device of one server, meant for one brick, with what was found (its SHA-256: `digest`) and is to do."""
 
     host: str
     backing: str
@@ -95,9 +85,8 @@ class Device:
             found.append(f"written {facts['last_written'][0]}")
         if "partition" in facts:
             found.append(f"{len(facts['partition'])} partitions")
-        for key, words in (("mounted", "mounted at"), ("swap", "swap on"), ("holder", "part of")):
-            if key in facts:
-                found.append(f"{words} {', '.join(dict.fromkeys(facts[key]))}")
+        in_use = (("mounted", "mounted at"), ("swap", "swap on"), ("holder", "part of"))
+        found += [f"{words} {', '.join(dict.fromkeys(facts[key]))}" for key, words in in_use if key in facts]
         if not kinds and "data" in facts:
             found.append("data of no known form")
         samples = int(facts.get("samples", ("0",))[0])
@@ -105,7 +94,7 @@ class Device:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing was found on it: no signature, no partition, no data at its ends and in the samples."""
+        """Whether nothing was found on it, nor at its ends and in the samples."""
         found = ("type", "pttype", "signature", "partition", "data", "missing", "mounted", "swap", "holder")
         return "samples" in self.facts and not any(key in self.facts for key in found)
 
@@ -115,11 +104,7 @@ def _signatures(facts: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 
 def label_of(backing: str, brick: str) -> str:
-    """The label of a brick's file system, by which it is known again: at most 12 characters.
-
-    >>> label_of("jbod", "/bricks/jbod/d01")
-    'gl-eef3d443'
-    """
+    """The label of a brick's file system, by which it is known again: at most 12 characters."""
     return f"gl-{hashlib.sha256(f'{backing} {brick}'.encode()).hexdigest()[:8]}"
 
 
@@ -132,24 +117,21 @@ def named(cluster: Cluster) -> list[tuple[str, str, str, str]]:
         for device, brick in zip(backing.devices_of(server.name), backing.bricks, strict=False)
     ]
     if not found:
-        raise UsageError(
-            "the cluster file names no devices: give backings.<name>.devices one block device per brick, or make and"
-            " mount the file systems by hand"
-        )
+        advice = "give backings.<name>.devices one block device per brick, or make and mount the file systems by hand"
+        raise UsageError(f"the cluster file names no devices: {advice}")
     return found
 
 
 def look(pool: Pool, cluster: Cluster) -> list[Device]:
     """Look at every device that a cluster names; nothing is changed."""
     wanted = named(cluster)
-    lines: dict[str, list[str]] = {}
+    lines: dict[str, list[str]] = defaultdict(list)
     for number, (host, _, device, brick) in enumerate(wanted):
         # all begin to look at theirs before the first is waited for
-        lines.setdefault(host, []).append(f"exec {{gl_seen{number}}}< <({script.call('gl_device', device, brick)})")
+        lines[host].append(f"exec {{gl_seen{number}}}< <({script.call('gl_device', device, brick)})")
     for number, (host, *_) in enumerate(wanted):
         lines[host].append(f"{script.part(f'device{number}', 'cat')} <&$gl_seen{number}")
-    commands = {host: _command(text, _LOOK_DEADLINE_S) for host, text in lines.items()}
-    reports = {host: script.read_parts(result) for host, result in pool.run(commands).or_raise().items()}
+    reports = {host: script.read_parts(result) for host, result in _run(pool, lines).items()}
     found = []
     for number, (host, backing, device, brick) in enumerate(wanted):
         part = script.need(reports[host], f"device{number}", host)
@@ -159,11 +141,7 @@ def look(pool: Pool, cluster: Cluster) -> list[Device]:
 
 
 def read_facts(text: str) -> dict[str, tuple[str, ...]]:
-    r"""What ``gl_device`` printed, by key.
-
-    >>> read_facts("size 4096\nmounted /\nmounted /srv\n")
-    {'size': ('4096',), 'mounted': ('/', '/srv')}
-    """
+    """What ``gl_device`` printed, by key, of which some are printed several times."""
     facts: dict[str, tuple[str, ...]] = {}
     for line in text.splitlines():
         key, _, value = line.partition(" ")
@@ -227,7 +205,7 @@ def _judge_mounted(device: Device) -> tuple[Action, str]:
 
 
 class Prepared(NamedTuple):
-    """Devices that were made or mounted, and the lines of fstab that mount all after a restart, by server."""
+    """Devices that were made or mounted, and the lines of fstab that mount all, by server."""
 
     made: tuple[Device, ...]
     fstab: Mapping[str, tuple[str, ...]]
@@ -238,9 +216,8 @@ def prepare(
 ) -> Prepared:
     """Do what was judged to be done, on all servers at once; a device that changed since `look` is not touched.
 
-    `write_fstab` writes the lines into /etc/fstab of the servers, between marks. Raises `UsageError` when a device is
-    refused, or a run has the cluster, `HostError` when a step fails on a server; the others have done theirs, and a
-    second call goes on.
+    Raises `UsageError` when a device is refused, or a run has the cluster, `HostError` when a step fails on a server;
+    the others have done theirs, and a second call goes on.
     """
     refused = [device for device in devices if device.action == "refused"]
     if refused:
@@ -249,19 +226,19 @@ def prepare(
     claim = lock.claim(pool, cluster, "prepare")
     try:
         if to_do:
-            lines: dict[str, list[str]] = {}
+            lines: dict[str, list[str]] = defaultdict(lambda: ["set -e"])
             for device in to_do:
-                lines.setdefault(device.host, ["set -e"]).append(_line(device, cluster.backings[device.backing]))
+                lines[device.host].append(_line(device, cluster.backings[device.backing]))
             note(f"making and mounting {len(to_do)} file systems on {len(lines)} servers")
-            commands = {
-                host: _command(text, _MAKE_DEADLINE_S + _MAKE_DEVICE_S * len(text)) for host, text in lines.items()
-            }
-            pool.run(commands).or_raise()
-        fstab = _fstab_lines(pool, devices)
+            _run(pool, lines, _MAKE_DEVICE_S)
+        lines = defaultdict(lambda: ["set -e"])
+        for device in devices:
+            lines[device.host].append(script.call("gl_fstab_line", device.path, device.brick, MOUNT_OPTIONS))
+        fstab = {host: tuple(answer.text.splitlines()) for host, answer in _run(pool, lines).items()}
         if write_fstab:
             note("writing /etc/fstab")
-            calls = {host: script.call("gl_fstab", "/etc/fstab", "\n".join(found)) for host, found in fstab.items()}
-            pool.run({host: _command([call], _LOOK_DEADLINE_S) for host, call in calls.items()}).or_raise()
+            texts = {host: "\n".join(found) for host, found in fstab.items()}
+            _run(pool, {host: [script.call("gl_fstab", "/etc/fstab", text)] for host, text in texts.items()})
     finally:
         lock.release(pool, claim.owner)
     return Prepared(tuple(to_do), fstab)
@@ -279,14 +256,7 @@ def _line(device: Device, backing: Backing) -> str:
     return script.call("gl_make_fs", *words)
 
 
-def _fstab_lines(pool: Pool, devices: Sequence[Device]) -> dict[str, tuple[str, ...]]:
-    lines: dict[str, list[str]] = {}
-    for device in devices:
-        call = script.call("gl_fstab_line", device.path, device.brick, MOUNT_OPTIONS)
-        lines.setdefault(device.host, ["set -e"]).append(call)
-    answers = pool.run({host: _command(text, _LOOK_DEADLINE_S) for host, text in lines.items()}).or_raise()
-    return {host: tuple(answer.text.splitlines()) for host, answer in answers.items()}
-
-
-def _command(lines: Iterable[str], deadline_s: float) -> Command:
-    return script.command(lines, "prepare.sh", deadline_s=deadline_s)
+def _run(pool: Pool, lines: Mapping[str, list[str]], line_s: float = 0.0) -> Mapping[str, CommandResult]:
+    deadlines = {host: _DEADLINE_S + line_s * len(text) for host, text in lines.items()}
+    commands = {host: script.command(text, "prepare.sh", deadline_s=deadlines[host]) for host, text in lines.items()}
+    return pool.run(commands).or_raise()

@@ -7,16 +7,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from uuid import UUID
 
 from glusterlab.errors import HostError
 from glusterlab.hosts.pool import Command, CommandResult
 from glusterlab.shell import join, quote
 from glusterlab.tools import runnable
 
-MAX_PART_BYTES = 256 << 20
-"""A report's part may have so many bytes."""
-
+MAX_PART_BYTES = 256 << 20  # of a report
 _HEAD = re.compile(rb"part (?P<name>[A-Za-z0-9._-]+) (?P<mark>[0-9a-f-]{36})")
 _TAIL = re.compile(rb"(?P<code>\d{1,3})\n")
 
@@ -37,20 +34,12 @@ def library(*more: str) -> str:
 
 
 def call(function: str, *arguments: str | int | float) -> str:
-    """One call of a shell function, its arguments quoted.
-
-    >>> call("gl_mark_dir", "/var/tmp/a b", "first-light")
-    "gl_mark_dir '/var/tmp/a b' first-light"
-    """
+    """One call of a shell function, its arguments quoted."""
     return join((function, *arguments))
 
 
 def part(name: str, *words: str | int | float) -> str:
-    """A command whose output is reported under a name.
-
-    >>> part("heal", "gl_heal", 5, "/bricks/d01")
-    'gl_part heal gl_heal 5 /bricks/d01'
-    """
+    """A command whose output is reported under a name."""
     return join(("gl_part", name, *words))
 
 
@@ -72,10 +61,7 @@ class Part:
 
 
 def read_parts(result: CommandResult) -> Mapping[str, Part]:
-    """The parts of a script's report, by name.
-
-    Raises `HostError` when the output is not what host.sh writes: something else printed into it, or it was cut short.
-    """
+    """The parts of a script's report, by name; `HostError` when something else printed into it, or it was cut short."""
     parts: dict[str, Part] = {}
     data, place = result.stdout, 0
     while place < len(data):
@@ -100,16 +86,6 @@ def read_parts(result: CommandResult) -> Mapping[str, Part]:
         parts[name] = Part(int(tail["code"]), data[begin:end])
         place = tail.end()
     return parts
-
-
-def write_part(name: str, part: Part) -> bytes:
-    r"""A part as host.sh reports it: for what answers in a host's place.
-
-    >>> write_part("clock", Part(0, b"clock 1.5\n"))
-    b'part clock 00000000-0000-0000-0000-000000000000\nclock 1.5\n\n00000000-0000-0000-0000-000000000000 0\n'
-    """
-    mark = str(UUID(int=0)).encode()
-    return b"part %s %s\n%s\n%s %d\n" % (name.encode("ascii"), mark, part.data, mark, part.exit_code)
 
 
 def need(parts: Mapping[str, Part], name: str, host: str) -> Part:

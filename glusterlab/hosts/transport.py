@@ -1,7 +1,6 @@
-"""How one command reaches one host: a narrow seam, with Fabric behind it and a fake in the tests.
+"""How one command reaches one host: by Fabric (ssh_config, keys, jump hosts), on a channel that is read here.
 
-Commands go through Fabric's connections (ssh_config, keys, jump hosts), on a channel that is read here: output stays
-bytes, and a command ends at its deadline or when the run is stopped, whatever the host does.
+Output stays bytes, and a command ends at its deadline or when the run is stopped, whatever the host does.
 """
 
 from __future__ import annotations
@@ -26,28 +25,18 @@ logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
 _POLL_S = 0.25
 _CHUNK = 1 << 16
-_DRAIN_S = 1.0
-_AT_ONCE = 32
-_AT_ONCE_THROUGH_A_HOP = 8
-"""So many hosts are connected at the same time. sshd refuses some from ten unfinished logins on (MaxStartups), which
-all hosts behind one jump host share; and a crowd of key exchanges in one process can be too slow for its time-outs."""
-
+# Connected at the same time, through a jump host or not: sshd refuses some from ten unfinished logins on (MaxStartups),
+# which all hosts behind one jump host share; and a crowd of key exchanges can be too slow for its time-outs.
+_AT_ONCE = {False: 32, True: 8}
 _KEEPALIVE_S = 15
-_SILENCE_S = 30
-"""A host that confirms nothing for so long, although something was sent to it, is lost."""
-
+_SILENCE_S = 30  # a host that confirms nothing for so long, although something was sent to it, is lost
+# How often the thread of an idle connection wakes; paramiko's own 0.1 s costs as much as a busy process on many hosts.
 _LOOK_AROUND_S = 1.0
-"""How often the thread of an idle connection wakes; paramiko's own tenth of a second costs as much as a busy process
-on many hosts."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is left of a command that was started on a host.
-
-    `exit_code`: None when it was cut off: at its deadline, by a stop of the run, or by a signal. `lost`: the
-    connection broke while it ran.
-    """
+    """What is left of a command; no exit code when it was cut off, `lost` when the connection broke while it ran."""
 
     stdout: bytes
     stderr: bytes
@@ -56,12 +45,9 @@ class Outcome:
 
 
 class Stop:
-    """Whether a run was stopped.
+    """Whether a run was stopped."""
 
-    A signal handler sets it, and may strike the main thread anywhere: so it has no lock, as `threading.Event` has, and
-    nothing waits for it.
-    """
-
+    # no `threading.Event`: a signal handler sets it, and may strike the main thread while that holds the event's lock
     requested = False
 
 
@@ -72,10 +58,7 @@ class Transport(Protocol):
         """Connect, or do nothing when connected; HostError says why it cannot be."""
 
     def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-        """Run a shell command with `stdin` as its input; a connection that dropped before is opened again once.
-
-        Raises `HostError` when it could not be started.
-        """
+        """Run a shell command; a connection that dropped before is opened again once, HostError when that fails."""
 
     def close(self, host: Host) -> None:
         """Close the connection to a host, if there is one."""
@@ -98,7 +81,7 @@ class FabricTransport:
         self._connect_timeout_s = max(1, math.ceil(connect_timeout_s))
         self._connections: dict[str, Any] = {}
         self._lock = threading.Lock()
-        self._gates = {False: threading.Semaphore(_AT_ONCE), True: threading.Semaphore(_AT_ONCE_THROUGH_A_HOP)}
+        self._gates = {hop: threading.Semaphore(count) for hop, count in _AT_ONCE.items()}
         self._rules: Any = None
         self._known_hosts: dict[Path, Any] = {}
 
@@ -110,12 +93,17 @@ class FabricTransport:
         connection = self._new_connection(host)
         with self._gates[connection.gateway is not None]:
             _open(connection, host)
-        _attend(connection.transport)
+        # let the connection notice that its host is away, and else sleep
+        connection.transport.set_keepalive(_KEEPALIVE_S)
+        sock = connection.transport.sock
+        sock.settimeout(_LOOK_AROUND_S)
+        # through a jump host it is a channel instead, whose own connection has this
+        if isinstance(sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _SILENCE_S)
         with self._lock:
             self._connections[host.name] = connection
 
     def execute(self, host: Host, command: str, stdin: bytes, deadline_s: float, stop: Stop) -> Outcome:
-        """As `Transport` has it; the channel is closed at the deadline or the stop."""
         channel = self._channel(host)
         try:
             channel.exec_command(command)
@@ -156,17 +144,14 @@ class FabricTransport:
         # Only ssh_config matters here: lazy keeps Fabric from reading its own settings files. A configuration of its
         # own each, of rules that were read once: Config.clone reads the files again, into the one that is cloned.
         config = Config(lazy=True, ssh_config=self._ssh_rules(host))
-        connection = Connection(host.name, user=self._user, config=config, connect_timeout=self._connect_timeout_s)
+        timeout = self._connect_timeout_s
+        connection = Connection(host.name, user=self._user, config=config, connect_timeout=timeout)
         if connection.ssh_config.get("hostname", host.name) == host.name:
             connection.host = host.address
-        connection.connect_timeout = self._connect_timeout_s
+        connection.connect_timeout = timeout
         hop = connection
         while hop is not None and not isinstance(hop, str):
-            hop.connect_kwargs.update(
-                banner_timeout=self._connect_timeout_s,
-                auth_timeout=self._connect_timeout_s,
-                channel_timeout=self._connect_timeout_s,
-            )
+            hop.connect_kwargs.update(banner_timeout=timeout, auth_timeout=timeout, channel_timeout=timeout)
             if hop.ssh_config.get("identitiesonly", "no") == "yes":
                 hop.connect_kwargs.update(allow_agent=False, look_for_keys=False)
             # else Fabric's own policy takes any key
@@ -236,26 +221,11 @@ def _rules() -> Any:
     return Rules()
 
 
-def _attend(transport: Any) -> None:
-    """Let a connection notice that its host is away, and else sleep."""
-    transport.set_keepalive(_KEEPALIVE_S)
-    transport.sock.settimeout(_LOOK_AROUND_S)
-    # a connection through a jump host has a channel instead, whose own connection has this
-    if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
-        transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _SILENCE_S)
-
-
 def _known_hosts_files(ssh_config: dict[str, Any]) -> list[Path]:
     """The files that ssh itself would look in, those of them that exist."""
-    named = [
-        word
-        for key, default in (
-            ("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2"),
-            ("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2"),
-        )
-        for word in str(ssh_config.get(key, default)).split()
-    ]
-    files = [Path(word.strip('"')).expanduser() for word in named if word != "none"]
+    users = ssh_config.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2")
+    shared = ssh_config.get("globalknownhostsfile", "/etc/ssh/ssh_known_hosts /etc/ssh/ssh_known_hosts2")
+    files = (Path(word.strip('"')).expanduser() for word in f"{users} {shared}".split() if word != "none")
     return [file for file in files if file.is_file()]
 
 
@@ -273,10 +243,8 @@ def _open(connection: Any, host: Host) -> None:
         connection.open()
     except BadHostKeyException as error:
         found = error.key.fingerprint
-        message = (
-            f"the host key of {where} is not the one in known_hosts (found {found}): either the host was installed"
-            " again, then remove its old line with ssh-keygen -R, or it is another host"
-        )
+        message = f"the host key of {where} is not the one in known_hosts (found {found}): was it installed anew?"
+        message += " Then remove its old line with ssh-keygen -R; else it is another host"
     except AuthenticationException as error:
         message = f"{where} refused the login as '{connection.user}': {error}"
     except NoValidConnectionsError as error:
@@ -287,13 +255,10 @@ def _open(connection: Any, host: Host) -> None:
     except socket.gaierror as error:
         message = f"the address '{connection.host}' is not known: {error.strerror}"
     except (EOFError, OSError, SSHException) as error:
+        message = f"no SSH connection to {where}: {str(error) or type(error).__name__}"
         if "not found in known_hosts" in str(error):
-            message = (
-                f"the host key of {where} is not in known_hosts: connect once by hand with ssh and compare it, or set"
-                " ssh.check_host_keys to false in the cluster file"
-            )
-        else:
-            message = f"no SSH connection to {where}: {str(error) or type(error).__name__}"
+            message = f"the host key of {where} is not in known_hosts: connect once by hand with ssh and compare it"
+            message += ", or set ssh.check_host_keys to false in the cluster file"
     else:
         return
     connection.close()
@@ -311,14 +276,19 @@ def _converse(channel: Any, stdin: bytes, deadline: float, stop: Stop) -> Outcom
     while True:
         sent = _send(channel, rest)
         rest = rest[sent:]
-        moved = bool(_receive(channel, out, err) or sent)
+        received = len(out) + len(err)
+        while channel.recv_ready():
+            out += channel.recv(_CHUNK)
+        while channel.recv_stderr_ready():
+            err += channel.recv_stderr(_CHUNK)
+        moved = bool(sent or len(out) + len(err) > received)
         now = time.monotonic()
         if channel.exit_status_ready() and not moved:
             ended_at = ended_at or now
             # A child left in the background may hold the outputs open; it is not waited for.
-            if channel.eof_received or channel.closed or now - ended_at > _DRAIN_S:
-                code = channel.exit_status
-                lost = code < 0 and not _is_alive(channel)
+            if channel.eof_received or channel.closed or now - ended_at > 1.0:
+                code, transport = channel.exit_status, channel.get_transport()
+                lost = code < 0 and not (transport and transport.is_active())
                 return Outcome(bytes(out), bytes(err), code if code >= 0 else None, lost)
         if stop.requested or now > deadline:
             return Outcome(bytes(out), bytes(err), None)
@@ -339,16 +309,6 @@ def _send(channel: Any, rest: memoryview) -> int:
     return sent
 
 
-def _receive(channel: Any, out: bytearray, err: bytearray) -> bool:
-    """Read what is there; returns whether there was anything."""
-    before = len(out) + len(err)
-    while channel.recv_ready():
-        out += channel.recv(_CHUNK)
-    while channel.recv_stderr_ready():
-        err += channel.recv_stderr(_CHUNK)
-    return len(out) + len(err) > before
-
-
 def _wait(channel: Any, seconds: float) -> None:
     # After the end of the outputs the descriptor stays readable: only the exit status can still come.
     if channel.eof_received:
@@ -358,8 +318,3 @@ def _wait(channel: Any, seconds: float) -> None:
         readable = select.poll()
         readable.register(channel.fileno(), select.POLLIN)
         readable.poll(1000 * seconds)
-
-
-def _is_alive(channel: Any) -> bool:
-    transport = channel.get_transport()
-    return transport is not None and transport.is_active()

@@ -126,11 +126,9 @@ class WorkloadSpec(SpecModel):
 
     @model_validator(mode="after")
     def _sizes_pair(self) -> WorkloadSpec:
-        if self.stands_for is not None and len(self.stands_for) != len(self.file_size):
-            raise problem(
-                f"expected a size for each of the {len(self.file_size)} file sizes, found {len(self.stands_for)}",
-                "stands_for",
-            )
+        expected, found = len(self.file_size), len(self.stands_for or self.file_size)
+        if found != expected:
+            raise problem(f"expected a size for each of the {expected} file sizes, found {found}", "stands_for")
         return self
 
 
@@ -175,7 +173,7 @@ class Repeats(SpecModel):
 
     @property
     def least(self) -> int:
-        """Valid repeats that a cell has before it can end: `min`, and as many as an interval needs."""
+        """Valid repeats that a cell has before it can end."""
         return max(self.min, MIN_FOR_INTERVAL)
 
     @model_validator(mode="after")
@@ -261,18 +259,17 @@ class Campaign(SpecModel):
         # nothing is multiplied out of an imported campaign or a baseline: its lists only say what there is
         if self.origin is None:
             self._check_what_can_run()
-            check = (info.context or {}).get("check")
-            if check is not None:
+            if (check := (info.context or {}).get("check")) is not None:
                 check(self)
-        known: dict[str, set[str]] = {
+        known = {
             "tool": {tool for workload in self.workloads for tool in workload.tool},
             "operation": {operation for workload in self.workloads for operation in workload.operations},
             "backing": {backing for layout in self.layouts for backing in layout.backing},
             "model": {model for workload in self.workloads for model in workload.model or ()},
+            "layout": {name for family, layout in expand_layouts(self) for name in (family, layout.name)},
         }
-        names = {name for family, layout in expand_layouts(self) for name in (family, layout.name)}
         for n, exclusion in enumerate(self.exclude):
-            for key, values in {**known, "layout": names}.items():
+            for key, values in known.items():
                 for value in getattr(exclusion.where, key) or ():
                     if value not in values:
                         raise problem(unknown(key, value, values), "exclude", n, "where", key)
@@ -281,12 +278,10 @@ class Campaign(SpecModel):
     def _check_what_can_run(self) -> None:
         for n, layout in enumerate(self.layouts):
             if layout.type == "other":
-                raise problem(
-                    "expected distribute, replicate or disperse, found 'other', which no campaign of GlusterFS has",
-                    *("layouts", n, "type"),
-                )
-        if count_points(self) > MAX_CELLS:
-            raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count_points(self):,}")
+                what = "expected distribute, replicate or disperse, found 'other', which no campaign of GlusterFS has"
+                raise problem(what, "layouts", n, "type")
+        if (count := count_points(self)) > MAX_CELLS:
+            raise ValueError(f"expected at most {MAX_CELLS:,} cells, found a matrix of {count:,}")
 
 
 def unknown(kind: str, value: str, known: Collection[str]) -> str:
@@ -295,7 +290,7 @@ def unknown(kind: str, value: str, known: Collection[str]) -> str:
 
 
 def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
-    """Layouts of a campaign, with the lists in them multiplied out, each after the name of its entry in the file.
+    """Layouts with the lists in them multiplied out, each after the name of its entry in the file.
 
     What varies within an entry is part of the layout's own name: ``mirror-6x2``, ``mirror-6x2-lookup-optimize-on``.
     """
@@ -304,21 +299,12 @@ def expand_layouts(campaign: Campaign) -> list[tuple[str, Layout]]:
         names = sorted(spec.options)
         axes = (spec.geometry, spec.backing, *(spec.options[name] for name in names))
         for geometry, backing, *values in itertools.product(*axes):
-            texts = (
-                geometry,
-                backing,
-                *(f"{name.rpartition('.')[2]}-{value}" for name, value in zip(names, values, strict=True)),
-            )
+            options = tuple(zip(names, values, strict=True))
+            texts = (geometry, backing, *(f"{name.rpartition('.')[2]}-{value}" for name, value in options))
             varying = [text for text, axis in zip(texts, axes, strict=True) if len(axis) > 1]
-            label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join([spec.name, *varying])).strip("-")
-            layout = Layout(
-                name=label[:60].rstrip("-"),
-                type=spec.type,
-                **parse_geometry(spec.type, geometry),
-                backing=backing,
-                options=tuple(zip(names, values, strict=True)),
-            )
-            layouts.append((spec.name, layout))
+            label = re.sub(r"[^A-Za-z0-9_-]+", "-", "-".join([spec.name, *varying])).strip("-")[:60].rstrip("-")
+            numbers = parse_geometry(spec.type, geometry)
+            layouts.append((spec.name, Layout(name=label, type=spec.type, **numbers, backing=backing, options=options)))
     return layouts
 
 
@@ -346,10 +332,9 @@ def _axes(campaign: Campaign, spec: WorkloadSpec) -> tuple[tuple[Any, ...], ...]
 
 
 def expand(campaign: Campaign, cluster: Cluster | None = None) -> list[tuple[Cell, str | None, float]]:
-    """Cells of a campaign in the order of the file, each once.
+    """Cells in the order of the file, each once, with the reason of the exclusion that leaves it out and its length.
 
-    Each with the reason of the exclusion that leaves it out, and with its `WorkloadSpec.length`. `cluster` gives the
-    scale models their scale: without it every scale is 1, and ids are not those of a run.
+    Without a cluster, which gives the scale models their scale, every scale is 1, and ids are not those of a run.
     """
     found: dict[str, tuple[Cell, str | None, float]] = {}
     for family, layout in expand_layouts(campaign):
@@ -381,11 +366,8 @@ def _cells(campaign: Campaign, layout: Layout, spec: WorkloadSpec, cluster: Clus
 
 
 def _scale_model(name: str | None, cluster: Cluster | None) -> ScaleModel:
-    if name is None:
-        return REAL_HARDWARE
-    if cluster is not None and name in cluster.scale_models:
-        return cluster.scale_model(name)
-    return ScaleModel(name=name)
+    known = cluster is not None and name in cluster.scale_models
+    return REAL_HARDWARE if name is None else cluster.scale_model(name) if cluster and known else ScaleModel(name=name)
 
 
 def matches(where: Where, family: str, cell: Cell) -> bool:

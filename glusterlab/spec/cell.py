@@ -29,11 +29,7 @@ Count64 = Annotated[int, Field(strict=True, ge=1, lt=2**63)]
 
 
 class Layout(SpecModel):
-    """How bricks become a volume; its name is a label, and no part of a cell's identity.
-
-    Files are distributed over `subvolumes`. `replica` are copies of each file, `data` and `redundancy` the bricks of a
-    dispersed subvolume that hold data and that may fail. Options are sorted by name.
-    """
+    """How bricks become a volume; its name is no part of a cell's identity, and options are sorted by name."""
 
     name: Label
     type: LayoutType
@@ -72,44 +68,30 @@ class Layout(SpecModel):
 def parse_geometry(layout_type: LayoutType, text: str) -> dict[str, int]:
     """Numbers of a geometry, as the fields of `Layout`; `ValueError` for one that GlusterFS would refuse.
 
-    Examples
-    --------
     >>> parse_geometry("disperse", "12x(4+2)")
     {'subvolumes': 12, 'replica': 1, 'data': 4, 'redundancy': 2}
-    >>> parse_geometry("replicate", "3x2")
-    {'subvolumes': 3, 'replica': 2, 'data': 1, 'redundancy': 0}
     """
     match = _GEOMETRY.match(text.replace(" ", ""))
     form = f"expected a geometry such as {_EXAMPLES[layout_type]!r} for {layout_type}, found {text!r}"
     if match is None:
         raise ValueError(form)
-    subvolumes, replica, data, redundancy = (None if part is None else int(part) for part in match.groups())
-    assert subvolumes is not None
+    # 0 is a number that is not there
+    subvolumes, replica, data, redundancy = (int(part or 0) for part in match.groups())
     if layout_type == "other" and text.strip() != "1":
         raise ValueError(f"expected the geometry 1 for what is no GlusterFS volume, found {text!r}")
-    if layout_type == "disperse":
-        if data is None or redundancy is None:
-            raise ValueError(form)
-        if data <= redundancy:
-            raise ValueError(f"expected more data than redundancy bricks, as GlusterFS asks for, found {text!r}")
-        return {"subvolumes": subvolumes, "replica": 1, "data": data, "redundancy": redundancy}
-    if data is not None:
+    fits = not data and (replica >= 2 if layout_type == "replicate" else replica < 2)
+    if not (data if layout_type == "disperse" else fits):
         raise ValueError(form)
-    if layout_type in ("distribute", "other"):
-        if replica not in (None, 1):
-            raise ValueError(form)
-        return {"subvolumes": subvolumes, "replica": 1, "data": 1, "redundancy": 0}
-    if replica is None or replica < 2:
-        raise ValueError(form)
-    return {"subvolumes": subvolumes, "replica": replica, "data": 1, "redundancy": 0}
+    if data and data <= redundancy:
+        raise ValueError(f"expected more data than redundancy bricks, as GlusterFS asks for, found {text!r}")
+    return {"subvolumes": subvolumes, "replica": replica or 1, "data": data or 1, "redundancy": redundancy}
 
 
 class Cell(SpecModel):
     """Layout x access x workload x workers: one thing to run, any number of times.
 
-    `file_size_bytes` is that of each file as it is really written, `nominal_file_size_bytes` what a scaled file stands
-    for. A record size of None leaves it to the tool; workers are over all clients; without `runtime_s` it ends when the
-    files are done. `options` are further arguments of the tool.
+    `file_size_bytes` as it is written, `nominal_file_size_bytes` what a scaled file stands for; workers over all
+    clients; a record size of None leaves it to the tool; without `runtime_s` it ends when the files are done.
     """
 
     layout: Layout
@@ -133,7 +115,7 @@ class Cell(SpecModel):
 
     @property
     def slug(self) -> str:
-        """For people: ``iozone-write-4gib-disperse-12x4+2-jbod-native-w48``, with the nominal file size."""
+        """For people: ``iozone-write-4gib-disperse-12x4+2-jbod-native-w48``."""
         geometry = self.layout.geometry.replace("(", "").replace(")", "")
         size = format_size(self.nominal_file_size_bytes).replace(" ", "").lower()
         parts = [self.tool, self.operation, size, self.layout.type, geometry, self.layout.backing, self.access]
@@ -145,10 +127,7 @@ class Cell(SpecModel):
         return _id_of(self)
 
     def dataset(self, keyed_by: Iterable[str]) -> str:
-        """Key of the files that a write makes and that a read of the same files needs; fit for a directory's name.
-
-        The operation and the scale model have no part in it; `keyed_by` names what else of the tool's keys has one.
-        """
+        """Directory of the files that a write makes and a read needs; `keyed_by`: further keys that tell them apart."""
         kept = {"layout", "access", "tool", "file_size_bytes", "files_per_worker", "workers", *keyed_by}
         facts = self.model_dump(mode="json", include=kept)
         del facts["layout"]["name"]
@@ -189,14 +168,10 @@ def layout_problem(layout: Layout, cluster: Cluster) -> str | None:
 
 
 def place_bricks(layout: Layout, cluster: Cluster) -> list[tuple[Host, str]]:
-    """Server and file system of each brick of a layout, in the order in which the volume is created.
-
-    Bricks go round the servers disk by disk, so that the bricks of each subvolume, which follow each other, lie on
-    distinct servers. Raises `SpecError` when the cluster has too few servers, bricks or no such backing.
-    """
+    """Server and file system of each brick, in the order of creation; `SpecError` when the cluster has no room."""
     found = layout_problem(layout, cluster)
     if found is not None:
         raise SpecError(f"layout {layout.name!r}: {found}")
-    roots = cluster.backing(layout.backing).bricks
-    places = [(server, root) for root in roots for server in cluster.servers]
+    # round the servers disk by disk: bricks of a subvolume, which follow each other, lie on distinct servers
+    places = [(server, root) for root in cluster.backings[layout.backing].bricks for server in cluster.servers]
     return places[: layout.bricks]

@@ -15,11 +15,8 @@ from glusterlab.spec.formula import Formulas, Operation
 from glusterlab.spec.studies import Label, StudyLayout, load_study
 from glusterlab.spec.yaml import validate
 
-MAX_COMPARISONS = 1000
-"""Most that one claim makes: its lists multiply."""
-
+MAX_COMPARISONS = 1000  # that one claim makes: its lists multiply
 FILE = "claims.yaml"
-"""Name of the file in ``raw/published/<study>/``."""
 
 Kind = Literal["value", "ratio", "ordering", "equality", "arithmetic", "fact"]
 """What a claim states: a number of one group of cells, a ratio of two, which of two is more, that two are alike, a
@@ -98,10 +95,7 @@ class Cells(SpecModel):
 
 
 class Pair(SpecModel):
-    """Two groups of cells, of which the first is divided by the second.
-
-    ``either_way``: this ratio and the claim's are each taken the way round in which they are 1 or more.
-    """
+    """A ratio of two groups of cells; ``either_way``: it and the claim's are taken the way round that is 1 or more."""
 
     of: Cells
     to: Cells
@@ -109,10 +103,7 @@ class Pair(SpecModel):
 
 
 class Published(SpecModel):
-    """What the study states: a ``relation`` of its kind's, and ``value`` (to ``high``) in ``unit``, 1.82 for 82 % more.
-
-    ``words``: its own words for the size, at most a few.
-    """
+    """What the study states: ``value`` (to ``high``) in ``unit``, 1.82 for 82 % more; ``words``: its own, a few."""
 
     relation: Relation
     value: Stated = None
@@ -124,9 +115,8 @@ class Published(SpecModel):
 class TelemetryRule(SpecModel):
     """How telemetry answers a claim, by the curves of the study that its ``study.yaml`` names.
 
-    ``full`` and ``free``: one of the subsystems (left out: any) is full where the curve ends, or none of them anywhere;
-    ``little-memory``: memory is free and few processes wait; ``cpu-level``: CPUs are busy to ``value``; ``cpu-even``:
-    as busy whatever the workers; ``busier``: CPUs are busier than in the curves ``than``.
+    ``full``, ``free``: one of the subsystems (left out: any) is full where the curve ends, or none of them anywhere;
+    ``cpu-level``: CPUs are busy to ``value``; ``cpu-even``: whatever the workers; ``busier``: than in curves ``than``.
     """
 
     rule: Literal["full", "free", "little-memory", "cpu-level", "cpu-even", "busier"]
@@ -152,15 +142,12 @@ class Contradiction(SpecModel):
 
 
 class Claim(SpecModel):
-    """One thing that the study states; a ``paraphrase`` is never its sentence.
+    """One thing that the study states; a ``paraphrase`` is never its sentence, ``reading`` how it is read where open.
 
-    ``figure``: figures and tables such as ``F8`` or ``T2`` that the sentence names; ``reading``: how it is read where
-    it leaves something open. Each value of a list in ``cells`` is a case of its own; in ``of`` and ``to``, what is
-    compared, a list is several alternatives within a case; with ``against`` that ratio is compared to the ratio of a
-    pair. ``quantifier``: ``all`` cases, ``most`` of them, or the ``largest`` of all ratios, for "up to" and "for some";
-    ``quantity``: left out: files for smallfile, else throughput; ``per``: what the values of a ratio are divided by.
-    Each ``formula`` of an arithmetic claim has to give the published number; ``tolerance``: factor up to which a number
-    counts as that, where it is not the rule's own.
+    Each value of a list in ``cells`` is a case of its own; in ``of`` and ``to``, what is compared, a list is several
+    alternatives within a case; with ``against`` that ratio is compared to the ratio of a pair. ``quantity``: by default
+    files for smallfile, else throughput; ``per``: what the values of a ratio are divided by. Each ``formula`` has to
+    give the published number; ``tolerance``: factor up to which a number counts as that, instead of the rule's own.
     """
 
     id: Name
@@ -215,88 +202,72 @@ class Claim(SpecModel):
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:
-        published, kind = self.published, self.kind
-        if published.relation not in RELATIONS[kind]:
-            raise problem(
-                f"expected for a claim of kind {kind} one of {', '.join(RELATIONS[kind])}, "
-                f"found {describe(published.relation)}",
-                "published",
-                "relation",
-            )
-        self._check_number()
-        self._check_formula()
-        self._check_selectors()
-        if kind == "fact" and not self.needs:
-            raise problem("expected for a claim of kind fact what it needs: nothing here measures it", "needs")
-        if kind in ("ratio", "ordering", "equality") and self.of is None and not self.needs:
-            raise problem(f"expected for a claim of kind {kind} what it compares ('of', 'to') or needs", "of")
-        if self.telemetry is not None and "telemetry" not in self.needs:
-            raise problem("expected 'needs: telemetry' for a claim that telemetry answers", "telemetry")
-        if kind == "value" and self.cells is None and not self.needs:
-            raise problem("expected for a claim of kind value its cells, or what it needs", "cells")
+        for wrong, message, *at in (*self._number_rules(), *self._selector_rules()):
+            if wrong:
+                raise problem(message, *at)
         return self
 
-    def _check_formula(self) -> None:
-        if (self.formula is not None) != (self.kind == "arithmetic"):
-            raise problem("expected a formula for a claim of kind arithmetic, and for no other", "formula")
+    def _number_rules(self) -> Iterator[tuple[bool, str, *tuple[str, ...]]]:
+        """Whether something is wrong, what, and where, of the published number and its formula."""
+        published, kind = self.published, self.kind
+        words, value = RELATIONS[kind], published.value
+        of_kind = f"expected for a claim of kind {kind}"
+        relation = f"{of_kind} one of {', '.join(words)}, found {describe(published.relation)}"
+        yield published.relation not in words, relation, "published", "relation"
+        if kind == "fact":
+            yield value is None, f"{of_kind} the value that is stated", "published", "value"
+        else:
+            wanted = kind in ("value", "ratio", "arithmetic")
+            expected = "a number" if wanted else "no value: its relation says all"
+            number = isinstance(value, float)
+            yield wanted != number, f"{of_kind} {expected}, found {describe(value)}", "published", "value"
+            least = {"value": 0.0, "ratio": 1.0}.get(kind, -math.inf)
+            found = f"expected a {kind} above {least:g}, found {describe(value)}"
+            hint = ": 1.82 is 82 % more, else turn 'of' and 'to' round" if kind == "ratio" else ""
+            yield isinstance(value, float) and not value > least, found + hint, "published", "value"
+            between = "expected 'high' for the relation between, and for no other"
+            yield (published.high is not None) != (published.relation == "between"), between, "published", "high"
+            if published.high is not None and isinstance(value, float):
+                yield published.high <= value, f"expected more than {value:g}", "published", "high"
+            unit = f"expected one of {', '.join(UNITS)} where cells are named, found {describe(published.unit)}"
+            measured = kind == "value" and self.cells is not None
+            yield measured and published.unit not in UNITS, unit, "published", "unit"
+        formula = "expected a formula for a claim of kind arithmetic, and for no other"
+        yield (self.formula is not None) != (kind == "arithmetic"), formula, "formula"
         try:
             finite = all(math.isfinite(value) for value in self.computed())
         except (ZeroDivisionError, OverflowError):
             finite = False
-        if not finite:
-            raise problem("expected a formula that comes to a number: it divides by 0, or overflows", "formula")
+        yield not finite, "expected a formula that comes to a number: it divides by 0, or overflows", "formula"
 
-    def _check_selectors(self) -> None:
+    def _selector_rules(self) -> Iterator[tuple[bool, str, *tuple[str, ...]]]:
+        """Whether something is wrong, what, and where, of what is compared and what that needs."""
+        kind, needs = self.kind, self.needs
         compared = self.of is not None or self.to is not None or self.against is not None
-        if (self.of is None) != (self.to is None) or (self.against is not None and self.of is None):
-            raise problem("expected 'of' and 'to' together, and 'against' only with them", "of")
-        if self.kind in ("value", "arithmetic", "fact") and compared:
-            raise problem(f"a claim of kind {self.kind} compares nothing: expected no 'of' and 'to'", "of")
-        if self.kind in ("arithmetic", "fact") and self.cells is not None:
-            raise problem(f"a claim of kind {self.kind} has no cells", "cells")
-        if self.published.relation == "up to" and compared and self.quantifier != "largest":
-            raise problem("'up to' speaks of the largest: expected 'quantifier: largest'", "quantifier")
+        alone = (self.of is None) != (self.to is None) or (self.against is not None and self.of is None)
+        yield alone, "expected 'of' and 'to' together, and 'against' only with them", "of"
+        single = kind in ("value", "arithmetic", "fact")
+        yield single and compared, f"a claim of kind {kind} compares nothing: expected no 'of' and 'to'", "of"
+        no_cells = kind in ("arithmetic", "fact") and self.cells is not None
+        yield no_cells, f"a claim of kind {kind} has no cells", "cells"
+        largest = self.published.relation == "up to" and compared and self.quantifier != "largest"
+        yield largest, "'up to' speaks of the largest: expected 'quantifier: largest'", "quantifier"
         count = 1
         for at, cells in self.selectors():
             lengths = [len(values) for values in cells.model_dump(exclude_none=True).values()]
-            if at[0] == "against" and max(lengths, default=1) > 1:
-                raise problem("expected one value of each here: a list is for 'cells', 'of' and 'to'", *at)
+            several = at[0] == "against" and max(lengths, default=1) > 1
+            yield several, "expected one value of each here: a list is for 'cells', 'of' and 'to'", *at
             count *= math.prod(lengths)
-        if count > MAX_COMPARISONS:
-            raise problem(f"expected at most {MAX_COMPARISONS:,} comparisons, found lists that make {count:,}", "cells")
-
-    def _check_number(self) -> None:
-        published, kind = self.published, self.kind
-        if kind == "fact":
-            if published.value is None:
-                raise problem("expected for a claim of kind fact the value that is stated", "published", "value")
-            return
-        wanted = kind in ("value", "ratio", "arithmetic")
-        if wanted != isinstance(published.value, float):
-            expected = "a number" if wanted else "no value: its relation says all"
-            raise problem(
-                f"expected for a claim of kind {kind} {expected}, found {describe(published.value)}",
-                "published",
-                "value",
-            )
-        if kind == "value" and isinstance(published.value, float) and not published.value > 0:
-            raise problem(f"expected a value above 0, found {describe(published.value)}", "published", "value")
-        if kind == "ratio" and isinstance(published.value, float) and not published.value > 1:
-            raise problem(
-                "expected a ratio above 1, such as 1.82 for 82 % more: turn 'of' and 'to' round",
-                "published",
-                "value",
-            )
-        if (published.high is not None) != (published.relation == "between"):
-            raise problem("expected 'high' for the relation between, and for no other", "published", "high")
-        if published.high is not None and isinstance(published.value, float) and published.high <= published.value:
-            raise problem(f"expected more than {published.value:g}", "published", "high")
-        if kind == "value" and self.cells is not None and published.unit not in UNITS:
-            raise problem(
-                f"expected one of {', '.join(UNITS)} where cells are named, found {describe(published.unit)}",
-                "published",
-                "unit",
-            )
+        many = f"expected at most {MAX_COMPARISONS:,} comparisons, found lists that make {count:,}"
+        yield count > MAX_COMPARISONS, many, "cells"
+        fact = "expected for a claim of kind fact what it needs: nothing here measures it"
+        yield kind == "fact" and not needs, fact, "needs"
+        missing = f"expected for a claim of kind {kind} what it compares ('of', 'to') or needs"
+        yield not single and self.of is None and not needs, missing, "of"
+        telemetry = "expected 'needs: telemetry' for a claim that telemetry answers"
+        yield self.telemetry is not None and "telemetry" not in needs, telemetry, "telemetry"
+        missing = "expected for a claim of kind value its cells, or what it needs"
+        yield kind == "value" and self.cells is None and not needs, missing, "cells"
 
 
 class Claims(SpecModel):

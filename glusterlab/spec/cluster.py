@@ -62,10 +62,7 @@ LocalPath = Annotated[Path, BeforeValidator(_local_path), PlainSerializer(str, r
 
 
 class ScaleModel(SpecModel):
-    """By how much the hardware under a cell is slowed down; measured values times `scale` stand for the real hardware.
-
-    `operations`: operations per second of the disks are scaled, too. The name is no part of a cell's identity.
-    """
+    """By how much the hardware under a cell is slowed down; its name is no part of a cell's identity."""
 
     name: Label
     scale: Scale = 1.0
@@ -195,17 +192,10 @@ class Backing(SpecModel):
     )
 
     @model_validator(mode="after")
-    def _is_an_array(self) -> Backing:
-        if self.kind == "raid6" and self.disks_per_brick < RAID6_DISKS:
-            raise problem(
-                f"expected at least {RAID6_DISKS} disks in a RAID 6 array, found {self.disks_per_brick}: say how many "
-                "disks lie under one brick",
-                "disks_per_brick",
-            )
-        return self
-
-    @model_validator(mode="after")
     def _devices_fit(self) -> Backing:
+        if self.kind == "raid6" and self.disks_per_brick < RAID6_DISKS:
+            message = f"expected at least {RAID6_DISKS} disks in a RAID 6 array, found {self.disks_per_brick}"
+            raise problem(message, "disks_per_brick")
         by_server = self.devices if isinstance(self.devices, dict) else {"": self.devices or ()}
         for server, devices in by_server.items():
             at = ("devices", server) if server else ("devices",)
@@ -289,24 +279,19 @@ class Cluster(SpecModel):
         addresses: dict[str, str] = {}
         for group, hosts in (("servers", self.servers), ("clients", self.clients)):
             for n, host in enumerate(hosts):
-                if host.name in names:
-                    where = names[host.name]
+                if where := names.get(host.name):
                     raise problem(f"expected each host once, found {host.name!r} also in {where}", group, n, "name")
-                if host.address in addresses:
-                    other = addresses[host.address]
+                if other := addresses.get(host.address):
                     raise problem(f"expected an address of its own, found that of {other!r}", group, n, "address")
-                names[host.name] = group
-                addresses[host.address] = host.name
+                names[host.name], addresses[host.address] = group, host.name
 
     def _check_devices(self) -> None:
         servers = {server.name for server in self.servers}
         used: dict[tuple[str, str], str] = {}
         for name, backing in self.backings.items():
             if isinstance(backing.devices, dict) and (wrong := servers ^ set(backing.devices)):
-                raise problem(
-                    f"expected the devices of every server and of no other host, found a difference at {min(wrong)}",
-                    *("backings", name, "devices"),
-                )
+                message = f"expected the devices of every server and of no other, found a difference at {min(wrong)}"
+                raise problem(message, "backings", name, "devices")
             for server in sorted(servers):
                 for device in backing.devices_of(server):
                     other = used.setdefault((server, device), name)
@@ -315,31 +300,24 @@ class Cluster(SpecModel):
                         raise problem(message, "backings", name, "devices")
 
     def _check_backings(self) -> None:
-        own = {"work_dir": self.work_dir, "mount_root": self.mount_root, "shared_dir": self.shared_dir}
         places: dict[str, str] = {}
-        for key, path in own.items():
-            if path is not None:
+        for key in ("work_dir", "mount_root", "shared_dir"):
+            if (path := getattr(self, key)) is not None:
                 _apart(path, places, "a directory apart from {}", key)
                 places[key] = path
         for name, backing in self.backings.items():
             if backing.server_model is not None and backing.server_model not in self.server_models:
                 known = ", ".join(self.server_models) or "none"
-                raise problem(
-                    f"expected one of server_models ({known}), found {backing.server_model!r}",
-                    *("backings", name, "server_model"),
-                )
+                message = f"expected one of server_models ({known}), found {backing.server_model!r}"
+                raise problem(message, "backings", name, "server_model")
             # a small testbed may model an array of more disks than it has
             if self.testbed is None and len(backing.bricks) * backing.disks_per_brick > self.hardware.disks_per_server:
-                raise problem(
-                    f"expected at most the {self.hardware.disks_per_server} disks of a server, "
-                    f"found {len(backing.bricks)} bricks of {backing.disks_per_brick}",
-                    *("backings", name),
-                )
+                found = f"{len(backing.bricks)} bricks of {backing.disks_per_brick}"
+                most = self.hardware.disks_per_server
+                raise problem(f"expected at most the {most} disks of a server, found {found}", "backings", name)
             for n, root in enumerate(backing.bricks):
                 at = ("backings", name, "bricks", n)
-                _apart(
-                    root, {f"brick {m}": other for m, other in enumerate(backing.bricks[:n])}, "file systems apart", *at
-                )
+                _apart(root, dict(enumerate(backing.bricks[:n])), "file systems apart", *at)
                 _apart(root, places, "bricks apart from {}", *at)
 
     @property
@@ -351,11 +329,6 @@ class Cluster(SpecModel):
     def is_testbed(self) -> bool:
         """Whether this is a scale model on one machine."""
         return self.testbed is not None
-
-    @property
-    def disks_total(self) -> int:
-        """Disks of all servers, whatever the protection: what efficiency is divided by."""
-        return len(self.servers) * self.hardware.disks_per_server
 
     def host(self, name: str) -> Host:
         """The host of that name."""
@@ -384,7 +357,7 @@ class Cluster(SpecModel):
         return named if named is not None and (named / "smallfile_cli.py").is_file() else None
 
 
-def _apart(path: str, others: Mapping[str, str], expected: str, *at: str | int) -> None:
+def _apart(path: str, others: Mapping[Any, str], expected: str, *at: str | int) -> None:
     """Refuse a directory that lies in one of `others`, or one of them in it; `expected` may name which one."""
     for key, other in others.items():
         if path == other or path.startswith(other + "/") or other.startswith(path + "/"):

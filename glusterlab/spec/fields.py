@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler, PlainSerializer
@@ -29,13 +30,7 @@ def problem(message: str, *at: str | int) -> PydanticCustomError:
 
 
 def describe(value: object) -> str:
-    """A value from a YAML file, named as its writer knows it.
-
-    Examples
-    --------
-    >>> describe(True), describe(3), describe("x"), describe([1]), describe(None)
-    ('true', 'the number 3', "'x'", 'a list', 'nothing')
-    """
+    """A value from a YAML file, named as its writer knows it."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -55,30 +50,19 @@ def nearest(word: str, choices: list[str]) -> list[str]:
 
 
 def suggest(word: str, choices: list[str], *, listed: bool = True) -> str:
-    """The end of a message about a mistyped word: the nearest choice, or all of them.
-
-    Examples
-    --------
-    >>> suggest("recrod_size", ["record_size", "workers"])
-    ": did you mean 'record_size'?"
-    >>> suggest("colour", ["record_size", "workers"])
-    ': expected one of record_size, workers'
-    """
-    near = nearest(word, choices)
-    if near:
+    """The end of a message about a mistyped word: the nearest choice, or all of them."""
+    if near := nearest(word, choices):
         return f": did you mean {near[0]!r}?"
     return f": expected one of {', '.join(choices)}" if listed and choices else ""
 
 
 def _unit(parse: Callable[[Any], float], example: str) -> BeforeValidator:
     def read(value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise ValueError(f"expected something like '{example}', found {describe(value)}")
-        try:
-            number = parse(value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number) or not 0 < number < 1e18:
+        number = math.nan
+        if not isinstance(value, bool) and isinstance(value, (str, int, float)):
+            with suppress(OverflowError):
+                number = parse(value)
+        if not 0 < number < 1e18:
             raise ValueError(f"expected something like '{example}', found {describe(value)}")
         return number
 
@@ -86,13 +70,7 @@ def _unit(parse: Callable[[Any], float], example: str) -> BeforeValidator:
 
 
 def format_rate(rate: float) -> str | float:
-    """A rate as a specification writes it, exact: in Gbit/s or MB/s where that reads back as the same number.
-
-    Examples
-    --------
-    >>> format_rate(1.25e9), format_rate(205e6), format_rate(1000.5)
-    ('10 Gbit/s', '205 MB/s', 1000.5)
-    """
+    """A rate as a specification writes it, exact: in Gbit/s or MB/s where that reads back as the same number."""
     for unit, factor in (("Gbit/s", 1e9 / 8), ("MB/s", 1e6)):
         text = f"{rate / factor:g} {unit}"
         if rate >= factor and (unit == "MB/s" or rate % factor == 0) and "e" not in text and parse_rate(text) == rate:
@@ -108,18 +86,11 @@ def _duration_text(seconds: float) -> str | float:
 UNIT_KEY = "x-unit"
 """Where a field type leaves the description of its unit for `schema.json_schema`."""
 
-_SIZE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kKMGTP]i?B)?\s*$"
-_RATE_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*([kMG]?bit/s|(B|[kKMGTP]i?B)/s)\s*$"
-_TIME_FORM = r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h)?\s*$"
 
-
-def _schema(kind: str, form: str, example: str) -> WithJsonSchema:
+def _schema(kind: str, form: str, example: str, **bounds: float) -> WithJsonSchema:
+    number = {"type": "number", "exclusiveMinimum": 0, **bounds}
     return WithJsonSchema(
-        {
-            "anyOf": [{"type": "string", "pattern": form}, {"type": "number", "exclusiveMinimum": 0}],
-            UNIT_KEY: kind,
-            "examples": [example],
-        }
+        {"anyOf": [{"type": "string", "pattern": form}, number], UNIT_KEY: kind, "examples": [example]}
     )
 
 
@@ -130,7 +101,7 @@ Size = Annotated[
     _schema(
         "A size: a number with B, kB, MB, GB, TB, PB (powers of 1,000) or KiB, MiB, GiB, TiB, PiB (powers of 1,024); "
         "a bare number is bytes.",
-        _SIZE_FORM,
+        r"^\s*[0-9]+(\.[0-9]+)?\s*(B|[kKMGTP]i?B)?\s*$",
         "20 MiB",
     ),
 ]
@@ -141,7 +112,7 @@ Rate = Annotated[
     _schema(
         "A rate: a number with MB/s (10^6 bytes), MiB/s (2^20 bytes), Gbit/s (10^9 bits) and their like; "
         "a bare number is bytes per second.",
-        _RATE_FORM,
+        r"^\s*[0-9]+(\.[0-9]+)?\s*([kMG]?bit/s|(B|[kKMGTP]i?B)/s)\s*$",
         "205 MB/s",
     ),
 ]
@@ -149,7 +120,11 @@ Duration = Annotated[
     float,
     _unit(parse_duration, "10 min"),
     PlainSerializer(_duration_text, when_used="json"),
-    _schema("A time: a number with ms, s, min or h; a bare number is seconds.", _TIME_FORM, "10 min"),
+    _schema(
+        "A time: a number with ms, s, min or h; a bare number is seconds.",
+        r"^\s*[0-9]+(\.[0-9]+)?\s*(ms|s|min|h)?\s*$",
+        "10 min",
+    ),
 ]
 
 
@@ -164,13 +139,7 @@ def _share(value: object) -> float:
 
 
 def format_share(share: float) -> str | float:
-    """A share as a specification writes it, exact: in per cent where that reads back as the same number.
-
-    Examples
-    --------
-    >>> format_share(0.05), format_share(0.025), format_share(1 / 3)
-    ('5%', '2.5%', 0.3333333333333333)
-    """
+    """A share as a specification writes it, exact: in per cent where that reads back as the same number."""
     text = f"{share * 100:g}%"
     return text if "e" not in text and _share(text) == share else share
 
@@ -179,16 +148,7 @@ Share = Annotated[
     float,
     BeforeValidator(_share),
     PlainSerializer(format_share, when_used="json"),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$"},
-                {"type": "number", "exclusiveMinimum": 0, "maximum": 0.5},
-            ],
-            UNIT_KEY: "A share: a number with %, or a bare number of 1.",
-            "examples": ["5%"],
-        }
-    ),
+    _schema("A share: a number with %, or a bare number of 1.", r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$", "5%", maximum=0.5),
 ]
 Count = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 Text = Annotated[str, Field(max_length=4000)]
@@ -199,18 +159,18 @@ Label = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$", max_length=
 
 
 def _host_path(value: object) -> str:
-    def refused(how: str = "") -> ValueError:
-        form = "an absolute path on the hosts, such as /var/tmp/glusterlab"
-        return ValueError(f"expected {form}{how}, found {describe(value)}")
-
+    parts = [part for part in str(value).split("/") if part]
+    how = None
     if not isinstance(value, str) or not value.startswith("/") or re.search(r"[\x00-\x1f\x7f]", value):
-        raise refused()
-    if re.search(r"[\s\\#]", value):
+        how = ""
+    elif re.search(r"[\s\\#]", value):
         # what the kernel says of mounts has them in another form, and tools split their files at blanks
-        raise refused(" without blanks, '\\' and '#'")
-    parts = [part for part in value.split("/") if part]
-    if not parts or any(part in (".", "..") for part in parts):
-        raise refused(" without '.' and '..' and below /")
+        how = " without blanks, '\\' and '#'"
+    elif not parts or {".", ".."} & set(parts):
+        how = " without '.' and '..' and below /"
+    if how is not None:
+        form = f"an absolute path on the hosts, such as /var/tmp/glusterlab{how}"
+        raise ValueError(f"expected {form}, found {describe(value)}")
     return "/" + "/".join(parts)
 
 

@@ -41,13 +41,7 @@ _CALCULATIONS: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 
 def read_formula(data: object, *at: str | int) -> float | Operation:
-    """A formula from what a YAML file says.
-
-    Examples
-    --------
-    >>> round(read_formula({"multiply": [100, {"divide": [205, 226]}]}).value(), 1)
-    90.7
-    """
+    """A formula from what a YAML file says."""
     if isinstance(data, (int, float)) and not isinstance(data, bool):
         if data != data or abs(data) > 1e18:
             raise problem(f"expected a number below 1e18, found {describe(data)}", *at)

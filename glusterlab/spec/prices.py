@@ -5,9 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
@@ -15,10 +15,8 @@ from glusterlab.spec.fields import Label, Size, SpecModel, Text, describe, probl
 from glusterlab.spec.yaml import validate
 
 MAX_PRICE = 1_000_000_000
-MAX_QUANTITY = 10_000
 
 EXAMPLE_NOTICE = "example prices, not quotes: use a list of your own"
-"""What everything that shows a price says of a list that is marked as an example."""
 
 Group = Literal["disks", "server", "software", "network", "support"]
 GROUPS: tuple[Group, ...] = ("disks", "server", "software", "network", "support")
@@ -30,11 +28,9 @@ _AMOUNT = re.compile(r"^\s*([0-9]+(?:\.[0-9]+)?)(?:\s*([A-Za-z]{3}))?\s*$")
 def _date(value: object) -> dt.date:
     if isinstance(value, dt.date):
         return value
-    try:
+    with suppress(ValueError):  # of a day that no calendar has
         if isinstance(value, str) and re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
             return dt.date.fromisoformat(value)
-    except ValueError:
-        pass  # a day that no calendar has
     raise ValueError(f"expected a date of the form 2017-03-31, found {describe(value)}")
 
 
@@ -54,7 +50,7 @@ Amount = Annotated[
 Date = Annotated[dt.date, BeforeValidator(_date), PlainSerializer(str, return_type=str, when_used="json")]
 Currency = Annotated[str, Field(pattern=r"^[A-Z]{3}$")]
 Part = Annotated[str, Field(pattern=r"^\S(.*\S)?$", max_length=80)]
-Quantity = Annotated[int, Field(strict=True, ge=1, le=MAX_QUANTITY)]
+Quantity = Annotated[int, Field(strict=True, ge=1, le=10_000)]
 Source = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
@@ -123,8 +119,7 @@ class PricedServer(SpecModel):
         return self.parts[self.data_disks.part]
 
 
-@dataclass(frozen=True, slots=True)
-class ServerCost:
+class ServerCost(NamedTuple):
     """What one server costs, by group, in the list's currency."""
 
     groups: Mapping[Group, float]
@@ -135,33 +130,24 @@ class ServerCost:
         return sum(self.groups.values())
 
     def with_factors(self, factors: Mapping[Group, float]) -> float:
-        """The total where the prices of some groups are multiplied.
-
-        Examples
-        --------
-        >>> ServerCost({"disks": 100.0, "server": 50.0}).with_factors({"disks": 2})
-        250.0
-        """
+        """The total where the prices of some groups are multiplied."""
         return sum(amount * factors.get(group, 1.0) for group, amount in self.groups.items())
 
 
-@dataclass(frozen=True, slots=True)
-class CostLine:
+class CostLine(NamedTuple):
     """One line of a server's cost."""
 
     group: Group
     part: str
-    description: str
     quantity: int
+    description: str
     price: float
-    amount: float
     source: str
-    assumed: bool
 
-
-def _cost_line(group: Group, name: str, quantity: int, line: PartPrice | PerServerLine) -> CostLine:
-    amount = quantity * line.price
-    return CostLine(group, name, line.description, quantity, line.price, amount, line.source, line.assumed)
+    @property
+    def amount(self) -> float:
+        """Quantity times price."""
+        return self.quantity * self.price
 
 
 class PriceList(SpecModel):
@@ -190,11 +176,8 @@ class PriceList(SpecModel):
         ]
         for key, n, name, line in lines:
             if line.currency not in (None, self.currency):
-                raise problem(
-                    f"expected {self.currency}, the currency of this list, found {line.currency}: convert the "
-                    "price, or keep it in a list of its own",
-                    *(key, n, "price"),
-                )
+                message = f"expected {self.currency}, the currency of this list, found {line.currency}: convert it"
+                raise problem(message, key, n, "price")
             if name in seen:
                 raise problem(f"expected one price for each line, found {name!r} twice", key, n)
             seen.add(name)
@@ -202,10 +185,9 @@ class PriceList(SpecModel):
         for name, server in self.servers.items():
             for part in server.parts:
                 if part not in known:
-                    raise problem(
-                        f"expected a price for each part, found none for {part!r}{suggest(part, known, listed=False)}",
-                        *("servers", name, "parts", part),
-                    )
+                    near = suggest(part, known, listed=False)
+                    message = f"expected a price for each part, found none for {part!r}{near}"
+                    raise problem(message, "servers", name, "parts", part)
             if not self.cost(name).total > 0:
                 raise problem("expected a server that costs something, found a total of 0", "servers", name)
         return self
@@ -224,11 +206,15 @@ class PriceList(SpecModel):
         """Every line of a server's cost, in the order of the file."""
         priced = self.servers[server]
         prices = {line.part: line for line in self.prices}
-        found: list[CostLine] = []
-        for part, quantity in priced.parts.items():
-            group: Group = "disks" if part == priced.data_disks.part else "server"
-            found.append(_cost_line(group, part, quantity, prices[part]))
-        return found + [_cost_line(line.category, line.name, 1, line) for line in self.per_server if line.included]
+        counted: list[tuple[Group, str, int, PartPrice | PerServerLine]] = [
+            ("disks" if part == priced.data_disks.part else "server", part, quantity, prices[part])
+            for part, quantity in priced.parts.items()
+        ]
+        counted += [(line.category, line.name, 1, line) for line in self.per_server if line.included]
+        return [
+            CostLine(group, part, quantity, line.description, line.price, line.source)
+            for group, part, quantity, line in counted
+        ]
 
     def cost(self, server: str) -> ServerCost:
         """What one server costs: the sum of quantity times price."""
@@ -237,7 +223,7 @@ class PriceList(SpecModel):
 
     @property
     def notice(self) -> str:
-        """What is shown beside every figure of this list: name, currency, date, lines assumed, whether an example."""
+        """What is shown beside every figure of this list."""
         lines = [*self.prices, *(line for line in self.per_server if line.included)]
         assumed = sum(line.assumed for line in lines)
         parts = [f"prices: {self.name}, {self.currency} of {self.date}"]

@@ -14,12 +14,9 @@ COLUMNS = [
     *("study", "figure", "quantity", "type", "geometry", "backing", "server_model", "access", "operation"),
     *("nominal_file_size_bytes", "value", "unit", "source"),
 ]
-"""Columns of ``raw/published/<study>/figures.csv``.
+"""Columns of ``raw/published/<study>/figures.csv``: ``value`` in SI base units, ``unit`` as the study wrote it.
 
-``quantity`` and ``value`` are in SI base units, named as in the tables (``throughput_bytes_per_s_per_disk``); ``unit``
-is the unit that the study wrote. ``type``, ``geometry``, ``backing`` and ``access`` describe the layout as the study
-states it, and are empty where it does not; ``server_model`` is one of the study's servers, or empty. ``source`` names
-the section and quotes the number.
+What the study does not state of a layout is empty; ``source`` names the section and quotes the number.
 """
 
 
@@ -63,13 +60,10 @@ def load_file_sizes(folder: Path) -> pd.DataFrame:
     """The file sizes that a study tested, and what each stands for: columns `FILE_SIZES`, by size."""
     path = folder / "file-sizes.csv"
     table = _read(path, dict.fromkeys(FILE_SIZES, "str"))
-    for line, (size, on_line) in enumerate(
-        zip(table["nominal_file_size_bytes"], table["on_line"], strict=True), start=2
-    ):
+    for line, (size, on_line) in enumerate(table[["nominal_file_size_bytes", "on_line"]].to_numpy(), start=2):
         if not size.isdigit() or on_line not in ("yes", "no"):
-            raise DataError(
-                f"{path}:{line}: expected a size in bytes, and yes or no for on_line, found {size!r} and {on_line!r}"
-            )
+            found = f"{size!r} and {on_line!r}"
+            raise DataError(f"{path}:{line}: expected a size in bytes, and yes or no for on_line, found {found}")
     table = table.astype({"nominal_file_size_bytes": "int64"}).assign(on_line=table["on_line"] == "yes")
     return table.sort_values("nominal_file_size_bytes", ignore_index=True)
 
@@ -86,7 +80,6 @@ def _read(path: Path, types: dict[str, str]) -> pd.DataFrame:
         numbers = ", ".join(name for name, kind in types.items() if kind != "str")
         raise DataError(f"{path}: expected numbers in the columns {numbers}: {error}", path=path) from error
     if missing := [name for name in types if name not in table.columns]:
-        raise DataError(
-            f"{path}: expected the columns {', '.join(types)}, found none of {', '.join(missing)}", path=path
-        )
+        message = f"{path}: expected the columns {', '.join(types)}, found none of {', '.join(missing)}"
+        raise DataError(message, path=path)
     return table[list(types)]

@@ -1,8 +1,4 @@
-"""A study: one document whose experiments are reproduced, as the folder ``raw/published/<study>/`` describes it.
-
-``study.yaml`` says what it is; beside it lie its claims (`glusterlab.spec.claims`) and the numbers that it published
-(`glusterlab.spec.published`). Nothing registers a study: its folder is found by the name that a campaign gives.
-"""
+"""A study: one document whose experiments are reproduced, as the folder ``raw/published/<study>/`` describes it."""
 
 from __future__ import annotations
 
@@ -24,11 +20,7 @@ Label = Annotated[str, Field(pattern=r"^[A-Z][1-9][0-9]?$")]
 
 
 class StudyLayout(SpecModel):
-    """A layout of a study, by what it is and not by what a campaign calls it.
-
-    Without a geometry it has any; ``server_model`` tells layouts apart only where a campaign's cluster uses the names
-    of the study's ``servers``.
-    """
+    """A layout of a study, by what it is and not by what a campaign calls it; without a geometry it has any."""
 
     type: Literal["distribute", "replicate", "disperse"]
     geometry: Annotated[str, Field(pattern=r"^[0-9][0-9x()+]*$", max_length=30)] | None = None
@@ -53,8 +45,8 @@ class Study(SpecModel):
     """What a study is: the file ``study.yaml``.
 
     ``outputs`` maps the letter of a figure's label to the beginning of its file's name: ``F5`` is ``fig05-...`` with
-    ``{F: fig}``. ``servers`` are the roles of its servers, by the names of ``server_models`` in a cluster. ``missing``
-    says of figures and tables that no notebook makes why. ``parts`` is for notebooks, and free of form.
+    ``{F: fig}``. ``servers``: their roles, by the names of ``server_models`` in a cluster. ``missing``: why no notebook
+    makes a figure. ``parts`` is for notebooks, and free of form.
     """
 
     schema_version: Literal[1]

@@ -45,8 +45,7 @@ def load_campaign(path: str | Path, check: Callable[[Campaign], None] | None = N
 def validate(model: type[M], path: str | Path, **context: object) -> M:
     """Read a YAML file as a model that has a ``schema_version``; `context` is for its validators, beside ``folder``.
 
-    Raises `SpecError` when the file cannot be read, is of a newer schema, or does not fit the model: all problems are
-    named, one per line, in the order of the file.
+    Raises `SpecError`, which names all problems, one per line, in the order of the file.
     """
     path = Path(path)
     data, lines = load_yaml(path)
@@ -63,9 +62,7 @@ def _check_version(version: object, path: Path, lines: dict[Place, int]) -> None
     if type(version) is int and version == SCHEMA_VERSION:
         return
     if type(version) is int and version > SCHEMA_VERSION:
-        message = (
-            f"this file is of schema {version}, this glusterlab reads {SCHEMA_VERSION}: install a newer glusterlab"
-        )
+        message = f"this file is of schema {version}, not {SCHEMA_VERSION}: install a newer glusterlab"
     else:
         found = "no such key" if ("schema_version",) not in lines else describe(version)
         message = f"expected the line 'schema_version: {SCHEMA_VERSION}', found {found}"
@@ -73,10 +70,10 @@ def _check_version(version: object, path: Path, lines: dict[Place, int]) -> None
 
 
 def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
-    """Values of a YAML 1.2 file of at most 256 KiB, and the line of each, from 1, by its keys and indices.
+    """Values of a plain YAML 1.2 file of at most 256 KiB, and the line of each, from 1, by its keys and indices.
 
-    ``on``, ``off``, ``yes`` and ``no`` are text, as YAML 1.2 says, and so are dates. `SpecError` refuses what is not
-    plain YAML: duplicate keys, tags, merge keys, and aliases that expand beyond 100,000 values.
+    ``on``, ``off``, ``yes``, ``no`` and dates are text. `SpecError` refuses duplicate keys, tags, merge keys, and
+    aliases that expand beyond 100,000 values.
     """
     path = Path(path)
     text = _read(path)
@@ -86,18 +83,22 @@ def load_yaml(path: str | Path) -> tuple[Any, dict[Place, int]]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = None if mark is None else mark.line + 1
-        raise SpecError(_yaml_problem(error, text, line), file=path, line=line) from None
+        source = "" if line is None else "".join(text.split("\n")[line - 1 : line])
+        message = f"this is not YAML: {'; '.join(part for part in (error.context, error.problem) if part)}"
+        if "\t" in source[: len(source) - len(source.lstrip())] or "'\\t'" in str(error.problem):
+            message = "expected spaces, found a tab: YAML is indented with spaces only"
+        raise SpecError(message, file=path, line=line) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise SpecError("expected YAML, found a control character that YAML forbids", file=path, line=line) from None
     except (YAMLError, ValueError) as error:
-        raise SpecError(f"expected YAML: {_first_line(error)}", file=path) from None
+        raise SpecError(f"expected YAML: {str(error).strip().partition(chr(10))[0]}", file=path) from None
     except RecursionError:
         raise SpecError("expected a specification, found one that is nested too deeply", file=path) from None
     if node is None:
         raise SpecError("expected a specification, found an empty file", file=path)
     reader = _NodeReader(path, yaml)
-    return reader.value(node, (), 0), reader.lines
+    return reader.value(node, ()), reader.lines
 
 
 def _read(path: Path) -> str:
@@ -120,21 +121,8 @@ def _read(path: Path) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise SpecError(
-            "expected text in UTF-8, found bytes that are not: save the file as UTF-8", file=path, line=line
-        ) from None
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
-
-
-def _yaml_problem(error: MarkedYAMLError, text: str, line: int | None) -> str:
-    source = "" if line is None else "".join(text.split("\n")[line - 1 : line])
-    if "\t" in source[: len(source) - len(source.lstrip())] or "'\\t'" in str(error.problem):
-        return "expected spaces, found a tab: YAML is indented with spaces only"
-    problems = "; ".join(part for part in (error.context, error.problem) if part)
-    return f"this is not YAML: {problems}"
+        message = "expected text in UTF-8, found bytes that are not: save the file as UTF-8"
+        raise SpecError(message, file=path, line=line) from None
 
 
 class _NodeReader:
@@ -149,21 +137,18 @@ class _NodeReader:
     def error(self, message: str, node: Node, place: Place = ()) -> SpecError:
         return SpecError(message, file=self.path, line=node.start_mark.line + 1, key=key_text(place) or None)
 
-    def value(self, node: Node, place: Place, depth: int) -> Any:
+    def value(self, node: Node, place: Place) -> Any:
         self._count += 1
         if self._count > MAX_VALUES:
             message = f"expected at most {MAX_VALUES:,} values, found more (do aliases repeat each other?)"
             raise self.error(message, node)
-        if depth > MAX_DEPTH:
+        if len(place) > MAX_DEPTH:
             raise self.error("expected a specification, found one that is nested too deeply", node)
         self.lines.setdefault(place, node.start_mark.line + 1)
-        kind = "map" if isinstance(node, MappingNode) else "seq" if isinstance(node, SequenceNode) else ""
-        if not kind:
-            return self._scalar(node, place)
-        self._plain_tag(node, place, kind)
-        if kind == "seq":
-            return [self.value(item, (*place, n), depth + 1) for n, item in enumerate(node.value)]
-        return self._mapping(node, place, depth)
+        if isinstance(node, SequenceNode):
+            self._plain_tag(node, place, "seq")
+            return [self.value(item, (*place, n)) for n, item in enumerate(node.value)]
+        return self._mapping(node, place) if isinstance(node, MappingNode) else self._scalar(node, place)
 
     def _plain_tag(self, node: Node, place: Place, *known: str) -> str:
         prefix, _, name = str(node.tag).rpartition(":")
@@ -171,7 +156,8 @@ class _NodeReader:
             raise self.error(f"expected plain YAML, found the tag {node.tag}", node, place)
         return name
 
-    def _mapping(self, node: Node, place: Place, depth: int) -> dict[str, Any]:
+    def _mapping(self, node: Node, place: Place) -> dict[str, Any]:
+        self._plain_tag(node, place, "map")
         found: dict[str, Any] = {}
         for key_node, value_node in node.value:
             if str(key_node.tag).endswith(":merge"):
@@ -184,7 +170,7 @@ class _NodeReader:
             if key in found:
                 raise self.error(f"this key stands here twice, first on line {self.lines[inner]}", key_node, inner)
             self.lines[inner] = key_node.start_mark.line + 1
-            found[key] = self.value(value_node, inner, depth + 1)
+            found[key] = self.value(value_node, inner)
         return found
 
     def _scalar(self, node: Node, place: Place) -> Any:
@@ -198,13 +184,7 @@ class _NodeReader:
 
 
 def key_text(place: Place) -> str:
-    """Dotted path of a key.
-
-    Examples
-    --------
-    >>> key_text(("workloads", 0, "record_size"))
-    'workloads.0.record_size'
-    """
+    """Dotted path of a key."""
     return ".".join(str(part) for part in place)
 
 
@@ -214,8 +194,11 @@ def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines
     for details in found:
         details["loc"] = tuple(part for part in details["loc"] if part not in KINDS)
     for details in _without_echoes(found, model):
-        place, line = _locate(details, lines)
-        entry = (line, key_text(place), _message(details, place, model))
+        place: Place = (*details["loc"], *details.get("ctx", {}).get("at", ()))
+        # without what only the model knows of
+        known = next(place[:n] for n in range(len(place), -1, -1) if place[:n] in lines or not n)
+        place = place if details["type"] == "missing" else known
+        entry = (lines.get(known, 1), key_text(place), _message(details, place, model))
         if entry not in problems:
             problems.append(entry)
     problems.sort(key=lambda entry: entry[0])
@@ -227,7 +210,7 @@ def _translate(error: ValidationError, model: type[BaseModel], path: Path, lines
 
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> tuple[str, str]:
-    """The first thing that is wrong with a value that no file holds, such as an option's: its key and what is wrong."""
+    """The key of the first problem of a value that no file holds, such as an option's, and what is wrong."""
     details = error.errors(include_url=False)[0]
     place = tuple(part for part in details["loc"] if part not in KINDS)
     return key_text(place), _message(details, place, model)
@@ -239,7 +222,7 @@ def _without_echoes(found: list[ErrorDetails], model: type[BaseModel]) -> list[E
         (*details["loc"][:-1], near)
         for details in found
         if details["type"] == "extra_forbidden"
-        for near in _near_keys(details["loc"], model)
+        for near in nearest(str(details["loc"][-1]), _keys_at(model, details["loc"][:-1]))
     }
     inner = {details["loc"][:n] for details in found for n in range(len(details["loc"]))}
     return [
@@ -248,20 +231,6 @@ def _without_echoes(found: list[ErrorDetails], model: type[BaseModel]) -> list[E
         if not (details["type"] == "missing" and details["loc"] in typos)
         and not (details["type"] == "too_short" and details["loc"] in inner)
     ]
-
-
-def _near_keys(place: Place, model: type[BaseModel]) -> list[str]:
-    parent = _model_at(model, place[:-1])
-    return nearest(str(place[-1]), list(parent.model_fields)) if parent else []
-
-
-def _locate(details: ErrorDetails, lines: dict[Place, int]) -> tuple[Place, int]:
-    """The key that an error is about, without what only the model knows of, and its line."""
-    place: Place = (*details["loc"], *details.get("ctx", {}).get("at", ()))
-    known = place
-    while known and known not in lines:
-        known = known[:-1]
-    return (place if details["type"] == "missing" else known), lines.get(known, 1)
 
 
 _EXPECTED = {
@@ -296,8 +265,7 @@ def _message(details: ErrorDetails, place: Place, model: type[BaseModel]) -> str
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     found = describe(value)
     if kind == "extra_forbidden":
-        parent = _model_at(model, place[:-1])
-        return "unknown key" + suggest(str(place[-1]), list(parent.model_fields) if parent else [])
+        return "unknown key" + suggest(str(place[-1]), _keys_at(model, place[:-1]))
     if kind == "literal_error":
         choices = [str(choice).strip("'") for choice in str(context["expected"]).replace(" or ", ", ").split(", ")]
         near = suggest(str(value), choices, listed=False)
@@ -311,35 +279,22 @@ def _message(details: ErrorDetails, place: Place, model: type[BaseModel]) -> str
     return details["msg"][:1].lower() + details["msg"][1:]
 
 
-def _model_at(model: type[BaseModel], place: Place) -> type[BaseModel] | None:
-    """The model that validates what is at a place of the file."""
+def _keys_at(model: type[BaseModel], place: Place) -> list[str]:
+    """Keys of the model that validates what is at a place of the file."""
     current: Any = model
     for part in place:
         if isinstance(current, type) and issubclass(current, BaseModel):
             field = current.model_fields.get(str(part))
-            current = None if field is None else _bare(field.annotation)
+            current = field and field.annotation
         else:
-            arguments = get_args(current)
-            current = _bare(arguments[1] if get_origin(current) is dict else arguments[0]) if arguments else None
-    return current if isinstance(current, type) and issubclass(current, BaseModel) else None
-
-
-def _bare(annotation: Any) -> Any:
-    while True:
-        origin = get_origin(annotation)
-        if origin is Annotated:
-            annotation = get_args(annotation)[0]
-        elif origin in (Union, types.UnionType):
-            annotation = next(part for part in get_args(annotation) if part is not type(None))
-        else:
-            return annotation
+            current = next((each for each in reversed(get_args(current)) if each is not ...), None)
+        while get_origin(current) in (Annotated, Union, types.UnionType):
+            current = next(each for each in get_args(current) if each is not type(None))
+    return list(current.model_fields) if isinstance(current, type) and issubclass(current, BaseModel) else []
 
 
 def dump_yaml(model: BaseModel) -> str:
-    """A model as a YAML file that reads back as the same model.
-
-    Paths are written as they were resolved; keys without a value are left out.
-    """
+    """A model as a YAML file that reads back as the same model; keys without a value are left out."""
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]

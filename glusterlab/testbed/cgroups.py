@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
-from glusterlab.testbed.local import mounts_below, unmount_below, write_value
+from glusterlab.testbed.local import mounts_below, start, unmount_below, write_value
 
 ROOT = Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuacct", "memory", "cpuset", "pids")  # not blkio: see throttle.py
@@ -26,7 +25,6 @@ SHARED_COUNTERS = (
 )
 """What a host's counters show of the whole machine. Telemetry keeps a host's own devices only, and each loop device
 belongs to one host, so that disks stay apart all the same."""
-_START_DEADLINE_S = 10.0
 
 
 def is_v2() -> bool:
@@ -42,18 +40,13 @@ def folders(testbed: str, host: str = "") -> list[Path]:
 
 def make(testbed: str, hosts: list[str]) -> None:
     """Make the control groups of all hosts."""
-    for parent in folders(testbed):
-        _make_one(parent)
-    for host in hosts:
-        for folder in folders(testbed, host):
-            _make_one(folder)
+    for folder in (folder for host in ("", *hosts) for folder in folders(testbed, host)):
+        _make_one(folder)
 
 
 def _make_one(folder: Path) -> None:
     if not is_v2() and not folder.parents[0 if folder.name.startswith("glusterlab-") else 1].is_dir():
-        raise TestbedError(
-            f"this kernel has no control group at {folder.parent}; the testbed needs it for its counters"
-        )
+        raise TestbedError(f"this kernel has no control group at {folder.parent}; the testbed's counters need it")
     folder.mkdir(exist_ok=True)
     if is_v2():
         write_value(folder.parent / "cgroup.subtree_control", "+cpu +memory +io +pids")
@@ -90,14 +83,8 @@ def start_lxcfs(folder: Path) -> None:
     mount = folder / "mount"
     mount.mkdir(parents=True)
     with (folder / "log.txt").open("wb") as log:
-        process = subprocess.Popen(
-            ["lxcfs", "--enable-loadavg", "--pidfile", str(folder / "pid"), str(mount)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + _START_DEADLINE_S
+        process = start(["lxcfs", "--enable-loadavg", "--pidfile", str(folder / "pid"), str(mount)], log)
+    deadline = time.monotonic() + 10.0
     while not (mount / "proc" / "stat").exists():
         if process.poll() is not None or time.monotonic() > deadline:
             tail = (folder / "log.txt").read_text(errors="replace").strip().splitlines()[-1:]

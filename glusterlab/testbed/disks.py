@@ -16,15 +16,13 @@ from glusterlab.testbed.options import ARRAY_DISKS, TestbedOptions
 
 Kind = Literal["disk", "array"]
 _BLOCK = Path("/sys/block")
-_DETACH_DEADLINE_S = 60.0
 
 
 @dataclass(frozen=True)
 class Disk:
-    """One brick device of one server.
+    """A brick device of a server, such as ``/dev/loop7``; `number`: the kernel's ``major:minor``.
 
-    `kind`: a single disk, or a RAID 6 array modelled as one device of the array's speed. `device`: such as
-    ``/dev/loop7``. `number`: the kernel's ``major:minor``. `mount_point`: on the host.
+    An array is a RAID 6 modelled as one device of the array's speed.
     """
 
     host: str
@@ -43,10 +41,7 @@ def mount_points(options: TestbedOptions) -> dict[Kind, list[str]]:
 
 
 def make(options: TestbedOptions, folder: Path) -> list[Disk]:
-    """Make the backing files and loop devices of all servers.
-
-    `folder`: where the sparse files go.
-    """
+    """Make the sparse backing files, in a folder, and loop devices of all servers."""
     sizes = {"disk": options.disk_size_bytes, "array": options.disk_size_bytes * ARRAY_DISKS}
     made = []
     for host in options.server_names:
@@ -59,24 +54,11 @@ def make(options: TestbedOptions, folder: Path) -> list[Disk]:
                 # without direct I/O the file behind a loop device is cached a second time, on the machine
                 direct = [] if options.memory_backed else ["--direct-io=on"]
                 device = run(["losetup", "--find", "--show", *direct, image]).strip()
-                _flush_for_nothing(device)
+                # A flush is done at once, as by a controller whose cache outlives a power cut: else each would flush
+                # this machine's own disk, which all devices share, at the speed of that and not of the model.
+                _set_write_cache(device, "write through")
                 made.append(Disk(host, kind, device, device_number(device), point))
     return made
-
-
-def _flush_for_nothing(device: str) -> None:
-    """Take a flush as done at once, as a controller does whose cache outlives a power cut.
-
-    Else each would flush this machine's own disk, which all devices share: at the speed of that, not of the model.
-    """
-    _set_write_cache(device, "write through")
-
-
-def _flush_again(device: str) -> None:
-    """Undo `_flush_for_nothing`: whoever gets the loop device next counts on its flushes."""
-    # a kernel that does not take it must not keep the device from being detached
-    with suppress(TestbedError):
-        _set_write_cache(device, "write back")
 
 
 def _set_write_cache(device: str, value: str) -> None:
@@ -98,10 +80,12 @@ def attached(folder: Path) -> list[str]:
 
 def remove(folder: Path) -> None:
     """Detach all loop devices below a folder, and wait until the kernel has let them go."""
-    deadline = time.monotonic() + _DETACH_DEADLINE_S
+    deadline = time.monotonic() + 60.0
     while left := attached(folder):
         for device in left:
-            _flush_again(device)
+            # who gets the loop device next counts on its flushes; a kernel that refuses must not keep it attached
+            with suppress(TestbedError):
+                _set_write_cache(device, "write back")
             run(["losetup", "--detach", device], check=False)
         if not attached(folder):
             return

@@ -43,10 +43,8 @@ def up(options: TestbedOptions, progress: Progress) -> State:
     with _lock(options.name):
         folder = state_folder(options.name)
         if folder.exists() or network.namespaces(options.name):
-            raise TestbedError(
-                f"the testbed '{options.name}' is there already (or left over from a crash): "
-                f"'glusterlab testbed down --name {options.name}' removes it"
-            )
+            advice = f"'glusterlab testbed down --name {options.name}' removes it"
+            raise TestbedError(f"the testbed '{options.name}' is there already (or left over from a crash): {advice}")
         tree = ensure_tree(options.release, options.mirror, progress)
         folder.mkdir(parents=True, mode=0o700)
         (folder / MARKER).touch()
@@ -76,11 +74,6 @@ def status(name: str) -> list[HostStatus]:
         pids = network.pids(space) if space in network.namespaces(name) else []
         found.append(HostStatus(host, state.options.address(host), bool(pids), len(pids)))
     return found
-
-
-def kill(state: State, host: str) -> None:
-    """Cut a host's power: all of its processes end at once, its disks and its /var stay as they are."""
-    network.kill_all(state.options.name, host)
 
 
 def boot(state: State, host: str) -> None:
@@ -126,10 +119,9 @@ def _start(state: State, tree: Path, progress: Progress) -> None:
     _wait_ready(state, processes)
     progress("joining the servers to one pool")
     _join_pool(state)
-    yaml = YAML()
     partial = state.folder / "cluster.yaml.partial"
     with partial.open("w", encoding="utf-8") as stream:
-        yaml.dump(cluster_specification(state), stream)
+        YAML().dump(cluster_specification(state), stream)
     partial.rename(state.folder / "cluster.yaml")
 
 
@@ -151,10 +143,7 @@ def _make_root(state: State, host: str) -> None:
 
 
 def _make_keys(state: State) -> None:
-    """Make one key pair for the operator and the hosts, a host key for all hosts, and the configuration.
-
-    Every host presents the same host key: a testbed lives on one machine, and is known by one line each.
-    """
+    # one key pair for the operator and the hosts, and one host key for all
     folder, options = state.folder, state.options
     for name, comment in (("id_ed25519", "operator"), (_HOST_KEY, "hosts")):
         run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"glusterlab testbed {comment}", "-f", folder / name])
@@ -162,22 +151,14 @@ def _make_keys(state: State) -> None:
     addresses = {host: options.address(host) for host in options.host_names}
     known = "".join(f"{host},{address} {public}\n" for host, address in addresses.items())
     (folder / "known_hosts").write_text(known, encoding="ascii")
-    (folder / "ssh_config").write_text(_ssh_config(addresses, folder), encoding="utf-8")
-    for host in addresses:
-        _install_keys(state, host)
-
-
-def _ssh_config(addresses: dict[str, str], folder: Path) -> str:
     blocks = [f"Host {host}\n    HostName {address}\n" for host, address in addresses.items()]
     common = (
-        f"Host {' '.join(addresses)}\n"
-        "    User root\n"
-        f"    IdentityFile {folder}/id_ed25519\n"
-        "    IdentitiesOnly yes\n"
-        f"    UserKnownHostsFile {folder}/known_hosts\n"
-        "    StrictHostKeyChecking yes\n"
+        f"Host {' '.join(addresses)}\n    User root\n    IdentityFile {folder}/id_ed25519\n    IdentitiesOnly yes\n"
+        f"    UserKnownHostsFile {folder}/known_hosts\n    StrictHostKeyChecking yes\n"
     )
-    return "\n".join([*blocks, common])
+    (folder / "ssh_config").write_text("\n".join([*blocks, common]), encoding="utf-8")
+    for host in addresses:
+        _install_keys(state, host)
 
 
 def _install_keys(state: State, host: str) -> None:
@@ -214,14 +195,7 @@ def _boot(state: State, tree: Path, host: str) -> subprocess.Popen[bytes]:
             (group / "cgroup.procs").write_text(str(os.getpid()), encoding="ascii")
 
     with (folder / "boot.log").open("wb") as log:
-        return subprocess.Popen(
-            [*command, *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            preexec_fn=enter_groups,
-        )
+        return local.start([*command, *map(str, arguments)], log, preexec_fn=enter_groups)
 
 
 def _wait_ready(state: State, processes: dict[str, subprocess.Popen[bytes]]) -> None:
@@ -264,9 +238,8 @@ def _remove(name: str, progress: Progress) -> bool:
     if folder.exists() and not (folder / MARKER).exists():
         raise TestbedError(f"{folder} is not a testbed's state folder (it has no {MARKER}): it is left alone")
     images = folder / "disks"
-    groups_there = any(path.is_dir() for path in cgroups.folders(name))
-    there = folder.exists() or bool(network.namespaces(name)) or bool(network.interfaces(name)) or groups_there
-    if not there:
+    groups = any(path.is_dir() for path in cgroups.folders(name))
+    if not (folder.exists() or network.namespaces(name) or network.interfaces(name) or groups):
         return False
     progress(f"taking the testbed '{name}' down")
     # a killed brick process cannot end while its dirty pages are written at a limited speed

@@ -9,15 +9,15 @@ import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, Any
 
 from glusterlab.errors import TestbedError
 
 
 def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: float = 120.0, check: bool = True) -> str:
-    """Run a command on this machine and return what it wrote to stdout.
+    """Run a command on this machine, without a shell, and return what it wrote to stdout.
 
-    `argv`: the command; no shell is involved. `stdin`: text for its standard input, else nothing. `deadline_s`:
-    seconds after which it is killed. `check`: whether an exit code other than 0 is an error.
+    It is killed after `deadline_s`; `check`: whether an exit code other than 0 is an error.
     """
     command = [str(part) for part in argv]
     try:
@@ -45,6 +45,11 @@ def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: flo
         tail = (errors or output).strip().splitlines()[-3:]
         raise TestbedError(f"'{' '.join(command)}' ended with code {process.returncode}: {' / '.join(tail)}")
     return output
+
+
+def start(argv: Sequence[str], log: IO[bytes], **options: Any) -> subprocess.Popen[bytes]:
+    """Start a command that stays, in a session of its own."""
+    return subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, **options)
 
 
 def mounts_below(folder: Path) -> list[str]:
@@ -87,16 +92,15 @@ def problems() -> list[str]:
         return [f"a testbed needs Linux (network namespaces, loop devices, FUSE); this is {platform.system()}"]
     if os.geteuid() != 0:
         return ["a testbed needs root (it makes namespaces, loop devices and mounts): run it with sudo"]
-    found = []
-    for command, package in _COMMANDS.items():
-        if shutil.which(command) is None:
-            found.append(f"the command '{command}' is missing: 'apt install {package}'")
+    lacks = [command for command in _COMMANDS if shutil.which(command) is None]
+    found = [f"the command '{command}' is missing: 'apt install {_COMMANDS[command]}'" for command in lacks]
     if not Path("/dev/fuse").exists():
         found.append("there is no /dev/fuse, which the GlusterFS client mounts through: 'modprobe fuse'")
     if not Path("/dev/loop-control").exists():
         found.append("there is no /dev/loop-control, which disks are made from: 'modprobe loop'")
     known = Path("/proc/filesystems").read_text(encoding="ascii").split()
-    missing = (name for name in ("xfs", "overlay") if name not in known and not _module_exists(name))
+    modules = Path("/lib/modules") / platform.release()
+    missing = (name for name in ("xfs", "overlay") if name not in known and not any(modules.rglob(f"{name}.ko*")))
     return found + [f"this kernel has no {name}: 'modprobe {name}', or another kernel" for name in missing]
 
 
@@ -105,8 +109,3 @@ def require() -> None:
     found = problems()
     if found:
         raise TestbedError("; ".join(found))
-
-
-def _module_exists(name: str) -> bool:
-    modules = Path("/lib/modules") / platform.release()
-    return any(modules.rglob(f"{name}.ko*")) if modules.is_dir() else False

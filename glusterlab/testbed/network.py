@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from glusterlab.errors import TestbedError
@@ -22,11 +23,6 @@ def _tag(testbed: str) -> str:
     return "gl" + hashlib.sha256(testbed.encode()).hexdigest()[:4]
 
 
-def bridge(testbed: str) -> str:
-    """Name of the bridge of a testbed."""
-    return f"{_tag(testbed)}br"
-
-
 def port(testbed: str, host: str) -> str:
     """Name of the bridge's end of a host's link."""
     return f"{_tag(testbed)}{host[0]}{host[6:]}"
@@ -39,29 +35,25 @@ def namespace(testbed: str, host: str) -> str:
 
 def make(options: TestbedOptions) -> None:
     """Make the bridge, the namespaces and the links of all hosts."""
-    _refuse_used_subnet(options)
+    if found := json.loads(run(["ip", "-json", "route", "show", "root", options.subnet]) or "[]"):
+        used = f"the subnet {options.subnet} is in use on this machine (by {found[0].get('dev')})"
+        raise TestbedError(f"{used}: give another with --subnet, or take the other testbed down")
     prefix = options.subnet.split("/")[1]
-    hosts = options.host_names
-    outside = [
-        f"link add {bridge(options.name)} type bridge",
-        f"addr add {options.gateway}/{prefix} dev {bridge(options.name)}",
-        f"link set {bridge(options.name)} up",
-    ]
+    hosts, bridge = options.host_names, f"{_tag(options.name)}br"
+    gateway = f"addr add {options.gateway}/{prefix} dev {bridge}"
+    outside = [f"link add {bridge} type bridge", gateway, f"link set {bridge} up"]
     for host in hosts:
         space, near = namespace(options.name, host), port(options.name, host)
         outside += [
             f"netns add {space}",
             f"link add {near} type veth peer name {INTERFACE} netns {space}",
-            f"link set {near} master {bridge(options.name)}",
+            f"link set {near} master {bridge}",
             f"link set {near} up",
         ]
     run(["ip", "-batch", "-"], stdin="\n".join(outside) + "\n")
     for host in hosts:
-        inside = [
-            "link set lo up",
-            f"addr add {options.address(host)}/{prefix} dev {INTERFACE}",
-            f"link set {INTERFACE} up",
-        ]
+        address = f"addr add {options.address(host)}/{prefix} dev {INTERFACE}"
+        inside = ["link set lo up", address, f"link set {INTERFACE} up"]
         run(["ip", "-n", namespace(options.name, host), "-batch", "-"], stdin="\n".join(inside) + "\n")
 
 
@@ -88,18 +80,11 @@ def kill_all(testbed: str, host: str | None = None) -> None:
         if not left:
             return
         for pid in left:
-            try:
+            with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
         if time.monotonic() > deadline:
             raise TestbedError(f"processes {left[:5]} of testbed '{testbed}' do not end; run 'down' again in a minute")
         time.sleep(0.1)
-
-
-def set_link(testbed: str, host: str, *, up: bool) -> None:
-    """Plug a host's cable into the bridge, or pull it: the host sees its carrier come and go."""
-    run(["ip", "link", "set", port(testbed, host), "up" if up else "down"])
 
 
 def remove(testbed: str) -> None:
@@ -114,12 +99,3 @@ def interfaces(testbed: str) -> list[str]:
     """Interfaces of a testbed on this machine: the bridge and its ports."""
     found = json.loads(run(["ip", "-json", "link", "show"]) or "[]")
     return [link["ifname"] for link in found if link["ifname"].startswith(_tag(testbed))]
-
-
-def _refuse_used_subnet(options: TestbedOptions) -> None:
-    found = json.loads(run(["ip", "-json", "route", "show", "root", options.subnet]) or "[]")
-    if found:
-        raise TestbedError(
-            f"the subnet {options.subnet} is in use on this machine (by {found[0].get('dev')}): "
-            "give another with --subnet, or take the other testbed down"
-        )

@@ -1,12 +1,9 @@
 """What a testbed is made of: how many hosts and disks, which release, at which scale, on which addresses.
 
-The hardware figures are those of the guide's servers (its appendix A: one disk 205 and 212 MB/s, a
-RAID 6 array of 12 disks 1,224 and 1,107 MB/s, servers with 2 x 10 GbE, clients with 10 GbE). Operations per second are
-not in the guide: `DISK_OPERATIONS` is what a 7,200 rpm disk does with a queue, and an array of 12 reads at 12 times
-that. A small random write costs RAID 6 six operations on disks, so an array does 12 x 170 / 6 = 340 a second. A small
-file costs its brick three writes: data, log and inode. The first two are sequential, and a controller's write-back
-cache gathers them, so that three requests cost one random write: `ARRAY_WRITE_OPERATIONS`. runbooks/testbed says how
-sure that is.
+Rates are those of the guide's servers (its appendix A). Operations per second are not in the guide: `DISK_OPERATIONS`
+is what a 7,200 rpm disk does with a queue. A small random write costs RAID 6 six operations, so an array of 12 does 340
+a second; a small file costs its brick three writes, of which a controller's cache gathers the two sequential ones, so
+that three requests cost one random write: `ARRAY_WRITE_OPERATIONS`. runbooks/testbed says how sure that is.
 """
 
 from __future__ import annotations
@@ -80,11 +77,7 @@ class Model:
 
 
 def parse_model(text: str) -> tuple[str, float, bool]:
-    """A scale model as ``--model`` states it: its name, its scale, and whether operations per second are slowed, too.
-
-    >>> parse_model("large-slow=400"), parse_model("small-fast=17,operations")
-    (('large-slow', 400.0, False), ('small-fast', 17.0, True))
-    """
+    """A scale model as ``--model`` states it: its name, its scale, and whether operations are slowed, too."""
     match = re.fullmatch(r"([^=]+)=([0-9]+(?:\.[0-9]+)?)(,operations)?", text)
     if match is None:
         raise UsageError(f"--model {text}: expected NAME=SCALE or NAME=SCALE,operations, such as large-slow=400")
@@ -92,23 +85,15 @@ def parse_model(text: str) -> tuple[str, float, bool]:
 
 
 def parse_slow_disk(text: str) -> tuple[str, str, float]:
-    """A disk that is slower than its like, as ``--slow-disk`` states it: its server, its name and how many times.
-
-    >>> parse_slow_disk("server04:d07=6")
-    ('server04', 'd07', 6.0)
-    """
+    """A disk that is slower than its like, as ``--slow-disk`` states it: its server, its name and how many times."""
     match = re.fullmatch(r"([a-z0-9-]+):([a-z0-9]+)=([0-9]+(?:\.[0-9]+)?)", text)
     if match is None:
         raise UsageError(f"--slow-disk {text}: expected SERVER:DISK=TIMES, such as server04:d07=6")
     return match[1], match[2], float(match[3])
 
 
-_OPTION_OF = {
-    "large-file": "--scale",
-    "medium-file": "--medium-file-scale",
-    "small-file": "--small-file-scale",
-}
-"""The models that every testbed has, and what states their scale."""
+# the models that every testbed has, and what states their scale
+_OPTION_OF = {"large-file": "--scale", "medium-file": "--medium-file-scale", "small-file": "--small-file-scale"}
 
 
 @dataclass(frozen=True)
@@ -138,9 +123,7 @@ class TestbedOptions:
         object.__setattr__(self, "more_models", tuple(map(tuple, self.more_models)))
         object.__setattr__(self, "slow_disks", tuple(map(tuple, self.slow_disks)))
         if not re.fullmatch(r"[a-z][a-z0-9-]{0,19}", self.name):
-            raise UsageError(
-                f"the testbed name '{self.name}' must be 1 to 20 of a-z, 0-9 and '-', starting with a letter"
-            )
+            raise UsageError(f"--name {self.name}: expected 1 to 20 of a-z, 0-9 and '-', starting with a letter")
         for what, count in (("servers", self.servers), ("clients", self.clients)):
             if not 1 <= count <= MAX_HOSTS_PER_ROLE:
                 raise UsageError(f"--{what} {count}: expected 1 to {MAX_HOSTS_PER_ROLE}")
@@ -173,18 +156,13 @@ class TestbedOptions:
 
     def _check_slow_disks(self) -> None:
         disks = [f"d{n:02d}" for n in range(1, self.disks + 1)] + [f"a{n:02d}" for n in range(1, self.arrays + 1)]
+        servers = self.server_names
         for host, disk, times in self.slow_disks:
-            if host not in self.server_names or disk not in disks:
-                raise UsageError(
-                    f"--slow-disk {host}:{disk}: expected one of {self.server_names[0]} to {self.server_names[-1]} and "
-                    f"of its {disks[0]} to {disks[-1]}"
-                )
+            if host not in servers or disk not in disks:
+                known = f"{servers[0]} to {servers[-1]} and of its {disks[0]} to {disks[-1]}"
+                raise UsageError(f"--slow-disk {host}:{disk}: expected one of {known}")
             if not 1 <= times <= 1000:
                 raise UsageError(f"--slow-disk {host}:{disk}={times:g}: expected 1 to 1000 times slower than its like")
-
-    def slowness(self, host: str, disk: str) -> float:
-        """How many times slower a disk is than its like; 1 of most."""
-        return {(server, name): times for server, name, times in self.slow_disks}.get((host, disk), 1.0)
 
     @property
     def models(self) -> dict[str, Model]:

@@ -80,9 +80,8 @@ class State:
         except FileNotFoundError as error:
             raise TestbedError(f"no testbed is running at {folder}: start one with 'glusterlab testbed up'") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise TestbedError(
-                f"{path} is damaged, or of another glusterlab ({error}): 'glusterlab testbed down' removes what is left"
-            ) from error
+            what = f"{path} is damaged, or of another glusterlab ({error})"
+            raise TestbedError(f"{what}: 'glusterlab testbed down' removes what is left") from error
 
 
 def _backings(disks: list[str], arrays: list[str]) -> dict[str, Any]:

@@ -1,10 +1,7 @@
-"""The scale model: disks and links of a running testbed slowed to a share of the hardware that they stand for.
+"""The scale model: disks and links slowed to the hardware's figures divided by the scale; no result is fitted.
 
-Limits are hardware figures divided by the scale. Nothing here is fitted to a result.
-
-With control groups v1 the kernel charges a read, and a write that a process waits for, to the process's own
-blkio group, and all other writes to the root group, and it limits each group alone. So hosts have no blkio
-group of their own: all their requests share the one limit of the root group, as they share the one disk.
+With control groups v1 the kernel charges a read, and a write that a process waits for, to the process's own blkio
+group, all other writes to the root group, and limits each alone. So hosts have no blkio group of their own.
 """
 
 from __future__ import annotations
@@ -32,13 +29,8 @@ _V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wio
 def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
     """Limits of one device under a scale model, by the names of cgroup v2's io.max.
 
-    ``rbps`` and ``wbps`` in bytes per second; where the model slows operations, also ``riops`` and ``wiops`` per
-    second, at least 1.
-
     >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(200, operations=False))
     {'rbps': 1060000, 'wbps': 1025000}
-    >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(20, operations=True))["riops"]
-    8
     """
     limits = {
         "rbps": round(hardware.read_bytes_per_s / model.scale),
@@ -61,10 +53,8 @@ def run_options(cluster: Cluster) -> dict[str, Any]:
 def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     """Put a running testbed under one of its scale models, or lift all limits with None.
 
-    Returns what is in effect, for the sample's record: limits per device kind (bytes and operations per second) and
-    link (bytes per second), those of disks that are slower than their like, and how they are enforced. Raises
-    `UsageError` when there is no such model, `TestbedError` when the testbed is not running or the kernel refuses a
-    limit.
+    Returns what is in effect, for the sample's record. Raises `UsageError` when there is no such model, `TestbedError`
+    when the testbed is not running or the kernel refuses a limit.
     """
     state = State.load(Path(state_folder))
     models = state.options.models
@@ -73,9 +63,10 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
     chosen = None if model is None else models[model]
     by_kind = {kind: {} if chosen is None else disk_limits(device, chosen) for kind, device in HARDWARE.items()}
     slow: dict[str, dict[str, int]] = {}
+    slowness = {(host, name): times for host, name, times in state.options.slow_disks}
     for disk in state.disks:
         limits = by_kind[disk.kind]
-        times = state.options.slowness(disk.host, Path(disk.mount_point).name)
+        times = slowness.get((disk.host, Path(disk.mount_point).name), 1.0)
         if times > 1 and limits:
             limits = {name: max(1, round(limit / times)) for name, limit in limits.items()}
             slow[f"{disk.host}:{disk.mount_point}"] = limits
@@ -95,10 +86,7 @@ def apply(state_folder: Path | str, model: str | None) -> dict[str, Any]:
 
 
 def lift(testbed: str, devices: list[str]) -> None:
-    """Lift the limits of loop devices of a testbed that may be half gone: what still has data to write needs it.
-
-    `devices`: such as ``/dev/loop7``: what is attached now, not what state.json remembers.
-    """
+    """Lift the limits of loop devices that are attached now: what still has data to write needs it."""
     for device in devices:
         number = device_number(device)
         for target, values in _lines(testbed, None, number, {}):

@@ -15,44 +15,22 @@ from filelock import FileLock
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.local import run, unmount_below
 
-PACKAGES = (
-    "attr",
-    "ca-certificates",
-    "fio",
-    "glusterfs-client",
-    "glusterfs-server",
-    "iozone3",
-    "iperf3",
-    "iproute2",
-    "iputils-ping",
-    "openssh-client",
-    "openssh-server",
-    "procps",
-    "python3",
-    "sysstat",
-    "xfsprogs",
-    "xz-utils",
+PACKAGES: tuple[str, ...] = (
+    *("attr", "ca-certificates", "fio", "glusterfs-client", "glusterfs-server", "iozone3", "iperf3", "iproute2"),
+    *("iputils-ping", "openssh-client", "openssh-server", "procps", "python3", "sysstat", "xfsprogs", "xz-utils"),
 )
 COMPONENTS = "main,contrib,non-free"  # IOzone is in non-free
 _DEADLINE_S = 1800.0
 
 
-def cache_folder() -> Path:
-    """Where trees are kept: the user's cache, so that they outlive every testbed."""
-    return Path(platformdirs.user_cache_dir("glusterlab")) / "trees"
-
-
 def tree_path(release: str) -> Path:
     """Folder of the tree of one Debian release; its name changes with the list of packages."""
     digest = hashlib.sha256(" ".join((*PACKAGES, COMPONENTS)).encode()).hexdigest()[:8]
-    return cache_folder() / f"{release}-{digest}"
+    return Path(platformdirs.user_cache_dir("glusterlab")) / "trees" / f"{release}-{digest}"
 
 
 def machine_mirror(sources: Path = Path("/etc/apt")) -> str | None:
-    """The Debian mirror that this machine's own apt uses, or None where it uses none.
-
-    Both formats of apt's sources are read. A mirror of security updates is not one to bootstrap from.
-    """
+    """The Debian mirror that this machine's own apt uses, in either format of its sources; none of security updates."""
     texts = [path.read_text(errors="replace") for path in sorted(sources.glob("sources.list.d/*.sources"))]
     one_line = [sources / "sources.list", *sorted(sources.glob("sources.list.d/*.list"))]
     texts += [path.read_text(errors="replace") for path in one_line if path.is_file()]
@@ -65,11 +43,9 @@ def machine_mirror(sources: Path = Path("/etc/apt")) -> str | None:
 
 
 def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None]) -> Path:
-    """Return the tree of a Debian release, and make it first where it is missing.
+    """The tree of a Debian release, made first where it is missing.
 
-    `release`: debian's code name, such as ``bookworm``. `mirror`: where to take packages from; by default what this
-    machine's apt uses, else debootstrap's own default. `progress`: told what is being done, one sentence a call.
-    Raises `TestbedError` when debootstrap fails.
+    The default mirror is what this machine's apt uses, else debootstrap's own.
     """
     tree = tree_path(release)
     tree.parent.mkdir(parents=True, exist_ok=True)
@@ -92,12 +68,9 @@ def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None
         except TestbedError as error:
             log = partial / "debootstrap" / "debootstrap.log"
             hint = log.read_text(errors="replace").strip().splitlines()[-1:] if log.is_file() else []
-            raise TestbedError(
-                f"debootstrap could not make the Debian {release} tree: {error}"
-                + (f" / {hint[0]}" if hint else "")
-                + "; is a Debian mirror reachable, and are Debian's keys installed (debian-archive-keyring)? "
-                "Name a mirror with --mirror"
-            ) from error
+            why = " / ".join([str(error), *hint])
+            advice = "is a Debian mirror (--mirror) reachable, and are its keys installed (debian-archive-keyring)?"
+            raise TestbedError(f"debootstrap could not make the Debian {release} tree: {why}; {advice}") from error
         unmount_below(partial)
         shutil.rmtree(partial / "var/cache/apt/archives", ignore_errors=True)
         partial.rename(tree)

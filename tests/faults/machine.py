@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from glusterlab.testbed import lifecycle, network
+from glusterlab.testbed import network
 from glusterlab.testbed.state import State
 
 TOOLS = frozenset({"iozone", "sadc", "sadf", "sar"})
@@ -82,10 +82,11 @@ class Room:
                 os.kill(pid, number)
 
     def link(self, host: str, *, up: bool) -> None:
-        network.set_link(self.name, host, up=up)
+        port = network.port(self.name, host)
+        subprocess.run(["ip", "link", "set", port, "up" if up else "down"], check=True)
 
     def kill(self, host: str) -> None:
-        lifecycle.kill(self.state, host)
+        network.kill_all(self.state.options.name, host)
 
     def boot(self, host: str) -> None:
         # in a process of its own, which the host outlives

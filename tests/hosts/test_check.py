@@ -6,9 +6,9 @@ import pytest
 
 from glusterlab.cli.check import rows_of, show_check
 from glusterlab.errors import HostError
-from glusterlab.hosts import facts, lock, script
+from glusterlab.hosts import facts, lock
 from glusterlab.hosts.check import CODES, Finding, check
-from glusterlab.hosts.fake import FakeTransport, FakeVolume
+from glusterlab.hosts.fake import FakeTransport, FakeVolume, write_part
 from glusterlab.hosts.pool import Pool
 from glusterlab.hosts.transport import Outcome
 from glusterlab.spec import Cluster
@@ -150,7 +150,7 @@ def test_a_rebalance_is_found(cluster: Cluster, fake: FakeTransport) -> None:
         if host != "s1" or "status-0" not in text:
             return None
         parts = {"pending": b"", "status-0": running.encode()}
-        return Outcome(b"".join(script.write_part(name, script.Part(0, data)) for name, data in parts.items()), b"", 0)
+        return Outcome(b"".join(write_part(name, data) for name, data in parts.items()), b"", 0)
 
     fake.hooks.append(answer)
     assert (None, "error", "rebalance") in wrong(look(cluster, fake))

@@ -264,7 +264,7 @@ def test_only_so_many_hosts_are_connected_at_once(server: sshd.LoopbackSshd, mon
             busy -= 1
 
     monkeypatch.setattr(module, "_open", watched)
-    monkeypatch.setattr(module, "_AT_ONCE", 3)
+    monkeypatch.setattr(module, "_AT_ONCE", {False: 3, True: 3})
     pool = Pool([Host(name=f"h{n}") for n in range(12)], FabricTransport(ssh_config=config, user=getpass.getuser()))
     assert pool.connect() == {}
     pool.close()

@@ -15,6 +15,7 @@ from glusterlab.errors import HostError
 from glusterlab.hosts import files as workdir
 from glusterlab.hosts import health as probe
 from glusterlab.hosts import script
+from glusterlab.hosts.fake import write_part
 from tests.hosts.shell import bash, report, result
 
 
@@ -26,7 +27,7 @@ def test_any_bytes_pass_and_exit_codes_are_kept() -> None:
 
 
 def test_what_a_part_holds_is_never_taken_for_the_report(tmp_path: Path) -> None:
-    inner = script.write_part("inner", script.Part(3, b"x"))
+    inner = write_part("inner", "x", 3)
     (tmp_path / "file").write_bytes(inner + b"part \n\n")
     parts = report(f"gl_part outer cat {tmp_path}/file\ngl_part big head -c 3000000 /dev/zero\ngl_part last printf end")
     assert list(parts) == ["outer", "big", "last"]
@@ -71,7 +72,7 @@ def test_what_the_shell_reads_itself_is_what_other_tools_read(tmp_path: Path) ->
 
 
 def test_a_greeting_is_skipped_and_other_noise_is_refused() -> None:
-    part = script.write_part("a", script.Part(0, b"x"))
+    part = write_part("a", "x")
     assert script.read_parts(result(b"Welcome to this host\n" + part))["a"].text == "x"
     with pytest.raises(HostError, match="expected a report"):
         script.read_parts(result(part + b"segmentation fault\n"))

@@ -124,7 +124,7 @@ def test_the_runbook_s_clusters_are_drawn_with_their_parts(file: str) -> None:
     figure = on(draw_bed, table, REAL, switch=cluster.hardware.switch or "")
     assert_tidy(figure)
     assert cluster.server_models[name].model in words(figure)
-    assert len(squares(figure)) == cluster.disks_total
+    assert len(squares(figure)) == len(cluster.servers) * cluster.hardware.disks_per_server
     models = on(draw_server_models, server_models_table(cluster), REAL)
     assert_tidy(models)
     assert "72 TB (12 x 6 TB)" in words(models) or "144 TB (24 x 6 TB)" in words(models)

@@ -1,7 +1,4 @@
-"""Is a cluster fit to measure? Every host is inspected, and each finding says what to do about it.
-
-What the hosts are asked (`ask`) stands apart from what the answers mean (`problems`): `findings_of` is pure.
-"""
+"""Is a cluster fit to measure? Every host is inspected, and each finding says what to do about it."""
 
 from __future__ import annotations
 
@@ -24,7 +21,7 @@ from glusterlab.hosts.check.finding import (
     Finding,
     Level,
 )
-from glusterlab.hosts.check.problems import host_problems, pool_problems
+from glusterlab.hosts.check.problems import host_problems, pool_problems, some
 from glusterlab.hosts.pool import Pool
 
 if TYPE_CHECKING:
@@ -36,17 +33,20 @@ _NOT_INSPECTED = "mend it and check again: nothing else of it was inspected"
 
 
 def check(cluster: Cluster, *, pool: Pool | None = None, baseline: bool = False) -> list[Finding]:
-    """Look at every host of a cluster; never empty, in the order of `CODES`.
+    """Look at every host of a cluster; never empty, in the order of `CODES`. A `baseline` needs more tools.
 
-    Hosts that cannot be reached are findings, not errors; the others are inspected all the same. When a run has one of
-    the hosts nothing else is done: to drop caches, above all, would disturb what is being measured. A `baseline` needs
-    more tools. The connections of `pool`, by default SSH as the cluster says, are closed at the end.
+    Hosts that cannot be reached are findings, not errors. When a run has one of the hosts nothing else is done: to
+    drop caches, above all, would disturb what is being measured. The connections of `pool` are closed at the end.
     """
     connections = pool or Pool.of(cluster, mark=f"check.{uuid.uuid4().hex[:8]}")
     hosts = connections.hosts
     try:
         failed = connections.connect()
-        found = [_unconnected(name, error) for name, error in sorted(failed.items())]
+        found = []
+        for name, error in sorted(failed.items()):
+            known = {"the host key of": "host-key", "refused the login": "login"}
+            code = next((code for words, code in known.items() if words in error.message), "reachable")
+            found.append(Finding(name, "error", code, error.message, _NOT_INSPECTED))
         # hosts that are away get no further commands
         connections.hosts = {name: host for name, host in hosts.items() if name not in failed}
         try:
@@ -86,14 +86,12 @@ def findings_of(
         message = "host keys are not checked (ssh.check_host_keys is false): any machine could answer for a host"
         found.append(Finding(None, "warning", "host-key", message, "set it to true, and put the keys into known_hosts"))
     for name, report in reports.items():
-        host = next(host for host in cluster.hosts if host.name == name)
-        problems = host_problems(cluster, host, report, baseline=baseline, left=name in left)
+        problems = host_problems(cluster, cluster.host(name), report, baseline=baseline, left=name in left)
         found += [Finding(name, *problem) for problem in problems]
         known = pool.volumes.keys()
         bricks = [path for path in report.lists.get("brick_dir", []) if path.rpartition("/glusterlab-")[2] not in known]
         if bricks and not pool.problems:
-            more = f" and {len(bricks) - 1} more" if len(bricks) > 1 else ""
-            message = f"{bricks[0]}{more}: of a volume that was deleted, or of a baseline"
+            message = f"{some(bricks, 1)}: of a volume that was deleted, or of a baseline"
             advice = "remove them when you need the room: a run empties those of its own volumes, a baseline its own"
             found.append(Finding(name, "warning", "leftover-brick", message, advice))
     wrong = {(finding.host, finding.code) for finding in found}
@@ -105,12 +103,3 @@ def findings_of(
         fine = [(host, code) for host, code in fine if code not in OF_GLUSTER]
     ok = (Finding(host, "ok", code, CODES[code]) for host, code in fine if not {(host, code), (None, code)} & wrong)
     return [*found, *ok]
-
-
-def _unconnected(name: str, error: HostError) -> Finding:
-    code: Code = "reachable"
-    if "the host key of" in error.message:
-        code = "host-key"
-    elif "refused the login" in error.message:
-        code = "login"
-    return Finding(name, "error", code, error.message, _NOT_INSPECTED)

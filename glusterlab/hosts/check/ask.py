@@ -21,17 +21,12 @@ if TYPE_CHECKING:
     from glusterlab.hosts.pool import Command, Pool
     from glusterlab.spec.cluster import Cluster, Host
 
-GLUSTERD_PORT = 24007
-
-_PARTS = ("check", "link", "disks", "sadc", "ports", "busy")
-
 
 @dataclass
 class HostReport:
-    """What one host answered.
+    """What one host answered: `facts` as in environment.json, `lists` what check.sh prints, by the line's first word.
 
-    `facts`: as in environment.json. `lists`: what the functions of check.sh print, by the first word of the line; and
-    ``stray`` processes. `dropped`: by how much the kernel's count of dropped caches rose.
+    `dropped`: by how much the kernel's count of dropped caches rose.
     """
 
     facts: dict[str, Any]
@@ -47,9 +42,9 @@ class HostReport:
 class PoolReport:
     """What the hosts answered about each other.
 
-    `status`: of the volumes that are started. `pending`: entries that wait for self-heal, by server. `unreached`:
-    clients that the driver cannot reach by ssh, and what ssh said. `unshared`: clients that do not see a file which
-    the driver made in the shared directory. `split`: hosts that whole packets of the first server do not reach.
+    `status`: of started volumes. `pending`: entries that wait for self-heal, by server. `unreached`: clients that the
+    driver cannot reach by ssh, and why. `unshared`: clients that do not see a file which the driver made in the shared
+    directory. `split`: hosts that whole packets of the first server do not reach.
     """
 
     peers: dict[str, bool] = field(default_factory=dict)
@@ -62,15 +57,14 @@ class PoolReport:
     problems: list[Finding] = field(default_factory=list)
 
 
-def command(lines: Iterable[str], deadline_s: float) -> Command:
-    """A script of calls of both."""
+def _command(lines: Iterable[str], deadline_s: float) -> Command:
     return script.command(lines, "check/check.sh", deadline_s=deadline_s)
 
 
 def ask_hosts(pool: Pool, cluster: Cluster) -> tuple[dict[str, HostReport], list[Finding]]:
     """Reports of all hosts of a pool by name; and findings on those that did not answer as expected."""
     answering = [host for host in cluster.hosts if host.name in pool.hosts]
-    results = pool.run({host.name: command(_questions(host, cluster), 150.0) for host in answering})
+    results = pool.run({host.name: _command(_questions(host, cluster), 150.0) for host in answering})
     reports: dict[str, HostReport] = {}
     problems = [
         Finding(name, "error", "answers", error.message, "run the check again, then look at that host by hand")
@@ -101,7 +95,7 @@ def _questions(host: Host, cluster: Cluster) -> list[str]:
         script.part("link", "gl_interface", host.interface, host.address),
         script.part("disks", "gl_disks", *host.devices, "--", *roots),
         script.part("sadc", "gl_sadc", *SADC_PLACES),
-        script.part("ports", "gl_ports", GLUSTERD_PORT, *servers),
+        script.part("ports", "gl_ports", 24007, *servers),
         *facts.lines(host, cluster),
         DROP,
         script.part("end", "gl_clock"),
@@ -111,7 +105,7 @@ def _questions(host: Host, cluster: Cluster) -> list[str]:
 def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
     text = "\n".join(parts[part].text for part in ("facts", "filesystems") if part in parts)
     report = HostReport(facts.read_facts(text))
-    for part in _PARTS:
+    for part in ("check", "link", "disks", "sadc", "ports", "busy"):
         for line in script.need(parts, part, name).text.splitlines():
             key, _, value = line.partition(" ")
             report.lists.setdefault(key, []).append(value)
@@ -123,10 +117,7 @@ def _read_report(parts: Mapping[str, script.Part], name: str) -> HostReport:
 
 
 def ask_pool(pool: Pool, cluster: Cluster, mtu: int | None) -> PoolReport:
-    """Ask the first server about the pool, and the first client about the others.
-
-    `mtu`: of the first server's link, in bytes; without it no packets are sent.
-    """
+    """Ask the first server about the pool, and the first client about the others; packets are sent with an `mtu`."""
     report = PoolReport()
     server, driver = cluster.servers[0].name, cluster.clients[0].name
     if driver in pool.hosts:
@@ -149,7 +140,7 @@ def _ask_driver(pool: Pool, cluster: Cluster, driver: str, report: PoolReport) -
     if cluster.shared_dir is not None:
         lines.append(f"[ ! -d {quote(cluster.shared_dir)} ] || : >{quote(token)}")
     try:
-        result = pool.run_on(driver, command(lines, 60.0))
+        result = pool.run_on(driver, _command(lines, 60.0))
         for line in script.need(script.read_parts(result), "ssh", driver).text.splitlines():
             name, _, answer = line.partition(" ")[2].partition(" ")
             report.unreached[name] = answer.strip()
@@ -170,7 +161,7 @@ def _ask_server(pool: Pool, cluster: Cluster, mtu: int | None, report: PoolRepor
         script.part("info", "gl_gluster", "volume", "info", "--xml"),
         "true",
     ]
-    parts = script.read_parts(pool.run_on(server, command(lines, 180.0)))
+    parts = script.read_parts(pool.run_on(server, _command(lines, 180.0)))
     if "packets" in parts:
         lost = {line.partition(" ")[2] for line in parts["packets"].text.splitlines()}
         report.split = sorted(host.name for host in cluster.hosts if host.address in lost)
@@ -198,7 +189,7 @@ def _ask_volumes(pool: Pool, cluster: Cluster, started: list[str], report: PoolR
                 for n, name in enumerate(started)
             ]
         if server.name in pool.hosts:
-            commands[server.name] = command([*lines, "true"], 60.0 + 20.0 * len(started))
+            commands[server.name] = _command([*lines, "true"], 60.0 + 20.0 * len(started))
     for name, result in pool.run(commands).or_raise().items():
         parts = script.read_parts(result)
         found = [line.split(" ", 2) for line in script.need(parts, "pending", name).text.splitlines()]

@@ -1,10 +1,11 @@
-"""What is wrong with a host by its answers, and with hosts taken together: what differs, peers, volumes, clients."""
+"""What is wrong with a host by its answers, and with hosts taken together."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from glusterlab.hosts import facts
@@ -25,12 +26,7 @@ Problem = tuple[Level, Code, str, str]
 
 _LINES: Mapping[str, Problem] = {
     "refused": ("error", "work-dir", "{line}", "name another work_dir in the cluster file, or mend it"),
-    "readonly": (
-        "error",
-        "work-dir",
-        "{line}, where it would lie, is read-only",
-        "mount it read-write, or name another",
-    ),
+    "readonly": ("error", "work-dir", "{line}, where it would lie, is read-only", "mount it read-write"),
     "hung": ("error", "leftover-mount", "the mount of {line} does not answer", "umount -l it, and end its glusterfs"),
     "disk_readonly": ("error", "disk-health", "{first} is read-only", "look at its kernel messages: is it failing?"),
     "disk_state": ("error", "disk-health", "{first} is {rest}", "look at the controller, the cable and the disk"),
@@ -38,8 +34,11 @@ _LINES: Mapping[str, Problem] = {
     "syncing": ("warning", "disk-health", "the array {first} is busy ({rest})", "wait: it takes the disks' time"),
     "smart": ("error", "disk-health", "SMART says of {first}: {rest}", "replace the disk"),
     "unreadable": ("error", "bricks", "{first} cannot be read: {rest}", "look at its kernel messages"),
+    "unresolved": ("error", "names", "cannot resolve {some}", "add the hosts to its /etc/hosts or to DNS"),
+    "mounted": ("warning", "leftover-mount", "an earlier run left mounted {some}", "nothing: the next run unmounts it"),
+    "elsewhere": ("warning", "link-address", "its address is not that of its 'interface'", "correct one of them"),
 }
-"""What a line of check.sh means, by its first word; `first` and `rest` are the words after that."""
+"""What lines of check.sh mean, by their first word; `first` and `rest` are the words after it, `some` all the lines."""
 
 GUIDE_PROFILES = {
     "server": ("rhgs-sequential-io", "rhgs-random-io", "rhgs-throughput-performance", "throughput-performance"),
@@ -52,38 +51,26 @@ _PACKAGES = {"gluster": "glusterfs", "ssh": "an OpenSSH client"}
 
 
 def host_problems(cluster: Cluster, host: Host, report: HostReport, *, baseline: bool, left: bool) -> Iterator[Problem]:
-    """What one host's answers say against it.
-
-    A `baseline` needs more tools; `left`: a run that has ended did not give the host back.
-    """
+    """What one host's answers say against it; `left`: a run that has ended did not give the host back."""
     for key, (level, code, text, advice) in _LINES.items():
-        for line in report.lists.get(key, []):
+        found = report.lists.get(key, [])
+        for line in found[:1] if "{some}" in text else found:
             first, _, rest = line.partition(" ")
-            yield level, code, text.format(line=line, first=first, rest=rest or "no answer within 5 s"), advice
-    yield from _access(report)
-    yield from _tools(cluster.role(host.name), report, baseline=baseline)
+            words = {"line": line, "first": first, "rest": rest or "no answer within 5 s", "some": some(found)}
+            yield level, code, text.format(**words), advice
+    role = cluster.role(host.name)
+    yield from _tools(role, report, baseline=baseline)
     yield from _state(report, left=left)
+    yield from _load(report)
     yield from _link(cluster, host, report)
-    yield from _guards(cluster, host, report)
-    server = cluster.role(host.name) == "server"
-    yield from _devices(host, report, server=server)
-    if server:
+    yield from _guards(cluster, role, report)
+    yield from _devices(host, report, server=role == "server")
+    if role == "server":
         yield from _bricks(report)
     elif not report.facts.get("fuse"):
         yield "error", "fuse", "has no /dev/fuse", "modprobe fuse there"
     elif not report.lists.get("fuse_opens"):
         yield "error", "fuse", "/dev/fuse cannot be opened", "is it a container without that device?"
-
-
-def _access(report: HostReport) -> Iterator[Problem]:
-    if report.one("uid") != "0" and report.lists.get("sudo"):
-        message = "the login is not root's; sudo needs no password there, but the suite does not use it"
-        advice = "let root in by key (PermitRootLogin prohibit-password), and set ssh.user to root in the cluster file"
-        yield "error", "root", message, advice
-    elif report.one("uid") != "0":
-        yield "error", "root", "the login is not root's", "set ssh.user to root in the cluster file"
-    if unresolved := report.lists.get("unresolved"):
-        yield "error", "names", f"cannot resolve {_some(unresolved)}", "add the hosts to its /etc/hosts or to DNS"
 
 
 def _tools(role: str, report: HostReport, *, baseline: bool) -> Iterator[Problem]:
@@ -111,9 +98,12 @@ def _tools(role: str, report: HostReport, *, baseline: bool) -> Iterator[Problem
 
 
 def _state(report: HostReport, *, left: bool) -> Iterator[Problem]:
-    offset = report.clock_offset_s
-    if abs(offset) > MAX_CLOCK_OFFSET_S:
-        message = f"the clock is {offset:+.1f} s off the controller's, expected within {MAX_CLOCK_OFFSET_S:g} s"
+    if report.one("uid") != "0":
+        hint = "; sudo needs no password there, but the suite does not use it" if report.lists.get("sudo") else ""
+        advice = "let root in by key (PermitRootLogin prohibit-password), and set ssh.user to root in the cluster file"
+        yield "error", "root", f"the login is not root's{hint}", advice
+    if abs(report.clock_offset_s) > MAX_CLOCK_OFFSET_S:
+        message = f"the clock is {report.clock_offset_s:+.1f} s off the controller's, expected {MAX_CLOCK_OFFSET_S:g} s"
         yield "error", "clock", message, "let chrony or another NTP client run on all hosts"
     if (ntp := report.one("ntp")) is not None and ntp != "yes":
         message = "no NTP client keeps the clock (timedatectl: NTPSynchronized=no)"
@@ -122,11 +112,22 @@ def _state(report: HostReport, *, left: bool) -> Iterator[Problem]:
         # without its number, which is another on each host
         command = strays[0].partition(" ")[2][:100]
         message = f"{len(strays)} leftover process{'es' if len(strays) > 1 else ''} of a workload, such as {command}"
-        if left:
-            advice = "nothing: the run that started it has ended, the next run ends it"
-            yield "warning", "stray-process", message, advice
-        else:
-            yield "error", "stray-process", message, "wait for what started it, or end it"
+        ended = "nothing: the run that started it has ended, the next run ends it"
+        level: Level = "warning" if left else "error"
+        yield level, "stray-process", message, ended if left else "wait for what started it, or end it"
+    if report.dropped < 2:
+        message = f"the kernel counted {report.dropped} dropped caches of 2"
+        yield "error", "caches", message, "is /proc/sys/vm/drop_caches writable there?"
+    free = _number(report.one("work_free"))
+    advice = "make room, or name another work_dir in the cluster file"
+    if free is None:
+        message = "how much room the work directory's file system has is not known"
+        yield "warning", "space", message, "look at what df says of it there"
+    elif free < MIN_FREE_BYTES:
+        yield "warning", "space", f"the work directory's file system has {free / 1e9:.1f} GB free", advice
+
+
+def _load(report: HostReport) -> Iterator[Problem]:
     load, cpus = _number(report.one("load")), report.facts.get("cpus") or 1
     if load is None:
         yield "warning", "load", "its load is not known", "look at /proc/loadavg there"
@@ -136,72 +137,48 @@ def _state(report: HostReport, *, left: bool) -> Iterator[Problem]:
         what = f"busiest now: {who}" if who else "no process is busy now: it is of the last minute, or waits for disks"
         message = f"load {load:g} on {cpus} CPUs, with nothing measured; {what}"
         yield "warning", "load", message, "see what else runs there, or wait a minute"
-    if report.dropped < 2:
-        message = f"the kernel counted {report.dropped} dropped caches of 2"
-        yield "error", "caches", message, "is /proc/sys/vm/drop_caches writable there?"
-    free = _number(report.one("work_free"))
-    if free is None:
-        message = "how much room the work directory's file system has is not known"
-        yield "warning", "space", message, "look at what df says of it there"
-    elif free < MIN_FREE_BYTES:
-        message = f"the work directory's file system has {free / 1e9:.1f} GB free"
-        yield "warning", "space", message, "make room, or name another work_dir in the cluster file"
-    if mounted := report.lists.get("mounted"):
-        message = f"an earlier run left mounted {_some(mounted)}"
-        yield "warning", "leftover-mount", message, "nothing: the next run unmounts what it does not need"
 
 
 def _link(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Problem]:
-    state = report.facts.get("interface_operstate")
+    state, name = report.facts.get("interface_operstate"), host.interface
     if state is None:
-        message = f"has no interface {host.interface}, which the cluster file names"
-        yield "error", "link", message, "correct 'interface' in the cluster file"
+        yield "error", "link", f"has no interface {name}", "correct 'interface' in the cluster file"
         return
     if state not in ("up", "unknown"):
-        yield "error", "link", f"{host.interface} is {state}", "bring the link up, or correct 'interface'"
+        yield "error", "link", f"{name} is {state}", "bring the link up, or correct 'interface'"
     if report.one("duplex") == "half":
-        yield "error", "link", f"{host.interface} is half duplex", "look at the switch port and the cable"
+        yield "error", "link", f"{name} is half duplex", "look at the switch port and the cable"
     slaves = [line.split(" ") for line in report.lists.get("slave", [])]
-    down = [words[0] for words in slaves if words[-1] != "up"]
-    if down:
-        message = f"{len(down)} of the {len(slaves)} links of {host.interface} are down: {', '.join(down)}"
+    if down := [words[0] for words in slaves if words[-1] != "up"]:
+        message = f"{len(down)} of the {len(slaves)} links of {name} are down: {', '.join(down)}"
         yield "warning", "link", message, "look at the switch ports and the cables"
     hardware = cluster.hardware
     stated = hardware.server_link if cluster.role(host.name) == "server" else hardware.client_link
     speed = report.facts.get("interface_speed_bytes_per_s")
     # A testbed's links are virtual, and slowed down by other means.
     if speed and not cluster.is_testbed and abs(speed / stated - 1) > 0.01:
-        message = f"{host.interface} runs at {speed * 8e-9:g} Gbit/s, the cluster file says {stated * 8e-9:g}"
+        message = f"{name} runs at {speed * 8e-9:g} Gbit/s, the cluster file says {stated * 8e-9:g}"
         yield "warning", "link", message, "correct 'hardware' in the cluster file, or the link"
-    if report.lists.get("elsewhere"):
-        message = f"its address is none of {host.interface}: sar would watch another link than the volume uses"
-        yield "warning", "link-address", message, "correct 'interface' or 'address' in the cluster file"
 
 
-def _guards(cluster: Cluster, host: Host, report: HostReport) -> Iterator[Problem]:
+def _guards(cluster: Cluster, role: str, report: HostReport) -> Iterator[Problem]:
     """What may stand in the way: a firewall, SELinux, a tuning that is not the guide's."""
-    role = cluster.role(host.name)
     if closed := report.lists.get("closed"):
         addresses = {server.address: server.name for server in cluster.servers}
-        message = f"cannot reach port 24007 (glusterd) of {_some([addresses.get(each, each) for each in closed])}"
+        message = f"cannot reach port 24007 (glusterd) of {some([addresses.get(each, each) for each in closed])}"
         yield "error", "firewall", message, "start glusterd there; open ports 24007 and 49152-60999 in its firewall"
     elif (which := report.one("firewall")) is not None:
         advice = "let the hosts of the cluster reach each other on all ports: 24007, 49152-60999, 5201 for a baseline"
         yield "warning", "firewall", f"a firewall is active ({which})", advice
     if report.lists.get("selinux") and role == "server":
-        message = "SELinux is enforcing: brick processes may be kept from their bricks"
-        label = "label the bricks (semanage fcontext -t glusterd_brick_t, restorecon)"
-        yield "warning", "selinux", message, f"{label}, or setenforce 0 for the campaign"
+        advice = "label the bricks (semanage fcontext -t glusterd_brick_t, restorecon), or setenforce 0"
+        yield "warning", "selinux", "SELinux is enforcing: brick processes may be kept from their bricks", advice
     profile, choices = report.facts.get("tuned_profile"), GUIDE_PROFILES[role]
     # hosts of a testbed share one kernel, which no tuned profile of theirs can tune
-    if cluster.is_testbed or profile in choices:
-        return
-    if profile:
-        message = f"tuned profile {profile}, the guide's {role}s have {' or '.join(choices)}"
+    if not cluster.is_testbed and profile not in choices:
+        found = f"tuned profile {profile}" if profile else "no tuned profile" if profile == "" else "no tuned"
+        message = f"{found}, the guide's {role}s have {' or '.join(choices)}"
         yield "warning", "tuned", message, f"tuned-adm profile {choices[0]}, or say why not"
-    else:
-        message = "no tuned profile is active" if profile == "" else "tuned is not there"
-        yield "warning", "tuned", message, f"tuned-adm profile {choices[0]}; the guide's runbook has more"
 
 
 def _devices(host: Host, report: HostReport, *, server: bool) -> Iterator[Problem]:
@@ -224,17 +201,12 @@ def _bricks(report: HostReport) -> Iterator[Problem]:
     mounted = {root: system for root, system in systems.items() if system["mounted"]}
     if unmounted := sorted(systems.keys() - mounted.keys()):
         advice = "mount the bricks' file systems, 'glusterlab prepare' makes them; see the runbook"
-        yield "error", "bricks", f"not mounted: {_some(unmounted)}", advice
-    shared = [device for device, n in Counter(system["device"] for system in mounted.values()).items() if n > 1]
-    if shared:
-        yield (
-            "error",
-            "bricks",
-            f"several bricks lie on {', '.join(shared)}",
-            "give each brick a file system of its own",
-        )
+        yield "error", "bricks", f"not mounted: {some(unmounted)}", advice
+    devices = Counter(system["device"] for system in mounted.values())
+    if shared := [device for device, n in devices.items() if n > 1]:
+        yield "error", "bricks", f"several bricks lie on {', '.join(shared)}", "give each a file system of its own"
     if readonly := [root for root, system in mounted.items() if "ro" in system["options"].split(",")]:
-        yield "error", "bricks", f"mounted read-only: {_some(readonly)}", "mount read-write; has the disk failed?"
+        yield "error", "bricks", f"mounted read-only: {some(readonly)}", "mount read-write; has the disk failed?"
     if others := sorted({system["type"] for system in mounted.values()} - {"xfs"}):
         yield "warning", "bricks", f"bricks on {', '.join(others)}, GlusterFS is made for XFS", "mkfs.xfs -i size=512"
     for root, system in mounted.items():
@@ -248,14 +220,13 @@ def _bricks(report: HostReport) -> Iterator[Problem]:
 
 def _number(text: str | None) -> float | None:
     """A number that a host printed; None where it printed something else, as df does with a dash."""
-    try:
-        number = float(text or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+    with suppress(ValueError):
+        return number if math.isfinite(number := float(text or "")) else None
+    return None
 
 
-def _some(names: list[str], shown: int = 4) -> str:
+def some(names: list[str], shown: int = 4) -> str:
+    """The first of a list, and how many more there are."""
     return ", ".join(names[:shown]) + (f" and {len(names) - shown} more" if len(names) > shown else "")
 
 
@@ -281,10 +252,8 @@ def _differences(cluster: Cluster, reports: Mapping[str, HostReport]) -> Iterato
     programs = {program.name: program.roles | program.baseline_roles for program in called}
     advice = "install the same release everywhere"
     for tool, roles in {"gluster": everywhere, "sysstat": everywhere, **programs}.items():
-        values = {
-            name: report.facts["tools"].get(tool) for name, report in reports.items() if cluster.role(name) in roles
-        }
-        if different := _odd(values):
+        having = {name: report.facts for name, report in reports.items() if cluster.role(name) in roles}
+        if different := _odd({name: facts["tools"].get(tool) for name, facts in having.items()}):
             level: Level = "error" if tool == "gluster" else "warning"
             yield Finding(None, level, "versions", f"{tool} differs: {different}", advice)
     if different := _odd({name: report.facts.get("kernel") for name, report in reports.items()}):
@@ -292,29 +261,28 @@ def _differences(cluster: Cluster, reports: Mapping[str, HostReport]) -> Iterato
     if different := _odd({name: report.facts.get("interface_mtu") for name, report in reports.items()}):
         advice = "set one MTU on all hosts and on the switch"
         yield Finding(None, "error", "mtu", f"the MTU differs: {different}", advice)
-    for hosts, what in ((cluster.servers, "servers"), (cluster.clients, "clients")):
-        known = [reports[host.name].facts for host in hosts if host.name in reports]
+    for role in ("server", "client"):
+        known = [report.facts for name, report in reports.items() if cluster.role(name) == role]
         profiles = Counter(profile for each in known if (profile := each.get("tuned_profile")))
         if len(profiles) > 1:
             found = ", ".join(f"{profile} on {n}" for profile, n in profiles.most_common(4))
-            message = f"the {what} have different tuned profiles: {found}"
+            message = f"the {role}s have different tuned profiles: {found}"
             yield Finding(None, "warning", "tuned", message, "one profile for all of them: tuned-adm profile ...")
         speeds = Counter(speed for each in known if (speed := each.get("interface_speed_bytes_per_s")))
         if len(speeds) > 1:
             found = ", ".join(f"{speed * 8e-9:g} Gbit/s on {n}" for speed, n in speeds.most_common(4))
-            message = f"the links of the {what} are not alike: {found}"
+            message = f"the links of the {role}s are not alike: {found}"
             yield Finding(None, "warning", "link", message, "look at the ports and the bonds that are slower")
 
 
-def _odd(values: Mapping[str, object], shown: int = 6) -> str:
+def _odd(values: Mapping[str, object]) -> str:
     """Which hosts have another value than most; empty where all that have one have the same."""
     counts = Counter(value for value in values.values() if value is not None)
     if len(counts) < 2:
         return ""
     common = counts.most_common(1)[0][0]
     odd = [f"{name} {value}" for name, value in sorted(values.items()) if value not in (None, common)]
-    more = f" and {len(odd) - shown} more" if len(odd) > shown else ""
-    return f"{common} on most, but {', '.join(odd[:shown])}{more}"
+    return f"{common} on most, but {some(odd, 6)}"
 
 
 def _peers(cluster: Cluster, pool: PoolReport) -> Iterator[Finding]:
@@ -353,15 +321,13 @@ def _volumes(pool: PoolReport) -> Iterator[Finding]:
 def _clients_together(cluster: Cluster, pool: PoolReport) -> Iterator[Finding]:
     driver = cluster.clients[0].name
     for name, answer in sorted(pool.unreached.items()):
+        message, advice = f"{driver} cannot reach it by ssh: {answer or 'no answer'}", f"try 'ssh {name}' on {driver}"
         if "host key" in answer.lower():
             message = f"{driver} does not know its host key: {answer}"
             advice = f"put it into a known_hosts on {driver} (ssh-keyscan, and compare)"
         elif "permission denied" in answer.lower():
             message = f"{driver} cannot log in to it by ssh without a password: {answer}"
             advice = f"give {driver} a key, and put it into the host's authorized_keys"
-        else:
-            message = f"{driver} cannot reach it by ssh: {answer or 'no answer'}"
-            advice = f"try 'ssh {name}' on {driver}"
         yield Finding(name, "error", "ssh-between-clients", message, advice)
     if cluster.shared_dir is None:
         message = "no shared_dir: smallfile's starting gate will lie on the volume under test"
