@@ -12,7 +12,7 @@ import lzma
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -53,6 +53,7 @@ _OBJECT = re.compile(r"(?:^[ \t]*|(?<=[}\]]))(?=(?:\[\s*)?\{(?:\s*[\"}]|\s*\Z)|\
 _BARE = re.compile(r"(:[ \t]*)-?(?:nan|inf|infinity)\b(?=[ \t]*[,}\]\n]|[ \t]*$)", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]{1,3})?|[.,][0-9]+")
 _MAX_DIGITS = 18
+_MAX_PIECES = 3  # a mail client breaks a line into no more
 _LONE_SURROGATE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])|(?<!\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
@@ -302,6 +303,35 @@ def by_host(lines: Sequence[str], mark: re.Pattern[str]) -> dict[str | None, lis
         else:
             found.setdefault(None, []).append((number, line))
     return found
+
+
+def mended(
+    lines: Iterable[tuple[int, str]],
+    is_broken: Callable[[str], bool],
+    goes_on: Callable[[str, str], bool],
+    is_whole: Callable[[str], bool],
+) -> Iterator[tuple[int, str]]:
+    """The lines; one that a mail client has broken is one again with those below with which it goes on to be whole.
+
+    As they were where two lines below do not make it whole; one that is whole and still broken takes any number.
+    """
+    held: list[tuple[int, str]] = []
+    text = ""
+    for number, line in lines:
+        if held and goes_on(text, line):
+            held, text = [*held, (number, line)], f"{text} {' '.join(line.split())}"
+            if is_whole(text):
+                held = [(held[0][0], text)]
+            if len(held) < _MAX_PIECES and (is_broken(text) or not is_whole(text)):
+                continue
+            yield from held
+            held = []
+            continue
+        yield from held
+        held, text = ([(number, line)], " ".join(line.split())) if is_broken(line) else ([], "")
+        if not held:
+            yield number, line
+    yield from held
 
 
 def json_values(text: str) -> Iterator[tuple[int, Any]]:

@@ -1,7 +1,6 @@
 """Reader of IOzone's output, 3.1xx to 3.5xx: throughput and cluster mode, tables, Excel reports, several runs in a log.
 
-IOzone's kB and KB are 1,024 bytes. A section of throughput mode and a value of a table are one result each; what an
-Excel report repeats is not read again.
+A section of throughput mode and a value of a table are one result each; what an Excel report repeats is left out.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document
 from glusterlab.tools.iozone.report import Damage, scan
 from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Options, Run, Section
-from glusterlab.tools.iozone.tables import COLUMNS, SUMS, Row
+from glusterlab.tools.iozone.tables import COLUMNS, Row
 from glusterlab.tools.records import (
     Details,
     Operation,
@@ -59,20 +58,20 @@ def read(document: Document) -> Iterator[Record]:
     if runs and not document.ends_in_a_line:
         _drop_cut_value(runs[-1], len(document.lines), damage)
     any_transfers = any(section.min_xfer is not None for run in runs for section in run.sections)
-    any_result = False
+    found: list[Record] = []
     for number, run in enumerate(runs, start=1):
-        cut = run.sections[-1] if _is_cut(run, any_transfers) else None
-        if cut is not None:
+        if _is_cut(run, any_transfers):
+            cut = run.sections.pop()
             damage.append((cut.line, f"expected the whole report of {cut.test}, found its beginning: it was cut off"))
+            run.excel.values = []
         elif (message := _missing(run)) is not None:
             damage.append((len(document.lines) if run is runs[-1] else run.line, message))
-        for record in _records(document, run, number, cut):
-            any_result = True
-            yield record
+        found += _records(document, run, number)
+    yield from found
     if damage:
         line, message = min(damage)
         raise document.error(message, line)
-    if not any_result:
+    if not found:
         raise document.error("expected a report of IOzone, found none", 1)
 
 
@@ -81,10 +80,8 @@ def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     if run.rows and run.rows[-1].last_line == last_line and not run.rows[-1].exact:
         row = run.rows.pop()
         run.rows.append(replace(row, values=dict(list(row.values.items())[:-1])))
-    elif run.excel.cells and run.excel.cells[-1].line == last_line:
-        run.excel.cells.pop()
-    elif run.excel.sums and run.excel.sums[-1].line == last_line:
-        run.excel.sums.pop()
+    elif (values := run.excel.values) and values[-1].line == last_line:
+        del values[-max(values[-1].places, 1) :]
     else:
         return
     damage.append((last_line, "expected the end of the line after its last number, found the end of the file"))
@@ -110,21 +107,14 @@ _STREAMS_SINCE = 400
 
 
 def _is_cut(run: Run, any_transfers: bool) -> bool:
-    """Whether the last report of throughput mode in a run stops before its end.
-
-    `any_transfers`: a report of the file has the line that ends one.
-    """
+    """Whether a run's last report stops before its end; `any_transfers`: one of the file has the line that ends it."""
     if run.complete or not run.sections:
         return False
     last = run.sections[-1]
     if last.min_xfer is None:
         return any_transfers or (run.banner and len(run.sections) == 1)
-    requested = run.banner and _has_flag(run, "C")
+    requested = run.banner and run.has_flag("C")
     return (requested or any(section.workers for section in run.sections)) and len(last.workers) < last.count
-
-
-def _has_flag(run: Run, flag: str) -> bool:
-    return run.options is not None and flag in run.options.flags
 
 
 def _missing(run: Run) -> str | None:
@@ -142,7 +132,7 @@ def _missing(run: Run) -> str | None:
 
 
 def _missing_section(run: Run, options: Options) -> str | None:
-    if run.excel:
+    if run.excel.values:
         return None
     minor = (run.version or "").partition(".")[2].partition(".")[0]
     streams = minor.isdigit() and int(minor[:6]) >= _STREAMS_SINCE
@@ -173,21 +163,14 @@ def _missing_row(run: Run, options: Options) -> str | None:
 # --- what a result proves
 
 
-def _run_faults(run: Run) -> list[Reason]:
-    """What speaks against all results of a run."""
-    return [failed(f"IOzone said: {run.warning}")] if run.warning is not None and " are " in run.warning else []
-
-
-def _run_doubts(run: Run) -> list[Reason]:
-    """What leaves all results of a run in doubt."""
-    found = []
-    if run.warning is not None and " are " not in run.warning:
-        found.append(failed(f"IOzone said: {run.warning}"))
-    if run.early_errors:
-        found.append(unjudged(f"before the run stood: {run.early_errors[0]}"))
-    if run.late_errors and run.complete:
-        found.append(unjudged(f"after the last report stood: {run.late_errors[0]}"))
-    return found
+def _judge(run: Run, faults: Iterable[Reason], doubts: Iterable[Reason]) -> Verdict:
+    """The verdict on a result of a run, with what speaks against all of the run's."""
+    warned = [] if run.warning is None else [failed(f"IOzone said: {run.warning}")]
+    sure = run.warning is not None and " are " in run.warning
+    around = [unjudged(f"before the run stood: {line}") for line in run.early_errors[:1]]
+    if run.complete:
+        around += [unjudged(f"after the last report stood: {line}") for line in run.late_errors[:1]]
+    return verdict([*(warned if sure else ()), *faults], [*(() if sure else warned), *around, *doubts])
 
 
 def _section_faults(section: Section) -> Iterator[Reason]:
@@ -231,7 +214,7 @@ def _section_doubts(run: Run, section: Section) -> Iterator[Reason]:
         yield unjudged("the line 'Children see throughput' is not there")
     if None in (section.minimum, section.maximum, section.min_xfer):
         yield unjudged("without its minimum, maximum and Min xfer a dead worker cannot be ruled out")
-    elif _has_flag(run, "C") and not section.workers:
+    elif run.has_flag("C") and not section.workers:
         yield unjudged("the lines of the workers, which -C asks for, are not there")
 
 
@@ -246,6 +229,13 @@ def _value_doubts(run: Run, row: Row | None) -> Iterator[Reason]:
 
 
 # --- records
+
+_FIELDS = {
+    "kB/s": ("throughput_bytes_per_s", 1 / IOZONE_KB),
+    "ops/s": ("operations_per_s", 1),
+    "us/op": ("latency_mean_s", 1e6),
+}
+"""A record's field for each unit, and how many units are one of the field's."""
 
 
 def _bytes(size_kb: int | None) -> int | None:
@@ -267,32 +257,29 @@ def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
     return file, record
 
 
-def _records(document: Document, run: Run, number: int, cut: Section | None) -> Iterator[Record]:
+def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
     plain = _Records(document, run, number)
     for section in run.sections:
-        if section is not cut:
-            yield from plain.of_section(section)
+        yield from plain.of_section(section)
     unit = run.unit or (run.options.unit if run.options is not None else "kB/s")
     for row in run.rows:
+        doubts = list(_value_doubts(run, row))
         for place, value in row.values.items():
             column, row_sizes = COLUMNS[place], (row.file_kb, row.record_kb)
-            if value or not (column.again and _has_flag(run, "+n")):
-                found = _value_doubts(run, row)
-                yield plain.of_value(row.line, column.operation, column.label, value, unit, row_sizes, found)
+            if value or not (column.again and run.has_flag("+n")):
+                yield plain.of_value(row.line, column.operation, column.label, value, unit, row_sizes, doubts)
     if run.sections or run.rows:
         return
-    for cell in run.excel.cells:
-        operation, cell_sizes = COLUMNS[cell.column].operation, (cell.file_kb, cell.record_kb)
-        yield plain.of_value(cell.line, operation, cell.title, cell.value, unit, cell_sizes, _value_doubts(run, None))
-    counts, file_kb = run.options.counts if run.options is not None else (), _sizes_kb(run)[0]
-    doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
-    for sums in run.excel.sums:
-        operation = SUMS[sums.label.lower()]
-        sizes, unit = (file_kb, sums.record_kb), sums.unit or "kB/s"
-        for place, total in enumerate(sums.values):
-            workers = counts[place] if len(counts) == len(sums.values) else None
-            if total or not (operation in {"rewrite", "reread"} and _has_flag(run, "+n")):
-                yield plain.of_value(sums.line, operation, sums.label, total, unit, sizes, doubts, workers)
+    counts, sized_kb = run.options.counts if run.options is not None else (), _sizes_kb(run)[0]
+    for one in run.excel.values:
+        workers: int | None = 1
+        doubts, sizes = list(_value_doubts(run, None)), (one.file_kb, one.record_kb)
+        if one.places:
+            doubts = [unjudged("the Excel report has sums only, a dead worker cannot be ruled out")]
+            workers = counts[one.place] if len(counts) == one.places else None
+            unit, sizes = one.unit or "kB/s", (sized_kb, one.record_kb)
+        if one.value or one.operation not in {"rewrite", "reread"} or not run.has_flag("+n"):
+            yield plain.of_value(one.line, one.operation, one.label, one.value, unit, sizes, doubts, workers)
 
 
 @dataclass(frozen=True)
@@ -337,45 +324,41 @@ class _Records:
         value: float,
         unit: str,
         sizes_kb: tuple[int | None, int | None],
-        doubts: Iterable[Reason],
+        doubts: list[Reason],
         workers: int | None = 1,
     ) -> WorkloadRecord:
         """A value of a table or of an Excel report."""
-        value, faults, all_doubts = float(value), _run_faults(self.run), [*_run_doubts(self.run), *doubts]
+        name, per_unit = _FIELDS[unit]
+        faults = []
         if value == 0 and unit == "us/op":
-            all_doubts.append(unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond"))
+            doubts = [*doubts, unjudged("a latency of 0 is below IOzone's resolution of 1 microsecond")]
         elif value == 0:
-            faults.append(failed("nothing was transferred: a rate of 0"))
+            faults = [failed("nothing was transferred: a rate of 0")]
         return self._record(
             line,
             operation,
             label,
-            verdict(faults, all_doubts),
+            _judge(self.run, faults, doubts),
             workers=workers,
             file_size_bytes=_bytes(sizes_kb[0]),
             record_size_bytes=_bytes(sizes_kb[1]),
-            throughput_bytes_per_s=value * IOZONE_KB if value and unit == "kB/s" else None,
-            operations_per_s=value if value and unit == "ops/s" else None,
-            latency_mean_s=value / 1e6 if value and unit == "us/op" else None,
+            **{name: value / per_unit if value else None},
         )
 
     def of_section(self, section: Section) -> Iterator[Record]:
         """The result of a test in throughput mode, and its workers."""
         run, unit, ops = self.run, section.unit, section.unit == "ops/s"
-        total = _scaled(section.children, unit)
         elapsed = [child.xfer / child.throughput for child in section.workers if child.throughput]
         file_kb, record_kb = _sizes_kb(run)
-        faults = [*_run_faults(run), *_section_faults(section)]
         record = self._record(
             section.line,
             LABELS[section.test],
             section.test,
-            verdict(faults, [*_run_doubts(run), *_section_doubts(run, section)]),
+            _judge(run, _section_faults(section), _section_doubts(run, section)),
             workers=section.count,
             file_size_bytes=_bytes(file_kb),
             record_size_bytes=_bytes(record_kb),
-            throughput_bytes_per_s=None if ops else total,
-            operations_per_s=total if ops else None,
+            **{_FIELDS[unit][0]: _scaled(section.children, unit)},
             worker_min_bytes_per_s=None if ops else _scaled(section.minimum, unit),
             worker_max_bytes_per_s=None if ops else _scaled(section.maximum, unit),
             elapsed_s=max(elapsed) if elapsed and len(elapsed) == section.count else None,
@@ -411,14 +394,15 @@ def _worker(document: Document, record: WorkloadRecord, section: Section, child:
         # what it did itself may be whole; the operation that it was part of failed
         valid = None
     ops = section.unit == "ops/s"
-    rate, amount = _scaled(child.throughput, section.unit), _scaled(child.xfer, section.unit)
+    rate, amount = (_scaled(value, section.unit) for value in (child.throughput, child.xfer))
+    # the rate of the whole operation is not the worker's
+    rates = {"throughput_bytes_per_s": None, "operations_per_s": None, _FIELDS[section.unit][0]: rate}
     return worker_of(
         record,
         source=document.source(child.line),
         label=f"Child[{child.number}]",
         worker=child.number + 1,
-        throughput_bytes_per_s=None if ops else rate,
-        operations_per_s=rate if ops else None,
+        **rates,
         elapsed_s=child.xfer / child.throughput if rate and amount else None,
         bytes=None if ops or amount is None else round(amount),
         valid=valid,

@@ -1,7 +1,6 @@
-"""From the lines of a file to the runs of IOzone that it holds.
+"""From the lines of a file to the runs of IOzone that it holds, of several hosts and among other programs' text.
 
-A log may hold several runs, lines of several hosts in any order, quotes of a mail, and text of other programs. A run
-starts at the banner, at a second command line, and at a report that the run has already.
+A run starts at the banner, at a second command line, and at a report that the run has already.
 """
 
 from __future__ import annotations
@@ -11,8 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from glusterlab.errors import ParseError
+from glusterlab.tools.document import mended
 from glusterlab.tools.iozone.runs import LABELS, Child, Run, Section, wants_value
-from glusterlab.tools.iozone.tables import COLUMNS, Header, begins_row, fits, is_excel_title, read_header, read_row
+from glusterlab.tools.iozone.tables import COLUMNS, Header, begins_row, is_excel_title, places_of, read_header, read_row
 
 _VALUE = r"(\S{1,60}?)"
 _UNIT = r"([kK]B(?:ytes)?/sec|ops/sec)"
@@ -139,11 +139,6 @@ _OPENS = re.compile(
 _WHOLE = re.compile(
     r"= ?\S{1,60} ?(?:[kK]B(?:ytes)?|ops)/sec$|^Min xfer ?= ?\S{1,60} ?(?:[kK]B|ops)$|[0-9] ?%$|%= ?[0-9.]{1,30}$"
 )
-_MAX_LINES = 3
-
-
-def _is_bare(line: str) -> bool:
-    return _BARE.fullmatch(line) is not None
 
 
 def _names_columns(line: str) -> bool:
@@ -154,7 +149,7 @@ def _names_columns(line: str) -> bool:
 
 def _is_rest(line: str) -> bool:
     """Whether a line can only be the rest of another one."""
-    return line.startswith("=") or _is_bare(" ".join(line.split())) or _names_columns(line)
+    return line.startswith("=") or _BARE.fullmatch(" ".join(line.split())) is not None or _names_columns(line)
 
 
 def _is_rest_of_row(header: Header, row: str, line: str, requested: int | None) -> bool:
@@ -164,38 +159,24 @@ def _is_rest_of_row(header: Header, row: str, line: str, requested: int | None) 
         return False
     if len(numbers) == 1 or "." in line or int(numbers[1][:30]) > int(numbers[0][:30]):
         return True
-    if len(numbers) - 2 == have or fits(header, line):
+    if len(numbers) - 2 == have or places_of(header, line):
         return False
     return have + len(numbers) <= header.width
 
 
-def _mended(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines; one of a report that stops in its middle is one with those below that make it whole."""
-    held: list[tuple[int, str]] = []
-    text = ""
-    for number, body in lines:
-        line = " ".join(body.split())
-        command = text.startswith("Command line used:")
-        opens = _OPENS.match(line) is not None
-        if held and (opens or (command and not re.match(r"-[a-zA-Z+]", line) and not wants_value(text))):
-            yield from held
-            held = []
-        if not held:
-            if opens and _WHOLE.search(line) is None:
-                held, text = [(number, body)], line
-            else:
-                yield number, body
-            continue
-        text = f"{text} {line}"
-        if command:
-            held = [(held[0][0], text)]
-            continue
-        held.append((number, body))
-        is_whole = _WHOLE.search(text) is not None
-        if is_whole or len(held) >= _MAX_LINES:
-            yield from [(held[0][0], text)] if is_whole else held
-            held = []
-    yield from held
+def _is_broken(body: str) -> bool:
+    line = " ".join(body.split())
+    return _OPENS.match(line) is not None and _WHOLE.search(line) is None
+
+
+def _goes_on(text: str, body: str) -> bool:
+    if text.startswith("Command line used:") and not re.match(r"-[a-zA-Z+]", body) and not wants_value(text):
+        return False
+    return _OPENS.match(" ".join(body.split())) is None
+
+
+def _is_whole(text: str) -> bool:
+    return text.startswith("Command line used:") or _WHOLE.search(text) is not None
 
 
 _TYPED = re.compile(r"iozone[0-9.]{0,6} -\S")
@@ -243,13 +224,10 @@ class _Reader:
             **dict.fromkeys(("Children", "Parent"), self._take_section),
             **dict.fromkeys(("Min", "Max", "Avg"), self._take_extreme),
             **dict.fromkeys(("iozone", "iozone:"), self._take_end),
-            "CPU": self._take_cpu,
-            "Iozone:": self._take_title,
-            "Each": self._take_block,
         }
 
     def read(self, lines: Iterable[tuple[int, str]]) -> None:
-        for number, body in _mended(lines):
+        for number, body in mended(lines, _is_broken, _goes_on, _is_whole):
             line = " ".join(body.split())
             self._number = number
             if self._below_table:
@@ -275,7 +253,7 @@ class _Reader:
     def _take_known(self, body: str, line: str) -> bool:
         word = line.partition(" ")[0]
         if word[0].isdigit():
-            return self._take_row(body) or (_is_bare(line) and self._take_excel(line))
+            return self._take_row(body) or (_BARE.fullmatch(line) is not None and self._take_excel(line))
         if word in self._words:
             return self._words[word](line) or self._take_banner(line)
         if word.startswith("Child["):
@@ -297,7 +275,7 @@ class _Reader:
         return run
 
     def _leave(self) -> None:
-        """Errors since the last report of a run that did not end are its own; after its end they are the next one's."""
+        # after the end of a run errors are the next one's
         if self._run is not None and not self._run.complete:
             self._run.late_errors += self._errors
             self._errors = []
@@ -396,23 +374,6 @@ class _Reader:
             self._run.sections.pop()
         self._section = None
 
-    def _take_cpu(self, line: str) -> bool:
-        match = CPU.match(line)
-        if match is not None and self._section is not None:
-            wall, cpu, percent = (_maybe(text) for text in match.groups())
-            if wall is not None and cpu is not None and percent is not None:
-                self._section.cpu = (wall, cpu, percent)
-        return match is not None
-
-    def _take_block(self, line: str) -> bool:
-        if (match := _EACH.match(line)) is None:
-            return False
-        run = self._run_for_results()
-        run.file_size_kb, run.record_size_kb = int(match[1]), int(match[2])
-        run.blocks += 1
-        self._section = None
-        return True
-
     # --- tables
 
     def _take_header(self, body: str) -> bool:
@@ -432,13 +393,10 @@ class _Reader:
         return True
 
     def _take_rest(self, body: str, line: str) -> bool:
-        """Take what is the rest of the header or of the row above it.
-
-        `ParseError` when it is neither a rest nor a line of its own: numbers and names in a table are never noise.
-        """
+        """Take what is the rest of the header or of the row above it: numbers and names in a table are never noise."""
         if _names_columns(line) and (self._row is None or not _UPPER.issuperset(line.split())):
             return self._take_names(line)
-        if not _is_bare(line):
+        if _BARE.fullmatch(line) is None:
             return False
         run = self._run
         if run is not None and run.header is not None and self._row is not None:
@@ -495,12 +453,6 @@ class _Reader:
 
     # --- the rest
 
-    def _take_title(self, line: str) -> bool:
-        if not line.startswith("Iozone: Performance Test of File I/O"):
-            return False
-        self._start().banner = True
-        return True
-
     def _take_end(self, line: str) -> bool:
         if line.startswith("iozone test complete."):
             run = self._run_for_results()
@@ -521,7 +473,22 @@ class _Reader:
                     run = self._start()
                 setattr(run, name, kind(match[1]))
                 return True
-        if match := _POOR_TIMER.match(line):
+        if match := _EACH.match(line):
+            run = self._run_for_results()
+            run.file_size_kb, run.record_size_kb = int(match[1]), int(match[2])
+            run.blocks, self._section = run.blocks + 1, None
+        elif match := CPU.match(line):
+            wall, cpu, percent = (_maybe(text) for text in match.groups())
+            if self._section is not None and wall is not None and cpu is not None and percent is not None:
+                self._section.cpu = (wall, cpu, percent)
+        else:
+            return self._take_phrase(line)
+        return True
+
+    def _take_phrase(self, line: str) -> bool:
+        if line.startswith("Iozone: Performance Test of File I/O"):
+            self._start().banner = True
+        elif match := _POOR_TIMER.match(line):
             if self.runs:
                 self.runs[-1].poor_below_kb = int(match[1])
         elif re.match(r"Throughput test with [0-9]{1,9} (?:process|thread)", line):

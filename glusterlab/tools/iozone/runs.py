@@ -14,14 +14,9 @@ _PLUS_WITH_VALUE = frozenset("mhpwyCA")
 _SIZE = re.compile(r"([0-9]{1,15})([kKmMgG]?)")
 _KB = {"": 1, "k": 1, "m": 1 << 10, "g": 1 << 20}
 
-AUTO_SIZES_KB = (64, 512 << 10)
-"""The smallest and the largest file of ``-a``, when neither ``-n``, ``-g`` nor ``-s`` is given."""
-
-AUTO_RECORDS_KB = (4, 16 << 10)
-"""The smallest and the largest record of ``-a``, when neither ``-y``, ``-q`` nor ``-r`` is given."""
-
-SINGLE_KB = (512, 4)
-"""File and record size when nothing is given."""
+AUTO_SIZES_KB = (64, 512 << 10)  # the smallest and the largest file of -a, without -n, -g and -s
+AUTO_RECORDS_KB = (4, 16 << 10)  # and record, without -y, -q and -r
+SINGLE_KB = (512, 4)  # file and record size when nothing is given
 
 
 @dataclass(frozen=True)
@@ -85,14 +80,7 @@ def _last(default: tuple[int, int], low: list[int], high: list[int]) -> int:
 
 
 def parse_options(command: str) -> Options:
-    """The options of a command line as IOzone prints it, or as a person typed it.
-
-    Examples
-    --------
-    >>> options = parse_options("./iozone -ceIT -i0 -i 1 -+n -s1g -r 64k -l 2 -u 4 -F /mnt/-i")
-    >>> sorted(options.flags), sorted(options.tests), options.counts, options.sizes_kb("s")
-    (['+n', 'I', 'T', 'c', 'e'], [0, 1], (2, 3, 4), [1048576])
-    """
+    """The options of a command line as IOzone prints it, or as a person typed it."""
     flags: set[str] = set()
     values: dict[str, list[str]] = {}
     words = iter(command.split()[1:])
@@ -109,13 +97,7 @@ def parse_options(command: str) -> Options:
 
 
 def wants_value(command: str) -> bool:
-    """Whether the last option of a command line lacks its value.
-
-    Examples
-    --------
-    >>> wants_value("iozone -a -b"), wants_value("iozone -ab x"), wants_value("iozone -i0"), wants_value("iozone -+m")
-    (True, False, False, True)
-    """
+    """Whether the last option of a command line lacks its value."""
     last = command.rpartition(" ")[2]
     if last.startswith("-+"):
         return len(last) == len("-+m") and last[2] in _PLUS_WITH_VALUE
@@ -146,7 +128,6 @@ class Child:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it did nothing."""
         return not self.throughput or not self.xfer
 
 
@@ -155,8 +136,7 @@ class Section:
     """The report of one test, as printed: rates in `unit`, transfers in kB of 1,024 bytes or operations.
 
     `test` is IOzone's label (``initial writers``), `count` the workers that it names, `children` the sum over them,
-    `parent` the parent's, which cluster mode does not print; `workers` are there with ``-C``. `cpu`, with ``-+u``, is
-    wall time and CPU time in seconds, and their percentage. `errors` are lines before it that report some.
+    `parent` the parent's; `workers` are there with ``-C``. `cpu` is wall and CPU time in seconds, and a percentage.
     """
 
     test: str
@@ -179,12 +159,10 @@ class Section:
 class Run:
     """One run of IOzone, as printed; sizes in kB of 1,024 bytes.
 
-    `prefix` is what stood in front of its lines with a colon: a host, as parallel shells print, or a file, as grep
-    does. `typed` is the command before the run, as a person typed it. `cluster` is network distribution mode. `blocks`
-    counts those of sections, one for each number of workers. IOzone itself prints the `warning` that its measurements
-    are, or may be, invalid, that records up to `poor_below_kb` were timed badly, and that the rows in the lines `quick`
-    ran too quickly. `complaints` are all lines that look like errors, `early_errors` those before the run's first line,
-    `late_errors` those after its last report.
+    `prefix` is what stood in front of its lines with a colon: a host, or a file, as grep prints. `typed` is the command
+    as a person typed it. `blocks` counts those of sections, one for each number of workers. By IOzone's own words
+    records up to `poor_below_kb` were timed badly, and the rows in the lines `quick` ran too quickly. `complaints` are
+    all lines that look like errors, `early_errors` those before the run, `late_errors` those after its last report.
     """
 
     line: int = 0
@@ -222,14 +200,17 @@ class Run:
 
     @property
     def has_results(self) -> bool:
-        """Whether it printed any."""
-        return bool(self.sections or self.rows or self.excel)
+        return bool(self.sections or self.rows or self.excel.values)
 
     @cached_property
     def options(self) -> Options | None:
         """Those of its command line, None when none is there; use it only when the banner has been read."""
         command = self.command_line or self.typed
         return None if command is None else parse_options(command)
+
+    def has_flag(self, flag: str) -> bool:
+        """Whether the command line has an option, such as ``C`` or ``+n``."""
+        return self.options is not None and flag in self.options.flags
 
     @property
     def requested_columns(self) -> tuple[int, ...] | None:

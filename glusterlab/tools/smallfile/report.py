@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from glusterlab.errors import ParseError
-from glusterlab.tools.document import Document, by_host, json_values, located, number, unwrapped, whole, word
+from glusterlab.tools.document import Document, by_host, json_values, located, mended, number, unwrapped, whole, word
 
 NEVER_S = 1e8
 """What smallfile prints as the elapsed time of a thread that never completed."""
@@ -291,7 +291,6 @@ _BROKEN = re.compile(
     r"|(?:total (?:threads|files|IOPS|data)|elapsed time|files/sec|IOPS|Mi?B/sec) ?=?$|[0-9.]+ ?% of requested files\b"
     r"|hosts in test ?: ?\["
 )
-_MAX_LINES = 3
 _MARK = re.compile(r"host ?= .*status ?=|total (?:threads|files) ?=|files/thread : |.*% of requested files processed")
 _ALL_DIGITS = re.compile(r"\.\d{6}(?: |$)")
 
@@ -312,7 +311,8 @@ def _runs(
     document: Document, host: str | None, lines: list[tuple[int, str]], ends: bool, errors: list[ParseError]
 ) -> Iterator[Report]:
     report = Report(prefix=host)
-    for place, line in _mended(lines):
+    plain = ((place, line) for place, raw in lines if (line := unwrapped(raw)) and line[0] != '"')
+    for place, line in mended(plain, _begins_broken, _goes_on, _is_whole):
         if ends and _begins_broken(line):
             errors.append(document.error(f"expected a whole line of smallfile, found {line[:100]!r}", place))
         if _starts_another(report, line):
@@ -344,29 +344,9 @@ def _is_run(report: Report) -> bool:
     return report.has_result or report.has_header or (bool(report.complaints) and report.operation is not None)
 
 
-def _mended(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty; those of a report that a mail client has broken are one again."""
-    held: list[tuple[int, str]] = []
-    for place, raw in lines:
-        line = unwrapped(raw)
-        if not line or line[0] == '"':
-            continue
-        begins = _begins_broken(line)
-        if held and not begins and not (THREAD.search(line) or _parameter(line) or _totals(line)):
-            held.append((place, line))
-            text = " ".join(part for _, part in held)
-            if _is_whole(text):
-                held = [(held[0][0], text)]
-            elif len(held) < _MAX_LINES:
-                continue
-        else:
-            yield from held
-            held = [(place, line)]
-            if begins:
-                continue
-        yield from held
-        held = []
-    yield from held
+def _goes_on(text: str, line: str) -> bool:
+    del text
+    return not (_begins_broken(line) or THREAD.search(line) or _parameter(line) or _totals(line))
 
 
 def _begins_broken(line: str) -> bool:
