@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.shell import HostCommand as HostCommand
-from glusterlab.shell import quote
+from glusterlab.shell import join, quote
 from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
 from glusterlab.tools.records import incomplete as incomplete
@@ -86,6 +86,22 @@ class Job:
         return f"{self.work_dir}/{self.cell.tool}"
 
     @property
+    def places(self) -> list[tuple[Host, str]]:
+        """The client of each worker, round robin, and its own directory in the dataset."""
+        numbers = range(self.cell.workers)
+        return [(self.clients[n % len(self.clients)], f"{self.dataset_dir}/w{n + 1:02d}") for n in numbers]
+
+    def made_or_checked(self, files: Sequence[str], needs_files: bool) -> list[HostCommand]:
+        """The `VolumeTool.prepare` of a tool that uses `ssh_wrapper`, and that has a file for each worker."""
+        script = join(("chmod", "700", self.ssh_wrapper))
+        if needs_files:
+            script += "\n" + check_files(files, self.cell.file_size_bytes)
+        else:
+            folders = [file.rpartition("/")[0] for file in files]
+            script += f" && {join(('rm', '-rf', self.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
+        return [HostCommand(self.driver.name, script=script, deadline_s=self.deadline_s)]
+
+    @property
     def ssh_wrapper(self) -> str:
         """An ``ssh`` with this job's options, for tools that call ssh themselves."""
         return f"{self.tool_dir}/bin/ssh"
@@ -117,6 +133,18 @@ class Job:
             f'for host in {words}; do {ssh} -O exit "$host" >/dev/null 2>&1; done\n'
             "exit $code"
         )
+
+
+def uneven(cell: Cell, clients: int) -> str | None:
+    """Why no tool that writes each worker's file in records can run a cell; None when it can."""
+    record = cell.record_size_bytes
+    if clients < 1:
+        return "the cluster has no client"
+    if record is None:
+        return f"{cell.tool} needs a record_size"
+    if cell.file_size_bytes % record:
+        return f"{cell.tool} needs a file size that is a multiple of the record size of {record} bytes"
+    return None
 
 
 @dataclass(frozen=True)
@@ -268,11 +296,9 @@ class RunnableTool(Tool):
 
     @property
     def by_operation(self) -> Mapping[str, Operation]:
-        """The operations by name."""
         return {operation.name: operation for operation in self.operations}
 
     def needs_files(self, operation: str) -> bool:
-        """Whether an operation works on files that another one of the tool made."""
         return self.by_operation[operation].needs_files
 
     @property
@@ -329,7 +355,7 @@ class VolumeTool(RunnableTool):
         return None
 
     def startup_s(self, workers: int) -> float:
-        """Seconds per call that the tool, as far as known, spends outside what it measures."""
+        """Seconds per call that the tool spends outside what it measures."""
         raise NotImplementedError
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
@@ -348,7 +374,6 @@ class VolumeTool(RunnableTool):
         raise NotImplementedError
 
     def command(self, job: Job) -> HostCommand:
-        """The measured command."""
         raise NotImplementedError
 
     def outputs(self, job: Job) -> tuple[str, ...]:

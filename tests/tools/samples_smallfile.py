@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from glusterlab.tools import Document, read
-from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+from glusterlab.tools.records import WorkerRecord, WorkloadRecord
 
 _FIELDS = {
     "operation": ("operation", 1),
@@ -32,18 +32,11 @@ _DETAILS = {
 def check(path: Path, expected: dict[str, Any]) -> None:
     """Every value of an expectation file, of one run or of several."""
     records = list(read(Document.open(path)))
-    runs = {record.run: record for record in records if isinstance(record, WorkloadRecord)}
-    if "run1" in expected:
-        assert set(expected) == {f"run{number}" for number in runs}
-        for number, run in runs.items():
-            _check_run(run, _workers(records, number), expected[f"run{number}"])
-    else:
-        assert set(runs) == {1}
-        _check_run(runs[1], _workers(records, 1), expected)
-
-
-def _workers(records: list[Record], run: int) -> list[WorkerRecord]:
-    return [record for record in records if isinstance(record, WorkerRecord) and record.run == run]
+    runs = {f"run{record.run}": record for record in records if isinstance(record, WorkloadRecord)}
+    wanted = expected if "run1" in expected else {"run1": expected}
+    assert runs.keys() == wanted.keys()
+    for name, run in runs.items():
+        _check_run(run, [r for r in records if isinstance(r, WorkerRecord) and r.run == run.run], wanted[name])
 
 
 def _check_run(run: WorkloadRecord, workers: list[WorkerRecord], expected: dict[str, Any]) -> None:

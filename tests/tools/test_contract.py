@@ -21,12 +21,13 @@ from glusterlab.run.plan import build_plan, check_campaign, estimate
 from glusterlab.run.validity import judge
 from glusterlab.spec import Campaign, Cell, Cluster, load_campaign
 from glusterlab.spec.cell import Layout
-from glusterlab.spec.cluster import REAL_HARDWARE, Host
+from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.tables import build
 from glusterlab.tools import readers, runnable, tools, volume_tools
-from glusterlab.tools.base import Job, Measurement
+from glusterlab.tools.base import Measurement
 from glusterlab.tools.records import METRICS
 from tests.store import conftest as store
+from tests.tools.jobs import make_job
 
 DATA = Path(__file__).parents[1] / "data"
 TOOLS, VOLUME_TOOLS = sorted(runnable()), sorted(volume_tools())
@@ -59,19 +60,6 @@ def measure(tmp_path: Path, tool: str, name: str) -> Measurement:
         (tmp_path / file).parent.mkdir(exist_ok=True)
         (tmp_path / file).write_bytes(path.read_bytes())
     return runnable()[tool].parse(tmp_path, cell)
-
-
-def job_of(cell: Cell, dataset: str = "data") -> Job:
-    hosts = tuple(Host(name=f"client{n:02d}") for n in (1, 2))
-    return Job(
-        cell=cell,
-        clients=hosts,
-        mount_point="/mnt/v",
-        dataset_dir=f"/mnt/v/{dataset}",
-        work_dir="/var/tmp/gl",
-        driver=hosts[0],
-        deadline_s=60,
-    )
 
 
 def campaign_of(cell: Cell, **changed: Any) -> dict[str, Any]:
@@ -169,7 +157,7 @@ def test_an_option_that_is_not_declared_is_refused(tmp_path: Path, tool: str, op
 @pytest.mark.parametrize("tool", VOLUME_TOOLS)
 def test_hostile_names_stay_words(tool: str) -> None:
     found, (cell, _) = volume_tools()[tool], case(tool, "valid")
-    job = job_of(cell, HOSTILE)
+    job = make_job(cell, dataset_dir=f"/mnt/gl/vol/{HOSTILE}")
     scripts = [command.script for command in (*found.prepare(job), found.command(job)) if command.script]
     for text in scripts:
         shlex.split(text)
@@ -179,28 +167,22 @@ def test_hostile_names_stay_words(tool: str) -> None:
 @pytest.mark.parametrize("tool", VOLUME_TOOLS)
 def test_from_the_plan_to_the_table(tmp_path: Path, tool: str) -> None:
     cell, files = case(tool, "valid")
-    cluster = Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "small",
-            "servers": [{"name": name} for name in store.SERVERS],
-            "clients": [{"name": name} for name in store.CLIENTS[:2]],
-            "hardware": {
-                "disks_per_server": 12,
-                "disk_write": "200 MB/s",
-                "disk_read": "200 MB/s",
-                "server_link": "20 Gbit/s",
-                "client_link": "10 Gbit/s",
-            },
-            "backings": {"raid6": {"kind": "raid6", "disks_per_brick": 12, "bricks": ["/bricks/a01"]}},
-        }
-    )
+    rates = {"disk_write": "200 MB/s", "disk_read": "200 MB/s", "server_link": "20 Gbit/s", "client_link": "10 Gbit/s"}
+    described = {
+        "schema_version": 1,
+        "name": "small",
+        "servers": [{"name": name} for name in store.SERVERS],
+        "clients": [{"name": name} for name in store.CLIENTS[:2]],
+        "hardware": {"disks_per_server": 12, **rates},
+        "backings": {"raid6": {"kind": "raid6", "disks_per_brick": 12, "bricks": ["/bricks/a01"]}},
+    }
+    cluster = Cluster.model_validate(described)
     plan = build_plan(Campaign.model_validate(campaign_of(cell)), cluster, ready=tools())
     assert [planned.id for planned in plan.cells] == [cell.id]
     assert estimate(plan, cluster).seconds >= (cell.runtime_s or 0)
     fake = FakeTransport(cluster)
     pool = Pool(cluster.hosts, fake)
-    for command in volume_tools()[tool].prepare(job_of(cell)):
+    for command in volume_tools()[tool].prepare(make_job(cell)):
         pool.run({command.host: script.command([command.script])}).or_raise()
     raw = store.make_store(tmp_path / "raw" / "small")
     with raw.begin_sample(cell, repeat=1, round=1, order=1, attempt=1) as writer:

@@ -5,46 +5,24 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glusterlab.errors import ParseError, WorkloadError
-from glusterlab.spec.cell import Cell, Layout
-from glusterlab.spec.cluster import Host, ScaleModel
-from glusterlab.tools.base import Job
+from glusterlab.spec.cell import Cell
 from glusterlab.tools.document import Document
 from glusterlab.tools.smallfile.command import SMALLFILE
 from glusterlab.tools.smallfile.report import text_reports
+from tests.tools import jobs
 
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
 
 
-def make_cell(operation: str = "create", workers: int = 2, **changed: Any) -> Cell:
-    values: dict[str, Any] = {
-        "layout": Layout(name="m", type="replicate", subvolumes=3, replica=2, backing="raid6"),
-        "access": "native",
-        "tool": "smallfile",
-        "operation": operation,
-        "file_size_bytes": 32 << 10,
-        "nominal_file_size_bytes": 32 << 10,
-        "files_per_worker": 200,
-        "workers": workers,
-        "model": ScaleModel(name="small-file", scale=20, operations=True),
-    }
-    return Cell(**{**values, **changed})
-
-
-def make_job(cell: Cell, clients: int = 12, **changed: Any) -> Job:
-    hosts = tuple(Host(name=f"client{n:02d}") for n in range(1, clients + 1))
-    values: dict[str, Any] = {
-        "mount_point": "/mnt/gl/vol",
-        "dataset_dir": "/mnt/gl/vol/d",
-        "work_dir": "/var/tmp/gl",
-        "shared_dir": "/srv/shared",
-    }
-    return Job(cell=cell, clients=hosts, driver=hosts[0], deadline_s=600, **{**values, **changed})
+make_cell = partial(jobs.make_cell, "smallfile")
+make_job = partial(jobs.make_job, clients=12, shared_dir="/srv/shared")
 
 
 def _parse(tmp_path: Path, name: str, cell: Cell) -> Any:
@@ -57,8 +35,11 @@ def _parse(tmp_path: Path, name: str, cell: Cell) -> Any:
 
 @pytest.mark.parametrize(("workers", "hosts", "threads"), [(1, 1, 1), (6, 6, 1), (12, 12, 1), (24, 12, 2), (48, 12, 4)])
 def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> None:
-    script = SMALLFILE.command(make_job(make_cell(workers=workers))).script
+    script = SMALLFILE.command(make_job(make_cell("create", workers=workers))).script
     names = ",".join(f"client{n:02d}" for n in range(1, hosts + 1))
+    alone = make_job(make_cell("create", workers=workers), shared_dir=None)
+    assert "--network-sync-dir /mnt/gl/vol/d/smallfile-sync " in SMALLFILE.command(alone).script
+    assert "rm -rf /mnt/gl/vol/d\nmkdir -p /mnt/gl/vol/d" in SMALLFILE.prepare(alone)[0].script
     assert f"--host-set {names} --threads {threads} --files 200 --file-size 32 " in script
     assert "--network-sync-dir /srv/shared/smallfile-sync " in script
     assert "--stonewall Y --response-times N" in script
@@ -71,22 +52,17 @@ def test_workers_are_spread_evenly(workers: int, hosts: int, threads: int) -> No
 def test_a_worker_with_few_files_has_one_directory_which_the_starting_gate_counts(
     files: int, per_dir: int, last: int
 ) -> None:
-    job = make_job(make_cell(files_per_worker=files))
+    job = make_job(make_cell("create", files_per_worker=files))
     assert f" --files-per-dir {per_dir} " in SMALLFILE.command(job).script
     assert f"$(seq -f %03g 0 {last})" in SMALLFILE.prepare(job)[0].script
 
 
 def test_workers_that_cannot_be_spread() -> None:
-    cell = make_cell(workers=14)
+    cell = make_cell("create", workers=14)
     assert "14 workers cannot be spread over 12 clients" in (SMALLFILE.not_runnable(cell, 12) or "")
     with pytest.raises(WorkloadError, match="cannot be spread"):
         SMALLFILE.command(make_job(cell))
-    assert "whole KiB" in (SMALLFILE.not_runnable(make_cell(file_size_bytes=1000), 12) or "")
-
-
-def test_without_a_shared_directory() -> None:
-    script = SMALLFILE.command(make_job(make_cell(), shared_dir=None)).script
-    assert "--network-sync-dir /mnt/gl/vol/d/smallfile-sync " in script
+    assert "whole KiB" in (SMALLFILE.not_runnable(make_cell("create", file_size_bytes=1000), 12) or "")
 
 
 def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
@@ -116,11 +92,6 @@ def test_prepare_counts_files_before_a_read(tmp_path: Path) -> None:
         (Path(job.dataset_dir) / "file_srcdir" / host / "b").write_text("")
     assert run().returncode == 0
     assert wrapper.stat().st_mode & 0o111
-
-
-def test_prepare_makes_the_dataset_afresh_before_a_create() -> None:
-    (command,) = SMALLFILE.prepare(make_job(make_cell()))
-    assert "rm -rf /mnt/gl/vol/d\nmkdir -p /mnt/gl/vol/d" in command.script
 
 
 # --- its own measured output
@@ -154,7 +125,7 @@ def test_no_json_says_what_the_text_said(tmp_path: Path) -> None:
     message = "hosts did not reach starting gate within 17 seconds"
     (tmp_path / "stderr.txt").write_text(f"Traceback\nsmallfile.SMFRunException: {message}\n")
     with pytest.raises(ParseError, match=message):
-        SMALLFILE.parse(tmp_path, make_cell())
+        SMALLFILE.parse(tmp_path, make_cell("create"))
 
 
 def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
@@ -171,4 +142,4 @@ def test_json_of_one_host_without_host_set(tmp_path: Path) -> None:
 def test_damaged_json(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "output.json").write_text(text)
     with pytest.raises(ParseError, match=message):
-        SMALLFILE.parse(tmp_path, make_cell())
+        SMALLFILE.parse(tmp_path, make_cell("create"))

@@ -26,8 +26,8 @@ from glusterlab.tools.base import (
     Operation,
     Program,
     VolumeTool,
-    check_files,
     held_against,
+    uneven,
 )
 from glusterlab.tools.document import Document, located
 from glusterlab.tools.fio.records import read, read_jobs, recognise
@@ -35,7 +35,6 @@ from glusterlab.tools.records import WorkerRecord, WorkloadRecord, worker_of
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Host
 
 _MODES = {
     "write": "write",
@@ -57,36 +56,24 @@ class Fio(VolumeTool):
         return 3.0 + 0.05 * workers
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
-        if clients < 1:
-            return "the cluster has no client"
-        if cell.record_size_bytes is None:
-            return "fio needs a record_size"
         if cell.files_per_worker != 1:
             return "fio works on one file per worker: leave files_per_worker out"
-        if cell.file_size_bytes % cell.record_size_bytes:
-            return f"fio needs a file size that is a multiple of the record size of {cell.record_size_bytes} bytes"
-        return None
+        return uneven(cell, clients)
 
     def _files(self, job: Job) -> dict[str, list[tuple[int, str]]]:
-        """Number and file of each worker by client, round robin."""
+        """Number and file of each worker by client."""
         found: dict[str, list[tuple[int, str]]] = {}
-        for worker in range(job.cell.workers):
-            host: Host = job.clients[worker % len(job.clients)]
-            found.setdefault(host.name, []).append((worker + 1, f"{job.dataset_dir}/w{worker + 1:02d}/fio.data"))
+        for worker, (host, folder) in enumerate(job.places, start=1):
+            found.setdefault(host.name, []).append((worker, f"{folder}/fio.data"))
         return found
 
     def uploads(self, job: Job) -> dict[str, str]:
         return {job.ssh_wrapper: job.ssh_wrapper_text()}
 
     def prepare(self, job: Job) -> list[HostCommand]:
-        files = [file for workers in self._files(job).values() for _, file in workers]
-        allow = join(("chmod", "700", job.ssh_wrapper))
-        if self.needs_files(job.cell.operation):
-            script = f"{allow}\n{check_files(files, job.cell.file_size_bytes)}"
-        else:
-            folders = [file.rpartition("/")[0] for file in files]
-            script = f"{allow} && {join(('rm', '-rf', job.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
-        return [HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)]
+        return job.made_or_checked(
+            [f"{folder}/fio.data" for _, folder in job.places], self.needs_files(job.cell.operation)
+        )
 
     def _arguments(self, job: Job, workers: list[tuple[int, str]]) -> tuple[str, ...]:
         cell = job.cell

@@ -9,7 +9,7 @@ deadline. Without cluster mode a full disk and a killed worker give a complete r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from glusterlab.tools.base import (
     incomplete,
     of_operation,
     outputs_in_order,
+    uneven,
 )
 from glusterlab.tools.document import Document, read_text
 from glusterlab.tools.iozone.records import read, recognise
@@ -40,11 +41,8 @@ from glusterlab.units import IOZONE_KB
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
-    from glusterlab.spec.cluster import Host
 
 _NUMBERS = {"write": "0", "read": "1"}
-
-
 OPERATIONS = (Operation("write", "write"), Operation("read", "read", needs_files=True))
 OPTIONS = {
     **dict.fromkeys(("-B", "-D", "-G", "-I", "-K", "-o", "-p", "-+d", "-+D", "-+k", "-+l", "-+L", "-+r", "-+z")),
@@ -63,42 +61,23 @@ class Iozone(VolumeTool):
         return 6.0 + 0.25 * workers
 
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
-        """Why not: sizes that IOzone has no option for."""
-        if clients < 1:
-            return "the cluster has no client"
-        record = cell.record_size_bytes
-        if record is None:
-            return "IOzone needs a record_size"
-        if cell.file_size_bytes % IOZONE_KB or record % IOZONE_KB:
+        if cell.file_size_bytes % IOZONE_KB or (cell.record_size_bytes or 0) % IOZONE_KB:
             return "IOzone takes sizes in whole KiB"
-        if cell.file_size_bytes % record:
-            return f"IOzone needs a file size that is a multiple of the record size of {record} bytes"
-        return None
-
-    def _places(self, job: Job) -> Iterator[tuple[Host, str]]:
-        for worker in range(job.cell.workers):
-            yield job.clients[worker % len(job.clients)], f"{job.dataset_dir}/w{worker + 1:02d}"
+        return uneven(cell, clients)
 
     def _files(self, job: Job) -> list[str]:
-        return [f"{folder}/iozone.DUMMY.{n}" for n, (_, folder) in enumerate(self._places(job))]
+        return [f"{folder}/iozone.DUMMY.{n}" for n, (_, folder) in enumerate(job.places)]
 
     def _client_file(self, job: Job) -> str:
         return f"{job.tool_dir}/clients"
 
     def uploads(self, job: Job) -> dict[str, str]:
         """The client file, a line ``host directory program`` per worker, round robin, and the ssh that IOzone calls."""
-        lines = [f"{host.name} {folder} iozone\n" for host, folder in self._places(job)]
+        lines = [f"{host.name} {folder} iozone\n" for host, folder in job.places]
         return {self._client_file(job): "".join(lines), job.ssh_wrapper: job.ssh_wrapper_text()}
 
     def prepare(self, job: Job) -> list[HostCommand]:
-        """Before a write the dataset's directory is made afresh; before a read its files are checked."""
-        allow = join(("chmod", "700", job.ssh_wrapper))
-        if job.cell.operation == "write":
-            folders = [folder for _, folder in self._places(job)]
-            script = f"{allow} && {join(('rm', '-rf', job.dataset_dir))} && {join(('mkdir', '-p', *folders))}"
-        else:
-            script = f"{allow}\n{check_files(self._files(job), job.cell.file_size_bytes)}"
-        return [HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)]
+        return job.made_or_checked(self._files(job), self.needs_files(job.cell.operation))
 
     def command(self, job: Job) -> HostCommand:
         """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
@@ -159,8 +138,8 @@ def result_of(path: Path, cell: Cell) -> tuple[WorkloadRecord, list[WorkerRecord
 
 def placed(workers: Sequence[WorkerRecord], hosts: Sequence[str]) -> list[WorkerRecord]:
     """Workers, each of which has a file, with the places where they ran, as far as these are known."""
-    places = [hosts[worker.worker - 1] if worker.worker <= len(hosts) else None for worker in workers]
-    return [replace(worker, host=place, files=1) for worker, place in zip(workers, places, strict=True)]
+    places = dict(enumerate(hosts, start=1))
+    return [replace(worker, host=places.get(worker.worker), files=1) for worker in workers]
 
 
 IOZONE = Iozone(
@@ -191,16 +170,13 @@ class IozoneLocal(HostTool):
         return [f"{root}/{FOLDER}/iozone.DUMMY" for root in self._roots(job)]
 
     def prepare(self, job: LocalJob) -> list[HostCommand]:
-        """Before a write the directories are made and emptied; before a read the files are checked."""
         lines = [join(("mkdir", "-p", self._work_dir(job)))]
         if job.cell.operation == "write":
             for root in self._roots(job):
                 folder = f"{root}/{FOLDER}"
-                missing = (
-                    f"{{ echo {quote(f'{root} is not mounted: mount the file system there first')} >&2; exit 1; }}"
-                )
+                missing = quote(f"{root} is not mounted: mount the file system there first")
                 lines += [
-                    f"{join(('mountpoint', '-q', root))} || {missing}",
+                    f"{join(('mountpoint', '-q', root))} || {{ echo {missing} >&2; exit 1; }}",
                     f"{join(('gl_mark_dir', folder, 'glusterlab: files of a baseline'))} || exit 1",
                     f"{join(('gl_clear_dir', folder))} || exit 1",
                 ]
@@ -225,12 +201,8 @@ class IozoneLocal(HostTool):
             *("-c", "-e", "-w", "-+n", "-C", "-x", "-i", _NUMBERS[cell.operation], *cell.options, "-F", *files),
         )
         text = f"cd {quote(self._work_dir(job))} && exec {join(argv)}"
-        return [
-            [
-                LocalStep(HostCommand(server.name, script=text, deadline_s=job.deadline_s), f"{server.name}{_SUFFIX}")
-                for server in job.servers
-            ]
-        ]
+        commands = [HostCommand(server.name, script=text, deadline_s=job.deadline_s) for server in job.servers]
+        return [[LocalStep(command, f"{command.host}{_SUFFIX}") for command in commands]]
 
     def parse(self, folder: Path, cell: Cell) -> Measurement:
         """Read the servers' reports; a worker's place is ``host:brick root``."""
