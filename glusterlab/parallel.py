@@ -26,7 +26,6 @@ JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
 
 MAX_PROCESSES = 8
-"""More processes on one machine wait for its disks."""
 
 _CONNECT_S = 15
 
@@ -41,10 +40,9 @@ def run(
 ) -> Iterator[tuple[ResultT, Sequence[JobT]]]:
     """Do jobs and yield what `work` makes of each, in no order: a result, and further jobs, which are done as well.
 
-    `work`: a module's function. `scheduler`: address of a Dask scheduler, such as ``tcp://10.0.0.1:8786``. `library`:
-    gives a digest of the library where it is called. `processes`: on this machine; by default one per processor, 8 at
-    most; 1 works in this process. Raises UsageError when the scheduler cannot be reached, or a worker of it has another
-    library. Raises the GlusterlabError of a job; what is not begun is left undone.
+    `work`: a module's function. `scheduler`: address of a Dask scheduler. `library`: gives a digest of the library where it
+    is called. `processes`: by default one per processor; 1 works in this process. Raises UsageError when the scheduler
+    cannot be reached, or a worker of it has another library, and the GlusterlabError of a job.
     """
     waiting = deque(jobs)
     count = min(processes or os.cpu_count() or 1, MAX_PROCESSES)

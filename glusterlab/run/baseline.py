@@ -16,36 +16,24 @@ if TYPE_CHECKING:
     from glusterlab.spec.cluster import Backing, Cluster
 
 NETWORK = "network"
-"""Stands as the backing of cells that measure links."""
 
 RECORD_BYTES = 4 << 20
-"""Record size of the guide."""
 
 _LEAST_RECORD_BYTES = 64 << 10
 _RECORDS = 16
-"""A file has at least N records, unless they would be smaller than 64 KiB."""
 
 _ROUND_MARGIN_S = 30.0
 _SAMPLE_S = 12.0
 
 
 def baseline_name(cluster: Cluster) -> str:
-    """Folder of a cluster's baseline below raw/.
-
-    >>> from types import SimpleNamespace
-    >>> baseline_name(SimpleNamespace(name="Rack_3"))
-    'rack-3-baseline'
-    """
+    """Folder of a cluster's baseline below raw/."""
     words = re.sub(r"[^a-z0-9]+", "-", cluster.name.lower()).strip("-")
     return f"{words[:50].rstrip('-')}-baseline"
 
 
 def baseline_campaign(cluster: Cluster, spec: BaselineSpec, *, name: str | None = None, repeats: int = 3) -> Campaign:
-    """The campaign of a baseline.
-
-    `name`: by default `baseline_name`. `repeats`: samples of each cell. Raises `UsageError` when there is nothing to
-    measure: links need two hosts.
-    """
+    """The campaign of a baseline; `UsageError` when there is nothing to measure."""
     cells = _cells(cluster, spec)
     if not cells:
         raise UsageError(f"cluster '{cluster.name}' has nothing that a baseline of this kind could measure")
@@ -105,7 +93,6 @@ def _cells(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
 
 
 def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: str, backing: Backing) -> list[Cell]:
-    """One brick root of every server, then all of them: as many workers as bricks in use at once."""
     record, size = _sizes(spec, brick_rate(cluster, backing) / model.scale)
     return [
         Cell(
@@ -125,7 +112,7 @@ def _disk_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel, name: s
 
 
 def _sizes(spec: BaselineSpec, rate: float) -> tuple[int, int]:
-    """Record and file size: as much as a brick takes in the time, in whole records, of 4 MiB if there are enough."""
+    """As much as a brick takes in the time, in whole records, of 4 MiB if there are enough."""
     wanted = spec.file_size or spec.seconds * rate
     record = RECORD_BYTES
     while record > _LEAST_RECORD_BYTES and wanted < _RECORDS * record:

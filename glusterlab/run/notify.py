@@ -1,7 +1,4 @@
-"""Tells others that a run has ended, stopped or failed: by a command of the operator's, or a webhook.
-
-Neither can change how the run came out, nor hold it up for longer than its time limit.
-"""
+"""Tells others that a run has ended, by a command or a webhook, neither of which can hold it up or change its end."""
 
 from __future__ import annotations
 
@@ -22,10 +19,8 @@ if TYPE_CHECKING:
     from glusterlab.run.progress import Ending
 
 WEBHOOK = "GLUSTERLAB_WEBHOOK"
-"""Environment variable with the webhook's URL, which the process list does not show."""
 
 LIMIT_S = 60.0
-"""The command is ended after so long, with what it started; the webhook has so long for all tries together."""
 
 _TIMEOUTS_S = (5.0, 10.0)
 _RETRIES = 2
@@ -37,9 +32,8 @@ _RETRIED = (408, 425, 429, 500, 502, 503, 504)
 class Notifier:
     """Whom to tell that a run has ended.
 
-    `command` is for ``/bin/sh -c``; it gets `Ending.data` as variables ``GLUSTERLAB_...`` and as JSON on stdin, and
-    what it prints goes to stderr. `webhook` is a URL that gets JSON: ``text`` for people, as Slack and Mattermost show
-    it, and the data as ``glusterlab``; it is a secret, which nothing that this module says names.
+    `command` is for ``/bin/sh -c``; it gets the summary's data as variables ``GLUSTERLAB_...`` and as JSON on stdin.
+    `webhook` is a URL, and a secret: nothing that this module says names it.
     """
 
     command: str | None = None
@@ -58,7 +52,6 @@ class Notifier:
             raise UsageError(f"{message} (a secret, so not shown); see --webhook and the variable {WEBHOOK}")
 
     def tell(self, end: Ending) -> list[str]:
-        """Run the command and call the webhook, both at once; returns a sentence for each that failed."""
         answers: list[str | None] = []
         calling = threading.Thread(target=lambda: answers.append(self._call(end)), daemon=True)
         calling.start()
@@ -68,7 +61,6 @@ class Notifier:
         return [sentence for sentence in (ran, called) if sentence is not None]
 
     def _call(self, end: Ending) -> str | None:
-        """POST until it is taken, three times at most; an error of the library would name the URL, no sentence does."""
         if not self.webhook:
             return None
         import requests
@@ -130,7 +122,6 @@ def _run(command: str, end: Ending) -> str | None:
 
 
 def _text(end: Ending) -> str:
-    """For a chat: the message and the first problems."""
     problems = end.data["problems"]
     lines = [end.message, *(f"- {problem}" for problem in problems[:5])]
     return "\n".join([*lines, f"- and {len(problems) - 5} more"] if len(problems) > 5 else lines)

@@ -17,17 +17,14 @@ from glusterlab.spec.fields import problem
 from glusterlab.tools import runnable, volume_tools
 
 AVAILABLE_ACCESS = ("native",)
-"""Ways to reach a volume that this release can set up."""
 
 STANDS_FOR_TOLERANCE = 0.05
-"""How far file_size x scale may be from stands_for times the stated length."""
 
 
 @dataclass(frozen=True)
 class PlannedSample:
-    """One execution that is to be made.
+    """One execution that is to be made; `order` counts over the whole campaign.
 
-    `repeat`, `round` (each holds one repeat of every cell) and `order` (over the whole campaign) are counted from 1.
     Repeats of the warm-up are counted apart, and never drawn; their rounds come before and end with 0.
     """
 
@@ -40,11 +37,10 @@ class PlannedSample:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign comes to.
+    """What a campaign comes to: cells in the order of the file, samples in the order in which they run.
 
-    `cells`: that run, in the order of the file. `samples`: in the order in which they run. `not_runnable`, `excluded`:
-    with the reason: of the suite, and of the campaign's own rules. `repeats`: when a cell ends before its last planned
-    repeat; None: never.
+    Cells are `not_runnable` by what the suite and the cluster can do, `excluded` by the campaign's own rules. `repeats`:
+    when a cell ends before its last planned repeat; None: never.
     """
 
     cells: tuple[Cell, ...]
@@ -59,12 +55,10 @@ class Plan:
 
     @property
     def counted(self) -> tuple[PlannedSample, ...]:
-        """The repeats: with bounds, the most."""
         return tuple(planned for planned in self.samples if not planned.warmup)
 
     @property
     def fewest(self) -> tuple[PlannedSample, ...]:
-        """What runs in any case when every sample comes out valid: the warm-up, and the repeats up to the minimum."""
         if self.repeats is None:
             return self.samples
         least = self.repeats.least
@@ -73,20 +67,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class CellEstimate:
-    """Rough cost of one sample of a cell: seconds, and bytes of its files on bricks."""
-
     seconds: float
     bytes: int
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Rough cost of a plan.
+    """Rough cost of a plan: each sample at its first attempt.
 
-    `cells`: cell id to `CellEstimate`. `seconds`: of all samples and changes of layout, each sample at its first
-    attempt, every cell with its most repeats. `fewest_seconds`: the same with its fewest repeats. `brick_bytes`: at
-    most at a time, with copies and redundancy: files of one dataset are removed before the next. `raw_bytes`: of the
-    campaign's folder on the controller.
+    `cells` is by cell id. `fewest_seconds`: every cell with its fewest repeats. `brick_bytes`: at most at a time.
     """
 
     cells: dict[str, CellEstimate] = field(default_factory=dict)
@@ -97,7 +86,7 @@ class Estimate:
 
 
 def check_campaign(campaign: Campaign) -> None:
-    """Refuse tools, operations and options that there are not, with their place in the file, for `load_campaign`."""
+    """Refuse tools, operations and options that there are not, with their place in the file."""
     known = volume_tools()
     for n, workload in enumerate(campaign.workloads):
         for tool in workload.tool:
@@ -115,8 +104,8 @@ def check_campaign(campaign: Campaign) -> None:
 def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection[str] = ()) -> Plan:
     """Cells and samples of a campaign, and what is left out; the same whatever the order in the file.
 
-    Without a cluster what only that can tell is left open: scale models, bricks, clients. Tools that are `ready` need
-    not be at hand, such as those that have run already. Raises `UsageError` when the campaign was imported.
+    Without a cluster what only that can tell is left open. Tools that are `ready`, as they have run already, need not be
+    at hand. Raises `UsageError` for an imported campaign.
     """
     if campaign.origin == "imported":
         raise UsageError(
@@ -201,7 +190,6 @@ def _model_problem(cell: Cell, cluster: Cluster) -> str | None:
 
 
 def _length_problem(cell: Cell, length: float, cluster: Cluster | None) -> str | None:
-    """Why a file is not what it stands for: the scale, and the length that the campaign states, must lead there."""
     if cluster is None or cell.nominal_file_size_bytes == cell.file_size_bytes:
         return None
     ratio = cell.file_size_bytes * cell.model.scale / cell.nominal_file_size_bytes
@@ -216,10 +204,8 @@ def _length_problem(cell: Cell, length: float, cluster: Cluster | None) -> str |
 def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int = 0) -> list[PlannedSample]:
     """Samples in interleaved rounds, so that drift over the night does not look like an effect.
 
-    In a round the layouts come one after the other in shuffled order, because a change of layout is expensive; in a
-    layout the datasets come in shuffled order; in a dataset what makes the files comes before what needs them. The
-    order within a round follows from the seed, the cells' ids and the round's number alone: neither more repeats nor a
-    warm-up change it.
+    Layouts are shuffled in a round, datasets in a layout; in a dataset what makes the files comes first. The order within
+    a round follows from the seed, the cells' ids and the round's number alone: more repeats do not change it.
     """
     layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in sorted(cells, key=lambda cell: cell.id):
@@ -255,9 +241,7 @@ def estimate(plan: Plan, cluster: Cluster) -> Estimate:
     """Rough time and space of a plan; an order of magnitude to choose sizes by, not a prediction.
 
     The pool moves data at a share (0.7 writing, 0.6 reading: the rule of thumb of the summit-2017 study) of the slowest
-    of clients' links, servers' links and disks, divided by the scale, and handles five files a second per disk, also
-    divided by the scale where operations are scaled. To that come what the tool needs to start, 4 s per
-    sample (health, caches) and 30 s per change of layout.
+    of clients' links, servers' links and disks, divided by the scale.
     """
     cells = {cell.id: _estimate_cell(cell, cluster) for cell in plan.cells}
     rows = sum(cells[sample.cell.id].seconds for sample in plan.samples) / cluster.telemetry.interval

@@ -1,7 +1,4 @@
-"""What a run tells people while it is running: it keeps one `RunState`, and hands each change to its outputs.
-
-Outputs are plain lines on a console, the campaign's log, now.json, and the live view of `glusterlab.run.view`.
-"""
+"""What a run tells people while it is running: it keeps one `RunState`, and hands each change to its outputs."""
 
 from __future__ import annotations
 
@@ -38,10 +35,8 @@ LEVELS: Mapping[Status | Outcome, Level] = {
     "incomplete": "warning",
     "stopped": "warning",
 }
-"""How much a sample's status, or a run's outcome, matters in a log."""
 
 _KEPT = 24
-"""Results and notes in a state."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,7 @@ class RunSummary:
 
     @property
     def exit_code(self) -> int:
-        """0 when every sample of the plan is valid, also when cells are left out, 130 after a stop, else 1.
-
-        A run of some rounds only is held to these.
-        """
+        """0 when every sample is valid that the run was to come to, 130 after a stop, else 1."""
         if self.interrupted:
             return 130
         wanted = self.total - self.left if self.paused else self.total
@@ -111,7 +103,6 @@ class Ending:
 
     @classmethod
     def of_error(cls, campaign: str, raw: Path, error: BaseException, seconds: float) -> Ending:
-        """The end of a run that an error, or a second signal, broke off."""
         if isinstance(error, KeyboardInterrupt):
             message = "the run was interrupted while it stopped: run the same command again, it goes on"
             return cls(campaign, raw, "stopped", 130, f"campaign {campaign}: {message}", seconds)
@@ -123,7 +114,6 @@ class Ending:
 
     @property
     def data(self) -> dict[str, Any]:
-        """As JSON data for notifications; numbers of samples are None where the run failed."""
         names = ("total", "valid", "invalid", "failed", "left", "executed")
         return {
             "schema_version": 1,
@@ -138,20 +128,19 @@ class Output:
     """Shows what happens in a run, always called from the main thread; this one shows nothing."""
 
     def say(self, message: str, level: Level = "info", **details: object) -> None:
-        """A message; `details` are for scripts."""
+        """`details` are for scripts."""
 
     def changed(self, state: RunState) -> None:
-        """The state of the run has changed."""
+        """Nothing."""
 
     def end(self, lines: Sequence[tuple[str, Level]]) -> None:
-        """The run is over, and this is what it came to."""
+        """The closing lines."""
 
 
 class Progress:
     """Keeps the state of a run, and hands every change to outputs.
 
-    An output that fails, because its terminal was closed or its reader has exited, is left out from then on: that must
-    not end the run.
+    An output that fails, as its terminal was closed, is left out from then on: that must not end the run.
     """
 
     def __init__(self, campaign: str, *outputs: Output) -> None:
@@ -177,7 +166,6 @@ class Progress:
         self.phase("starting")
 
     def phase(self, name: str) -> None:
-        """The run enters a phase: of a sample, of a change of layout, or a wait."""
         self.state.phase, self.state.phase_began = name, time.time()
         self._changed()
 
@@ -205,7 +193,7 @@ class Progress:
         self.phase("between samples")
 
     def _advise(self, code: ReasonCode, level: Level) -> None:
-        """Say what can be done about the first reason, from which others often follow; explain each code once."""
+        """Advise about the first reason, from which others often follow; explain each code once."""
         meaning = "" if code in self._explained else f"{MEANINGS[code].sentence} "
         self._explained.add(code)
         self._say(f"{code}: {meaning}{MEANINGS[code].advice}", level)
@@ -297,7 +285,7 @@ class NowFile(Output):
 
 
 class Durations:
-    """Seconds that samples took, and from them the time that others will take.
+    """The time that samples will take, from the seconds that others took.
 
     `estimates` has a rough bound for every cell id, the measure between cells that are not alike.
     """
@@ -317,8 +305,7 @@ class Durations:
     def expect(self, cell: Cell) -> float | None:
         """Seconds that a sample of the cell will take; None when nothing is known.
 
-        The median of the cell's own samples; else its estimate times how far the estimates of cells with the same
-        tool, operation, layout and model were off; else times how far all were off.
+        The median of the cell's own samples; else its estimate times how far those of cells of its kind, or of all, were off.
         """
         if self._same[cell.id]:
             return statistics.median(self._same[cell.id])
@@ -328,7 +315,6 @@ class Durations:
         return self._estimates[cell.id] * statistics.median(ratios)
 
     def total(self, cells: Sequence[Cell]) -> float | None:
-        """Seconds for one sample of each of these cells; None when one is not known."""
         parts = [self.expect(cell) for cell in cells]
         return None if any(part is None for part in parts) else sum(part for part in parts if part is not None)
 
@@ -342,8 +328,6 @@ def describe_left(counts: Counts, eta_s: float | None) -> str:
 
     >>> describe_left(Counts(total=10, left=6, warmup_left=2), None)
     '6 left and 2 to warm up'
-    >>> describe_left(Counts(total=80, left=71, later=64), None)
-    '7 left, 64 in later runs'
     """
     warmup = f" and {counts.warmup_left} to warm up" if counts.warmup_left else ""
     later = f", {counts.later} in later runs" if counts.later else ""

@@ -16,13 +16,10 @@ if TYPE_CHECKING:
     from glusterlab.store.campaign import Sample
 
 Key = tuple[str, int, bool]
-"""A cell's id, a repeat, and whether it is one of the warm-up."""
 
 
 @dataclass
 class _Cell:
-    """One cell: what of it is planned, what its valid repeats measured, and what follows from that."""
-
     repeats: list[PlannedSample] = field(default_factory=list)
     warmup: list[PlannedSample] = field(default_factory=list)
     values: dict[int, Measured] = field(default_factory=dict)
@@ -34,16 +31,11 @@ class _Cell:
 class Queue:
     """The samples of a plan, each with its executions so far.
 
-    A repeat is complete when it has a valid sample, or had all its attempts. A cell that has reached the target of its
-    campaign needs no further repeats, nor those again that did not come out. A warm-up sample is run while repeats of
-    its cell are still to come, and is never counted among them.
+    A repeat is complete when it has a valid sample, or had all its attempts; `retry` gives it as many again. A cell that
+    has reached its target needs no more. A warm-up sample is run while repeats of its cell are to come.
 
-    Adding a sample costs the same whatever the size of the plan: only its cell is worked out again.
-
-    `attempts`: executions of one repeat at most. `samples`: all that the raw store holds. `retry`: give repeats
-    without a valid sample as many attempts again. `values`: what valid samples measured, by cell id and number of the
-    sample. `counts`: kept up to date; of repeats alone, without those that a cell which ended does not need. `now`:
-    the rounds that this run comes to; all, until `choose_rounds` chose some.
+    `values`: what valid samples measured, by cell id and number of the sample. `counts`: kept up to date. `now`: the
+    rounds that this run comes to.
     """
 
     def __init__(
@@ -78,7 +70,7 @@ class Queue:
             self._update(cell_id)
 
     def add(self, sample: Sample, value: Measured | None = None) -> Decision | None:
-        """Take in a sample that was just stored, and what it measured; returns how its cell ended by it, if it did."""
+        """Take in a sample that was just stored; returns how its cell ended by it, if it did."""
         before = self.decision(sample.cell_id)
         self._take(sample, value)
         if sample.cell_id in self._cells:
@@ -96,21 +88,18 @@ class Queue:
         return any(sample.status == "valid" for sample in self.executions(planned))
 
     def is_needed(self, planned: PlannedSample) -> bool:
-        """Whether it is, or would be, one of the samples that its cell consists of."""
         if planned.warmup:
             return any(repeat.order in self._pending for repeat in self._of(planned).repeats)
         return self._of(planned).ended_after is None or self.is_valid(planned)
 
     def is_pending(self, planned: PlannedSample) -> bool:
-        """Whether it is still to be run: it is needed, has no valid sample, and attempts are left."""
         return planned.order in self._pending
 
     def pending(self, number: int | None = None) -> list[PlannedSample]:
-        """What is still to be run, or what of one round is, in the plan's order; repeats at most."""
         return [planned for planned in self._planned if number in (None, planned.round) and self.is_pending(planned)]
 
     def choose_rounds(self, most: int) -> None:
-        """Have this run come to some rounds only: those of the warm-up, and the first in which repeats are pending."""
+        """Have this run come to the warm-up and the first rounds in which repeats are pending only."""
         busy = [number for number in self.rounds if number > 0 and self.pending(number)]
         self.now = tuple(number for number in self.rounds if number <= 0 or number in busy[:most])
         for cell_id in self._cells:
@@ -119,7 +108,7 @@ class Queue:
     def likely(self) -> list[PlannedSample]:
         """What of `pending` this run will likely come to: a cell with a target may end before its last repeat.
 
-        By the scatter of the cell's own values or, while it has fewer than two, by the median of the other cells'.
+        By the scatter of its own values or, while it has fewer than two, by the median of the other cells'.
         """
         pending = [planned for planned in self.pending() if planned.round in self.now]
         if self._rule is None:
@@ -141,7 +130,6 @@ class Queue:
         return found
 
     def problems(self) -> list[tuple[PlannedSample, Sample]]:
-        """Repeats that are needed and whose last execution is not valid, each with that execution."""
         found = []
         for planned in self._planned:
             done = self.executions(planned)
@@ -150,7 +138,6 @@ class Queue:
         return found
 
     def decision(self, cell_id: str) -> Decision | None:
-        """How a cell stands to the target of its campaign; None when there is none, or no such cell in the plan."""
         if self._rule is None or cell_id not in self._cells:
             return None
         cell = self._cells[cell_id]
@@ -171,7 +158,6 @@ class Queue:
             self._cells[sample.cell_id].values[sample.repeat] = value
 
     def _update(self, cell_id: str) -> None:
-        """Work out anew what of one cell is needed and pending, and bring the totals up to date."""
         cell = self._cells[cell_id]
         if self._rule is not None:
             values = {repeat: measured.value for repeat, measured in cell.values.items()}

@@ -1,8 +1,4 @@
-"""After a failure: hosts answer again, nothing of the suite runs on them, the volume is whole, healed and answers.
-
-A sample is only begun on a pool that is in order. What does not come into order within its bound is said, and ends the
-layout's turn, or the run.
-"""
+"""After a failure: hosts answer again, nothing of the suite runs on them, the volume is whole, healed and answers."""
 
 from __future__ import annotations
 
@@ -28,19 +24,17 @@ if TYPE_CHECKING:
     from glusterlab.store.campaign import Sample
 
 RECONNECT_WITHIN_S = 300.0
-"""A host that is lost in the middle of a run is waited for so long."""
 
 HEALTHY_WITHIN_S = 300.0
-"""A pool that is not in order after trouble, as its probes see it, is waited for so long."""
 
 SET_UP_WITHIN_S = 60.0
-"""Steps that fail, such as a start of the volume, are tried again for so long: their cause seldom goes by itself."""
+"""Shorter: the cause of a step that fails, such as a start of the volume, seldom goes by itself."""
 
 HEAL_WITHIN_S = 30.0
-"""Self-heal is waited for so long, then the volume is made anew: what a workload was cut off in may never heal."""
+"""Then the volume is made anew: what a workload was cut off in may never heal."""
 
 EMPTIED_AFTER_S = 12.0
-"""A volume that is full is waited for so long before it is made anew: gluster sees room that was made after seconds."""
+"""Before a full volume is made anew: gluster sees room that was made after seconds."""
 
 _ANSWERS_WITHIN_S = 10.0
 _WRITTEN_WITHIN_S = 30.0
@@ -48,14 +42,13 @@ _MOST_TRIES = 32
 _PAUSE_S = 2.0
 
 MAX_FAILURES_IN_A_ROW = 3
-"""So many samples of a layout in a row that the hosts made fail, not the workload, end its turn in the round."""
+"""So many samples of a layout in a row that the hosts made fail end its turn in the round."""
 
 _HOST_CODES: frozenset[ReasonCode] = frozenset(
     {"host-unreachable", "controller-error", "pool-unhealthy", "disk-full", "mount-hung"}
 )
 
 Note = Callable[[str], None]
-"""Receives one sentence about what is waited for, found, or changed."""
 
 
 def wait_for_hosts(pool: Pool, note: Note) -> None:
@@ -83,9 +76,7 @@ def _silent(pool: Pool) -> dict[str, HostError]:
 def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
     """Start and mount a volume as far as it is not, and wait until every check before a sample passes.
 
-    `mark`: text for the marks of directories that are made. `fresh`: begin with an empty volume. Raises `VolumeError`
-    when the pool is not in order in time: `SET_UP_WITHIN_S` for steps that fail, else `HEALTHY_WITHIN_S`. Its
-    ``reasons`` say what is wrong. Raises `LockLostError` when another run has taken a host over.
+    `fresh`: begin with an empty volume. Raises `VolumeError` with reasons when the pool is not in order in time.
     """
     began = time.monotonic()
     noted = ""
@@ -120,11 +111,7 @@ def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: 
 
 
 def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
-    """Wait for self-heal, or begin with an empty volume: its files are the suite's own, and can be made again.
-
-    `volume`: set up. `mark`: text for the marks of directories that are made. Raises `HostError` when a server cannot
-    be asked, or the volume not be made.
-    """
+    """Wait for self-heal, or begin with an empty volume: its files are the suite's own, and can be made again."""
     site.progress.phase("waiting for self-heal")
     left = gluster.wait_for_heal(site.pool, volume, within_s=HEAL_WITHIN_S)
     if left:
@@ -133,7 +120,6 @@ def heal(site: Site, volume: Volume, *, mark: str, note: Note) -> None:
 
 
 def _look(site: Site, volume: Volume) -> list[Reason]:
-    """What of the conditions of a sample does not hold, its caches aside."""
     found = probe.look(site.pool, site.cluster, volume)
     servers, clients = ([host.name for host in hosts] for hosts in (site.cluster.servers, site.cluster.clients))
     reasons = probe.health_reasons(found.health, "before", servers, clients, volume.layout.bricks)
@@ -172,7 +158,7 @@ def clear_hosts(site: Site) -> None:
 
 
 class LayoutBreaker:
-    """Which layouts sit out the rest of a round; each gets one sample in the next. `why` is of the last left out."""
+    """Which layouts sit out the rest of a round; each gets one sample in the next."""
 
     def __init__(self) -> None:
         self.why = ""
@@ -186,7 +172,6 @@ class LayoutBreaker:
         return layout not in self._left_out
 
     def add(self, sample: Sample, layout: Layout) -> bool:
-        """Take in how a sample of a layout came out; returns whether the layout is left out of the round by it."""
         codes = {reason.code for reason in sample.reasons}
         troubled = bool(codes & _HOST_CODES) and "tool-timeout" not in codes
         self._in_a_row[layout] = self._in_a_row[layout] + 1 if troubled else 0
@@ -200,10 +185,7 @@ class LayoutBreaker:
         return True
 
     def open_everywhere(self, pending: Iterable[PlannedSample], number: int, layouts: Iterable[Layout]) -> bool:
-        """Whether to go on after round `number` would only fill the night: no layout that is left works.
-
-        False also when nothing is pending: then the run comes to its end by itself.
-        """
+        """Whether to go on after round `number` would only fill the night: no layout that is left works."""
         left = list(pending)
         if not left or not self._left_out.issuperset(planned.cell.layout for planned in left):
             return False

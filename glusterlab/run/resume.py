@@ -1,7 +1,6 @@
 """Going on with a campaign: whether what is requested still fits the samples that are there.
 
-Cells and repeats may be added, and what does not change a measurement may change. A cell that the campaign has no
-longer is set aside. Everything else would put samples of two different experiments under one name.
+Cells and repeats may be added or set aside. Everything else would put two experiments under one name.
 """
 
 from __future__ import annotations
@@ -36,16 +35,14 @@ _COMPARED_FACTS = (
     *("interface_speed_bytes_per_s", "interface_mtu"),
 )
 _MEMORY_TOLERANCE = 0.01
-"""A kernel's own share of the memory differs a little from start to start."""
 
 _SHOWN = 5
 
 
 def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> list[str]:
-    """Hold the specifications of this run against the stored ones; returns what changed, for `take_up`.
+    """What changed in the specifications since the campaign was begun, for `take_up`.
 
-    Nothing is changed. Raises `SpecError` naming each change that the samples depend on, `UsageError` when the stored
-    campaign was imported.
+    Raises `SpecError` naming each change that the samples depend on, `UsageError` for an imported campaign.
     """
     file = store.path / "campaign.yaml"
     old_campaign = load_campaign(file)
@@ -125,7 +122,7 @@ def _refuse(changes: list[str], what: str, store: RawStore) -> None:
 
 
 def _store_again(store: RawStore, name: str, text: str) -> None:
-    """Store a specification as it is now, and its digest; also when an earlier run was killed between the two."""
+    """Store a specification and its digest; also when an earlier run was killed between the two."""
     file = store.path / name
     if file.read_text() != text:
         write_atomically(file, text)
@@ -136,11 +133,7 @@ def _store_again(store: RawStore, name: str, text: str) -> None:
 
 
 def differences(old: Any, new: Any, key: str = "") -> Iterator[str]:
-    """Every value that two trees of plain values do not have in common, one line each.
-
-    >>> list(differences({"seed": 1, "a": {"b": [1, 2]}}, {"seed": 2, "a": {"b": [1, 3]}}))
-    ['a.b.1: 2 before, 3 now', 'seed: 1 before, 2 now']
-    """
+    """Every value that two trees of plain values do not have in common, one line each."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for name in sorted({*old, *new}):
             yield from differences(old.get(name), new.get(name), f"{key}.{name}" if key else str(name))
@@ -157,11 +150,7 @@ def _short(value: Any) -> str:
 
 
 def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any], tools: Collection[str]) -> None:
-    """Hold the hosts as they are against environment.json, for a campaign of some tools.
-
-    Raises `SpecError` when a host has another kernel, system, memory, link, tuning or release of a tool than when the
-    campaign was begun.
-    """
+    """Raise `SpecError` when hosts, or releases of these tools, are not as environment.json has them."""
     changes = []
     programs = {program.name for name in tools for program in runnable()[name].programs}
     compared = sorted({"gluster", "sysstat", *programs})

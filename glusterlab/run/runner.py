@@ -1,8 +1,4 @@
-"""The loop over a campaign's samples: what is complete is left alone, what is not is run, and the rest goes on.
-
-A run is one process that holds the campaign's folder and has the cluster to itself. It can be stopped or killed at any
-moment; the same command then goes on.
-"""
+"""The loop over a campaign's samples; it can be stopped or killed at any moment, and the same command goes on."""
 
 from __future__ import annotations
 
@@ -50,7 +46,7 @@ if TYPE_CHECKING:
     from glusterlab.tools.base import Measurement
 
 LEAVE_WITHIN_S = 5.0
-"""A host that does not answer within so long is left to the next run; with the rest a stop takes below 10 s."""
+"""A host that does not answer is left to the next run; with the rest a stop takes below 10 s."""
 
 CLOSE_WITHIN_S = 2.0
 
@@ -70,16 +66,13 @@ def run(
 ) -> RunSummary:
     """Run a campaign on a cluster, or go on where an earlier run of it stopped.
 
-    The campaign's folder is made in `raw_root`. With `retry`, samples that are not valid and have had all their
-    attempts get as many again. `take_over` takes the hosts also from a run of another controller, which is known to be
-    dead. The run ends after `rounds` rounds that have something left to run. `output` shows what happens, beside the
-    campaign's log and now.json; `pool` has connections to use instead of SSH. `throttle` puts a testbed under a scale
-    model: a testbed is not measured without; `shared_counters` are what its hosts' counters show of the whole machine.
+    `retry`: samples that are not valid get as many attempts again. `take_over`: take the hosts from a run of another
+    controller that is known to be dead. `rounds`: end after so many. `throttle` puts a testbed under a scale model;
+    `shared_counters` are what its hosts' counters show of the whole machine.
 
-    The summary comes also when samples failed, and when the run was stopped by SIGINT or SIGTERM. Raises `SpecError`
-    when a specification was changed in a way that does not fit the samples that are there, `UsageError` when nothing
-    can be run or another run has the cluster, `HostError` when a host cannot be reached at the start or for five
-    minutes later, `RawStoreError` when the raw store is locked, damaged, or cannot be written.
+    The summary comes also when samples failed, and when SIGINT or SIGTERM stopped the run. Raises `SpecError` when a
+    changed specification does not fit the samples, `UsageError` when nothing can be run or another run has the cluster,
+    `HostError` when a host cannot be reached, `RawStoreError` when the raw store is locked, damaged, or unwritable.
     """
     plan = build_plan(campaign, cluster)
     if not plan.samples:
@@ -123,7 +116,6 @@ class _Run:
         self.journal = Journal(path)
 
     def execute(self) -> RunSummary:
-        """Run what is to be run; leave the hosts clean, and say how it ended, whatever happens."""
         try:
             interrupted = self._execute()
             summary = self._summary(interrupted=interrupted)
@@ -134,7 +126,6 @@ class _Run:
         return summary
 
     def _execute(self) -> bool:
-        """Run what is to be run, and leave the hosts clean. Returns whether the run was stopped."""
         interrupted = False
         try:
             self.site.progress.phase("opening the campaign")
@@ -163,7 +154,6 @@ class _Run:
         return interrupted
 
     def _clean_up(self) -> None:
-        """Lift the throttle, end what runs on the hosts, give them back, and close all connections, within seconds."""
         pool, site = self.site.pool, self.site
         pool.sink = None
         with pool.cleaning():
@@ -223,7 +213,6 @@ class _Run:
         )
 
     def _queue_up(self, store: RawStore) -> None:
-        """Count what is there: a repeat is complete when it has a valid sample, or had all its attempts."""
         samples = store.samples()
         cells = {cell.id: cell for cell in self.plan.cells}
         values = stored_values(samples, cells)
@@ -242,10 +231,7 @@ class _Run:
                 workdir.send_checkout(self.site.pool, self.site.cluster, name, checkout)
 
     def _round(self, store: RawStore, number: int) -> None:
-        """Run a round: each sample once, then those that are not valid again, while they have attempts left.
-
-        A layout that is in trouble sits out the rest of the round, and gets one sample to show itself in the next.
-        """
+        """Run each sample once, then those that are not valid again; a layout in trouble sits out the rest."""
         self.breaker.begin_round()
         while pending := [planned for planned in self.queue.pending(number) if self._has_its_turn(planned)]:
             for planned in pending:
@@ -316,7 +302,7 @@ class _Run:
         return SampleRun(self.site, cell, self._set_up(cell), writer)
 
     def _set_up(self, cell: Cell) -> Volume:
-        """The volume of a cell's layout, started and mounted; checked again after a sample that was not valid.
+        """The volume of a cell's layout, started and mounted.
 
         A block of samples on one layout begins with an empty volume, unless its first cell needs files that are there.
         """
@@ -345,10 +331,6 @@ class _Run:
         return wanted
 
     def _after(self, sample: Sample, layout: Layout) -> None:
-        """After a sample that is not valid the hosts are cleared and the layout is checked again.
-
-        A host that does not answer is waited for first. What is left running would spoil every later sample.
-        """
         left_out = self.breaker.add(sample, layout)
         if sample.status == "valid":
             return
@@ -380,7 +362,6 @@ class _Run:
         self.site.progress.note(message, level)
 
     def _warn(self, message: str) -> None:
-        """Say what a person should know in the morning; what is waited for is what the run does now."""
         if message.startswith("waiting"):
             self.site.progress.phase(message)
         self._say(message, "warning")

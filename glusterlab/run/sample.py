@@ -1,6 +1,6 @@
 """One sample, of a volume or of a baseline: prepared, measured, collected, judged and stored, every phase timed.
 
-Whatever goes wrong on a host becomes a reason of the sample. Only a stop of the run and a raw store that cannot be
+Whatever goes wrong on a host becomes a reason of the sample; only a stop of the run and a raw store that cannot be
 written leave this module as errors.
 """
 
@@ -45,7 +45,6 @@ _PROBE_DEADLINE_S = 300.0
 _REMOVE_DEADLINE_S = 300.0
 _TELEMETRY_MARGIN_S = 120.0
 _ROOM = 3
-"""Other datasets are removed unless so many times the bytes of a cell's files are free: files do not spread evenly."""
 
 Throttle = Callable[[str | None], Mapping[str, Any]]
 """Puts a testbed under a scale model, or lifts it with None; returns what is in effect."""
@@ -65,7 +64,7 @@ class Site:
 
 @dataclass
 class SampleRun:
-    """One execution of one cell on a volume that is mounted; `result`: the tool's parsed output, where there is any."""
+    """One execution of one cell on a volume that is mounted; `result`: the tool's parsed output."""
 
     site: Site
     cell: Cell
@@ -77,7 +76,6 @@ class SampleRun:
     result: Measurement | None = None
 
     def execute(self) -> Sample:
-        """Run it and store it; of a stop (`StoppedError`) and of a full disk (`RawStoreError`) nothing is stored."""
         self.site.pool.sink = self._log
         try:
             if self._attempt("prepare", self._prepare) and self._attempt("before", self._before):
@@ -92,7 +90,7 @@ class SampleRun:
         return self._store()
 
     def _attempt(self, phase: str, action: Callable[[], None]) -> bool:
-        """Time a phase; what goes wrong in it is a reason. Returns whether nothing has gone wrong so far."""
+        """Time a phase; returns whether nothing has gone wrong so far."""
         try:
             with self._phase(phase):
                 action()
@@ -134,10 +132,7 @@ class SampleRun:
 
     @property
     def _dataset(self) -> str:
-        """Directory of the files, another one in each round.
-
-        GlusterFS places files by their paths, and repeats that all meet one placement tell nothing of its spread.
-        """
+        """A directory for each round: files are placed by path, and one placement tells nothing of the spread."""
         return f"{self._workload.dataset(self.cell)}-r{self.writer.round}"
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
@@ -166,14 +161,12 @@ class SampleRun:
                 raise CommandError(message, host=error.host) from error
 
     def _make_ready(self, cell: Cell) -> None:
-        """Make ready for a cell on the hosts; raises `CommandError` where files are missing that it needs."""
         self._run_steps(self._preparation(cell))
 
     def _make_files(self, cell: Cell) -> None:
         self._run_steps([*self._preparation(cell), self._workload.command(self._job(cell))])
 
     def _preparation(self, cell: Cell) -> list[HostCommand]:
-        """The tool's directory and what is uploaded to it, room for the files; then the tool's own preparation."""
         job = self._job(cell)
         work_dir, _, name = job.tool_dir.rpartition("/")
         lines = ["set -e", script.call("gl_remove", work_dir, name), join(("mkdir", "-p", job.tool_dir))]
@@ -202,7 +195,6 @@ class SampleRun:
             self.site.pool.run_on(step.host, command)
 
     def _before(self) -> None:
-        """Health, caches and the start of sar, on all hosts at once."""
         cluster = self.site.cluster
         seconds = self.site.campaign.deadline + _TELEMETRY_MARGIN_S
         interval = int(cluster.telemetry.interval)
@@ -245,7 +237,6 @@ class SampleRun:
             self.site.throttle(None)
 
     def _after(self) -> None:
-        """What the tool left running is ended; then sar's output, health and the tool's files, on all hosts at once."""
         cluster = self.site.cluster
         if self.record is None or self.record.exit_code != 0:
             workdir.end_processes(self.site.pool, cluster, spare_sar=True)
@@ -392,7 +383,6 @@ class LocalRun(SampleRun):
             self.site.pool.run({step.command.host: _local_command(step) for step in steps}).or_raise()
 
     def _measure(self) -> None:
-        """All rounds; every command and its output is kept, and one record stands for all of them."""
         done: list[tuple[LocalStep, CommandResult]] = []
         for steps in self._tool.rounds(self._local_job(self.cell)):
             answers = self.site.pool.run({step.command.host: _local_command(step) for step in steps})

@@ -1,7 +1,6 @@
-"""What a run is doing now, and how the last one ended: ``now.json`` in the campaign's folder, read by who watches it.
+"""What a run is doing now, and how the last one ended: ``now.json``, read by who watches it.
 
-A run writes it anew whenever something happens; the manifest does not list it. A run that was killed leaves it as it
-was: `life` tells.
+A run that was killed leaves it as it was: `life` tells.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 NOW = "now.json"
 
 Outcome = Literal["complete", "incomplete", "stopped", "failed"]
-"""complete: every sample is there and valid; incomplete: the run came to its end, and some are not; stopped: by the
-user; failed: an error broke it off."""
+"""incomplete: the run came to its end, and some samples are not valid; failed: an error broke it off."""
 
 
 class _Model(BaseModel):
@@ -44,9 +42,8 @@ class _Model(BaseModel):
 class Counts(_Model):
     """How far a run is, in samples of its plan.
 
-    `valid`, `invalid` and `failed` go by the last execution; `left` are still to be run, second attempts included, and
-    `later` of them in rounds that this run does not come to. `warmup_left` is in no other number. `rounds` is the
-    number of the campaign's last round.
+    `valid`, `invalid` and `failed` go by the last execution; `left` are still to be run, `later` of them in rounds that
+    this run does not come to. `warmup_left` is in no other number. `rounds`: the campaign's last.
     """
 
     total: int = 0
@@ -74,7 +71,6 @@ class Execution(_Model):
 
     @property
     def place(self) -> str:
-        """Which one of the cell's executions it is, such as ``repeat 2, attempt 3``."""
         again = f", attempt {self.attempt}" if self.attempt > 1 else ""
         return f"{'warm-up' if self.warmup else 'repeat'} {self.repeat}{again}"
 
@@ -83,8 +79,7 @@ class Result(_Model):
     """An execution that is over.
 
     `value` and `mean` (of the cell's `n` valid repeats by then) have their units, and are empty where there is none.
-    `half_width` is that of the mean's 95 % interval as a share of the mean. `problem` is the first reason, `codes` are
-    those of all.
+    `half_width` is that of the mean's 95 % interval as a share of it. `problem` is the first reason.
     """
 
     execution: Execution
@@ -130,9 +125,8 @@ class Note(_Model):
 class RunState(Counts):
     """What a run is doing now; times are epoch seconds.
 
-    `process_start`, in ticks since the machine's boot, tells the process from a later one of the same number. `recent`
-    and `notes` are the last ones of this run, oldest first; `codes` counts executions of this run by reason. `message`
-    says how it ended.
+    `process_start`, in ticks since boot, tells the process from a later one of its number. `recent` and `notes`: the last
+    ones, oldest first; `codes` counts executions by reason.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -155,15 +149,13 @@ class RunState(Counts):
 
     @classmethod
     def begun(cls, campaign: str) -> RunState:
-        """The state of a run that this process begins."""
         at, pid = time.time(), os.getpid()
         start, host = process_start(pid), socket.gethostname()
         return cls(campaign=campaign, process=pid, process_start=start, host=host, began=at, updated=at, phase_began=at)
 
 
 Life = Literal["running", "ended", "lost", "elsewhere"]
-"""lost: the process is no more and could not say how it ended; elsewhere: it runs, or ran, on another machine, whose
-processes are not seen from here."""
+"""lost: the process is gone, and could not say how it ended; elsewhere: on a machine that is not seen from here."""
 
 
 def life(state: RunState) -> Life:

@@ -1,4 +1,4 @@
-"""How far a campaign has come: what is done, invalid, failed and left, per cell, and what went wrong."""
+"""How far a campaign has come, per cell, and what went wrong."""
 
 from __future__ import annotations
 
@@ -25,18 +25,14 @@ if TYPE_CHECKING:
     from glusterlab.store.sample import Origin
 
 LAST_FAILURES = 5
-"""So many of the last samples that are not valid are named."""
 
 
 @dataclass(frozen=True)
 class CellStatus:
     """State of one cell.
 
-    `wanted`: repeats that the plan asks for: at most, while the cell may reach a target; what it has, when it did.
-    `valid`: repeats with a valid sample. `spent`: repeats without one whose attempts are used up: `run --retry` gives
-    them more. `invalid`, `failed`: executions of repeats that came to nothing, whatever became of the repeat later.
-    `warmup`: valid samples of the warm-up, which are in no other number. `interval`: None while nothing is measured.
-    `decision`: how the cell stands to the campaign's target; None where there is none.
+    `wanted`: repeats that the plan asks for; at most, while the cell may reach a target. `spent`: repeats whose attempts
+    are used up. `invalid`, `failed`: executions of repeats, whatever became of the repeat later. `warmup` is in no other.
     """
 
     cell: Cell
@@ -51,7 +47,6 @@ class CellStatus:
 
     @property
     def left(self) -> int:
-        """Repeats that the next run makes, at most."""
         return self.wanted - self.valid - self.spent
 
 
@@ -76,11 +71,9 @@ class ReasonCount:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """State of a campaign's folder.
+    """State of a campaign's folder; `reasons` most often, `failures` newest first.
 
-    `missing`: samples of an import that its manifest lists and that are not there; those of a measured campaign are
-    left. `reasons`: most often first. `failures`: the last samples that are not valid, newest first. `repeats`: where
-    the campaign has a target.
+    `missing`: samples of an import that its manifest lists and that are not there.
     """
 
     campaign: str
@@ -94,7 +87,6 @@ class CampaignStatus:
 
     @property
     def complete(self) -> bool:
-        """Whether every repeat that a cell which can run needs has a valid sample."""
         return not self.missing and all(cell.valid == cell.wanted for cell in self.cells)
 
     def missing_sentence(self) -> str:
@@ -115,10 +107,7 @@ def count_samples(
     attempts: int,
     values: Mapping[tuple[str, int], Measured] | None = None,
 ) -> tuple[CellStatus, ...]:
-    """State of each cell of a plan, in the plan's order, by the same bookkeeping as a run's.
-
-    The parameters are those of `Queue`.
-    """
+    """State of each cell of a plan, by the same bookkeeping as a run's: the parameters are those of `Queue`."""
     everything = list(samples)
     queue = Queue(plan, attempts, everything, values=values)
     counts = Counter((sample.cell_id, "warmup " * sample.warmup + sample.status) for sample in everything)
@@ -168,16 +157,13 @@ def count_reasons(samples: Iterable[Sample]) -> tuple[ReasonCount, ...]:
 
 
 def last_failures(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """The last samples that are not valid, newest first.
-
-    By the end of their command or, where it was never started, by when sample.json was written.
-    """
+    """The last samples that are not valid, newest first."""
     failures = [sample for sample in samples if sample.status != "valid"]
     return tuple(sorted(failures, key=ended_at, reverse=True)[:LAST_FAILURES])
 
 
 def ended_at(sample: Sample) -> float:
-    """Epoch seconds of a sample's end, as far as known: of a copy of one that was never started, those of the copy."""
+    """Epoch seconds of a sample's end; of one that was never started, when sample.json was written, or copied."""
     if sample.window is not None:
         return sample.window.end
     try:
@@ -187,7 +173,7 @@ def ended_at(sample: Sample) -> float:
 
 
 def _imported(store: RawStore, campaign: str) -> CampaignStatus:
-    """State of an imported campaign: what is wanted is what its manifest lists."""
+    """What is wanted is what its manifest lists."""
     path = store.path / MANIFEST
     if not path.is_file():
         message = "expected the list of the imported files, found none; restore it from a copy, or import again"

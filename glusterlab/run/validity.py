@@ -1,9 +1,6 @@
-"""Whether a finished sample counts: a pure judgement of what lies in its folder.
+"""Whether a finished sample counts: a pure judgement of the files in its folder, which `verify` makes again.
 
-The runner calls `judge` before it writes sample.json, and `verify` calls it again on the stored files, so a judgement
-can always be recomputed. Evidence are the files of the folder, whose records are in `glusterlab.store.records`, and
-nothing else: ``workload/``, ``telemetry/<host>.csv.xz``, ``gluster/before/health.json`` and the same ``after``, and
-``failure.json`` where the runner itself failed. The rules are those of design.md, "Rules of measurement".
+The rules are those of design.md, "Rules of measurement".
 """
 
 from __future__ import annotations
@@ -36,18 +33,14 @@ if TYPE_CHECKING:
 
 
 MAX_CLOCK_CHANGE_S = 0.1
-"""A host's clock may move by so many seconds against the controller's: a client times its part of a result by it."""
+"""Or `MAX_CLOCK_CHANGE_SHARE` of the measurement: a client times its part of a result by its clock."""
 
 MAX_CLOCK_CHANGE_SHARE = 0.01
-"""Or by such a share of the measurement."""
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """What `judge` found.
-
-    `reasons`: empty exactly when `status` is ``valid``. `result`: the parsed output, where there is any.
-    """
+    """Whether a sample counts; `reasons` are empty exactly when `status` is ``valid``."""
 
     status: Status
     reasons: tuple[Reason, ...]
@@ -55,15 +48,12 @@ class Judgement:
 
 
 def bricks_of(cell: Cell) -> int | None:
-    """How many bricks must be online; None for a cell of a baseline, which is measured without a volume."""
+    """How many bricks must be online; None for a cell of a baseline."""
     return None if cell.access == "none" else cell.layout.bricks
 
 
 def judge(folder: Path, cell: Cell, servers: Sequence[str], clients: Sequence[str]) -> Judgement:
-    """Judge a sample by the files of its folder, finished or still ``.partial``; what cannot be read is a reason.
-
-    `servers` and `clients` are the names of the hosts whose state and telemetry must be there.
-    """
+    """Judge a sample by the files of its folder, finished or still ``.partial``; what cannot be read is a reason."""
     reasons: list[Reason] = []
     result: Measurement | None = None
     command: CommandRecord | None = None
@@ -119,7 +109,7 @@ def judge_imported(folder: Path, cell: Cell) -> Judgement:
 
 
 def judge_failure(folder: Path) -> Judgement:
-    """Judge a sample that failed by its failure.json alone: for one that `judge` itself cannot deal with."""
+    """Judge a sample by its failure.json alone: for one that `judge` itself cannot deal with."""
     reasons = tuple(dict.fromkeys(_recorded_failure(folder / "failure.json")))
     return Judgement(status_of(reasons), reasons, None)
 
@@ -181,11 +171,7 @@ def _telemetry_reasons(folder: Path, hosts: Sequence[str], command: CommandRecor
 
 
 def change_reasons(before: Health, after: Health, measured_s: float) -> list[Reason]:
-    """What is wrong with the time between two health readings, `measured_s` seconds of measurement apart.
-
-    Of a connection that was silent for a while, and did not end, nothing is seen; nor of anything that an old sample
-    did not keep.
-    """
+    """What is wrong with the time between two health readings; what an old sample did not keep is not judged."""
     pids = {(brick.host, brick.path): brick.pid for brick in before.bricks}
     restarted = [
         brick
@@ -215,8 +201,7 @@ def _lost_links(before: Health, after: Health) -> Iterator[Reason]:
 def _lost_connections(before: Health, after: Health, restarted: Sequence[BrickHealth]) -> Iterator[Reason]:
     """Clients that lost a brick which was running all the time: the network between them was not.
 
-    A connection that was made again counts as lost, too: the client went without that brick for a while. Bricks that
-    stopped, and clients whose mount is not well, have reasons of their own.
+    Bricks that stopped, and clients whose mount is not well, have reasons of their own.
     """
     well = {
         (brick.host, brick.port): brick.path

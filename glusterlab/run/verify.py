@@ -43,7 +43,6 @@ FindingCode = Literal[
 
 
 _OWN_DEPTH = 4
-"""``cells/<id>/sample-nn/<name>``: files of samples have so many parts."""
 
 _TEMPORARY = re.compile(r"(cells/[^/]+/)?\.[^/]+\.tmp")
 _UNFINISHED = "it belongs to a run that is running, or was interrupted; `glusterlab run` removes it"
@@ -51,10 +50,7 @@ _UNFINISHED = "it belongs to a run that is running, or was interrupted; `gluster
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is not as it should be.
-
-    `path`: below the campaign's folder. `message`: what was expected, what was found, what to do.
-    """
+    """One thing that is not as it should be; `path` is below the campaign's folder."""
 
     code: FindingCode
     path: str
@@ -135,11 +131,7 @@ def _listed(root: Path) -> tuple[dict[str, str] | None, list[Finding]]:
 def _manifest_findings(
     listed: Mapping[str, str], plain: Set[str], digests: Mapping[str, str], unread: Set[str]
 ) -> Iterator[Finding]:
-    """Whether what is there is what is listed.
-
-    `plain`: files, archives among them. `digests`: of listed files and of all members of archives. `unread`: archives
-    whose members are not known.
-    """
+    """`digests`: of listed files and of all members of archives. `unread`: archives whose members are not known."""
     present = {name for name in plain if name != archive_of(name)} | digests.keys()
     for name in sorted(listed.keys() - present):
         if archive_of(name) not in unread:
@@ -171,10 +163,7 @@ def _manifest_findings(
 def _file_findings(
     root: Path, folder: Path, plain: Path, is_as_listed: Callable[[str], bool], *, imported: bool
 ) -> Iterator[Finding]:
-    """Whether the files of one sample can be read, in its folder or unpacked elsewhere.
-
-    Telemetry that is as listed is as whole as it ever was; the sample's judgement reads it.
-    """
+    """Whether a sample's files can be read; telemetry as listed is as whole as it ever was, and judged later."""
     for file in sorted(path for path in plain.rglob("*") if path.suffix in (".json", ".xz") and path.is_file()):
         name = _relative(root, folder / file.relative_to(plain))
         # what others called JSON may have text around it: its reader has judged it
@@ -215,7 +204,7 @@ def _cell(root: Path, cell_id: str) -> tuple[Cell | None, list[Finding]]:
 def _sample_findings(
     root: Path, folder: Path, plain: Path, cell: Cell | None, counted: dict[tuple[str, int, bool], str]
 ) -> Iterator[Finding]:
-    """Examine one sample, whose files lie in `plain`; `counted` has the valid one of each repeat so far."""
+    """`counted` has the valid sample of each repeat so far."""
     name = f"{_relative(root, folder)}/sample.json"
     try:
         sample = Sample.read(folder)

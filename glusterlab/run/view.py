@@ -1,7 +1,4 @@
-"""The live view of a run: what it does now, how far it is, and its last results; `watch` shows it from another shell.
-
-It is drawn from a `RunState` alone, so ``glusterlab run`` and ``glusterlab status --watch`` show the same.
-"""
+"""The live view of a run, drawn from its `RunState` alone; `watch` shows it from another shell."""
 
 from __future__ import annotations
 
@@ -30,11 +27,9 @@ if TYPE_CHECKING:
     from glusterlab.store.journal import Event
 
 PAUSE_S = 0.5
-"""Between two readings of now.json, and two drawings."""
 
 SILENCE_S = 600.0
-"""A run on another machine that writes nothing for so much longer than a workload may take is not waited for: the
-folder may be a copy of one that was killed."""
+"""Beyond a workload's deadline: a folder whose run is silent for longer may be a copy of one that was killed."""
 
 PHASES: Mapping[str, str] = {
     "prepare": "preparing the files",
@@ -52,17 +47,17 @@ _RESULTS = 8
 
 
 def clock(seconds: float) -> timedelta:
-    """A time that passes, in whole seconds."""
+    """Seconds that passed, as a person reads them."""
     return timedelta(seconds=max(0, int(seconds)))
 
 
 def moment(at: float, now: float) -> str:
-    """A moment as people name it: the time, with the weekday when it is further off than twelve hours."""
+    """The time, with the weekday when it is further off than twelve hours."""
     return time.strftime("%H:%M" if abs(now - at) < 12 * 3600 else "%a %H:%M", time.localtime(at))
 
 
 class View:
-    """A renderable of a run's state; `watched`: it is another process's, and leaving the view does not end it."""
+    """A renderable of a run's state; `watched`: it is another process's."""
 
     def __init__(self, state: RunState, *, watched: bool = False, now: Callable[[], float] = time.time) -> None:
         self.state = state
@@ -200,7 +195,7 @@ def describe_state(state: RunState, at: float) -> str:
 def watch(folder: Path, console: Console) -> str:
     """Show what a campaign's run does until it ends: live on a terminal, plain lines elsewhere.
 
-    Returns the run's state at the end in a sentence. Raises `KeyboardInterrupt` when the person leaves.
+    Returns the run's state at the end in a sentence.
     """
     state = read_now(folder)
     if state is None:
@@ -216,7 +211,6 @@ def watch(folder: Path, console: Console) -> str:
 
 
 def _silence(folder: Path) -> float:
-    """How long a run can be silent: while a workload is measured it writes nothing."""
     try:
         return load_campaign(folder / "campaign.yaml").deadline + SILENCE_S
     except (GlusterlabError, OSError):
@@ -254,7 +248,7 @@ def _follow_lines(folder: Path, state: RunState, console: Console, silence_s: fl
 
 
 def log_events(folder: Path, *, follow: bool, note: Callable[[str], None] | None = None) -> Iterator[Event]:
-    """The entries of a campaign's log; with `follow` also those to come, until no run is running, or is silent.
+    """The entries of a campaign's log; with `follow` also those to come while a run goes on.
 
     `note` receives at the end what could not be read. Raises `RawStoreError` when there is no log.
     """

@@ -1,7 +1,7 @@
-"""Cells that a campaign has no longer: set aside, never counted, and brought back when it has them again.
+"""Cells that a campaign has no longer lie in ``aside/``, never counted, and come back when it has them again.
 
-``raw/<campaign>/aside/<cell-id>/`` is the cell's folder as it was, moved by one rename. The manifest names each file
-where it lies; a run that was killed between the two leaves that to the next one.
+A cell's folder is moved by one rename. The manifest names each file where it lies; a run that was killed between the
+two leaves that to the next one.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ def moved_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def agree(folder: Path, wanted: Set[str]) -> Moved:
-    """Set aside every cell that is not wanted, and bring back those that are.
+    """Set aside every cell that is not wanted, and bring back those that are; the folder is locked.
 
-    `folder`: ``raw/<campaign>``, locked, without partial samples. Raises RawStoreError when a cell lies in both places.
+    Raises RawStoreError when a cell lies in both places.
     """
     settle(folder)
     away = [cell for cell in _cells(folder / CELLS) if cell not in wanted]

@@ -1,9 +1,7 @@
 """The raw store: one folder per campaign, written so that a kill at any moment leaves nothing half-done.
 
 A sample is written into ``cells/<id>/.sample-<nn>.partial/`` and becomes ``sample-<nn>/`` by one rename, after its
-sample.json, the last of its files, is on the disk. What is left of an interrupted one is removed by `RawStore.recover`.
-Nothing is changed after that; ``MANIFEST.sha256`` lists every file but itself and what tells of the campaign's runs
-(log.txt, events.jsonl, now.json).
+sample.json, the last of its files, is on the disk. Nothing is changed after that.
 """
 
 from __future__ import annotations
@@ -107,10 +105,7 @@ _PARTIAL_GLOB = "cells/*/.sample-*.partial"
 
 
 class RawStore:
-    """The folder of one campaign, whose name it has.
-
-    `appears_whole`: it is being made by `whole`: samples need not be listed and on the disk one by one.
-    """
+    """The folder of one campaign; while `appears_whole`, samples are not listed and on the disk one by one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -121,12 +116,7 @@ class RawStore:
     def create(
         cls, path: Path, *, campaign_yaml: str, cluster_yaml: str, environment: Mapping[str, object]
     ) -> RawStore:
-        """Start a campaign's folder; it appears with all of its first files at once.
-
-        `path`: ``raw/<campaign>``. `campaign_yaml` and `cluster_yaml`: the specifications as resolved. `environment`:
-        facts of the hosts and of the controller. Raises RawStoreError when the folder holds something, or cannot be
-        written.
-        """
+        """Start a campaign's folder; it appears with all of its first files at once, where nothing was."""
         refuse_occupied(path)
         partial = path.with_name(f".{path.name}.partial")
         shutil.rmtree(partial, ignore_errors=True)
@@ -142,9 +132,8 @@ class RawStore:
     ) -> Iterator[RawStore]:
         """Make a campaign that appears with all of its samples at once or, after an error or a kill, not at all.
 
-        `specifications`: texts by file name, campaign.yaml among them. Yields the store to be filled; the folder around
-        it is for whatever has to be on the same disk, and goes at the end. Raises RawStoreError when the folder holds
-        something, cannot be written, or another process is making it.
+        `specifications`: texts by file name. Yields the store to be filled; the folder around it is for whatever has to be on
+        the same disk. Raises RawStoreError when the folder is taken, or another process is making it.
         """
         refuse_occupied(path)
         work = path.with_name(f".{path.name}.import")
@@ -179,23 +168,19 @@ class RawStore:
 
     @property
     def cluster_yaml(self) -> str:
-        """The text of the stored cluster.yaml, which an imported campaign may not have."""
         return (self.path / "cluster.yaml").read_text()
 
     def environment(self) -> dict[str, Any]:
-        """What environment.json holds."""
         return read_json(self.path / "environment.json")
 
     def cells(self) -> dict[str, Cell]:
-        """The cells that have a folder, by id, in the order of their ids."""
         return {path.parent.name: self.cell(path.parent.name) for path in sorted(self.path.glob("cells/*/cell.json"))}
 
     def cell(self, cell_id: str) -> Cell:
-        """One cell as stored; RawStoreError when its cell.json is absent or damaged."""
         return read_cell(self.path / "cells" / cell_id / "cell.json")
 
     def samples(self, cell_id: str | None = None) -> list[Sample]:
-        """All samples, or those of one cell, by cell id and number; RawStoreError when one is damaged or newer."""
+        """All samples, or those of one cell, by cell id and number."""
         pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
         return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern))]
 
@@ -209,10 +194,7 @@ class RawStore:
         attempt: int,
         warmup: bool = False,
     ) -> SampleWriter:
-        """Make the partial folder of the cell's next sample; the parameters are those of `Sample`.
-
-        Raises RawStoreError when the folder cannot be made, or another sample of the cell is being written.
-        """
+        """Make the partial folder of the cell's next sample; the parameters are those of `Sample`."""
         folder = self.path / "cells" / cell.id
         numbers = [int(match[1]) for entry in folder.glob("sample-*") if (match := _SAMPLE_DIR.fullmatch(entry.name))]
         place = {"repeat": repeat, "round": round, "order": order, "attempt": attempt, "warmup": warmup}
@@ -233,8 +215,7 @@ class RawStore:
     def recover(self) -> list[Path]:
         """Put in order what an interrupted run left, and return the partial samples that were removed.
 
-        Call it with the lock held, before the first sample. Cells that were moved keep the digests that the manifest
-        has of them. A sample that was complete, but not yet listed when the run was killed, is listed.
+        Call it with the lock held. A sample that was complete, but not yet listed when the run was killed, is listed.
         """
         aside.settle(self.path)
         partial = sorted(self.path.glob(_PARTIAL_GLOB))
@@ -251,7 +232,6 @@ class RawStore:
 
     @property
     def journal(self) -> Journal:
-        """The campaign's log, which the manifest does not cover."""
         return Journal(self.path)
 
     @contextmanager

@@ -1,8 +1,7 @@
 """What a sample packs away: one ``evidence.tar.xz`` for all but sample.json and the tool's own output.
 
-The manifest lists its members as if they lay beside it, and not the archive: a member's name and bytes determine the
-archive, because headers, order and end must be exactly as `pack` writes them. Readers ask for a sample's folder by
-`unpacked`, and need not know which samples are packed.
+The manifest lists its members as if they lay beside it, and not the archive: headers, order and end must be exactly as
+`pack` writes them, so that the members' names and bytes determine it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ MAX_OUTPUTS = 3
 
 MAX_MEMBERS = 10_000
 MAX_BYTES = 512 << 20
-"""Unpacked. A sample with more evidence keeps it as plain files."""
+"""Unpacked; a sample with more evidence keeps it as plain files."""
 
 _MEMORY = 64 << 20
 _SMALL = 1 << 20
@@ -99,7 +98,6 @@ class _Unpacker:
         self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY)
 
     def piece(self, size: int) -> bytes:
-        """At least one byte and at most `size`; none at the end."""
         while not self._stream.eof:
             data = self._file.read(_PIECE) if self._stream.needs_input else b""
             if not data and self._stream.needs_input:
@@ -109,7 +107,6 @@ class _Unpacker:
         return b""
 
     def read(self, size: int) -> Iterator[bytes]:
-        """Exactly so many bytes."""
         while size:
             found = self.piece(size)
             if not found:
@@ -119,15 +116,13 @@ class _Unpacker:
 
     @property
     def ended(self) -> bool:
-        """Whether nothing follows, packed or not."""
         return not self.piece(1) and not self._stream.unused_data and not self._file.read(1)
 
 
 def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
     """Names and contents of an archive's members, in their order; each is to be read before the next.
 
-    Raises RawStoreError when it is damaged, or anything but what `pack` writes: another order, links, paths that lead
-    elsewhere, more bytes or members than allowed, or something behind its end.
+    Raises RawStoreError when it is damaged, or anything but what `pack` writes.
     """
     try:
         with archive.open("rb") as file:
@@ -232,8 +227,7 @@ def _temporary(archive: Path) -> Iterator[Path]:
 def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str, str] | None = None) -> Iterator[Path]:
     """A sample's folder with all of its files plain, for as long as it is needed: its own, or a temporary one.
 
-    Of a packed sample only members whose names begin with `below` are there, and `digests` takes in the SHA-256 of
-    each. A ParseError about a file in there names it by its path in `folder`.
+    Only packed members whose names begin with `below` are there; `digests` takes in their SHA-256.
     """
     if not (folder / ARCHIVE).is_file():
         yield folder

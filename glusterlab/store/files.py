@@ -16,20 +16,13 @@ from typing import Any
 from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 
 SCHEMA_VERSION = 1
-"""Version of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
+"""Of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
 
 PARTIAL = ".partial"
-"""How the name of what is not finished ends."""
 
 
 def local(place: str | Path) -> Path:
-    """The path of a place on this machine, also of a ``file://`` URL.
-
-    Raises UsageError when it is a URL of another file system, which `Path` would take for a folder called ``s3:``.
-
-    >>> local("file:///data/raw/night").as_posix(), local("raw/night").as_posix()
-    ('/data/raw/night', 'raw/night')
-    """
+    """The path of a place on this machine, also of a ``file://`` URL; UsageError for other URLs."""
     text = str(place)
     if "://" in text and not text.startswith("file://"):
         raise UsageError(f"{text}: expected a path of this machine; `glusterlab fetch URL` brings a campaign here")
@@ -46,19 +39,12 @@ def file_digest(path: Path) -> str:
 
 
 def dump_json(data: object) -> str:
-    r"""JSON as the raw store keeps it: sorted keys, one value per line, a line end at the end.
-
-    >>> dump_json({"b": 1, "a": None})
-    '{\n "a": null,\n "b": 1\n}\n'
-    """
+    """JSON as the raw store keeps it: sorted keys, one value per line, a line end at the end."""
     return json.dumps(data, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Read a JSON object with a schema_version.
-
-    Raises RawStoreError when the file is absent, no JSON object, or of a newer schema than `SCHEMA_VERSION`.
-    """
+    """Read a JSON object; RawStoreError when it cannot be read, or has a newer schema_version, or none."""
     try:
         data = json.loads(path.read_bytes())
     except OSError as error:
@@ -78,10 +64,9 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write a file under a temporary name, then rename it.
+    """Write a file under a temporary name, then rename it; RawStoreError when it cannot be written.
 
     `durable`: wait until the file is on the disk. Without it, a loss of power (not a kill) may leave the file empty.
-    Raises RawStoreError when the disk is full or the file cannot be written; the temporary file is removed then.
     """
     content = data.encode() if isinstance(data, str) else data
     temporary = path.with_name(f".{path.name}.tmp")
@@ -120,7 +105,7 @@ def walk_files(folder: Path) -> Iterator[Path]:
 def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
     """Descriptor of a file that stays locked until it is closed or the process ends, however that happens.
 
-    `refuse`: makes the error that is raised when the lock is held, of the words that name its holder.
+    `refuse` makes the error that is raised when the lock is held, of the words that name its holder.
     """
     import fcntl
 
@@ -154,7 +139,6 @@ def sync(path: Path) -> None:
 
 
 def sync_below(folder: Path) -> None:
-    """Wait until a folder and everything below it are on the disk."""
     # in threads, because one journal commit then serves many files
     with ThreadPoolExecutor(max_workers=16) as pool:
         list(pool.map(sync, [folder, *folder.rglob("*")]))

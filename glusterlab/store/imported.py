@@ -1,7 +1,6 @@
 """One imported sample: what its import.json says, which result of its file it is, and whether that counts.
 
-The folder of an imported sample holds ``workload/<file>``, the original as it was, and import.json, which says what of
-it is this sample. The tool's own output is the only evidence: the pool's health, caches and clocks were not recorded.
+The tool's own output is the only evidence: the pool's health, caches and clocks were not recorded.
 """
 
 from __future__ import annotations
@@ -34,10 +33,7 @@ class _Stored(BaseModel):
 
 
 class ResultKey(_Stored):
-    """Which result of a file: the n-th of one run, operation, host and job.
-
-    `occurrence`: from 1, among those that agree in all of these.
-    """
+    """Which result of a file: `occurrence` counts, from 1, those that agree in all else."""
 
     run: int
     operation: str
@@ -47,7 +43,6 @@ class ResultKey(_Stored):
 
     @classmethod
     def of(cls, record: WorkloadRecord, occurrence: int = 1) -> ResultKey:
-        """The key of a record."""
         return cls(run=record.run, operation=record.operation, host=record.host, job=record.job, occurrence=occurrence)
 
     def __str__(self) -> str:
@@ -73,11 +68,10 @@ class AttachedFile(_Stored):
 
 
 class ImportRecord(_Stored):
-    """``import.json``: where a sample comes from.
+    """``import.json``: where a sample comes from; `source` and `file` as in `AttachedFile`.
 
-    `source` and `file`: as in `AttachedFile`. `label`: the operation as the tool printed it. `line`: on which the
-    result's report starts. `said`: what path and mapping said of it. `accept_unjudged`: count it as valid when its file
-    does not hold what a judgement needs.
+    `label`: the operation as the tool printed it. `line`: on which the result's report starts. `said`: what path and
+    mapping said of it. `accept_unjudged`: count it even when its file does not hold what a judgement needs.
     """
 
     schema_version: Literal[1] = 1
@@ -129,7 +123,7 @@ def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
 
 @dataclass(frozen=True)
 class _Content:
-    """What a file holds: each result by its key, and by run, operation and job the results and their workers."""
+    """What a file holds: results by key; keys and workers by run, operation and job."""
 
     results: dict[ResultKey, WorkloadRecord]
     keys: dict[tuple[int, str, str | None], list[ResultKey]]

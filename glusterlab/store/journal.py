@@ -1,10 +1,5 @@
 """The campaign's log: log.txt for people, events.jsonl for scripts; the manifest lists neither.
 
-A line of log.txt has the local date and time with its offset, a level and a message::
-
-    2026-11-20 22:31:05 +0100 INFO    started volume mirror-1x2-jbod-3f2a91
-    2026-11-20 22:33:47 +0100 WARNING iozone-read-... repeat 2: invalid in 53 s: heal-pending: 3 entries
-
 events.jsonl has an object per line, with ``time`` (epoch seconds), ``level`` and ``message``, or a command that was run
 on a host. Campaigns from before there was an events.jsonl have such objects in their log.txt.
 """
@@ -41,10 +36,7 @@ _FORMAT = "%Y-%m-%d %H:%M:%S %z"
 
 @dataclass(frozen=True)
 class Event:
-    """One entry of a campaign's log.
-
-    `time`: epoch seconds. `message`: empty where the entry is for scripts only, such as a command on a host.
-    """
+    """One entry of a campaign's log; `message` is empty where it is for scripts only."""
 
     time: float
     level: Level
@@ -53,26 +45,19 @@ class Event:
 
     @property
     def is_for_people(self) -> bool:
-        """Whether it says something to people."""
         return bool(self.message)
 
     def as_dict(self) -> dict[str, Any]:
-        """As events.jsonl has it."""
         message = {"message": self.message} if self.message else {}
         return {"time": self.time, "level": self.level, **message, **self.details}
 
     @property
     def line(self) -> str:
-        """As log.txt has it; further lines of a message are indented."""
         return format_line(self.time, self.level, self.message)
 
 
 def format_line(at: float, level: Level, message: str) -> str:
-    r"""A line for a person, with local date and time.
-
-    >>> format_line(0.0, "info", "started\nvolume x")[10:].partition("INFO")[2]
-    '    started\n                                  volume x'
-    """
+    """A line for a person, with local date and time; further lines of the message are indented."""
     stamp = time.strftime(_FORMAT, time.localtime(at))
     indent = "\n" + " " * (len(stamp) + 9)
     return f"{stamp} {level.upper():7} {indent.join(message.splitlines())}"
@@ -89,7 +74,6 @@ class Journal:
         self._write(message, level, details)
 
     def record(self, **details: object) -> None:
-        """Keep something for scripts only, such as a command that was run on a host."""
         self._write("", "info", details)
 
     def _write(self, message: str, level: Level, details: Mapping[str, object]) -> None:
@@ -121,7 +105,6 @@ class EventReader:
 
     @classmethod
     def open(cls, folder: Path) -> EventReader:
-        """Open the log of a campaign; RawStoreError when it has none."""
         if not any((folder / name).is_file() for name in (LOG, EVENTS)):
             message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
             raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
@@ -149,7 +132,6 @@ class EventReader:
 
     @property
     def damage(self) -> str:
-        """What could not be read so far, in a sentence; empty where all was read."""
         counts = {name: self._damage[name] + (name in self._cut) for name in (EVENTS, LOG)}
         return "; ".join(
             f"{self._folder / name}: {number} {'line is' if number == 1 else 'lines are'} damaged and passed over"
@@ -190,7 +172,6 @@ class EventReader:
 
 
 def _read(line: str) -> Event | None:
-    """The entry that a line holds; None when it is damaged."""
     with suppress(ValueError, RecursionError, TypeError, OverflowError, OSError):
         if line.startswith("{"):
             found = json.loads(line)

@@ -14,10 +14,9 @@ from glusterlab.store.files import file_digest, write_atomically
 MANIFEST = "MANIFEST.sha256"
 
 CHANGING = frozenset({"log.txt", "events.jsonl", "now.json", ".now.json.tmp", ".lock"})
-"""Files of a campaign's folder that describe its runs: they change during one, and are no raw data."""
+"""Files of a campaign's folder that describe its runs, and are no raw data."""
 
 UNLISTED = CHANGING | {MANIFEST}
-"""Files of a campaign's folder that the manifest does not list."""
 
 _LINE = re.compile(r"(?P<name>\S.*) (?P<digest>[0-9a-f]{64})")
 
@@ -60,8 +59,7 @@ class Manifest:
 def list_files(folder: Path, paths: Iterable[Path]) -> None:
     """Add files, and all files of folders, to a campaign's manifest; those that are listed keep their digests.
 
-    What is `UNLISTED` of the campaign's own folder is passed over; a sample has files of such names that count. Of an
-    archive the members are listed.
+    What is `UNLISTED` of the campaign's own folder is passed over. Of an archive the members are listed.
     """
     listed = Manifest.read(folder).digests
     added: dict[str, str] = {}

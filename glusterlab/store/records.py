@@ -1,7 +1,4 @@
-"""Records of a sample's folder that its judgement is made from: the command, the pool's health, a failure.
-
-Old samples lack the newer keys, which therefore have defaults that say nothing.
-"""
+"""Records that a sample is judged by; old samples lack the newer keys, whose defaults say nothing."""
 
 from __future__ import annotations
 
@@ -26,8 +23,7 @@ class _Record(BaseModel):
 class CommandRecord(_Record):
     """``workload/command.json``: the measured command as it was run.
 
-    `argv`: as `HostCommand.words`. `start` and `end`: epoch seconds on the controller, right before and after.
-    `exit_code`: None when the deadline passed.
+    `start` and `end`: epoch seconds on the controller. `exit_code`: None when the deadline passed.
     """
 
     argv: list[str]
@@ -39,7 +35,7 @@ class CommandRecord(_Record):
 
 
 class BrickHealth(_Record):
-    """One brick of the volume under test; its process number and port are None where it has none, or was not kept."""
+    """One brick of the volume under test; process number and port are None where it has none, or was not kept."""
 
     host: str
     path: str
@@ -51,8 +47,7 @@ class BrickHealth(_Record):
 class BrickConnection(_Record):
     """An established TCP connection of a client to a brick.
 
-    `host`: the server; None where the cluster file does not name it by the address that it has. `port`: that the brick
-    listens on. `socket`: the client's number of its end, which no later connection has.
+    `host`: the server, where the cluster file names it. `socket`: the client's number of its end, which no later one has.
     """
 
     host: str | None
@@ -75,15 +70,12 @@ class Space(_Record):
 
 
 class Health(_Record):
-    """``gluster/<moment>/health.json``: the state of the pool at one moment, as the runner's probes saw it.
+    """``gluster/<moment>/health.json``: the state of the pool at one moment; dictionaries are by host.
 
-    Dictionaries are by the names of hosts. `peers`: servers: connected to the pool, as seen from the first of them.
-    `heal_pending`: entries waiting for self-heal, over all bricks; after the workload the smallest value seen while
-    waiting for it to settle. `clock_offset_s`: a host's clock minus the controller's, the smallest difference that the
-    readings allow; `clock_bounds_s`: the least and the largest. `stray`: command lines of leftover processes of a
-    workload tool. `drop_caches`: only before the workload. `link_changes`: how often the carrier of a link came or went
-    since the host started. `mounts`: whether the volume under test answers on a client: ok, hung, dead or none.
-    `space`: file systems of bricks and of the work directory, by path.
+    `peers`: as seen from the first server. `heal_pending`: entries over all bricks; after the workload the smallest value
+    seen while waiting. `clock_offset_s`: a host's clock minus the controller's, the smallest that the readings allow;
+    `clock_bounds_s`: the least and the largest. `stray`: leftover processes of a tool. `link_changes`: of the carrier since
+    the host started. `mounts`: ok, hung, dead or none. `space`: of bricks and of the work directory, by path.
     """
 
     peers: dict[str, bool]

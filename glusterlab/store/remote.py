@@ -1,8 +1,4 @@
-"""A campaign that lies elsewhere, brought to this machine: all else works on folders of this machine.
-
-URLs are those of fsspec, such as ``s3://bucket/raw/night`` or ``sftp://host/data/raw/night``; it and the file system's
-own package bring credentials and settings as they always do.
-"""
+"""A campaign that lies elsewhere, at a URL of fsspec such as ``s3://bucket/raw/night``, brought to this machine."""
 
 from __future__ import annotations
 
@@ -26,9 +22,9 @@ _AT_ONCE = 200
 def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda *_: None) -> tuple[int, int]:
     """Bring a campaign here; its folder appears when every file is as the campaign's manifest has it.
 
-    What an interrupted fetch brought lies in ``.<name>.fetch`` beside `folder`, and is not fetched again. Returns the
-    numbers of files that were fetched now, and that were there. Raises RawStoreError when the folder is taken, cannot
-    be written or is being fetched, or there is no campaign; DataError when files cannot be read or are damaged.
+    What an interrupted fetch brought lies in ``.<name>.fetch`` beside `folder`. Returns the numbers of files that were
+    fetched now, and that were there. Raises RawStoreError when the folder is taken, cannot be written or is being fetched,
+    or there is no campaign; DataError when files cannot be read or are damaged.
     """
     refuse_occupied(folder)
     work = folder.with_name(f".{folder.name}.fetch")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 Origin = Literal["measured", "imported"]
-"""Whether the suite measured a sample itself, or took it from files of others."""
 
 
 class Window(BaseModel):
@@ -39,11 +38,8 @@ class Window(BaseModel):
 class Sample(BaseModel):
     """One execution of a cell: what sample.json holds, and as `path` the sample's folder.
 
-    `sample`: counts the executions of the cell, from 1. `repeat`, `round`, `order` and `attempt`: place in the plan; a
-    repeat that did not come out valid may have several attempts. `warmup`: it was there to warm up alone, and its
-    repeat is counted among those of the warm-up. `window`: None when the command was never started, and of an imported
-    sample. `phases`: seconds of each part of the work. `disks`: in all bricks of the layout, the divisor of "per disk";
-    0 where an import does not know it.
+    `sample` counts the executions of the cell, from 1. `window`: None when the command was never started, and of an import.
+    `phases`: seconds. `disks`: in all bricks, the divisor of "per disk"; 0 where an import does not know it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,7 +66,6 @@ class Sample(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> Sample:
-        """Read the sample in a folder; RawStoreError when sample.json is absent, damaged, or newer."""
         data = read_json(folder / "sample.json")
         try:
             return cls.model_validate({**data, "path": folder})
@@ -82,7 +77,7 @@ class Sample(BaseModel):
 
 
 def campaign_origin(path: Path) -> Origin:
-    """Whether the suite measured a campaign, or imported it, by its environment.json; without one it was measured."""
+    """Whether the suite measured a campaign, or imported it, by its environment.json."""
     try:
         return "imported" if read_json(path / "environment.json").get("origin") == "imported" else "measured"
     except RawStoreError:
@@ -114,7 +109,6 @@ class SampleWriter:
 
     @property
     def round(self) -> int:
-        """The interleaved round that the sample belongs to, from 1; at most 0 for a warm-up."""
         return int(self._place["round"])
 
     def __enter__(self) -> Self:
@@ -127,10 +121,7 @@ class SampleWriter:
             self.abandon()
 
     def write(self, name: str, data: bytes | str) -> Path:
-        """Write a file by its path below the sample's folder, such as ``workload/stdout.txt``.
-
-        Raises RawStoreError when the name leaves the folder, is there already, or the file cannot be written.
-        """
+        """Write a file by its path below the sample's folder; it must not be there already."""
         path = self._new_file(name)
         write_atomically(path, data, durable=False)
         return path
@@ -162,7 +153,6 @@ class SampleWriter:
         return path
 
     def log(self, host: str, command: str, start: float, end: float, exit_code: int | None) -> None:
-        """Add a command to the sample's log.txt, which `finish` writes as JSON lines."""
         entry = {"host": host, "command": command, "start": start, "end": end, "exit_code": exit_code}
         self._log.append(json.dumps(entry, sort_keys=True, ensure_ascii=False))
 
@@ -179,10 +169,7 @@ class SampleWriter:
         clients: Sequence[str],
         origin: Origin = "measured",
     ) -> Sample:
-        """Write log.txt and sample.json, make the sample exist, and list its files in the manifest.
-
-        When something cannot be written, the sample does not exist.
-        """
+        """Make the sample exist, and list its files in the manifest; when anything cannot be written, it does not."""
         if status_of(reasons) != status:
             message = f"expected status {status_of(reasons)} for these reasons, found {status}"
             raise RawStoreError(message, path=self.folder)
@@ -223,5 +210,4 @@ class SampleWriter:
         return sample
 
     def abandon(self) -> None:
-        """Remove the partial folder."""
         shutil.rmtree(self.folder, ignore_errors=True)

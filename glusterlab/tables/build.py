@@ -1,10 +1,8 @@
 """Tidy tables of a campaign, made from its raw files: samples, workers, telemetry.
 
-They are kept as Parquet in ``figures/<campaign>/tables/``: ``samples.parquet``, ``workers.parquet``, and a folder
-``telemetry/`` of files that any reader of Parquet takes as one table. A sample's part is made again when one of its raw
-files, the library, Python, pandas or pyarrow changed, or when what is kept is damaged. Nothing but raw/ is needed.
-
-Each sample is a job for any process that reaches the campaign's files, and each part of a big telemetry file, too.
+They are kept as Parquet in ``figures/<campaign>/tables/``. A sample's part is made again when one of its raw files,
+the library, Python, pandas or pyarrow changed, or when what is kept is damaged. Each sample, and each part of a big
+telemetry file, is a job for any process that reaches the campaign's files.
 """
 
 from __future__ import annotations
@@ -47,16 +45,14 @@ if TYPE_CHECKING:
 __all__ = ["Tables", "Written", "folder_of", "gluster_versions", "load", "write"]
 
 PARALLEL_FROM = 24
-"""From so many samples on, several processes parse them: their start costs about as much as so many samples."""
+"""So many samples, or `PARALLEL_BYTES` of them, are worth the start of several processes."""
 
 PARALLEL_BYTES = 8 << 20
-"""From so many bytes of them on, too."""
 
 BIG_BYTES = 2 << 20
 """A telemetry file of more bytes than this is a job, or several, of its own."""
 
 CHUNK_BYTES = 24 << 20
-"""Text that one job reads at once: so much that starting it costs little, so little that memory stays small."""
 
 MARKER = ".glusterlab-tables"
 """Says that a folder is ours: nothing is removed in any other."""
@@ -67,7 +63,6 @@ SEEN = ".seen.json"
 _log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
-"""Called with the number of samples done, and of all that are to be made."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +76,7 @@ class Written:
 
 
 def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> str:
-    """The GlusterFS versions of servers by an environment.json, separated by ``, ``; empty when not recorded.
-
-    An import has one version for all of it, if any.
-
-    >>> gluster_versions({"hosts": {"s1": {"tools": {"gluster": "10.3"}}, "c1": {"tools": {}}}}, ["s1"])
-    '10.3'
-    """
+    """The GlusterFS versions of servers by an environment.json, separated by ``, ``; empty when not recorded."""
     if environment.get("origin") == "imported":
         return str(environment.get("gluster_version") or "")
     hosts = environment.get("hosts", {})
@@ -96,11 +85,7 @@ def gluster_versions(environment: Mapping[str, Any], servers: Sequence[str]) -> 
 
 
 def folder_of(raw: Path | str) -> Path:
-    """Where the tables of a campaign are kept: ``figures/<campaign>/tables`` beside the folder ``raw``.
-
-    >>> str(folder_of("/lab/raw/night"))
-    '/lab/figures/night/tables'
-    """
+    """Where the tables of a campaign are kept: ``figures/<campaign>/tables`` beside the folder ``raw``."""
     path = local(raw).absolute()
     return path.parent.parent / "figures" / path.name / "tables"
 
@@ -110,8 +95,8 @@ def load(
 ) -> Tables:
     """The tables of a campaign, from those kept in `folder` where these are still right.
 
-    `cache`: False makes them anew and keeps nothing. Raises RawStoreError when `raw` is no campaign, or a sample.json
-    or cell.json is damaged; ParseError when a valid sample's raw file cannot be read.
+    `cache`: False makes them anew and keeps nothing. Raises RawStoreError when `raw` is no campaign, or damaged;
+    ParseError when a valid sample's raw file cannot be read.
     """
     checked = os.environ.get(CHECKED)
     if cache and folder is not None and checked and folder.resolve() == Path(checked) and (folder / INDEX).is_file():
@@ -181,7 +166,6 @@ class _Kept:
         self.states: dict[str, list[Any]] = states if isinstance(states, dict) else {}
 
     def fits(self, name: str, digest: str) -> bool:
-        """Whether a file is there and has that digest."""
         try:
             state = (self.folder / name).stat()
         except OSError:
@@ -203,7 +187,6 @@ class _Kept:
         return data if whole else None
 
     def write(self, words: Mapping[str, str]) -> None:
-        """Remember how files of these digests look."""
         states = {name: self.states[name] for name, word in words.items() if self.fits(name, word)}
         write_atomically(self.folder / SEEN, json.dumps(states), durable=False)
 
@@ -273,7 +256,7 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
 
 
 def _file_states(raw: Path) -> dict[str, str]:
-    """Size and time of each raw file, but not of logs, which grow meanwhile, nor of what is hidden or unfinished."""
+    """Size and time of each raw file, but not of logs, which grow meanwhile, nor of what is unfinished."""
     found = {}
     folders = [""]
     while folders:
@@ -311,10 +294,7 @@ def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
 
 @dataclass(frozen=True)
 class SampleJob:
-    """One sample: its row, the rows of its workers, and its small telemetry files.
-
-    `raw`: the campaign's folder. `kind` and `server_model`: of the cell's backing, for the samples table.
-    """
+    """One sample: its row, the rows of its workers, and its small telemetry files."""
 
     raw: Path
     sample: Sample
@@ -325,7 +305,6 @@ class SampleJob:
 
     @property
     def folder(self) -> str:
-        """The sample's folder, below the campaign's."""
         return f"cells/{self.sample.cell_id}/sample-{self.sample.sample:02d}"
 
     @property
@@ -338,8 +317,7 @@ class SampleJob:
 class TelemetryJob:
     """A big telemetry file of a sample, or one part of it.
 
-    `file`: its name. `zone`: time zone of a file that tells local time; None takes it for UTC. `chunk`: None means all
-    of the file. `number`: of the chunk, from 0.
+    `zone`: time zone of a file that tells local time. `chunk`: None means all of the file.
     """
 
     owner: SampleJob
@@ -356,8 +334,7 @@ _Job = SampleJob | TelemetryJob
 class Part:
     """What a job makes of a sample: its rows, or some of its telemetry as Parquet.
 
-    `name`: as `SampleJob.name`. `file`: what tells the Parquet file from others of the sample; empty for that of all
-    small files. `rows`: in it.
+    `file`: what tells the Parquet file from others of the sample; empty for that of all small files. `rows`: in it.
     """
 
     name: str
@@ -482,7 +459,6 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
 
 
 def _zones(sample: Sample, folder: Path) -> dict[str, str]:
-    """Time zones of telemetry files that tell local time, as an import's mapping gave them, by the file's name."""
     if sample.origin != "imported":
         return {}
     from glusterlab.store.imported import read_import
@@ -492,10 +468,7 @@ def _zones(sample: Sample, folder: Path) -> dict[str, str]:
 
 
 def _host(sample: Sample, file: str) -> tuple[str, str] | None:
-    """Host and role of a telemetry file; None where it is of no host of the sample.
-
-    A file is named ``<host>.<kind>``; host names may have dots, so the longest that fits is taken.
-    """
+    """Host and role of a telemetry file ``<host>.<kind>``; None where it is of no host of the sample."""
     roles = {**dict.fromkeys(sample.clients, "client"), **dict.fromkeys(sample.servers, "server")}
     host = max((host for host in roles if file.startswith(f"{host}.")), key=len, default=None)
     return None if host is None else (host, roles[host])
@@ -506,7 +479,6 @@ def _key(sample: Sample) -> dict[str, str | int]:
 
 
 def _parquet(tables: Iterable[pa.Table]) -> tuple[bytes, int]:
-    """Telemetry as one Parquet file in memory, and its number of rows."""
     from glusterlab.telemetry.arrow import write_parquet
 
     sink = BytesIO()
@@ -515,7 +487,6 @@ def _parquet(tables: Iterable[pa.Table]) -> tuple[bytes, int]:
 
 
 def _small_tables(job: SampleJob, paths: Sequence[Path], zones: Mapping[str, str | None]) -> Iterator[pa.Table]:
-    """As `_tables`, of small files: those of a regular form are read together."""
     from glusterlab.telemetry.arrow import batches, read_together
     from glusterlab.telemetry.columns import NotRegular
 

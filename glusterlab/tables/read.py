@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 class Tables:
     """The three tables of a campaign; `SCHEMAS` documents their columns.
 
-    `folder`: where they are kept. `tools`: tools whose rows they hold; None: all. `whole`: what they are a part of:
-    tables that are not kept go with it.
+    `tools`: whose rows they hold; None: all. `whole`: what they are a part of: tables that are not kept go with it.
     """
 
     folder: Path
@@ -28,22 +27,19 @@ class Tables:
     whole: Tables | None = None
 
     def of(self, tools: tuple[str, ...]) -> Tables:
-        """The same tables with the rows of these tools only; others are not read."""
         return Tables(self.folder, tools, self)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row per sample, whatever its status."""
         return self._read("samples")
 
     @cached_property
     def workers(self) -> pd.DataFrame:
-        """One row per worker of every sample that has a result."""
         return self._read("workers")
 
     @cached_property
     def telemetry(self) -> pd.DataFrame:
-        """All of the telemetry: of a large campaign more than memory holds, see `telemetry_of`."""
+        """All of it: of a large campaign more than memory holds, see `telemetry_of`."""
         return self.telemetry_of()
 
     def _read(self, name: Any) -> pd.DataFrame:
@@ -53,7 +49,6 @@ class Tables:
         return as_schema(table.to_pandas(), name)
 
     def _rows(self, name: str) -> Any:
-        """The condition for rows of a table that are held, None for all."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -68,10 +63,9 @@ class Tables:
         return sorted(set(self.samples["cell_id"].astype(str)))
 
     def telemetry_of(self, **chosen: Iterable[str | int]) -> pd.DataFrame:
-        """Rows of the telemetry table.
+        """Rows of the telemetry table with these values, by column; only these are read.
 
-        `**chosen`: values to keep, by column: ``activity=["cpu"], metric=["idle_fraction"]``. Only these are read.
-        Rows are sorted by campaign, cell, sample, host, activity, device and metric; by time as the files are.
+        Sorted by campaign, cell, sample, host, activity, device and metric; by time as the files are.
         """
         import pyarrow.dataset as ds
 
@@ -96,7 +90,6 @@ class Tables:
 
 
 def _sorted(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows by all columns that say what a value is, and within these as their files have them: by time."""
     import numpy as np
     import pandas as pd
 

@@ -94,10 +94,7 @@ SCHEMAS: Mapping[TableName, Mapping[str, tuple[str, str]]] = {
 
 
 def validate(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
-    """Hold a table against its schema.
-
-    Returns the same table. Raises DataError when columns are missing, too many, of another type, or text is missing.
-    """
+    """Hold a table against its schema; raises DataError where its columns, types or missing text differ."""
     schema = SCHEMAS[name]
     if list(frame.columns) != list(schema):
         missing = [column for column in schema if column not in frame]
@@ -126,9 +123,6 @@ def arrow_schema(name: TableName) -> pa.Schema:
 
 
 def as_schema(frame: pd.DataFrame, name: TableName) -> pd.DataFrame:
-    """A table in the types of its schema, validated.
-
-    Raises DataError as `validate`.
-    """
+    """A table in the types of its schema, validated."""
     typed = frame.reindex(columns=list(SCHEMAS[name]))
     return validate(typed.astype({column: dtype for column, (dtype, _) in SCHEMAS[name].items()}), name)
