@@ -40,9 +40,9 @@ def run(
 ) -> Iterator[tuple[ResultT, Sequence[JobT]]]:
     """Do jobs and yield what `work` makes of each, in no order: a result, and further jobs, which are done as well.
 
-    `work`: a module's function. `scheduler`: address of a Dask scheduler. `library`: gives a digest of the library where it
-    is called. `processes`: by default one per processor; 1 works in this process. Raises UsageError when the scheduler
-    cannot be reached, or a worker of it has another library, and the GlusterlabError of a job.
+    `work`: a module's function. `library`: gives a digest of the library where it is called. `processes`: by default
+    one per processor; 1 works in this process. Raises UsageError when the Dask scheduler cannot be reached, or a worker
+    of it has another library, and the GlusterlabError of a job.
     """
     waiting = deque(jobs)
     count = min(processes or os.cpu_count() or 1, MAX_PROCESSES)

@@ -3,7 +3,7 @@
 The figures show the **mean with Student's t interval**: it keeps its stated coverage at n = 3 when repeats scatter
 symmetrically; a bootstrap of three samples covers far less than it states. The interval of a rank test is the set of
 ratios that the test does not reject, so that interval and p never contradict each other. Coverage is that of a number
-of repeats fixed beforehand; `glusterlab.run.stopping` says what a stopping rule costs.
+of repeats fixed beforehand; `glusterlab.run.measured` says what a stopping rule costs.
 
 Sources: Jain, The Art of Computer Systems Performance Analysis (1991), section 13.2; Conover, Practical Nonparametric
 Statistics, 3rd ed. (1999), section 3.2; Welch, Biometrika 34 (1947) 28; Satterthwaite, Biometrics Bulletin 2 (1946)

@@ -39,10 +39,9 @@ from glusterlab.errors import RawStoreError, StoppedError, UsageError
 from glusterlab.units import parse_duration
 
 if TYPE_CHECKING:
-    from glusterlab.run.measured import Interval
+    from glusterlab.run.measured import Decision, Interval
     from glusterlab.run.state import RunState
     from glusterlab.run.status import CampaignStatus
-    from glusterlab.run.stopping import Decision
     from glusterlab.run.verify import Finding
     from glusterlab.store.campaign import Sample
     from glusterlab.store.journal import Event

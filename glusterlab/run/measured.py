@@ -1,17 +1,28 @@
-"""The number that a sample stands for: the one that figures draw, stopping rules use, and people read in a log."""
+"""The number that a sample stands for, and the rule by which a cell has enough of them.
+
+A cell ends after the first repeat by which it has the minimum of valid values, never fewer than `MIN_SAMPLES`, and the
+half-width of the 95 % interval of their mean is at most the target's share of it; else at the maximum.
+
+That prefers cells whose first repeats happen to lie close together. With a target of 5 %, 3 to 10 repeats and scatter
+of 2, 4, 6, 8, 12 % the intervals of cells that reach the target cover the mean in 95.0, 93.5, 89.8, 81.5, 58.0 % (tests
+simulate it): choose a target that most cells reach, or a minimum of 5. Sources: Anscombe, Biometrika 36 (1949) 455;
+Jain (1991), section 13.9.
+"""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+from scipy import special
 
 from glusterlab.errors import ParseError
-from glusterlab.run.stopping import relative_half_width
-from glusterlab.stats import Estimate, mean_interval
+from glusterlab.stats import LEVEL, Estimate, mean_interval
 from glusterlab.store.evidence import with_outputs
 from glusterlab.store.imported import read_sample
 from glusterlab.tools import runnable
@@ -19,9 +30,12 @@ from glusterlab.tools.records import METRICS
 from glusterlab.units import short_number
 
 if TYPE_CHECKING:
+    from glusterlab.spec.campaign import Repeats
     from glusterlab.spec.cell import Cell
     from glusterlab.store.sample import Sample
     from glusterlab.tools.base import Measurement
+
+Decision = Literal["reached", "at-maximum", "going-on"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +76,10 @@ class Interval:
 
     @property
     def half_width(self) -> float | None:
-        """As a share of the mean; None where the values are too few for an interval."""
-        return relative_half_width(self.estimate)
+        """As a share of the mean; None without an interval, or with no mean above 0."""
+        if not self.estimate.has_interval or self.estimate.centre <= 0:
+            return None
+        return (self.estimate.high - self.estimate.centre) / self.estimate.centre
 
 
 def measured(result: Measurement | None) -> Measured | None:
@@ -105,3 +121,38 @@ def stored_values(samples: Iterable[Sample], cells: Mapping[str, Cell]) -> dict[
                 if value is not None:
                     found[sample.cell_id, sample.sample] = value
     return found
+
+
+def ends_after(repeats: Repeats, values: Mapping[int, Measured]) -> int | None:
+    """The repeat after which a cell ends because its target is reached; `values`: the valid ones, by repeat."""
+    order = [repeat for repeat in sorted(values) if repeat <= repeats.max]
+    for count in range(repeats.least, len(order) + 1):
+        interval = Interval.of([values[repeat] for repeat in order[:count]])
+        if interval and interval.half_width is not None and interval.half_width <= repeats.half_width:
+            return order[count - 1]
+    return None
+
+
+def scatter_of(values: Sequence[Measured]) -> float | None:
+    """Standard deviation of a repeat as a share of the mean; None with fewer than 2 values, or no mean above 0."""
+    numbers = [measured.value for measured in values]
+    if len(numbers) < 2 or (mean := statistics.fmean(numbers)) <= 0:
+        return None
+    return statistics.stdev(numbers) / mean
+
+
+def likely_repeats(repeats: Repeats, scatter: float | None) -> int:
+    """How many valid repeats a cell will likely have when it ends; the minimum while its scatter is not known.
+
+    >>> from glusterlab.spec.campaign import Repeats
+    >>> rule = Repeats(min=3, max=10, half_width=0.05)
+    >>> likely_repeats(rule, 0.02), likely_repeats(rule, 0.05), likely_repeats(rule, 0.5), likely_repeats(rule, None)
+    (3, 7, 10, 3)
+    """
+    if scatter is None:
+        return repeats.least
+    quantile = (1 + LEVEL) / 2
+    for n in range(repeats.least, repeats.max):
+        if scatter * float(special.stdtrit(n - 1, quantile)) / math.sqrt(n) <= repeats.half_width:
+            return n
+    return repeats.max

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from typing import NamedTuple
 
 from glusterlab.errors import UsageError
 from glusterlab.run.baseline import brick_rate, estimate_baseline, expand_baseline
@@ -39,8 +40,8 @@ class PlannedSample:
 class Plan:
     """What a campaign comes to: cells in the order of the file, samples in the order in which they run.
 
-    Cells are `not_runnable` by what the suite and the cluster can do, `excluded` by the campaign's own rules. `repeats`:
-    when a cell ends before its last planned repeat; None: never.
+    Cells are `not_runnable` by what suite and cluster can do, `excluded` by the campaign's own rules. `repeats`: when a
+    cell ends before its last planned repeat; None: never.
     """
 
     cells: tuple[Cell, ...]
@@ -65,8 +66,9 @@ class Plan:
         return tuple(planned for planned in self.samples if planned.warmup or planned.repeat <= least)
 
 
-@dataclass(frozen=True)
-class CellEstimate:
+class CellEstimate(NamedTuple):
+    """Rough cost of one sample of a cell: seconds, and bytes of its files on bricks."""
+
     seconds: float
     bytes: int
 
@@ -104,8 +106,8 @@ def check_campaign(campaign: Campaign) -> None:
 def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection[str] = ()) -> Plan:
     """Cells and samples of a campaign, and what is left out; the same whatever the order in the file.
 
-    Without a cluster what only that can tell is left open. Tools that are `ready`, as they have run already, need not be
-    at hand. Raises `UsageError` for an imported campaign.
+    Without a cluster what only that can tell is left open. Tools that are `ready` need not be at hand. Raises
+    `UsageError` for an imported campaign.
     """
     if campaign.origin == "imported":
         raise UsageError(
@@ -204,8 +206,8 @@ def _length_problem(cell: Cell, length: float, cluster: Cluster | None) -> str |
 def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int = 0) -> list[PlannedSample]:
     """Samples in interleaved rounds, so that drift over the night does not look like an effect.
 
-    Layouts are shuffled in a round, datasets in a layout; in a dataset what makes the files comes first. The order within
-    a round follows from the seed, the cells' ids and the round's number alone: more repeats do not change it.
+    Layouts are shuffled in a round, datasets in a layout; in a dataset what makes the files comes first. The order
+    within a round follows from the seed, the cells' ids and the round's number alone: more repeats do not change it.
     """
     layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in sorted(cells, key=lambda cell: cell.id):

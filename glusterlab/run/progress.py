@@ -305,7 +305,7 @@ class Durations:
     def expect(self, cell: Cell) -> float | None:
         """Seconds that a sample of the cell will take; None when nothing is known.
 
-        The median of the cell's own samples; else its estimate times how far those of cells of its kind, or of all, were off.
+        The median of the cell's own samples; else its estimate times how far those of its kind, or of all, were off.
         """
         if self._same[cell.id]:
             return statistics.median(self._same[cell.id])

@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from glusterlab.run.measured import Decision, Measured, ends_after, likely_repeats, scatter_of
 from glusterlab.run.state import Counts
-from glusterlab.run.stopping import Decision, ends_after, likely_repeats, scatter_of
 
 if TYPE_CHECKING:
-    from glusterlab.run.measured import Measured
     from glusterlab.run.plan import Plan, PlannedSample
     from glusterlab.store.campaign import Sample
 
@@ -31,8 +30,8 @@ class _Cell:
 class Queue:
     """The samples of a plan, each with its executions so far.
 
-    A repeat is complete when it has a valid sample, or had all its attempts; `retry` gives it as many again. A cell that
-    has reached its target needs no more. A warm-up sample is run while repeats of its cell are to come.
+    A repeat is complete when it has a valid sample, or had all its attempts; `retry` gives it as many again. A cell
+    that has reached its target needs no more. A warm-up sample is run while repeats of its cell are to come.
 
     `values`: what valid samples measured, by cell id and number of the sample. `counts`: kept up to date. `now`: the
     rounds that this run comes to.
@@ -160,9 +159,8 @@ class Queue:
     def _update(self, cell_id: str) -> None:
         cell = self._cells[cell_id]
         if self._rule is not None:
-            values = {repeat: measured.value for repeat, measured in cell.values.items()}
-            cell.ended_after = ends_after(self._rule, values)
-            cell.scatter = scatter_of(list(values.values()))
+            cell.ended_after = ends_after(self._rule, cell.values)
+            cell.scatter = scatter_of(list(cell.values.values()))
         # the repeats first: a warm-up is needed while one of them is pending
         for planned in (*cell.repeats, *cell.warmup):
             self._pending.discard(planned.order)

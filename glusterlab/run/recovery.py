@@ -55,7 +55,7 @@ def wait_for_hosts(pool: Pool, note: Note) -> None:
     """Wait until every host answers a command; a connection that only seems to be open is no answer."""
     began = time.monotonic()
     noted = False
-    while failed := _silent(pool):
+    while failed := pool.connect() or pool.run_everywhere(Command("true", deadline_s=_ANSWERS_WITHIN_S)).failed:
         if time.monotonic() - began > RECONNECT_WITHIN_S:
             raise HostError(
                 f"{in_words(failed)}; when it is back, run the same command again: it goes on where it stopped"
@@ -66,11 +66,6 @@ def wait_for_hosts(pool: Pool, note: Note) -> None:
         pool.sleep(_PAUSE_S)
     if noted:
         note(f"all hosts answer again, after {time.monotonic() - began:.0f} s")
-
-
-def _silent(pool: Pool) -> dict[str, HostError]:
-    failed = pool.connect()
-    return failed or dict(pool.run_everywhere(Command("true", deadline_s=_ANSWERS_WITHIN_S)).failed)
 
 
 def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
@@ -162,14 +157,8 @@ class LayoutBreaker:
 
     def __init__(self) -> None:
         self.why = ""
+        self.left_out: set[Layout] = set()
         self._in_a_row: Counter[Layout] = Counter()
-        self._left_out: set[Layout] = set()
-
-    def begin_round(self) -> None:
-        self._left_out.clear()
-
-    def has_turn(self, layout: Layout) -> bool:
-        return layout not in self._left_out
 
     def add(self, sample: Sample, layout: Layout) -> bool:
         codes = {reason.code for reason in sample.reasons}
@@ -177,7 +166,7 @@ class LayoutBreaker:
         self._in_a_row[layout] = self._in_a_row[layout] + 1 if troubled else 0
         if self._in_a_row[layout] < MAX_FAILURES_IN_A_ROW:
             return False
-        self._left_out.add(layout)
+        self.left_out.add(layout)
         self.why = (
             f"{self._in_a_row[layout]} samples in a row failed for reasons outside the workload, last"
             f" {sample.reasons[0]}"
@@ -187,6 +176,6 @@ class LayoutBreaker:
     def open_everywhere(self, pending: Iterable[PlannedSample], number: int, layouts: Iterable[Layout]) -> bool:
         """Whether to go on after round `number` would only fill the night: no layout that is left works."""
         left = list(pending)
-        if not left or not self._left_out.issuperset(planned.cell.layout for planned in left):
+        if not left or not self.left_out.issuperset(planned.cell.layout for planned in left):
             return False
-        return any(planned.round > number for planned in left) or self._left_out.issuperset(layouts)
+        return any(planned.round > number for planned in left) or self.left_out.issuperset(layouts)

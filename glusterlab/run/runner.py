@@ -30,7 +30,7 @@ from glusterlab.run.plan import Plan, PlannedSample, build_plan, estimate
 from glusterlab.run.progress import Durations, Ending, NowFile, Output, Progress, RunLog, RunSummary
 from glusterlab.run.queue import Queue
 from glusterlab.run.resume import agree_on_environment, agree_on_specifications, take_up
-from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, remove_files, store_failure
+from glusterlab.run.sample import LocalRun, SampleRun, Site, Throttle, remove_files
 from glusterlab.run.state import result_of
 from glusterlab.secrets import loggable
 from glusterlab.spec import Campaign, Cell, Cluster, dump_yaml
@@ -40,9 +40,7 @@ from glusterlab.tools import volume_tools
 
 if TYPE_CHECKING:
     from glusterlab.hosts.gluster import Volume
-    from glusterlab.run.stopping import Decision
     from glusterlab.spec import Layout
-    from glusterlab.store.sample import SampleWriter
     from glusterlab.tools.base import Measurement
 
 LEAVE_WITHIN_S = 5.0
@@ -117,8 +115,7 @@ class _Run:
 
     def execute(self) -> RunSummary:
         try:
-            interrupted = self._execute()
-            summary = self._summary(interrupted=interrupted)
+            summary = self._summary(interrupted=self._execute())
         except BaseException as error:
             self.site.progress.end(Ending.of_error(self.site.campaign.name, self.path, error, self._seconds()))
             raise
@@ -130,18 +127,30 @@ class _Run:
         try:
             self.site.progress.phase("opening the campaign")
             if (self.path / "campaign.yaml").exists():
-                self.store = self._open_store()
+                self.store = RawStore.open(self.path)
+                if dropped := self.store.recover():
+                    self._say(f"dropped what an earlier run left of {dropped[0].parent.name}")
+                self.edits = agree_on_specifications(self.store, self.site.campaign, self.site.cluster)
             self._take_cluster()
             self.store = self._ready_store()
             self._queue_up(self.store)
-            self._send_tools()
+            for name in sorted({cell.tool for cell in self.plan.cells} & {*volume_tools()}):
+                if (checkout := volume_tools()[name].checkout(self.site.cluster)) is not None:
+                    self.site.progress.phase(f"copying {name} to the clients")
+                    workdir.send_checkout(self.site.pool, self.site.cluster, name, checkout)
             self.site.progress.begin(self.queue.counts, self._eta())
             for reason in self._left_out():
                 self._say(f"not runnable here, and left out: {reason}")
             for number in self.queue.now:
                 self._round(self.store, number)
             lock.refuse_if_lost(self.site.pool)
-            self._put_away()
+            self.site.pool.sink = self._log_command
+            if self.site.campaign.origin == "baseline":
+                self.site.progress.phase("removing the files of the baseline")
+                remove_files(self.site.pool, self.site.cluster)
+            else:
+                self.site.progress.phase("unmounting and stopping the volume")
+                gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
         except StoppedError:
             interrupted = True
             self._warn("stopped by request; the sample that was running is dropped")
@@ -174,14 +183,6 @@ class _Run:
 
     def _seconds(self) -> float:
         return time.monotonic() - self.started
-
-    def _open_store(self) -> RawStore:
-        store = RawStore.open(self.path)
-        dropped = store.recover()
-        if dropped:
-            self._say(f"dropped what an earlier run left of {dropped[0].parent.name}")
-        self.edits = agree_on_specifications(store, self.site.campaign, self.site.cluster)
-        return store
 
     def _take_cluster(self) -> None:
         self.site.progress.phase("connecting to all hosts")
@@ -223,20 +224,12 @@ class _Run:
             if sample.status == "valid" and sample.cell_id in cells:
                 self.durations.add(cells[sample.cell_id], sum(sample.phases.values()))
 
-    def _send_tools(self) -> None:
-        for name in sorted({cell.tool for cell in self.plan.cells} & {*volume_tools()}):
-            checkout = volume_tools()[name].checkout(self.site.cluster)
-            if checkout is not None:
-                self.site.progress.phase(f"copying {name} to the clients")
-                workdir.send_checkout(self.site.pool, self.site.cluster, name, checkout)
-
     def _round(self, store: RawStore, number: int) -> None:
         """Run each sample once, then those that are not valid again; a layout in trouble sits out the rest."""
-        self.breaker.begin_round()
+        self.breaker.left_out.clear()
         while pending := [planned for planned in self.queue.pending(number) if self._has_its_turn(planned)]:
-            for planned in pending:
-                if self._has_its_turn(planned):
-                    self._sample(store, planned)
+            for planned in filter(self._has_its_turn, pending):
+                self._sample(store, planned)
         layouts = [cell.layout for cell in self.plan.cells]
         if self.breaker.open_everywhere(self.queue.pending(), number, layouts):
             raise HostError(
@@ -244,7 +237,7 @@ class _Run:
             )
 
     def _has_its_turn(self, planned: PlannedSample) -> bool:
-        return self.queue.is_pending(planned) and self.breaker.has_turn(planned.cell.layout)
+        return self.queue.is_pending(planned) and planned.cell.layout not in self.breaker.left_out
 
     def _sample(self, store: RawStore, planned: PlannedSample) -> None:
         attempt = self.queue.attempt(planned)
@@ -254,37 +247,38 @@ class _Run:
         result: Measurement | None = None
         with store.begin_sample(planned.cell, **place, warmup=planned.warmup) as writer:
             try:
-                execution = self._execution(planned.cell, writer)
+                if planned.cell.access == "none":
+                    lock.refuse_if_lost(self.site.pool)
+                    execution: SampleRun = LocalRun(self.site, planned.cell, None, writer)
+                else:
+                    execution = SampleRun(self.site, planned.cell, self._set_up(planned.cell), writer)
                 ready = time.monotonic()
                 sample = execution.execute()
                 result = execution.result
             except (StoppedError, RawStoreError, LockLostError):
                 raise
-            except HostError as error:
-                sample = store_failure(self.site, planned.cell, writer, recovery.reasons_of(error))
             except Exception as error:  # noqa: BLE001 - one sample must not end the night, whatever went wrong in it
-                self._record(error=str(error), traceback=traceback.format_exc())
-                reason = Reason(code="controller-error", message=f"{type(error).__name__}: {error}")
-                sample = store_failure(self.site, planned.cell, writer, [reason])
+                if isinstance(error, HostError):
+                    reasons = recovery.reasons_of(error)
+                else:
+                    self._record(error=str(error), traceback=traceback.format_exc())
+                    reasons = [Reason(code="controller-error", message=f"{type(error).__name__}: {error}")]
+                sample = SampleRun(self.site, planned.cell, None, writer, reasons=reasons).store_failure()
         self.executed += 1
         value = measured(result) if sample.status == "valid" else None
         ended = self.queue.add(sample, value)
         wall = time.monotonic() - ready
         if sample.status == "valid":
             self.durations.add(planned.cell, wall)
-        repeats = () if planned.warmup else self.queue.values(planned.cell.id)
-        self.site.progress.sample_ends(sample, planned, self._eta(), value, repeats)
+        repeats = self.queue.values(planned.cell.id)
+        self.site.progress.sample_ends(sample, planned, self._eta(), value, () if planned.warmup else repeats)
         if ended is not None:
-            self._say(self._end_of(planned.cell, ended))
+            how = "has reached its target" if ended == "reached" else "ends at the maximum without reaching its target"
+            self._say(f"{planned.cell.slug} {how}, with {len(repeats)} valid repeats")
         if sample.status != "valid":
             self._warn(self._consequence(planned))
         self._record(sample=sample.sample, wall_s=round(wall, 3), layout_s=round(ready - began, 3))
         self._after(sample, planned.cell.layout)
-
-    def _end_of(self, cell: Cell, ended: Decision) -> str:
-        count = len(self.queue.values(cell.id))
-        how = "has reached its target" if ended == "reached" else "ends at the maximum without reaching its target"
-        return f"{cell.slug} {how}, with {count} valid repeats"
 
     def _consequence(self, planned: PlannedSample) -> str:
         what = f"{planned.cell.slug} {'warm-up' if planned.warmup else 'repeat'} {planned.repeat}"
@@ -294,12 +288,6 @@ class _Run:
         if not self.queue.is_needed(planned):
             return f"{what}: its cell needs it no longer"
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
-
-    def _execution(self, cell: Cell, writer: SampleWriter) -> SampleRun:
-        if cell.access == "none":
-            lock.refuse_if_lost(self.site.pool)
-            return LocalRun(self.site, cell, None, writer)
-        return SampleRun(self.site, cell, self._set_up(cell), writer)
 
     def _set_up(self, cell: Cell) -> Volume:
         """The volume of a cell's layout, started and mounted.
@@ -341,15 +329,6 @@ class _Run:
         recovery.clear_hosts(self.site)
         if left_out:
             self._warn(f"layout {layout.name} is left out for the rest of this round: {self.breaker.why}")
-
-    def _put_away(self) -> None:
-        self.site.pool.sink = self._log_command
-        if self.site.campaign.origin == "baseline":
-            self.site.progress.phase("removing the files of the baseline")
-            remove_files(self.site.pool, self.site.cluster)
-            return
-        self.site.progress.phase("unmounting and stopping the volume")
-        gluster.stop_all(self.site.pool, self.site.cluster, note=self._say)
 
     def _left_out(self) -> tuple[str, ...]:
         reasons = Counter(reason for _, reason in self.plan.not_runnable)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ from glusterlab.store.files import dump_json
 from glusterlab.store.records import CommandRecord, Failure
 from glusterlab.telemetry import collect as sar
 from glusterlab.tools import host_tools, runnable, volume_tools
-from glusterlab.tools.base import COMMANDS, HostTool, Job, LocalJob, LocalStep, Measurement, VolumeTool
+from glusterlab.tools.base import COMMANDS, Job, LocalJob, LocalStep, Measurement, VolumeTool
 from glusterlab.tools.iozone.command import FOLDER
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ class SampleRun:
         try:
             if self._attempt("prepare", self._prepare) and self._attempt("before", self._before):
                 try:
-                    if self._attempt("throttle", self._slow_down):
+                    if self._attempt("throttle", lambda: self._throttle(self.cell.model.name)):
                         self._attempt("workload", self._measure)
                 finally:
-                    self._attempt("lift", self._lift)
+                    self._attempt("lift", lambda: self._throttle(None))
             self._attempt("after", self._after)
         finally:
             self.site.pool.sink = None
@@ -122,18 +122,14 @@ class SampleRun:
             cell=cell,
             clients=cluster.clients,
             mount_point=self.volume.mount_point,
-            dataset_dir=f"{self.volume.dataset_root}/{self._dataset}",
+            # a directory for each round: files are placed by path, and one placement tells nothing of the spread
+            dataset_dir=f"{self.volume.dataset_root}/{self._workload.dataset(self.cell)}-r{self.writer.round}",
             work_dir=cluster.work_dir,
             driver=cluster.clients[0],
             deadline_s=self.site.campaign.deadline,
             shared_dir=None if cluster.shared_dir is None else f"{cluster.shared_dir}/glusterlab",
             ssh_options=ssh_options(cluster.ssh, cluster.ssh.connect_timeout),
         )
-
-    @property
-    def _dataset(self) -> str:
-        """A directory for each round: files are placed by path, and one placement tells nothing of the spread."""
-        return f"{self._workload.dataset(self.cell)}-r{self.writer.round}"
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
         job = self._job(self.cell)
@@ -183,7 +179,9 @@ class SampleRun:
         """Run commands in order, those in a row on one host in one round trip."""
         merged: list[HostCommand] = []
         for step in steps:
-            text = _as_a_whole(step.script if step.script and not step.env else step.shell)
+            # the exit code is read on a line of its own: on the left of || the shell would ignore a set -e
+            text = step.script if step.script and not step.env else step.shell
+            text = f"( {text}\n)\ncode=$?; [ $code -eq 0 ] || exit $code"
             if merged and merged[-1].host == step.host:
                 last = merged[-1]
                 text = f"{last.script}\n{text}"
@@ -208,15 +206,15 @@ class SampleRun:
         reasons = health_reasons(found.health, "before", *_names(cluster), bricks_of(self.cell))
         self.reasons += [*found.problems, *reasons]
 
-    def _slow_down(self) -> None:
+    def _throttle(self, model: str | None) -> None:
         if self.site.throttle is not None:
-            effect = self.site.throttle(self.cell.model.name)
-            self.writer.write("workload/throttle.json", dump_json(effect))
+            effect = self.site.throttle(model)
+            if model is not None:
+                self.writer.write("workload/throttle.json", dump_json(effect))
 
     def _measure(self) -> None:
         command = self._workload.command(self._job(self.cell))
-        remote = Command(command.shell, deadline_s=command.deadline_s)
-        result = result_of(self.site.pool.run({command.host: remote}), command.host)
+        result = result_of(self.site.pool.run({command.host: _remote(command)}), command.host)
         self._record(command, result, result.start, result.end)
         self.writer.write("workload/stdout.txt", result.stdout)
         self.writer.write("workload/stderr.txt", result.stderr)
@@ -231,10 +229,6 @@ class SampleRun:
             deadline_s=command.deadline_s,
         )
         self.writer.write("workload/command.json", dump_json(self.record.model_dump(mode="json")))
-
-    def _lift(self) -> None:
-        if self.site.throttle is not None:
-            self.site.throttle(None)
 
     def _after(self) -> None:
         cluster = self.site.cluster
@@ -252,21 +246,15 @@ class SampleRun:
         found = self._probe("after", extras, drop=False)
         self.reasons += found.problems
         for name, report in sorted(found.parts.items()):
-            with suppress(HostError):
-                self._keep(name, report)
-
-    def _keep(self, host: str, report: Mapping[str, script.Part]) -> None:
-        telemetry = report.get("sar")
-        if telemetry is not None and telemetry.exit_code == 0 and telemetry.data:
-            self.writer.write(f"telemetry/{host}.csv.xz", telemetry.data)
-        if "outputs" in report:
+            if (telemetry := report.get("sar")) is not None and telemetry.exit_code == 0 and telemetry.data:
+                self.writer.write(f"telemetry/{name}.csv.xz", telemetry.data)
             try:
-                files = probe.read_outputs(report["outputs"], host)
+                files = probe.read_outputs(report["outputs"], name) if "outputs" in report else {}
             except HostError as error:
-                self.reasons.append(Reason(code="controller-error", message=error.message, host=host))
-                return
-            for name, data in files.items():
-                self.writer.write(f"workload/{name}", data)
+                self.reasons.append(Reason(code="controller-error", message=error.message, host=name))
+                continue
+            for file, data in files.items():
+                self.writer.write(f"workload/{file}", data)
 
     def _probe(self, moment: Moment, extras: probe.Extras, *, drop: bool) -> probe.Probe:
         found = probe.look(
@@ -280,66 +268,51 @@ class SampleRun:
 
     def _store(self) -> Sample:
         with self._phase("judge"):
-            if self.reasons:
-                _write_failure(self.writer, self.reasons)
+            self._write_failure()
             verdict = judge(self.writer.folder, self.cell, *_names(self.site.cluster))
             self.result = verdict.result
-        return _finish(self.site, self.cell, self.writer, verdict, self.record, self.phases)
+        return self._finish(verdict)
+
+    def store_failure(self) -> Sample:
+        """Store a sample that came to nothing before, or in spite of, `execute`; its judgement may fail again."""
+        self._write_failure()
+        try:
+            verdict = judge(self.writer.folder, self.cell, *_names(self.site.cluster))
+        except Exception:  # noqa: BLE001 - one sample must not end the night
+            verdict = judge_failure(self.writer.folder)
+        return self._finish(verdict)
+
+    def _write_failure(self) -> None:
+        if self.reasons and not (self.writer.folder / "failure.json").exists():
+            failure = Failure(reasons=list(dict.fromkeys(self.reasons)))
+            self.writer.write("failure.json", dump_json(failure.model_dump(mode="json")))
+
+    def _finish(self, verdict: Judgement) -> Sample:
+        servers, clients = _names(self.site.cluster)
+        record, backing = self.record, self.site.cluster.backings.get(self.cell.layout.backing)
+        bricks = self.cell.workers if self.cell.access == "none" else self.cell.layout.bricks
+        return self.writer.finish(
+            verdict.status,
+            verdict.reasons,
+            window=None if record is None else Window(start=record.start, end=record.end),
+            phases=self.phases,
+            exit_code=None if record is None else record.exit_code,
+            # below the volume's bricks, or below the workers of a baseline; none for links
+            disks=0 if backing is None else bricks * backing.disks_per_brick,
+            servers=servers,
+            clients=clients,
+        )
 
     def _log(self, result: CommandResult) -> None:
         self.writer.log(result.host, loggable(result.script), result.start, result.end, result.exit_code)
 
 
-def store_failure(site: Site, cell: Cell, writer: SampleWriter, reasons: list[Reason]) -> Sample:
-    """Store a sample that came to nothing before, or in spite of, `SampleRun`; its judgement may fail again."""
-    if not (writer.folder / "failure.json").exists():
-        _write_failure(writer, reasons)
-    try:
-        verdict = judge(writer.folder, cell, *_names(site.cluster))
-    except Exception:  # noqa: BLE001 - one sample must not end the night
-        verdict = judge_failure(writer.folder)
-    return _finish(site, cell, writer, verdict, None, {})
-
-
-def _as_a_whole(script: str) -> str:
-    """A script as one step of a longer one, which ends there when the step fails.
-
-    The exit code is read on a line of its own: on the left of ``||`` the shell would ignore a ``set -e`` in it.
-    """
-    return f"( {script}\n)\ncode=$?; [ $code -eq 0 ] || exit $code"
+def _remote(command: HostCommand) -> Command:
+    return Command(command.shell, deadline_s=command.deadline_s)
 
 
 def _names(cluster: Cluster) -> tuple[list[str], list[str]]:
     return [host.name for host in cluster.servers], [host.name for host in cluster.clients]
-
-
-def _write_failure(writer: SampleWriter, reasons: list[Reason]) -> None:
-    failure = Failure(reasons=list(dict.fromkeys(reasons)))
-    writer.write("failure.json", dump_json(failure.model_dump(mode="json")))
-
-
-def _finish(
-    site: Site,
-    cell: Cell,
-    writer: SampleWriter,
-    verdict: Judgement,
-    record: CommandRecord | None,
-    phases: Mapping[str, float],
-) -> Sample:
-    servers, clients = _names(site.cluster)
-    backing = site.cluster.backings.get(cell.layout.backing)
-    bricks = cell.workers if cell.access == "none" else cell.layout.bricks
-    return writer.finish(
-        verdict.status,
-        verdict.reasons,
-        window=None if record is None else Window(start=record.start, end=record.end),
-        phases=phases,
-        exit_code=None if record is None else record.exit_code,
-        # below the volume's bricks, or below the workers of a baseline; none for links
-        disks=0 if backing is None else bricks * backing.disks_per_brick,
-        servers=servers,
-        clients=clients,
-    )
 
 
 def result_of(answer: Results, host: str) -> CommandResult:
@@ -356,10 +329,6 @@ def result_of(answer: Results, host: str) -> CommandResult:
 class LocalRun(SampleRun):
     """One execution of one cell of a baseline: on the hosts themselves instead of on a volume."""
 
-    @property
-    def _tool(self) -> HostTool:
-        return host_tools()[self.cell.tool]
-
     def _local_job(self, cell: Cell) -> LocalJob:
         cluster = self.site.cluster
         backing = cluster.backings.get(cell.layout.backing)
@@ -373,29 +342,37 @@ class LocalRun(SampleRun):
         )
 
     def _make_ready(self, cell: Cell) -> None:
-        steps = self._tool.prepare(self._local_job(cell))
+        steps = host_tools()[cell.tool].prepare(self._local_job(cell))
         commands = {step.host: script.command([step.script], deadline_s=step.deadline_s) for step in steps}
         self.site.pool.run(commands).or_raise()
 
     def _make_files(self, cell: Cell) -> None:
         self._make_ready(cell)
-        for steps in self._tool.rounds(self._local_job(cell)):
-            self.site.pool.run({step.command.host: _local_command(step) for step in steps}).or_raise()
+        for steps in host_tools()[cell.tool].rounds(self._local_job(cell)):
+            self.site.pool.run({step.command.host: _remote(step.command) for step in steps}).or_raise()
 
     def _measure(self) -> None:
         done: list[tuple[LocalStep, CommandResult]] = []
-        for steps in self._tool.rounds(self._local_job(self.cell)):
-            answers = self.site.pool.run({step.command.host: _local_command(step) for step in steps})
+        for steps in host_tools()[self.cell.tool].rounds(self._local_job(self.cell)):
+            answers = self.site.pool.run({step.command.host: _remote(step.command) for step in steps})
             done += [(step, result_of(answers, step.command.host)) for step in steps]
         measured = [(step, result) for step, result in done if step.output]
-        codes = [result.exit_code for _, result in measured]
-        failed = next((n for n, code in enumerate(codes) if code is None), None)
-        if failed is None:
-            failed = next((n for n, code in enumerate(codes) if code), 0)
-        step, result = measured[failed]
+        # the first that passed its deadline stands for all, else the first that failed
+        step, result = min(measured, key=lambda each: (each[1].exit_code is not None, each[1].exit_code == 0))
         start, end = min(result.start for _, result in measured), max(result.end for _, result in measured)
         self._record(step.command, result, start, end)
-        self.writer.write(f"workload/{COMMANDS}", dump_json([_as_json(step, result) for step, result in done]))
+        commands = [
+            {
+                "argv": list(step.command.words),
+                "host": step.command.host,
+                "start": result.start,
+                "end": result.end,
+                "exit_code": result.exit_code,
+                "output": step.output or None,
+            }
+            for step, result in done
+        ]
+        self.writer.write(f"workload/{COMMANDS}", dump_json(commands))
         for step, result in measured:
             self.writer.write(f"workload/{step.output}", result.stdout)
             if result.stderr:
@@ -403,21 +380,6 @@ class LocalRun(SampleRun):
 
     def _outputs(self) -> Mapping[str, Sequence[str]]:
         return {}
-
-
-def _local_command(step: LocalStep) -> Command:
-    return Command(step.command.shell, deadline_s=step.command.deadline_s)
-
-
-def _as_json(step: LocalStep, result: CommandResult) -> dict[str, object]:
-    return {
-        "argv": list(step.command.words),
-        "host": step.command.host,
-        "start": result.start,
-        "end": result.end,
-        "exit_code": result.exit_code,
-        "output": step.output or None,
-    }
 
 
 def remove_files(pool: Pool, cluster: Cluster) -> None:

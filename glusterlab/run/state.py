@@ -125,8 +125,8 @@ class Note(_Model):
 class RunState(Counts):
     """What a run is doing now; times are epoch seconds.
 
-    `process_start`, in ticks since boot, tells the process from a later one of its number. `recent` and `notes`: the last
-    ones, oldest first; `codes` counts executions by reason.
+    `process_start`, in ticks since boot, tells the process from a later one of its number. `recent` and `notes` are
+    the last ones, oldest first; `codes` counts executions by reason.
     """
 
     schema_version: int = SCHEMA_VERSION

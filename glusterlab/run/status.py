@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glusterlab.errors import RawStoreError
 from glusterlab.reasons import MEANINGS, ReasonCode
-from glusterlab.run.measured import Interval, Measured, stored_values
+from glusterlab.run.measured import Decision, Interval, Measured, stored_values
 from glusterlab.run.plan import Plan, PlannedSample, build_plan
 from glusterlab.run.queue import Queue
-from glusterlab.run.stopping import Decision
 from glusterlab.spec import load_campaign, load_cluster
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.manifest import MANIFEST, Manifest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from glusterlab.spec import Cell, Repeats
-    from glusterlab.store.campaign import RawStore, Sample
+    from glusterlab.store.campaign import Sample
     from glusterlab.store.sample import Origin
 
 LAST_FAILURES = 5
@@ -31,8 +29,8 @@ LAST_FAILURES = 5
 class CellStatus:
     """State of one cell.
 
-    `wanted`: repeats that the plan asks for; at most, while the cell may reach a target. `spent`: repeats whose attempts
-    are used up. `invalid`, `failed`: executions of repeats, whatever became of the repeat later. `warmup` is in no other.
+    `wanted`: repeats that the plan asks for; at most, while the cell may reach a target. `spent`: those whose attempts
+    are used up. `invalid`, `failed`: executions of repeats, whatever became of the repeat later.
     """
 
     cell: Cell
@@ -135,24 +133,13 @@ def count_reasons(samples: Iterable[Sample]) -> tuple[ReasonCount, ...]:
     """How often each thing went wrong, warm-up included, most often first."""
     everything = list(samples)
     good = {(each.cell_id, each.repeat, each.warmup) for each in everything if each.status == "valid"}
-    by_code: dict[ReasonCode, list[Sample]] = {}
-    hosts: dict[ReasonCode, set[str]] = {}
-    for sample in everything:
-        for code in dict.fromkeys(reason.code for reason in sample.reasons):
-            by_code.setdefault(code, []).append(sample)
-        for reason in sample.reasons:
-            if reason.host is not None:
-                hosts.setdefault(reason.code, set()).add(reason.host)
-    found = [
-        ReasonCount(
-            code,
-            samples=len(those),
-            open=sum((each.cell_id, each.repeat, each.warmup) not in good for each in those),
-            cells=len({each.cell_id for each in those}),
-            hosts=tuple(sorted(hosts.get(code, ()))),
-        )
-        for code, those in by_code.items()
-    ]
+    found = []
+    for code in {reason.code for sample in everything for reason in sample.reasons}:
+        those = [sample for sample in everything if any(reason.code == code for reason in sample.reasons)]
+        unmended = sum((each.cell_id, each.repeat, each.warmup) not in good for each in those)
+        hosts = {reason.host for each in those for reason in each.reasons if reason.code == code and reason.host}
+        cells = len({each.cell_id for each in those})
+        found.append(ReasonCount(code, len(those), unmended, cells, tuple(sorted(hosts))))
     return tuple(sorted(found, key=lambda count: (-count.samples, count.code)))
 
 
@@ -172,49 +159,36 @@ def ended_at(sample: Sample) -> float:
         return 0.0
 
 
-def _imported(store: RawStore, campaign: str) -> CampaignStatus:
-    """What is wanted is what its manifest lists."""
-    path = store.path / MANIFEST
+def _listed_samples(folder: Path) -> set[str]:
+    path = folder / MANIFEST
     if not path.is_file():
         message = "expected the list of the imported files, found none; restore it from a copy, or import again"
         raise RawStoreError(f"{path}: {message}", path=path)
-    cells = store.cells()
-    samples = [sample for sample in store.samples() if sample.cell_id in cells]
-    there = {sample.path.relative_to(store.path).as_posix() for sample in samples}
-    listed = {
-        name.removesuffix("/sample.json")
-        for name in Manifest.read(store.path).digests
-        if name.startswith("cells/") and name.count("/") == 3 and name.endswith("/sample.json")
-    }
-    planned = (
-        PlannedSample(cells[sample.cell_id], sample.repeat, sample.round, order)
-        for order, sample in enumerate(samples, start=1)
-    )
-    return CampaignStatus(
-        campaign,
-        count_samples(Plan(tuple(cells.values()), tuple(planned)), samples, 1, stored_values(samples, cells)),
-        not_runnable=0,
-        origin="imported",
-        missing=tuple(sorted(listed - there)),
-        reasons=count_reasons(samples),
-        failures=last_failures(samples),
-    )
+    names = {Path(name) for name in Manifest.read(folder).digests if name.startswith("cells/")}
+    return {name.parent.as_posix() for name in names if name.name == "sample.json" and len(name.parts) == 4}
 
 
 def campaign_status(path: Path) -> CampaignStatus:
-    """State of a campaign's folder."""
+    """State of a campaign's folder; what is wanted of an imported one is what its manifest lists."""
     store = RawStore.open(path)
     campaign = load_campaign(path / "campaign.yaml")
-    if campaign.origin == "imported":
-        return _imported(store, campaign.name)
-    cluster = load_cluster(path / "cluster.yaml")
-    cells = store.cells()
-    plan = build_plan(campaign, cluster, ready={cell.tool for cell in cells.values()})
-    samples = store.samples()
+    cells, samples = store.cells(), store.samples()
+    missing: set[str] = set()
+    if imported := campaign.origin == "imported":
+        samples = [sample for sample in samples if sample.cell_id in cells]
+        planned = [PlannedSample(cells[each.cell_id], each.repeat, each.round, n) for n, each in enumerate(samples)]
+        plan = Plan(tuple(cells.values()), tuple(planned))
+        missing = _listed_samples(path) - {sample.path.relative_to(path).as_posix() for sample in samples}
+    else:
+        cluster = load_cluster(path / "cluster.yaml")
+        plan = build_plan(campaign, cluster, ready={cell.tool for cell in cells.values()})
+    attempts = 1 if imported else campaign.attempts
     return CampaignStatus(
         campaign=campaign.name,
-        cells=count_samples(plan, samples, campaign.attempts, stored_values(samples, cells)),
+        cells=count_samples(plan, samples, attempts, stored_values(samples, cells)),
         not_runnable=len(plan.not_runnable),
+        origin="imported" if imported else "measured",
+        missing=tuple(sorted(missing)),
         reasons=count_reasons(samples),
         failures=last_failures(samples),
         repeats=plan.repeats,

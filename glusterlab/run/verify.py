@@ -3,46 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from glusterlab.errors import ParseError, RawStoreError
 from glusterlab.run.validity import judge_again, judge_imported
 from glusterlab.store.aside import moved_files
 from glusterlab.store.evidence import ARCHIVE, archive_of, unpacked
-from glusterlab.store.files import SCHEMA_VERSION, file_digest, walk_files
+from glusterlab.store.files import SCHEMA_VERSION, file_digest
 from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest
 from glusterlab.store.sample import Sample, campaign_origin, read_cell
 from glusterlab.tools.document import read_text
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
-
-FindingCode = Literal[
-    "bad-manifest",
-    "bad-archive",
-    "missing-file",
-    "unlisted-file",
-    "unlisted-sample",
-    "changed-file",
-    "truncated-xz",
-    "invalid-json",
-    "newer-schema",
-    "invalid-cell",
-    "invalid-sample",
-    "status-differs",
-    "reasons-differ",
-    "warmup-differs",
-    "doubled-sample",
-    "leftover-partial",
-    "moved-cell",
-]
-
-
-_OWN_DEPTH = 4
 
 _TEMPORARY = re.compile(r"(cells/[^/]+/)?\.[^/]+\.tmp")
 _UNFINISHED = "it belongs to a run that is running, or was interrupted; `glusterlab run` removes it"
@@ -52,7 +30,7 @@ _UNFINISHED = "it belongs to a run that is running, or was interrupted; `gluster
 class Finding:
     """One thing that is not as it should be; `path` is below the campaign's folder."""
 
-    code: FindingCode
+    code: str
     path: str
     message: str
 
@@ -71,12 +49,14 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
         Finding("leftover-partial", _relative(path, folder), f"a sample that was not finished: {_UNFINISHED}")
         for folder in path.glob("cells/*/.sample-*.partial")
     ]
-    for file in walk_files(path):
-        if file.suffix == ".json" and len(file.relative_to(path).parts) < _OWN_DEPTH:
-            findings += _json_finding(file, _relative(path, file))
     listed, found = _listed(path)
     findings.extend(found)
-    plain_files = {_relative(path, file) for file in walk_files(path)}
+    # after the manifest: a run that is running lists no file that is not there
+    plain_files = set(_walk_files(path))
+    for name in plain_files:
+        # files of samples lie one deeper
+        if name.endswith(".json") and name.count("/") < 3:
+            findings += _json_finding(path / name, name)
     digests = {name: file_digest(path / name) for name in (listed or {}).keys() & plain_files}
     samples = sorted(path.glob("cells/*/sample-*"))
     cells: dict[str, Cell | None] = {}
@@ -106,6 +86,14 @@ def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> li
         unread = {finding.path for finding in findings if finding.code == "bad-archive"}
         findings.extend(_manifest_findings(listed, plain_files, digests, unread))
     return sorted(set(findings), key=lambda finding: (finding.path, finding.code, finding.message))
+
+
+def _walk_files(root: Path) -> Iterator[str]:
+    """Every file, except in partial samples; what a run adds or removes meanwhile may be missing."""
+    for place, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if not name.endswith(".partial")]
+        paths = [Path(place, name) for name in names if not name.endswith(".partial")]
+        yield from (_relative(root, path) for path in paths if path.is_file())
 
 
 def _relative(root: Path, path: Path) -> str:
@@ -230,12 +218,11 @@ def _sample_findings(
         again = judge_imported(plain, cell)
     else:
         again = judge_again(plain, cell, sample.servers, sample.clients)
+    recorded, judged = (", ".join(sorted({reason.code for reason in each.reasons})) for each in (sample, again))
     if again.status != sample.status:
         why = "; ".join(str(reason) for reason in again.reasons[:3]) or "nothing is wrong with it"
         message = f"recorded as {sample.status}, the raw files say {again.status}: {why}"
         yield Finding("status-differs", name, message)
-    elif {reason.code for reason in again.reasons} != {reason.code for reason in sample.reasons}:
-        recorded, judged = (
-            ", ".join(sorted({reason.code for reason in each.reasons})) or "none" for each in (sample, again)
-        )
-        yield Finding("reasons-differ", name, f"recorded reasons: {recorded}; the raw files say: {judged}")
+    elif recorded != judged:
+        message = f"recorded reasons: {recorded or 'none'}; the raw files say: {judged or 'none'}"
+        yield Finding("reasons-differ", name, message)

@@ -252,7 +252,7 @@ def log_events(folder: Path, *, follow: bool, note: Callable[[str], None] | None
 
     `note` receives at the end what could not be read. Raises `RawStoreError` when there is no log.
     """
-    reader = EventReader.open(folder)
+    reader = EventReader(folder)
     silence_s = _silence(folder)
     while True:
         state = read_now(folder) if follow else None

@@ -132,8 +132,8 @@ class RawStore:
     ) -> Iterator[RawStore]:
         """Make a campaign that appears with all of its samples at once or, after an error or a kill, not at all.
 
-        `specifications`: texts by file name. Yields the store to be filled; the folder around it is for whatever has to be on
-        the same disk. Raises RawStoreError when the folder is taken, or another process is making it.
+        `specifications`: texts by file name. Yields the store to be filled; the folder around it is for whatever has to
+        be on the same disk. Raises RawStoreError when the folder is taken, or another process is making it.
         """
         refuse_occupied(path)
         work = path.with_name(f".{path.name}.import")

@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +17,6 @@ from glusterlab.errors import GlusterlabError, RawStoreError, UsageError
 
 SCHEMA_VERSION = 1
 """Of sample.json, cell.json and environment.json that this library writes, and the newest that it reads."""
-
-PARTIAL = ".partial"
 
 
 def local(place: str | Path) -> Path:
@@ -53,7 +51,7 @@ def read_json(path: Path) -> dict[str, Any]:
         message = f"{path}: expected JSON, found damage: {error}; restore the file from a copy"
         raise RawStoreError(message, path=path) from error
     version = data.get("schema_version") if isinstance(data, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool):
+    if type(version) is not int:
         raise RawStoreError(f"{path}: expected a JSON object with a schema_version, found none", path=path)
     if version > SCHEMA_VERSION:
         message = (
@@ -90,16 +88,6 @@ def write_error(path: Path, error: OSError) -> RawStoreError:
     advice = "make room there" if is_full else "see to the folder's owner, mode and file system"
     message = f"{path}: cannot be written: {error.strerror}; {advice}, then run the same command again"
     return RawStoreError(message, path=path, errno=error.errno)
-
-
-def walk_files(folder: Path) -> Iterator[Path]:
-    """Every file of a campaign, except in partial samples; what a run adds or removes meanwhile may be missing."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.endswith(PARTIAL))
-        for name in sorted(names):
-            path = Path(place, name)
-            if not name.endswith(PARTIAL) and path.is_file():
-                yield path
 
 
 def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
@@ -139,6 +127,7 @@ def sync(path: Path) -> None:
 
 
 def sync_below(folder: Path) -> None:
+    """Wait until a folder and everything below it are on the disk."""
     # in threads, because one journal commit then serves many files
     with ThreadPoolExecutor(max_workers=16) as pool:
         list(pool.map(sync, [folder, *folder.rglob("*")]))

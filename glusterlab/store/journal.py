@@ -71,16 +71,13 @@ class Journal:
 
     def say(self, message: str, level: Level = "info", **details: object) -> None:
         """Say something to people and to scripts; `details`, plain JSON data, are for scripts only."""
-        self._write(message, level, details)
-
-    def record(self, **details: object) -> None:
-        self._write("", "info", details)
-
-    def _write(self, message: str, level: Level, details: Mapping[str, object]) -> None:
         event = Event(round(time.time(), 3), level, redact(message), {key: redact_all(details[key]) for key in details})
         if message:
-            self._append(LOG, event.line)
+            self._append(LOG, format_line(event.time, level, event.message))
         self._append(EVENTS, json.dumps(event.as_dict(), sort_keys=True, ensure_ascii=False, default=str))
+
+    def record(self, **details: Any) -> None:
+        self.say("", **details)
 
     def _append(self, name: str, line: str) -> None:
         path = self._folder / name
@@ -98,17 +95,13 @@ class EventReader:
     """Reads a campaign's log, and later what was added to it."""
 
     def __init__(self, folder: Path) -> None:
+        if not any((folder / name).is_file() for name in (LOG, EVENTS)):
+            message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
+            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
         self._folder = folder
         self._offsets: dict[str, int] = {}
         self._damage: Counter[str] = Counter()
         self._cut: set[str] = set()
-
-    @classmethod
-    def open(cls, folder: Path) -> EventReader:
-        if not any((folder / name).is_file() for name in (LOG, EVENTS)):
-            message = f"{folder}: expected a campaign's {EVENTS} or {LOG}, found neither"
-            raise RawStoreError(f"{message}; `glusterlab run` and `glusterlab import` write them", path=folder)
-        return cls(folder)
 
     def new(self) -> Iterator[Event]:
         """The entries since the last call, or all, oldest first; what is damaged is passed over, see `damage`.

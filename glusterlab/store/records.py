@@ -47,7 +47,7 @@ class BrickHealth(_Record):
 class BrickConnection(_Record):
     """An established TCP connection of a client to a brick.
 
-    `host`: the server, where the cluster file names it. `socket`: the client's number of its end, which no later one has.
+    `host`: the server, where the cluster file names it. `socket`: the client's end, whose number no later one has.
     """
 
     host: str | None
@@ -72,10 +72,9 @@ class Space(_Record):
 class Health(_Record):
     """``gluster/<moment>/health.json``: the state of the pool at one moment; dictionaries are by host.
 
-    `peers`: as seen from the first server. `heal_pending`: entries over all bricks; after the workload the smallest value
-    seen while waiting. `clock_offset_s`: a host's clock minus the controller's, the smallest that the readings allow;
-    `clock_bounds_s`: the least and the largest. `stray`: leftover processes of a tool. `link_changes`: of the carrier since
-    the host started. `mounts`: ok, hung, dead or none. `space`: of bricks and of the work directory, by path.
+    `peers`: as seen from the first server. `heal_pending`: over all bricks; after the workload the smallest value seen.
+    `clock_offset_s`: a host's clock minus the controller's, the smallest that the readings allow; `clock_bounds_s`: the
+    least and the largest. `link_changes`: of the carrier since the host started. `mounts`: ok, hung, dead or none.
     """
 
     peers: dict[str, bool]

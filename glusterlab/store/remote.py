@@ -22,9 +22,9 @@ _AT_ONCE = 200
 def fetch(url: str, folder: Path, progress: Callable[[int, int], None] = lambda *_: None) -> tuple[int, int]:
     """Bring a campaign here; its folder appears when every file is as the campaign's manifest has it.
 
-    What an interrupted fetch brought lies in ``.<name>.fetch`` beside `folder`. Returns the numbers of files that were
-    fetched now, and that were there. Raises RawStoreError when the folder is taken, cannot be written or is being fetched,
-    or there is no campaign; DataError when files cannot be read or are damaged.
+    What an interrupted fetch brought lies in ``.<name>.fetch`` beside `folder`. Returns the numbers of files fetched
+    now, and there before. Raises RawStoreError when the folder is taken or cannot be written, or there is no campaign;
+    DataError when files cannot be read or are damaged.
     """
     refuse_occupied(folder)
     work = folder.with_name(f".{folder.name}.fetch")

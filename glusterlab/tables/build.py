@@ -29,10 +29,12 @@ from glusterlab.store import digests
 from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import unpacked
 from glusterlab.store.files import dump_json, file_digest, local, write_atomically
+from glusterlab.store.imported import read_import
 from glusterlab.store.manifest import CHANGING, MANIFEST
 from glusterlab.tables import CHECKED
 from glusterlab.tables.read import Tables
 from glusterlab.tables.schema import arrow_schema
+from glusterlab.telemetry.reader import chunks
 from glusterlab.tools.records import METRICS
 
 if TYPE_CHECKING:
@@ -258,19 +260,12 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
 def _file_states(raw: Path) -> dict[str, str]:
     """Size and time of each raw file, but not of logs, which grow meanwhile, nor of what is unfinished."""
     found = {}
-    folders = [""]
-    while folders:
-        folder = folders.pop()
-        with os.scandir(raw / folder) as entries:
-            for entry in entries:
-                name = f"{folder}{entry.name}"
-                if entry.name.startswith(".") or name in CHANGING:
-                    continue
-                if entry.is_dir():
-                    folders.append(f"{name}/")
-                else:
-                    state = entry.stat()
-                    found[name] = f"{state.st_size} {state.st_mtime_ns}"
+    for place, folders, names in os.walk(raw, followlinks=True):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for path in (Path(place, name) for name in names if not name.startswith(".")):
+            if (relative := path.relative_to(raw).as_posix()) not in CHANGING:
+                state = path.stat()
+                found[relative] = f"{state.st_size} {state.st_mtime_ns}"
     return dict(sorted(found.items()))
 
 
@@ -369,7 +364,13 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
         return _sample(job)
     path = job.owner.raw / job.owner.folder / "telemetry" / job.file
     if job.chunk is None:
-        return Part(job.owner.name), _chunks(job, path)
+        more: list[TelemetryJob] = []
+        try:
+            more += [replace(job, chunk=chunk, number=n) for n, chunk in enumerate(chunks(path, CHUNK_BYTES))]
+        except ParseError:
+            if job.owner.sample.status == "valid":
+                raise
+        return Part(job.owner.name), more
     parquet, rows = _parquet(_tables(job.owner, {path: [job.chunk]}, {job.file: job.zone}))
     return Part(job.owner.name, parquet=parquet, file=f"{job.file}.{job.number:04d}", rows=rows), ()
 
@@ -379,7 +380,8 @@ def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
     # a tool's outputs are packed, too, when they are many
     with unpacked(whole, ("telemetry/", "workload/")) as folder:
         row, workers = _rows(job, folder)
-        zones = _zones(job.sample, folder)
+        attached = read_import(folder).telemetry if job.sample.origin == "imported" else ()
+        zones = {Path(file.file).name: file.timezone for file in attached}
         telemetry = [path for path in sorted(folder.glob("telemetry/*")) if _host(job.sample, path.name) is not None]
         # what is packed is not read in parts: it goes with its temporary folder
         big = [path for path in telemetry if folder == whole and path.stat().st_size > BIG_BYTES]
@@ -389,40 +391,18 @@ def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
     return Part(job.name, row, tuple(workers), parquet, rows=rows), more
 
 
-def _chunks(job: TelemetryJob, path: Path) -> Sequence[TelemetryJob]:
-    from glusterlab.telemetry.reader import chunks
-
-    try:
-        return [replace(job, chunk=chunk, number=n) for n, chunk in enumerate(chunks(path, CHUNK_BYTES))]
-    except ParseError:
-        if job.owner.sample.status == "valid":
-            raise
-        return []
-
-
 def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[str, object]]]:
     sample, cell = job.sample, job.cell
-    of_sample = ("campaign", "cell_id", "sample", "repeat", "round", "order", "attempt", "status", "warmup", "origin")
-    of_cell = (
-        "slug",
-        "access",
-        "tool",
-        "operation",
-        "file_size_bytes",
-        "nominal_file_size_bytes",
-        "record_size_bytes",
-        "workers",
+    named = (
+        (sample, "campaign cell_id sample repeat round order attempt status warmup origin"),
+        (cell, "slug access tool operation file_size_bytes nominal_file_size_bytes record_size_bytes workers"),
+        (cell.layout, "type geometry backing"),
     )
     row: dict[str, object] = {
-        **{name: getattr(sample, name) for name in of_sample},
-        **{name: getattr(cell, name) for name in of_cell},
-        "nominal_file_size_bytes": cell.nominal_file_size_bytes,
+        **{name: getattr(owner, name) for owner, names in named for name in names.split()},
         "reasons": "; ".join(dict.fromkeys(reason.code for reason in sample.reasons)),
         "reason_sentences": "; ".join(str(reason) for reason in sample.reasons),
         "layout": cell.layout.name,
-        "type": cell.layout.type,
-        "geometry": cell.layout.geometry,
-        "backing": cell.layout.backing,
         "kind": job.kind,
         "server_model": job.server_model,
         "files_per_worker": cell.files_per_worker or 1,
@@ -456,15 +436,6 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         {**_key(sample), **{name: getattr(worker, name) for name in columns}, "host": worker.host or ""}
         for worker in result.workers
     ]
-
-
-def _zones(sample: Sample, folder: Path) -> dict[str, str]:
-    if sample.origin != "imported":
-        return {}
-    from glusterlab.store.imported import read_import
-
-    files = read_import(folder).telemetry
-    return {Path(file.file).name: file.timezone for file in files if file.timezone is not None}
 
 
 def _host(sample: Sample, file: str) -> tuple[str, str] | None:

@@ -800,7 +800,7 @@ def test_the_morning_log_tells_what_happened(bench: Bench) -> None:
     assert any("no attempt is left; 'glusterlab run --retry' gives it new ones" in line for line in lines)
     assert any(" WARNING campaign night has ended, incomplete: 2 of 4 samples valid" in line for line in lines)
     assert "run the same command with --retry" in lines[-1]
-    events = list(EventReader.open(bench.store.path).new())
+    events = list(EventReader(bench.store.path).new())
     assert [event.line for event in events if event.is_for_people] == lines
     told = [event.details for event in events if not event.is_for_people]
     assert any("glusterlab_revision" in details for details in told)

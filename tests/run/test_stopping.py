@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from glusterlab.run.stopping import ends_after, is_reached, relative_half_width
+from glusterlab.run.measured import Interval, Measured, ends_after
 from glusterlab.spec import Repeats
 from glusterlab.stats import mean_interval
 
@@ -18,12 +19,20 @@ RULE = Repeats(min=3, max=10, half_width=0.05)
 VALUES = st.dictionaries(st.integers(1, 12), st.floats(90, 110), max_size=12)
 
 
-def test_half_width_is_that_of_the_figures_interval() -> None:
-    estimate = mean_interval([9.0, 10.0, 11.0, 10.0])
-    assert relative_half_width(estimate) == pytest.approx((estimate.high - estimate.low) / 2 / 10)
-    assert relative_half_width(mean_interval([1.0, 2.0])) is None
-    assert relative_half_width(mean_interval([0.0, 0.0, 0.0])) is None
-    assert relative_half_width(mean_interval([-1.0, -1.0, -1.0])) is None
+def measured(values: Iterable[float]) -> list[Measured]:
+    return [Measured("files_per_s", value) for value in values]
+
+
+def end_of(values: dict[int, float], rule: Repeats = RULE) -> int | None:
+    return ends_after(rule, dict(zip(values, measured(values.values()), strict=True)))
+
+
+@pytest.mark.parametrize("values", [[9.0, 10.0, 11.0, 10.0], [1.0, 2.0], [0.0, 0.0, 0.0], [-1.0, -1.0, -1.0]])
+def test_half_width_is_that_of_the_figures_interval(values: list[float]) -> None:
+    interval, estimate = Interval.of(measured(values)), mean_interval(values)
+    assert interval is not None
+    expected = (estimate.high - estimate.low) / 2 / 10 if values[0] == 9 else None
+    assert interval.half_width == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -42,27 +51,30 @@ def test_half_width_is_that_of_the_figures_interval() -> None:
     ],
 )
 def test_a_cell_ends_after_the_first_repeat_that_reaches_the_target(values: dict[int, float], end: int | None) -> None:
-    assert ends_after(RULE, values) == end
+    assert end_of(values) == end
 
 
 def test_the_minimum_is_of_valid_repeats() -> None:
     rule = Repeats(min=5, max=10, half_width=0.05)
     same = dict.fromkeys((1, 2, 3, 4, 6, 7), 100.0)
-    assert ends_after(rule, dict(list(same.items())[:4])) is None
-    assert ends_after(rule, same) == 6
-    assert ends_after(Repeats(min=1, max=10, half_width=0.05), {1: 100.0, 2: 100.0}) is None
+    assert end_of(dict(list(same.items())[:4]), rule) is None
+    assert end_of(same, rule) == 6
+    assert end_of({1: 100.0, 2: 100.0}, Repeats(min=1, max=10, half_width=0.05)) is None
 
 
 @given(VALUES)
 def test_the_decision_stands_whatever_is_added_later(values: dict[int, float]) -> None:
     """A run that goes on sees more values, never others: a cell that ended stays so."""
     order = sorted(values)
-    ends = [ends_after(RULE, {repeat: values[repeat] for repeat in order[:n]}) for n in range(len(order) + 1)]
+    ends = [end_of({repeat: values[repeat] for repeat in order[:n]}) for n in range(len(order) + 1)]
     first = next((n for n, end in enumerate(ends) if end is not None), len(ends))
     assert len(set(ends[first:])) <= 1
     if first < len(ends):
         assert ends[first] == order[first - 1]
-        assert is_reached([values[repeat] for repeat in order[:first]], RULE.half_width)
+        interval = Interval.of(measured(values[repeat] for repeat in order[:first]))
+        assert interval is not None
+        assert interval.half_width is not None
+        assert interval.half_width <= RULE.half_width
 
 
 def _coverage(fewest: int, scatter: float, cells: int) -> tuple[float, float, float, float]:
@@ -112,7 +124,7 @@ def test_a_higher_minimum_brings_the_coverage_back() -> None:
 
 def test_the_simulation_ends_cells_as_the_rule_does() -> None:
     rows = np.random.default_rng(2017).normal(1.0, 0.04, (200, RULE.max))
-    ends = [ends_after(RULE, dict(enumerate(map(float, row), start=1))) for row in rows]
+    ends = [end_of(dict(enumerate(map(float, row), start=1))) for row in rows]
     _, _, repeats, share = _coverage(3, 0.04, 200)
     assert np.mean([RULE.max if end is None else end for end in ends]) == pytest.approx(repeats)
     assert np.mean([end is not None for end in ends]) == pytest.approx(share)

@@ -19,7 +19,7 @@ NOW = datetime(2026, 11, 21, 7, 30, tzinfo=timezone(timedelta(hours=1)))
 
 
 def read_events(folder: Path) -> list[Event]:
-    return list(EventReader.open(folder).new())
+    return list(EventReader(folder).new())
 
 
 def test_people_get_lines_and_scripts_get_events(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_lines_alone_are_read_too(tmp_path: Path) -> None:
 def test_what_is_damaged_is_passed_over(tmp_path: Path, damage: str) -> None:
     (tmp_path / "events.jsonl").write_text(f'{{"time": 1, "message": "one"}}\n{damage}\n')
     Journal(tmp_path).say("two")
-    reader = EventReader.open(tmp_path)
+    reader = EventReader(tmp_path)
     assert [event.message for event in reader.new()] == ["one", "two"]
     assert reader.damage == (f"{tmp_path}/events.jsonl: 1 line is damaged and passed over" if damage else "")
 
@@ -78,7 +78,7 @@ def test_a_log_without_one_readable_event_is_read_from_the_lines(
 ) -> None:
     Journal(tmp_path).say("s2 is gone\nfor good", "warning")
     (tmp_path / "events.jsonl").write_bytes(damage)
-    reader = EventReader.open(tmp_path)
+    reader = EventReader(tmp_path)
     assert [event.message for event in reader.new()] == ["s2 is gone"]
     assert reader.damage.startswith(f"{tmp_path}/events.jsonl: {max(1, damage.count(10))} line")
     assert list(reader.new()) == []
@@ -108,7 +108,7 @@ def test_a_folder_without_a_log_says_so(tmp_path: Path) -> None:
 def test_a_reader_finds_what_is_added(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.say("one")
-    reader = EventReader.open(tmp_path)
+    reader = EventReader(tmp_path)
     assert [event.message for event in reader.new()] == ["one"]
     assert list(reader.new()) == []
     journal.say("two")
