@@ -104,12 +104,8 @@ def _write_sample(writer: SampleWriter, planned: PlannedImport, plan: ImportPlan
         role: [str(each.host) for _, each in planned.attached if each.role == role] for role in ("server", "client")
     }
     return writer.finish(
-        verdict.status,
         verdict.reasons,
         origin="imported",
-        window=None,
-        phases={},
-        exit_code=None,
         disks=result.disks,
         servers=tuple(dict.fromkeys((*servers, *measured["server"]))),
         clients=tuple(dict.fromkeys((*clients, *measured["client"]))),

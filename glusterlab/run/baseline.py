@@ -34,7 +34,7 @@ def baseline_name(cluster: Cluster) -> str:
 
 def baseline_campaign(cluster: Cluster, spec: BaselineSpec, *, name: str | None = None, repeats: int = 3) -> Campaign:
     """The campaign of a baseline; `UsageError` when there is nothing to measure."""
-    cells = _cells(cluster, spec)
+    cells = expand_baseline(cluster, spec)
     if not cells:
         raise UsageError(f"cluster '{cluster.name}' has nothing that a baseline of this kind could measure")
     models = tuple(dict.fromkeys(cell.model.name for cell in cells)) if cluster.is_testbed else None
@@ -75,12 +75,8 @@ def baseline_campaign(cluster: Cluster, spec: BaselineSpec, *, name: str | None 
     )
 
 
-def expand_baseline(campaign: Campaign, cluster: Cluster) -> list[Cell]:
+def expand_baseline(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
     """The cells of a stored or new baseline, in the order in which they are shown."""
-    return _cells(cluster, campaign.baseline or BaselineSpec())
-
-
-def _cells(cluster: Cluster, spec: BaselineSpec) -> list[Cell]:
     models = [cluster.scale_model(name) for name in cluster.scale_models] if cluster.is_testbed else [REAL_HARDWARE]
     cells = []
     for model in models:

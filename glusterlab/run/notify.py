@@ -67,22 +67,16 @@ class Notifier:
         from requests.adapters import HTTPAdapter
         from urllib3.util import Retry
 
-        retry = Retry(
-            _RETRIES,
-            redirect=0,
-            status_forcelist=_RETRIED,
-            allowed_methods=None,
-            backoff_factor=_BACKOFF_S,
-            raise_on_status=False,
-            respect_retry_after_header=False,
-        )
+        options: dict[str, Any] = {"redirect": 0, "allowed_methods": None, "respect_retry_after_header": False}
+        options |= {"status_forcelist": _RETRIED, "backoff_factor": _BACKOFF_S, "raise_on_status": False}
+        retry = Retry(_RETRIES, **options)
         try:
             with requests.Session() as session:
                 for scheme in ("http://", "https://"):
                     session.mount(scheme, HTTPAdapter(max_retries=retry))
                 payload: dict[str, Any] = {"text": _text(end), "glusterlab": end.data}
                 # a stream: the answer's body is of no use, and could go on for ever
-                options: dict[str, Any] = {"timeout": _TIMEOUTS_S, "allow_redirects": False, "stream": True}
+                options = {"timeout": _TIMEOUTS_S, "allow_redirects": False, "stream": True}
                 with session.post(self.webhook, json=payload, **options) as answer:
                     code = answer.status_code
             return None if 200 <= code < 300 else f"the webhook answered with status {code}"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from glusterlab.errors import UsageError
 from glusterlab.run.baseline import brick_rate, estimate_baseline, expand_baseline
-from glusterlab.spec.campaign import Campaign, Repeats, expand, unknown
+from glusterlab.spec.campaign import BaselineSpec, Campaign, Repeats, expand, unknown
 from glusterlab.spec.cell import Cell, layout_problem
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
@@ -115,7 +115,10 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection
             " planned or run; write a campaign.yaml of your own to measure"
         )
     if campaign.origin == "baseline":
-        return _baseline_plan(campaign, cluster)
+        if cluster is None:
+            raise UsageError(f"campaign '{campaign.name}' is a baseline: name its cluster, it follows from that")
+        own = expand_baseline(cluster, campaign.baseline or BaselineSpec())
+        return Plan(tuple(own), tuple(order_samples(own, seed=campaign.seed, repeats=campaign.most_repeats)))
     cells: list[Cell] = []
     not_runnable: list[tuple[Cell, str]] = []
     excluded: list[tuple[Cell, str]] = []
@@ -135,13 +138,6 @@ def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection
         excluded=tuple(excluded),
         repeats=campaign.repeats if isinstance(campaign.repeats, Repeats) else None,
     )
-
-
-def _baseline_plan(campaign: Campaign, cluster: Cluster | None) -> Plan:
-    if cluster is None:
-        raise UsageError(f"campaign '{campaign.name}' is a baseline: name its cluster, it follows from that")
-    cells = expand_baseline(campaign, cluster)
-    return Plan(tuple(cells), tuple(order_samples(cells, seed=campaign.seed, repeats=campaign.most_repeats)))
 
 
 def _needs_files(cell: Cell) -> bool:

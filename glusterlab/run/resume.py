@@ -31,7 +31,7 @@ _LOOP_DEVICES = re.compile(r"servers\.\d+\.devices\b")
 # what file systems are made of and how is for `glusterlab prepare` alone
 _PREPARATION = re.compile(r"backings\.[^.]+\.(devices|wipe|stripe_unit|stripe_width)\b")
 _COMPARED_FACTS = (
-    *("kernel", "os", "machine", "cpus", "tuned_profile"),
+    *("kernel", "os", "machine", "cpus", "tuned_profile", "memory_bytes"),
     *("interface_speed_bytes_per_s", "interface_mtu"),
 )
 _MEMORY_TOLERANCE = 0.01
@@ -67,7 +67,7 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
     return edits
 
 
-def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[str]) -> tuple[str, ...]:
+def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[str]) -> list[str]:
     """Store a campaign that was changed, and set aside samples of cells that it has no longer; returns sentences.
 
     To be done when the hosts are known to be those of the campaign, and are this run's: not for a run that ends before
@@ -81,30 +81,21 @@ def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[s
     # what else may differ changes no sample; it is kept, byte for byte where the models are as they were
     kept = old.model_copy(update={"scale_models": cluster.scale_models})
     _store_again(store, "cluster.yaml", dump_yaml(kept) if models else store.cluster_yaml)
-    return tuple(_sentences(edits, models, moved, store))
+    said = [(models, "the cluster's scale models were changed"), (edits, "the campaign was changed")]
+    sentences = [f"{what}: {_first(changes)}" for changes, what in said if changes]
+    away = f"what was measured is set aside in {store.path / aside.ASIDE}, does not count, and comes back when the"
+    for cells, where, what in (
+        (moved.set_aside, "no longer in the campaign", f"{away} campaign has it again"),
+        (moved.brought_back, "in the campaign again", "what was set aside is back"),
+    ):
+        if cells:
+            number = "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
+            sentences.append(f"{number} {where}, such as {cells[0]}: {what}")
+    return sentences
 
 
-def _sentences(edits: list[str], models: list[str], moved: aside.Moved, store: RawStore) -> Iterator[str]:
-    if models:
-        yield f"the cluster's scale models were changed: {'; '.join(models[:_SHOWN])}{_more(models)}"
-    if edits:
-        yield f"the campaign was changed: {'; '.join(edits[:_SHOWN])}{_more(edits)}"
-    if moved.set_aside:
-        yield (
-            f"{_number(moved.set_aside)} no longer in the campaign, such as {moved.set_aside[0]}: what was measured is"
-            f" set aside in {store.path / aside.ASIDE}, does not count, and comes back when the campaign has it again"
-        )
-    if moved.brought_back:
-        found = f"{_number(moved.brought_back)} in the campaign again, such as {moved.brought_back[0]}"
-        yield f"{found}: what was set aside is back"
-
-
-def _number(cells: tuple[str, ...]) -> str:
-    return "1 cell is" if len(cells) == 1 else f"{len(cells)} cells are"
-
-
-def _more(changes: list[str]) -> str:
-    return f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else ""
+def _first(changes: list[str]) -> str:
+    return "; ".join(changes[:_SHOWN]) + (f" and {len(changes) - _SHOWN} more" if len(changes) > _SHOWN else "")
 
 
 def _plain(model: Campaign | Cluster) -> dict[str, Any]:
@@ -112,13 +103,12 @@ def _plain(model: Campaign | Cluster) -> dict[str, Any]:
 
 
 def _refuse(changes: list[str], what: str, store: RawStore) -> None:
-    if not changes:
-        return
-    raise SpecError(
-        f"the {what} was changed since {store.path} was begun: {'; '.join(changes[:_SHOWN])}{_more(changes)}. Cells may"
-        " change, and repeats be added; undo the rest, or give the campaign another name",
-        file=store.path / f"{what}.yaml",
-    )
+    if changes:
+        raise SpecError(
+            f"the {what} was changed since {store.path} was begun: {_first(changes)}. Cells may change, and repeats be"
+            " added; undo the rest, or give the campaign another name",
+            file=store.path / f"{what}.yaml",
+        )
 
 
 def _store_again(store: RawStore, name: str, text: str) -> None:
@@ -154,24 +144,24 @@ def agree_on_environment(old: Mapping[str, Any], new: Mapping[str, Any], tools: 
     changes = []
     programs = {program.name for name in tools for program in runnable()[name].programs}
     compared = sorted({"gluster", "sysstat", *programs})
+
+    def values(facts: Mapping[str, Any]) -> dict[str, Any]:
+        sysctls = sorted(facts.get("sysctls", {}).items())
+        releases = {tool: facts.get("tools", {}).get(tool) for tool in compared}
+        return {**{key: facts.get(key) for key in _COMPARED_FACTS}, **dict(sysctls), **releases}
+
     for name, facts in sorted(new["hosts"].items()):
-        before = old.get("hosts", {}).get(name, {})
-        pairs = [(key, before.get(key), facts.get(key)) for key in _COMPARED_FACTS]
-        pairs += [
-            (key, before.get("sysctls", {}).get(key), facts["sysctls"].get(key))
-            for key in sorted({*before.get("sysctls", {}), *facts["sysctls"]})
-        ]
-        memory = [known.get("memory_bytes") for known in (before, facts)]
-        if None in memory or abs(memory[1] - memory[0]) > _MEMORY_TOLERANCE * memory[0]:
-            pairs.append(("memory_bytes", *memory))
-        pairs += [(tool, before.get("tools", {}).get(tool), facts["tools"].get(tool)) for tool in compared]
+        known = old.get("hosts", {}).get(name, {})
+        before, after = values(known), values(facts)
+        was, now = before["memory_bytes"], after["memory_bytes"]
+        if None not in (was, now) and abs(now - was) <= _MEMORY_TOLERANCE * was:
+            after["memory_bytes"] = was
+        pairs = [(key, before.get(key), after.get(key)) for key in {**before, **after}]
         changes += [f"{name}: {key} {_short(was)} before, {_short(now)} now" for key, was, now in pairs if was != now]
     for tool in sorted(tools):
         was, now = (facts["controller"].get(f"{tool}_revision") for facts in (old, new))
         if was is not None and now is not None and was != now:
             changes.append(f"{tool} {was} before, {now} now")
     if changes:
-        shown = f"{'; '.join(changes[:_SHOWN])}{_more(changes)}"
-        raise SpecError(
-            f"the hosts are not as they were when the campaign was begun: {shown}; give the campaign another name"
-        )
+        what = f"the hosts are not as they were when the campaign was begun: {_first(changes)}"
+        raise SpecError(f"{what}; give the campaign another name")

@@ -292,10 +292,9 @@ class SampleRun:
         record, backing = self.record, self.site.cluster.backings.get(self.cell.layout.backing)
         bricks = self.cell.workers if self.cell.access == "none" else self.cell.layout.bricks
         return self.writer.finish(
-            verdict.status,
             verdict.reasons,
-            window=None if record is None else Window(start=record.start, end=record.end),
             phases=self.phases,
+            window=None if record is None else Window(start=record.start, end=record.end),
             exit_code=None if record is None else record.exit_code,
             # below the volume's bricks, or below the workers of a baseline; none for links
             disks=0 if backing is None else bricks * backing.disks_per_brick,

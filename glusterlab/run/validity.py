@@ -5,7 +5,7 @@ The rules are those of design.md, "Rules of measurement".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,6 @@ from glusterlab.reasons import NO_SPACE, Reason, Status, status_of
 from glusterlab.store import imported
 from glusterlab.store.records import (
     MAX_JSON_BYTES,
-    BrickConnection,
     BrickHealth,
     CommandRecord,
     Failure,
@@ -213,18 +212,16 @@ def _lost_connections(before: Health, after: Health, restarted: Sequence[BrickHe
             continue
         kept = {connection.socket for connection in after.connections[client]}
         lost = [connection for connection in earlier if connection.socket not in kept]
-        bricks = sorted({name for each in lost for name in _bricks_of(each, well)})
+        # where a brick's server is not known, all that it can be
+        bricks = sorted(
+            f"{host}:{path}"
+            for (host, port), path in well.items()
+            if any(each.port == port and each.host in (None, host) for each in lost)
+        )
         if bricks:
             more = f" and {len(bricks) - 3} more" if len(bricks) > 3 else ""
             message = f"the connection to {', '.join(bricks[:3])}{more} was lost during the workload"
             yield Reason(code="link-lost", message=message, host=client)
-
-
-def _bricks_of(connection: BrickConnection, bricks: Mapping[tuple[str, int], str]) -> Iterator[str]:
-    """The brick of a connection; where its server is not known, all that it can be."""
-    for (host, port), path in bricks.items():
-        if port == connection.port and connection.host in (None, host):
-            yield f"{host}:{path}"
 
 
 def _moved_clocks(before: Health, after: Health, allowed_s: float) -> Iterator[Reason]:

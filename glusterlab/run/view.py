@@ -202,8 +202,15 @@ def watch(folder: Path, console: Console) -> str:
         return f"{folder}: there is no now.json of a run; this is what is stored"
     silence_s = _silence(folder)
     if _goes_on(state, silence_s):
-        follow = _follow_live if _is_live(console) else _follow_lines
-        state = follow(folder, state, console, silence_s)
+        if _is_live(console):
+            view = View(state, watched=True)
+            with _live(view, console):
+                while _goes_on(view.state, silence_s):
+                    time.sleep(PAUSE_S)
+                    view.state = read_now(folder) or view.state
+            state = view.state
+        else:
+            state = _follow_lines(folder, state, console, silence_s)
     sentence = describe_state(state, time.time())
     if life(state) == "elsewhere":
         sentence += f"; no update for {format_duration(silence_s)}: it has ended, or this is a copy"
@@ -221,15 +228,6 @@ def _silence(folder: Path) -> float:
 def _goes_on(state: RunState, silence_s: float) -> bool:
     found = life(state)
     return found == "running" or (found == "elsewhere" and time.time() - state.updated < silence_s)
-
-
-def _follow_live(folder: Path, state: RunState, console: Console, silence_s: float) -> RunState:
-    view = View(state, watched=True)
-    with _live(view, console):
-        while _goes_on(view.state, silence_s):
-            time.sleep(PAUSE_S)
-            view.state = read_now(folder) or view.state
-    return view.state
 
 
 def _follow_lines(folder: Path, state: RunState, console: Console, silence_s: float) -> RunState:

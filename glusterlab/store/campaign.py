@@ -184,20 +184,10 @@ class RawStore:
         pattern = f"cells/{'*' if cell_id is None else cell_id}/sample-*/sample.json"
         return [Sample.read(path.parent) for path in sorted(self.path.glob(pattern))]
 
-    def begin_sample(
-        self,
-        cell: Cell,
-        *,
-        repeat: int,
-        round: int,  # noqa: A002  the plan's own word
-        order: int,
-        attempt: int,
-        warmup: bool = False,
-    ) -> SampleWriter:
-        """Make the partial folder of the cell's next sample; the parameters are those of `Sample`."""
+    def begin_sample(self, cell: Cell, **place: int) -> SampleWriter:
+        """Make the partial folder of the cell's next sample; `place`: its repeat, round, order, attempt, warmup."""
         folder = self.path / "cells" / cell.id
         numbers = [int(match[1]) for entry in folder.glob("sample-*") if (match := _SAMPLE_DIR.fullmatch(entry.name))]
-        place = {"repeat": repeat, "round": round, "order": order, "attempt": attempt, "warmup": warmup}
         writer = SampleWriter(self, cell, max(numbers, default=0) + 1, place)
         try:
             folder.mkdir(parents=True, exist_ok=True)

@@ -215,15 +215,6 @@ def _write(archive: Path, path: Path, content: Iterable[bytes]) -> str:
 
 
 @contextmanager
-def _temporary(archive: Path) -> Iterator[Path]:
-    # thousands of small files that live for a moment: in memory, where there is such a place
-    shared = Path("/dev/shm")
-    folder = shared if archive.stat().st_size < _SMALL and os.access(shared, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="glusterlab-", dir=folder, ignore_cleanup_errors=True) as temporary:
-        yield Path(temporary)
-
-
-@contextmanager
 def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str, str] | None = None) -> Iterator[Path]:
     """A sample's folder with all of its files plain, for as long as it is needed: its own, or a temporary one.
 
@@ -232,7 +223,11 @@ def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str,
     if not (folder / ARCHIVE).is_file():
         yield folder
         return
-    with _temporary(folder / ARCHIVE) as plain:
+    # thousands of small files that live for a moment: in memory, where there is such a place
+    in_memory = (folder / ARCHIVE).stat().st_size < _SMALL and os.access("/dev/shm", os.W_OK)
+    place = "/dev/shm" if in_memory else None
+    with tempfile.TemporaryDirectory(prefix="glusterlab-", dir=place, ignore_cleanup_errors=True) as temporary:
+        plain = Path(temporary)
         found = unpack(folder, plain, below)
         if digests is not None:
             digests.update(found)

@@ -13,15 +13,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from glusterlab import tools
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
 from glusterlab.store.records import read_record
 from glusterlab.tools.base import Measurement
+from glusterlab.tools.document import Document, read_bytes
+from glusterlab.tools.records import WorkerRecord, WorkloadRecord
 
 if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
-    from glusterlab.tools.document import Document
-    from glusterlab.tools.records import Record, WorkerRecord, WorkloadRecord
+    from glusterlab.tools.records import Record
 
 IMPORT_FILE = "import.json"
 _REMEMBERED_BYTES = 4 << 20
@@ -97,8 +99,6 @@ def read_import(folder: Path) -> ImportRecord:
 
 def read_all(document: Document, tool: str | None = None) -> tuple[tuple[Record, ...], ParseError | None]:
     """All records of a document, and what ended the reading where it is not whole."""
-    from glusterlab import tools
-
     found: list[Record] = []
     try:
         found.extend(tools.read(document, tool))
@@ -109,8 +109,6 @@ def read_all(document: Document, tool: str | None = None) -> tuple[tuple[Record,
 
 def keyed(records: Sequence[Record]) -> list[tuple[ResultKey, WorkloadRecord]]:
     """The workload results among records, each with its key."""
-    from glusterlab.tools.records import WorkloadRecord
-
     counts: dict[ResultKey, int] = {}
     found = []
     for record in records:
@@ -132,8 +130,6 @@ class _Content:
 
     @classmethod
     def of(cls, document: Document, tool: str) -> _Content:
-        from glusterlab.tools.records import WorkerRecord
-
         records, damage = read_all(document, tool)
         found = cls(dict(keyed(records)), {}, {}, damage)
         for key in found.results:
@@ -160,8 +156,6 @@ _content_again = lru_cache(maxsize=2)(_Content.of)
 
 def read_result(folder: Path) -> tuple[ImportRecord, WorkloadRecord, list[WorkerRecord]]:
     """The result that an imported sample is; ParseError when its file cannot be read, or has no such result."""
-    from glusterlab.tools.document import Document, read_bytes
-
     imported = read_import(folder)
     path = folder / imported.file
     # named without its folder, so that the same file of the next sample is the same document

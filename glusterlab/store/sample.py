@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -103,7 +104,7 @@ class SampleWriter:
         self.number = number
         self.folder = store.path / "cells" / cell.id / f".sample-{number:02d}.partial"
         self._store = store
-        self._place = dict(place)
+        self._place = place
         self._log: list[str] = []
         self._finished = False
 
@@ -130,11 +131,11 @@ class SampleWriter:
         """As `write`, of a file that nobody changes any more: as a second name of it where that is possible."""
         path = self._new_file(name)
         try:
-            try:
+            # not every file system has hard links, and none has any number of them for one file
+            with suppress(OSError):
                 os.link(source, path)
-            except OSError:
-                # not every file system has hard links, and none has any number of them for one file
-                shutil.copyfile(source, path)
+                return path
+            shutil.copyfile(source, path)
         except OSError as error:
             raise write_error(path, error) from error
         return path
@@ -156,23 +157,11 @@ class SampleWriter:
         entry = {"host": host, "command": command, "start": start, "end": end, "exit_code": exit_code}
         self._log.append(json.dumps(entry, sort_keys=True, ensure_ascii=False))
 
-    def finish(
-        self,
-        status: Status,
-        reasons: Sequence[Reason],
-        *,
-        window: Window | None,
-        phases: Mapping[str, float],
-        exit_code: int | None,
-        disks: int,
-        servers: Sequence[str],
-        clients: Sequence[str],
-        origin: Origin = "measured",
-    ) -> Sample:
-        """Make the sample exist, and list its files in the manifest; when anything cannot be written, it does not."""
-        if status_of(reasons) != status:
-            message = f"expected status {status_of(reasons)} for these reasons, found {status}"
-            raise RawStoreError(message, path=self.folder)
+    def finish(self, reasons: Sequence[Reason], *, phases: Mapping[str, float] | None = None, **facts: Any) -> Sample:
+        """Make the sample exist, and list its files in the manifest; when anything cannot be written, it does not.
+
+        `facts`: the rest of what `Sample` has: window, exit_code, disks, servers, clients, origin.
+        """
         target = self.folder.with_name(f"sample-{self.number:02d}")
         self.write("log.txt", "".join(line + "\n" for line in self._log))
         sample = Sample(
@@ -181,18 +170,13 @@ class SampleWriter:
             cell_id=self.cell.id,
             sample=self.number,
             **self._place,
-            origin=origin,
-            status=status,
+            status=status_of(reasons),
             reasons=tuple(reasons),
-            window=window,
-            phases={name: round(seconds, 4) for name, seconds in phases.items()},
-            exit_code=exit_code,
-            disks=disks,
-            servers=tuple(servers),
-            clients=tuple(clients),
+            phases={name: round(seconds, 4) for name, seconds in (phases or {}).items()},
+            **facts,
         )
         durable = not self._store.appears_whole
-        if origin == "measured":
+        if sample.origin == "measured":
             evidence.pack(self.folder)  # what others measured stays as they wrote it
         try:
             if durable:

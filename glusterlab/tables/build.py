@@ -213,8 +213,7 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
     for job in _jobs(store, files):
         raw = of_folder[job.folder]
         cell = f"cells/{job.sample.cell_id}/cell.json"
-        other = {"gluster": job.gluster_version, "kind": job.kind, "server_model": job.server_model}
-        key = _digest(base, {**raw, cell: files[cell], **other, "campaign": job.sample.campaign})
+        key = _digest(base, {**raw, cell: files[cell], **job.facts, "campaign": job.sample.campaign})
         kept = known.read(f"parts/{job.name}.json", key)
         parts[job.name] = kept or {"key": key, "row": None, "workers": (), "rows": 0, "sha256": {}}
         if kept is None:
@@ -260,12 +259,19 @@ def _write(store: RawStore, folder: Path, scheduler: str | None, progress: Progr
 def _file_states(raw: Path) -> dict[str, str]:
     """Size and time of each raw file, but not of logs, which grow meanwhile, nor of what is unfinished."""
     found = {}
-    for place, folders, names in os.walk(raw, followlinks=True):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for path in (Path(place, name) for name in names if not name.startswith(".")):
-            if (relative := path.relative_to(raw).as_posix()) not in CHANGING:
-                state = path.stat()
-                found[relative] = f"{state.st_size} {state.st_mtime_ns}"
+    folders = [""]
+    while folders:
+        folder = folders.pop()
+        with os.scandir(raw / folder) as entries:
+            for entry in entries:
+                name = f"{folder}{entry.name}"
+                if entry.name.startswith(".") or name in CHANGING:
+                    continue
+                if entry.is_dir():
+                    folders.append(f"{name}/")
+                else:
+                    state = entry.stat()
+                    found[name] = f"{state.st_size} {state.st_mtime_ns}"
     return dict(sorted(found.items()))
 
 
@@ -291,12 +297,9 @@ def _keep(folder: Path, name: Any, rows: Sequence[Mapping[str, Any]]) -> int:
 class SampleJob:
     """One sample: its row, the rows of its workers, and its small telemetry files."""
 
-    raw: Path
     sample: Sample
     cell: Cell
-    gluster_version: str
-    kind: str
-    server_model: str
+    facts: Mapping[str, str]
 
     @property
     def folder(self) -> str:
@@ -353,7 +356,8 @@ def _jobs(store: RawStore, files: Mapping[str, str]) -> Iterator[SampleJob]:
             raise RawStoreError(message, path=store.path)
         backing = backings.get(cell.layout.backing)
         kind, model = (cell.layout.backing, "") if backing is None else (backing.kind, backing.server_model or "")
-        job = SampleJob(store.path, sample, cell, gluster_versions(environment, sample.servers), kind, model)
+        version = gluster_versions(environment, sample.servers)
+        job = SampleJob(sample, cell, {"gluster_version": version, "kind": kind, "server_model": model})
         if f"{job.folder}/sample.json" in files:
             yield job
 
@@ -362,7 +366,7 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
     """Do one job; ParseError when a valid sample's raw file cannot be read."""
     if isinstance(job, SampleJob):
         return _sample(job)
-    path = job.owner.raw / job.owner.folder / "telemetry" / job.file
+    path = job.owner.sample.path / "telemetry" / job.file
     if job.chunk is None:
         more: list[TelemetryJob] = []
         try:
@@ -376,7 +380,7 @@ def work(job: _Job) -> tuple[Part, Sequence[_Job]]:
 
 
 def _sample(job: SampleJob) -> tuple[Part, Sequence[_Job]]:
-    whole = job.raw / job.folder
+    whole = job.sample.path
     # a tool's outputs are packed, too, when they are many
     with unpacked(whole, ("telemetry/", "workload/")) as folder:
         row, workers = _rows(job, folder)
@@ -403,15 +407,13 @@ def _rows(job: SampleJob, folder: Path) -> tuple[dict[str, object], list[dict[st
         "reasons": "; ".join(dict.fromkeys(reason.code for reason in sample.reasons)),
         "reason_sentences": "; ".join(str(reason) for reason in sample.reasons),
         "layout": cell.layout.name,
-        "kind": job.kind,
-        "server_model": job.server_model,
+        **job.facts,
         "files_per_worker": cell.files_per_worker or 1,
         "scale": float(cell.model.scale),
         "operations_limited": cell.model.operations,
         "disks": sample.disks,
         "servers": len(sample.servers),
         "clients": len(sample.clients),
-        "gluster_version": job.gluster_version,
         "tool_version": "",
         "start_s": None if sample.window is None else sample.window.start,
         "end_s": None if sample.window is None else sample.window.end,

@@ -170,15 +170,6 @@ def test_a_link_is_as_fast_as_it_is_stated_or_was_measured_to_be(bench: Baseline
     assert (limits.server_link, limits.client_link) == (12.5e6, 7e6)
 
 
-def test_disks_that_share_something_are_known_alone_and_together(bench: BaselineBench) -> None:
-    bench.run()
-    found = find_baseline(bench.root / "night", bench.cluster)
-    assert found is not None
-    limits = Baseline(found).limits("raid6", 200.0, operations_limited=False)
-    assert limits is not None
-    assert limits.brick_write == limits.server_disks_write
-
-
 def test_a_campaign_that_is_seen_through_a_link_has_its_baseline(bench: BaselineBench, tmp_path: Path) -> None:
     bench.run()
     (bench.root / "night").mkdir()

@@ -138,18 +138,6 @@ def test_a_webhook_that_hangs_is_left_alone_at_its_limit(server: Server, monkeyp
     release.set()
 
 
-def test_a_webhook_that_hangs_is_tried_again_within_its_limit(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = threading.Event()
-    server.answer = lambda *_: release.wait(60)
-    monkeypatch.setattr(notify, "_TIMEOUTS_S", (5.0, 0.1))
-    assert tell(server) == ["the webhook could not be reached, or did not answer in time"]
-    until = time.monotonic() + 60
-    while len(server.got) < 3:
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    release.set()
-
-
 def test_a_webhook_that_is_away_is_said_without_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notify, "_RETRIES", 0)
     with socket.socket() as taken:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
 from rich.console import Console
 
 from glusterlab.errors import HostError
@@ -134,20 +133,6 @@ def test_the_log_has_values_reasons_advice_and_a_summary(tmp_path: Path) -> None
 
 def test_a_log_that_cannot_be_written_ends_no_run(tmp_path: Path) -> None:
     drive(RunLog(Journal(tmp_path / "none")))
-
-
-@pytest.mark.parametrize(
-    ("changed", "outcome", "code"),
-    [
-        ({"valid": 10, "invalid": 0}, "complete", 0),
-        ({}, "incomplete", 1),
-        ({"interrupted": True}, "stopped", 130),
-    ],
-)
-def test_how_a_run_came_out(changed: dict[str, Any], outcome: str, code: int) -> None:
-    found = summary(**changed)
-    assert (found.outcome, found.exit_code) == (outcome, code)
-    assert Ending.of(found).outcome == outcome
 
 
 def test_an_error_of_the_suite_is_called_so_and_a_second_signal_is_a_stop() -> None:

@@ -12,8 +12,6 @@ from glusterlab.analysis import select, summarise
 from glusterlab.errors import ParseError, SpecError
 from glusterlab.hosts.transport import Outcome
 from glusterlab.reasons import Reason, status_of
-from glusterlab.run.progress import Output
-from glusterlab.run.state import Result, RunState
 from glusterlab.run.status import CampaignStatus, campaign_status
 from glusterlab.run.validity import Judgement
 from glusterlab.spec import Cell
@@ -175,43 +173,3 @@ def test_warmup_samples_come_first_are_marked_and_never_drawn(bench: Measuring) 
     drawn = summarise(select(samples, tool="iozone"), "throughput_bytes_per_s")
     assert list(drawn["samples"]) == ["02;03;04"] * 2
     assert bench.run(campaign(warmup=1)).executed == 0
-
-
-def test_a_warmup_that_fails_is_tried_again_and_spoils_nothing(bench: Measuring) -> None:
-    def spoil(folder: Path, cell: Cell) -> list[Reason]:
-        first = len(bench.ran) <= 4
-        return [Reason(code="heal-pending", message="3 entries")] if first else []
-
-    bench.verdict = spoil
-    summary = bench.run(campaign(warmup=1))
-    states = sorted((sample.attempt, sample.status) for sample in bench.store.samples() if sample.warmup)
-    assert states == [(1, "invalid"), (1, "invalid"), (2, "invalid"), (2, "invalid")]
-    assert (summary.exit_code, summary.invalid, summary.problems) == (0, 0, ())
-    assert bench.status.complete
-    (count,) = bench.status.reasons
-    assert (count.code, count.samples, count.open) == ("heal-pending", 4, 4)
-
-
-class Listening(Output):
-    """Keeps results and counts as they come."""
-
-    def __init__(self) -> None:
-        self.results: list[Result] = []
-        self.counts: list[tuple[int, int, int]] = []
-
-    def changed(self, state: RunState) -> None:
-        if state.phase == "between samples":
-            self.results.append(state.recent[-1])
-            self.counts.append((state.total, state.left, state.warmup_left))
-
-
-def test_a_run_shows_results_and_counts_as_they_come(bench: Measuring) -> None:
-    bench.rate = steady_writes
-    listening = Listening()
-    bench.run(campaign(warmup=1), output=listening)
-    places = dict.fromkeys((each.execution.slug, each.execution.place) for each in listening.results)
-    assert [place.startswith("warm-up") for _, place in places] == [True] * 2 + [False] * 9
-    assert all(each.value for each in listening.results)
-    assert listening.counts[0] == (12, 12, 1)
-    assert (12, 12, 0) in listening.counts
-    assert listening.counts[-1] == (9, 0, 0)

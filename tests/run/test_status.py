@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from glusterlab.reasons import Reason, ReasonCode, Status
-from glusterlab.run.measured import Measured
 from glusterlab.run.plan import Plan, PlannedSample
 from glusterlab.run.status import CampaignStatus, count_reasons, count_samples, last_failures
-from glusterlab.spec import Cell, Layout, Repeats, ScaleModel
+from glusterlab.spec import Cell, Layout, ScaleModel
 from glusterlab.store.campaign import Sample
 from glusterlab.store.sample import Window
 
@@ -68,39 +67,6 @@ def test_executions_that_came_to_nothing_are_counted() -> None:
     executions = [sample(1, 1, "failed"), sample(1, 2, "invalid"), sample(2, 1, "invalid"), sample(2, 2, "valid")]
     (found,) = count_samples(PLAN, executions, attempts=2)
     assert (found.invalid, found.failed) == (2, 1)
-
-
-def measured(samples: list[Sample], numbers: list[float]) -> tuple[list[Sample], dict[tuple[str, int], Measured]]:
-    numbered = [each.model_copy(update={"sample": n}) for n, each in enumerate(samples, start=1)]
-    values = {(CELL.id, n): Measured("throughput_bytes_per_s", number) for n, number in enumerate(numbers, start=1)}
-    return numbered, values
-
-
-def test_the_interval_is_that_of_the_valid_repeats() -> None:
-    samples, values = measured([sample(n, 1, "valid") for n in (1, 2, 3)], [99e6, 100e6, 101e6])
-    (found,) = count_samples(PLAN, samples, 2, values)
-    assert found.interval is not None
-    assert (found.interval.estimate.centre, found.interval.estimate.n) == (100e6, 3)
-    assert found.interval.half_width == pytest.approx(4.303 / 3**0.5 / 100, rel=1e-3)
-    assert found.decision is None
-    (two,) = count_samples(PLAN, samples[:2], 2, values)
-    assert two.interval is not None
-    assert two.interval.half_width is None
-    assert count_samples(PLAN, [], 2)[0].interval is None
-
-
-def test_a_cell_that_reached_its_target_wants_no_more_than_it_has() -> None:
-    rule = Repeats(min=3, max=10, half_width=0.05)
-    planned = tuple(PlannedSample(CELL, repeat=n, round=n, order=n) for n in range(1, 11))
-    plan = Plan(cells=(CELL,), samples=planned, repeats=rule)
-    samples, values = measured([sample(n, 1, "valid") for n in (1, 2, 3)], [99.0, 100.0, 101.0])
-    (going_on,) = count_samples(plan, samples[:2], 2, values)
-    assert (going_on.wanted, going_on.left, going_on.decision) == (10, 8, "going-on")
-    (reached,) = count_samples(plan, samples, 2, values)
-    assert (reached.wanted, reached.left, reached.decision) == (3, 0, "reached")
-    assert CampaignStatus("small", (reached,), not_runnable=0, repeats=rule).complete
-    # without what they measured nothing is decided
-    assert count_samples(plan, samples, 2)[0].decision == "going-on"
 
 
 def test_a_warmup_is_in_no_count_but_its_own() -> None:

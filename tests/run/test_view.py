@@ -106,19 +106,6 @@ def test_a_terminal_that_knows_only_ascii_gets_no_other(state: RunState) -> None
     assert "77.1 +-2.1% n 3" in draw(state, 120, encoding="ascii").encode("ascii").decode()
 
 
-def test_no_color_has_none(state: RunState) -> None:
-    def shown(**environment: str) -> str:
-        out = io.StringIO()
-        Console(
-            file=out, width=80, height=24, force_terminal=True, color_system="standard", _environ=environment
-        ).print(View(state, now=lambda: NOW))
-        return out.getvalue()
-
-    colour = re.compile(r"\x1b\[[0-9;]*3[0-7]")
-    assert colour.search(shown(TERM="xterm"))
-    assert not colour.search(shown(TERM="xterm", NO_COLOR="1"))
-
-
 def test_what_is_waited_for_is_what_the_run_does(state: RunState) -> None:
     state.now, state.phase, state.phase_began = None, "waiting for s2 to come back", NOW - 35
     assert re.search(r"waiting for s2 to come back   0:00:35", draw(state))

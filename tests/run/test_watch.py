@@ -246,43 +246,12 @@ def test_status_says_how_the_last_run_ended(campaign: Path) -> None:
     assert "0 of 8 samples valid" in out
 
 
-def test_log_of_the_command_line(campaign: Path) -> None:
-    code, _, err = call("log", campaign)
-    assert code == 1
-    assert "found neither" in err
-    journal = Journal(campaign)
-    journal.say("all well")
-    journal.say("s2 is gone", "warning")
-    assert [line[34:] for line in call("log", campaign)[1].splitlines()] == ["all well", "s2 is gone"]
-    assert call("log", campaign, "--problems", "--since", "1 h")[1].endswith("WARNING s2 is gone\n")
-    levels = [json.loads(line)["level"] for line in call("log", campaign, "--json")[1].splitlines()]
-    assert levels == ["info", "warning"]
-    assert call("log", campaign, "--since", "tomorrow")[0] == 2
-
-
-LIVE = """
-import sys
-from pathlib import Path
-from rich.console import Console
-from glusterlab.run.progress import Ending, Progress
-from glusterlab.run.state import Counts
-from glusterlab.run.view import output_for
-progress = Progress("night", output_for(Console(stderr=True)))
-progress.phase("connecting to all hosts")
-progress.begin(Counts(total=4, left=4), 60.0)
-progress.note("the log alone has this")
-sys.stdin.readline()
-progress.end(Ending("night", Path("x"), "complete", 0, "done", 1.0))
-print("after", flush=True)
-"""
-
-
 class Terminal:
     """A process on a terminal of its own."""
 
-    def __init__(self, *words: str, columns: int, rows: int, **environment: str) -> None:
+    def __init__(self, *words: str) -> None:
         self.main, side = pty.openpty()
-        self.resize(columns, rows)
+        fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         inherited = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
         self.process = subprocess.Popen(
             [sys.executable, *words],
@@ -290,16 +259,13 @@ class Terminal:
             stdin=side,
             stdout=side,
             stderr=side,
-            env={**inherited, "TERM": "xterm-256color", **environment},
+            env={**inherited, "TERM": "xterm-256color"},
             start_new_session=True,
             # so that Ctrl-C reaches it
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )
         os.close(side)
         self.seen = b""
-
-    def resize(self, columns: int, rows: int) -> None:
-        fcntl.ioctl(self.main, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def read_until(self, words: bytes) -> None:
         until = time.monotonic() + LONG_S
@@ -317,22 +283,11 @@ class Terminal:
         os.close(self.main)
 
 
-def test_the_view_is_drawn_on_a_terminal_and_the_cursor_comes_back() -> None:
-    terminal = Terminal("-c", LIVE, columns=80, rows=24)
-    try:
-        terminal.read_until(b"4 left")
-        os.write(terminal.main, b"\n")
-        terminal.read_until(b"after")
-    finally:
-        terminal.close()
-    assert b"\x1b[?25h" in terminal.seen[terminal.seen.index(b"\x1b[?25l") :]
-
-
 def test_status_watch_is_left_by_ctrl_c_and_the_run_goes_on(campaign: Path) -> None:
     process = start(HOLD, campaign)
     try:
         eventually(lambda: (campaign / NOW).exists())
-        terminal = Terminal("-m", "glusterlab.cli", "status", str(campaign), "--watch", columns=80, rows=24)
+        terminal = Terminal("-m", "glusterlab.cli", "status", str(campaign), "--watch")
         try:
             terminal.read_until(b"waiting for s2")
             os.write(terminal.main, b"\x03")
@@ -341,6 +296,8 @@ def test_status_watch_is_left_by_ctrl_c_and_the_run_goes_on(campaign: Path) -> N
         finally:
             terminal.close()
         assert b"left; a run goes on" in terminal.seen
+        # the cursor comes back
+        assert b"\x1b[?25h" in terminal.seen[terminal.seen.index(b"\x1b[?25l") :]
         assert process.poll() is None
     finally:
         process.kill()

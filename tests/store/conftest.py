@@ -96,7 +96,6 @@ def fill_around(writer: SampleWriter, cell: Cell, workload: Mapping[str, str | b
 def finish(writer: SampleWriter, cell: Cell) -> Sample:
     verdict = judge(writer.folder, cell, SERVERS, CLIENTS)
     return writer.finish(
-        verdict.status,
         verdict.reasons,
         window=Window(start=START, end=END),
         phases={"workload": END - START},

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import json
 import multiprocessing
 import os
 import random
-import shutil
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from glusterlab.errors import RawStoreError
-from glusterlab.reasons import Reason
 from glusterlab.run.verify import verify
 from glusterlab.store import aside
-from glusterlab.store.campaign import RawStore, Sample, Window
+from glusterlab.store.campaign import RawStore, Sample
 from glusterlab.store.files import dump_json, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST, Manifest
 from tests.store.conftest import add_sample, fill, make_cell, make_store
@@ -94,15 +89,6 @@ def test_raw_files_are_never_replaced(new_store: RawStore) -> None:
             writer.write("workload/stdout.txt", "y")
 
 
-def test_the_status_must_follow_from_the_reasons(new_store: RawStore) -> None:
-    arguments: dict[str, Any] = {"phases": {}, "exit_code": 0, "disks": 1, "servers": (), "clients": ()}
-    with (
-        new_store.begin_sample(make_cell(), repeat=1, round=1, order=1, attempt=1) as writer,
-        pytest.raises(RawStoreError, match="expected status invalid"),
-    ):
-        writer.finish("valid", [Reason(code="heal-pending", message="1")], window=Window(start=0, end=1), **arguments)
-
-
 def test_two_runs_do_not_share_a_campaign(new_store: RawStore) -> None:
     with new_store.lock(), pytest.raises(RawStoreError, match=f"process {os.getpid()} on "), new_store.lock():
         pass
@@ -145,10 +131,13 @@ def test_kill_at_any_moment_leaves_whole_samples_only(new_store: RawStore) -> No
     chance = random.Random(20)
     context = multiprocessing.get_context("fork")
     kept: dict[str, bytes] = {}
-    for _ in range(20):
+    for attempt in range(200):
+        if attempt >= 20 and len(kept) > 5:
+            break
         process = context.Process(target=_write_for_ever, args=(new_store.path,))
         process.start()
-        time.sleep(chance.uniform(0.02, 0.4))
+        # longer and longer, for a machine that is busy
+        time.sleep(chance.uniform(0.02, 0.4) * (1 + attempt / 20))
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
@@ -177,35 +166,11 @@ def test_a_full_disk_is_named_with_what_to_do(
         fill(writer, cell)
         monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(RawStoreError, match=r"No space left on device; make room there") as caught:
-            writer.finish(
-                "valid", (), window=None, phases={}, exit_code=0, disks=1, servers=("server01",), clients=("client01",)
-            )
+            writer.finish((), disks=1, servers=("server01",), clients=("client01",))
     monkeypatch.undo()
     assert str(new_store.path) in str(caught.value)
     assert new_store.samples() == []
     add_sample(new_store, cell)
-
-
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="needs root to mount a tmpfs")
-def test_a_really_full_disk(tmp_path: Path) -> None:
-    small = tmp_path / "small"
-    small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", small], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("a tmpfs cannot be mounted here")
-    try:
-        store = make_store(small / "campaign")
-        with pytest.raises(RawStoreError, match="No space left on device"):
-            _until_full(store)
-        # a sample that came to be but found no room in the manifest is taken in when there is some
-        assert {finding.code for finding in verify(store.path)} <= {"unlisted-sample"}
-    finally:
-        subprocess.run(["umount", small], check=True)
-
-
-def _until_full(store: RawStore) -> None:
-    for _ in range(200):
-        add_sample(store, make_cell())
 
 
 def test_other_write_errors_do_not_speak_of_room(tmp_path: Path) -> None:
@@ -232,17 +197,6 @@ def test_a_damaged_manifest_is_refused(new_store: RawStore) -> None:
         add_sample(new_store, make_cell())
     with contextlib.suppress(RawStoreError):
         new_store.recover()
-
-
-def test_samples_of_one_cell(campaign: Path) -> None:
-    store = RawStore.open(campaign)
-    cell = make_cell("read")
-    assert [sample.sample for sample in store.samples(cell.id)] == [1, 2]
-    assert len(store.samples()) == 6
-    stored = json.loads((campaign / "cells" / cell.id / "cell.json").read_text())
-    assert stored["cell_id"] == cell.id
-    with pytest.raises(RawStoreError, match=r"expected a campaign's folder"):
-        RawStore.open(campaign / "cells")
 
 
 def test_a_cell_that_came_back_keeps_its_digests_after_a_kill(campaign: Path) -> None:

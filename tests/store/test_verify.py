@@ -13,10 +13,9 @@ import pytest
 
 from glusterlab.errors import RawStoreError
 from glusterlab.run.verify import verify
-from glusterlab.store.campaign import RawStore
 from glusterlab.store.files import dump_json, file_digest
 from glusterlab.store.manifest import MANIFEST, Manifest
-from tests.store.conftest import add_sample, make_cell
+from tests.store.conftest import make_cell
 
 CELL = make_cell().id
 SAMPLE = f"cells/{CELL}/sample-01"
@@ -103,17 +102,6 @@ def test_each_kind_of_damage_is_told_also_when_the_manifest_was_edited_with_it(
         assert _found(campaign) == relisted
 
 
-def test_changed_number_in_a_tools_output(campaign: Path) -> None:
-    path = campaign / SAMPLE / "workload" / "stdout.txt"
-    text = path.read_text()
-    start = text.index("Children see throughput")
-    path.write_text(text[:start] + text[start:].replace("=", "= 9", 1).replace("= 9 ", "= 9", 1))
-    found = _found(campaign)
-    assert "changed-file" in found[f"{SAMPLE}/workload/stdout.txt"]
-    _relist(campaign, f"{SAMPLE}/workload/stdout.txt")
-    assert _found(campaign) == {f"{SAMPLE}/sample.json": {"status-differs"}}
-
-
 def test_sample_judged_better_than_it_is(campaign: Path) -> None:
     health = f"{SAMPLE}/gluster/before/health.json"
     _edit_json(campaign, health, lambda data: data.update(heal_pending=7))
@@ -155,15 +143,6 @@ def test_a_warmup_mark_that_does_not_fit_the_round(campaign: Path) -> None:
     _edit_json(campaign, f"{SAMPLE}/sample.json", lambda sample: sample.update(warmup=False))
     _relist(campaign, f"{SAMPLE}/sample.json")
     assert _found(campaign) == {f"{SAMPLE}/sample.json": {"warmup-differs"}}
-
-
-def test_a_warmup_is_judged_as_every_sample_is(new_store: RawStore) -> None:
-    sample = add_sample(new_store, make_cell(), warmup=True)
-    assert _found(new_store.path) == {}
-    name = f"{sample.path.relative_to(new_store.path)}/workload/stdout.txt"
-    (new_store.path / name).write_text("Can not open temporary file\n")
-    _relist(new_store.path, name)
-    assert _found(new_store.path) == {f"{SAMPLE}/sample.json": {"status-differs"}}
 
 
 def test_a_repeat_that_would_count_twice(campaign: Path) -> None:
