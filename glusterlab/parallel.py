@@ -1,7 +1,4 @@
-"""Jobs on the processors of this machine, or on the workers of a Dask cluster: the same jobs, the same results.
-
-A job is a small object that pickles. Few of them are under way at a time, so memory is bounded by what a job needs.
-"""
+"""Small jobs that pickle, on the processors of this machine or on the workers of a Dask cluster: the same results."""
 
 from __future__ import annotations
 
@@ -66,10 +63,7 @@ def run(
 
 
 def refuse_second_start() -> None:
-    """Refuse work in a process that is only just started by `run`, and runs the script that called it once more.
-
-    Without a guard in that script both would wait for each other for ever.
-    """
+    """Refuse work in a process that `run` has only just started: script and process would wait for each other."""
     # what multiprocessing itself asks in such a case
     if getattr(current_process(), "_inheriting", False):
         raise UsageError(

@@ -40,9 +40,7 @@ Decision = Literal["reached", "at-maximum", "going-on"]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What one sample measured.
-
-    `value`: of all workers together, in SI base units.
+    """What one sample measured, of all workers together, in SI base units.
 
     >>> str(Measured("throughput_bytes_per_s", 78.04e6)), str(Measured("files_per_s", 458.3))
     ('78.0 MB/s', '458 files/s')
@@ -97,11 +95,7 @@ def measured(result: Measurement | None) -> Measured | None:
 
 
 def read_result(sample: Sample, cell: Cell, folder: Path) -> Measurement:
-    """The tool's result in a sample's folder, whoever measured it.
-
-    `folder`: where the sample's files lie now: of a remote campaign another place than ``sample.path``. Raises
-    `ParseError` when there is none that can be read.
-    """
+    """The tool's result in a sample's folder, which may lie elsewhere than ``sample.path``; else `ParseError`."""
     if sample.origin == "imported":
         return read_sample(folder, cell)
     with with_outputs(folder) as plain:
@@ -109,10 +103,7 @@ def read_result(sample: Sample, cell: Cell, folder: Path) -> Measurement:
 
 
 def stored_values(samples: Iterable[Sample], cells: Mapping[str, Cell]) -> dict[tuple[str, int], Measured]:
-    """The numbers of all valid samples of some cells, by cell id and number of the sample; warm-up left out.
-
-    Where a result cannot be read there is none, and `glusterlab verify` says why.
-    """
+    """The numbers of all valid samples of some cells that can be read, by cell id and number; no warm-up."""
     found = {}
     for sample in samples:
         if sample.status == "valid" and not sample.warmup and (cell := cells.get(sample.cell_id)) is not None:

@@ -30,11 +30,7 @@ _RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
 @dataclass(frozen=True)
 class Notifier:
-    """Whom to tell that a run has ended.
-
-    `command` is for ``/bin/sh -c``; it gets the summary's data as variables ``GLUSTERLAB_...`` and as JSON on stdin.
-    `webhook` is a URL, and a secret: nothing that this module says names it.
-    """
+    """Whom to tell that a run has ended; the webhook's URL is a secret, which nothing that this module says names."""
 
     command: str | None = None
     webhook: str | None = field(default=None, repr=False)

@@ -24,10 +24,7 @@ STANDS_FOR_TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class PlannedSample:
-    """One execution that is to be made; `order` counts over the whole campaign.
-
-    Repeats of the warm-up are counted apart, and never drawn; their rounds come before and end with 0.
-    """
+    """One execution that is to be made; rounds of the warm-up come before and end with 0, `order` counts over all."""
 
     cell: Cell
     repeat: int
@@ -40,8 +37,7 @@ class PlannedSample:
 class Plan:
     """What a campaign comes to: cells in the order of the file, samples in the order in which they run.
 
-    Cells are `not_runnable` by what suite and cluster can do, `excluded` by the campaign's own rules. `repeats`: when a
-    cell ends before its last planned repeat; None: never.
+    Cells are `not_runnable` by what suite and cluster can do, `excluded` by the campaign's own rules.
     """
 
     cells: tuple[Cell, ...]
@@ -75,10 +71,7 @@ class CellEstimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """Rough cost of a plan: each sample at its first attempt.
-
-    `cells` is by cell id. `fewest_seconds`: every cell with its fewest repeats. `brick_bytes`: at most at a time.
-    """
+    """Rough cost of a plan, each sample at its first attempt; `brick_bytes`: at most at a time."""
 
     cells: dict[str, CellEstimate] = field(default_factory=dict)
     seconds: float = 0.0
@@ -104,11 +97,7 @@ def check_campaign(campaign: Campaign) -> None:
 
 
 def build_plan(campaign: Campaign, cluster: Cluster | None, *, ready: Collection[str] = ()) -> Plan:
-    """Cells and samples of a campaign, and what is left out; the same whatever the order in the file.
-
-    Without a cluster what only that can tell is left open. Tools that are `ready` need not be at hand. Raises
-    `UsageError` for an imported campaign.
-    """
+    """Cells and samples of a campaign; without a cluster what only that can tell is left open, as of `ready` tools."""
     if campaign.origin == "imported":
         raise UsageError(
             f"campaign '{campaign.name}' was imported: its cells are those of the files, and nothing in it can be"

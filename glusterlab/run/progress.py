@@ -41,11 +41,9 @@ _KEPT = 24
 
 @dataclass(frozen=True)
 class RunSummary:
-    """How a run ended that no error broke off: counts as in `Counts`, `executed` ones of this run alone.
+    """How a run ended that no error broke off; `executed` are this run's alone.
 
-    `paused`: it ended after the rounds that were requested, and some are left. `problems` has a line for each sample
-    that is not valid, `advice` what to do next. `not_runnable` cells cannot be run here, and are no part of the plan;
-    their reasons each have the number of cells.
+    `paused`: it ended after the rounds that were requested, and some are left. `problems`: one per sample not valid.
     """
 
     campaign: str
@@ -138,10 +136,7 @@ class Output:
 
 
 class Progress:
-    """Keeps the state of a run, and hands every change to outputs.
-
-    An output that fails, as its terminal was closed, is left out from then on: that must not end the run.
-    """
+    """Keeps the state of a run, and hands every change to outputs; one that fails is left out, and ends no run."""
 
     def __init__(self, campaign: str, *outputs: Output) -> None:
         self.state = RunState.begun(campaign)
@@ -285,10 +280,7 @@ class NowFile(Output):
 
 
 class Durations:
-    """The time that samples will take, from the seconds that others took.
-
-    `estimates` has a rough bound for every cell id, the measure between cells that are not alike.
-    """
+    """The time that samples will take, from what others took; `estimates` measures between cells that are not alike."""
 
     def __init__(self, estimates: Mapping[str, float]) -> None:
         self._estimates = estimates
@@ -324,11 +316,7 @@ def _kind(cell: Cell) -> tuple[str, ...]:
 
 
 def describe_left(counts: Counts, eta_s: float | None) -> str:
-    """How much is left for this run, and for later ones; and when this one will be done, where that is known.
-
-    >>> describe_left(Counts(total=10, left=6, warmup_left=2), None)
-    '6 left and 2 to warm up'
-    """
+    """How much is left for this run, and for later ones, and when this one will be done."""
     warmup = f" and {counts.warmup_left} to warm up" if counts.warmup_left else ""
     later = f", {counts.later} in later runs" if counts.later else ""
     about = ""

@@ -30,11 +30,8 @@ class _Cell:
 class Queue:
     """The samples of a plan, each with its executions so far.
 
-    A repeat is complete when it has a valid sample, or had all its attempts; `retry` gives it as many again. A cell
-    that has reached its target needs no more. A warm-up sample is run while repeats of its cell are to come.
-
-    `values`: what valid samples measured, by cell id and number of the sample. `counts`: kept up to date. `now`: the
-    rounds that this run comes to.
+    A repeat is complete when it has a valid sample, or had all its attempts; `retry` gives it as many again. A warm-up
+    sample is run while repeats of its cell are to come. `counts`: kept up to date. `now`: the rounds of this run.
     """
 
     def __init__(
@@ -105,10 +102,7 @@ class Queue:
             self._update(cell_id)
 
     def likely(self) -> list[PlannedSample]:
-        """What of `pending` this run will likely come to: a cell with a target may end before its last repeat.
-
-        By the scatter of its own values or, while it has fewer than two, by the median of the other cells'.
-        """
+        """What of `pending` this run will likely come to, by the scatter of the cell's values, or of the others'."""
         pending = [planned for planned in self.pending() if planned.round in self.now]
         if self._rule is None:
             return pending

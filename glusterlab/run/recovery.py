@@ -69,10 +69,7 @@ def wait_for_hosts(pool: Pool, note: Note) -> None:
 
 
 def bring_in_order(site: Site, volume: Volume, *, mark: str, note: Note, fresh: bool = False) -> None:
-    """Start and mount a volume as far as it is not, and wait until every check before a sample passes.
-
-    `fresh`: begin with an empty volume. Raises `VolumeError` with reasons when the pool is not in order in time.
-    """
+    """Start and mount a volume, and wait until every check before a sample passes; else `VolumeError` with reasons."""
     began = time.monotonic()
     noted = ""
     emptied = fresh

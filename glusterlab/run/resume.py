@@ -1,7 +1,4 @@
-"""Going on with a campaign: whether what is requested still fits the samples that are there.
-
-Cells and repeats may be added or set aside. Everything else would put two experiments under one name.
-"""
+"""Going on with a campaign: all but cells and repeats must be as it was, not to mix two experiments under one name."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ _SHOWN = 5
 
 
 def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluster) -> list[str]:
-    """What changed in the specifications since the campaign was begun, for `take_up`.
-
-    Raises `SpecError` naming each change that the samples depend on, `UsageError` for an imported campaign.
-    """
+    """What changed since the campaign was begun, for `take_up`; `SpecError` where the samples depend on it."""
     file = store.path / "campaign.yaml"
     old_campaign = load_campaign(file)
     if old_campaign.origin == "imported":
@@ -70,9 +64,7 @@ def agree_on_specifications(store: RawStore, campaign: Campaign, cluster: Cluste
 def take_up(store: RawStore, campaign: Campaign, cluster: Cluster, edits: list[str]) -> list[str]:
     """Store a campaign that was changed, and set aside samples of cells that it has no longer; returns sentences.
 
-    To be done when the hosts are known to be those of the campaign, and are this run's: not for a run that ends before
-    it has begun. The cluster is kept as it was, but for its scale models: they are part of a cell, so what is stored
-    must have those of the cells that are measured.
+    To be done when the hosts are this run's. The cluster is kept as it was, but for its scale models, a part of cells.
     """
     moved = aside.agree(store.path, {cell.id for cell in build_plan(campaign, cluster, ready=volume_tools()).cells})
     _store_again(store, "campaign.yaml", dump_yaml(campaign))

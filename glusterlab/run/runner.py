@@ -65,11 +65,10 @@ def run(
     """Run a campaign on a cluster, or go on where an earlier run of it stopped.
 
     `retry`: samples that are not valid get as many attempts again. `take_over`: take the hosts from a run of another
-    controller that is known to be dead. `rounds`: end after so many. `throttle` puts a testbed under a scale model;
-    `shared_counters` are what its hosts' counters show of the whole machine.
+    controller that is known to be dead. `shared_counters`: what the hosts' counters show of the whole machine.
 
-    The summary comes also when samples failed, and when SIGINT or SIGTERM stopped the run. Raises `SpecError` when a
-    changed specification does not fit the samples, `UsageError` when nothing can be run or another run has the cluster,
+    The summary comes also when samples failed, and when a signal stopped the run. Raises `SpecError` when a changed
+    specification does not fit the samples, `UsageError` when nothing can be run or another run has the cluster,
     `HostError` when a host cannot be reached, `RawStoreError` when the raw store is locked, damaged, or unwritable.
     """
     plan = build_plan(campaign, cluster)
@@ -290,10 +289,7 @@ class _Run:
         return f"{what}: no attempt is left; 'glusterlab run --retry' gives it new ones"
 
     def _set_up(self, cell: Cell) -> Volume:
-        """The volume of a cell's layout, started and mounted.
-
-        A block of samples on one layout begins with an empty volume, unless its first cell needs files that are there.
-        """
+        """A block of samples on one layout begins with an empty volume, unless its first cell needs files."""
         site = self.site
         wanted = gluster.Volume.of(cell.layout, site.cluster)
         if self.volume == wanted and not self.doubtful:

@@ -1,7 +1,6 @@
-"""One sample, of a volume or of a baseline: prepared, measured, collected, judged and stored, every phase timed.
+"""One sample: prepared, measured, collected, judged and stored, every phase timed.
 
-Whatever goes wrong on a host becomes a reason of the sample; only a stop of the run and a raw store that cannot be
-written leave this module as errors.
+What goes wrong on a host becomes a reason; only a stop of the run and an unwritable raw store leave as errors.
 """
 
 from __future__ import annotations

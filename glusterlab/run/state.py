@@ -1,7 +1,4 @@
-"""What a run is doing now, and how the last one ended: ``now.json``, read by who watches it.
-
-A run that was killed leaves it as it was: `life` tells.
-"""
+"""What a run is doing now, and how the last one ended: ``now.json``, read by who watches it."""
 
 from __future__ import annotations
 
@@ -40,10 +37,9 @@ class _Model(BaseModel):
 
 
 class Counts(_Model):
-    """How far a run is, in samples of its plan.
+    """How far a run is, in samples of its plan, by the last execution of each.
 
-    `valid`, `invalid` and `failed` go by the last execution; `left` are still to be run, `later` of them in rounds that
-    this run does not come to. `warmup_left` is in no other number. `rounds`: the campaign's last.
+    `later` of those `left` are in rounds that this run does not come to; `warmup_left` is in no other number.
     """
 
     total: int = 0
@@ -76,11 +72,7 @@ class Execution(_Model):
 
 
 class Result(_Model):
-    """An execution that is over.
-
-    `value` and `mean` (of the cell's `n` valid repeats by then) have their units, and are empty where there is none.
-    `half_width` is that of the mean's 95 % interval as a share of it. `problem` is the first reason.
-    """
+    """An execution that is over; `mean` with `half_width`, a share of it, is of the cell's `n` valid repeats by then."""
 
     execution: Execution
     ended: float
@@ -123,11 +115,7 @@ class Note(_Model):
 
 
 class RunState(Counts):
-    """What a run is doing now; times are epoch seconds.
-
-    `process_start`, in ticks since boot, tells the process from a later one of its number. `recent` and `notes` are
-    the last ones, oldest first; `codes` counts executions by reason.
-    """
+    """What a run is doing now; `process_start`, in ticks since boot, tells the process from a later one."""
 
     schema_version: int = SCHEMA_VERSION
     campaign: str

@@ -27,10 +27,9 @@ LAST_FAILURES = 5
 
 @dataclass(frozen=True)
 class CellStatus:
-    """State of one cell.
+    """State of one cell; `spent`: repeats whose attempts are used up.
 
-    `wanted`: repeats that the plan asks for; at most, while the cell may reach a target. `spent`: those whose attempts
-    are used up. `invalid`, `failed`: executions of repeats, whatever became of the repeat later.
+    `wanted`: at most, while the cell may reach a target. `invalid`, `failed`: executions, whatever the repeat came to.
     """
 
     cell: Cell
@@ -69,10 +68,7 @@ class ReasonCount:
 
 @dataclass(frozen=True)
 class CampaignStatus:
-    """State of a campaign's folder; `reasons` most often, `failures` newest first.
-
-    `missing`: samples of an import that its manifest lists and that are not there.
-    """
+    """State of a campaign's folder; `missing`: samples that the manifest of an import lists and that are not there."""
 
     campaign: str
     cells: tuple[CellStatus, ...]

@@ -1,7 +1,4 @@
-"""Whether a finished sample counts: a pure judgement of the files in its folder, which `verify` makes again.
-
-The rules are those of design.md, "Rules of measurement".
-"""
+"""Whether a finished sample counts: a pure judgement of the files in its folder, which `verify` makes again."""
 
 from __future__ import annotations
 
@@ -198,10 +195,7 @@ def _lost_links(before: Health, after: Health) -> Iterator[Reason]:
 
 
 def _lost_connections(before: Health, after: Health, restarted: Sequence[BrickHealth]) -> Iterator[Reason]:
-    """Clients that lost a brick which was running all the time: the network between them was not.
-
-    Bricks that stopped, and clients whose mount is not well, have reasons of their own.
-    """
+    """Clients that lost a brick which was running all the time: the network between them was not."""
     well = {
         (brick.host, brick.port): brick.path
         for brick in after.bricks

@@ -36,11 +36,7 @@ class Finding:
 
 
 def verify(path: Path, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
-    """Look at every file of a campaign; empty when all are as listed and every sample is judged as it was.
-
-    `progress` receives the number of samples that were inspected, and of all. Raises `RawStoreError` when `path` is no
-    campaign's folder.
-    """
+    """Every file of a campaign that is not as listed, and every sample that is not judged as it was."""
     if not (path / "campaign.yaml").is_file() and not (path / MANIFEST).is_file():
         advice = "name one, such as raw/first-light"
         raise RawStoreError(f"{path}: expected a campaign's folder, found none; {advice}", path=path)

@@ -193,10 +193,7 @@ def describe_state(state: RunState, at: float) -> str:
 
 
 def watch(folder: Path, console: Console) -> str:
-    """Show what a campaign's run does until it ends: live on a terminal, plain lines elsewhere.
-
-    Returns the run's state at the end in a sentence.
-    """
+    """Show what a campaign's run does until it ends; returns its state at the end in a sentence."""
     state = read_now(folder)
     if state is None:
         return f"{folder}: there is no now.json of a run; this is what is stored"
@@ -246,10 +243,7 @@ def _follow_lines(folder: Path, state: RunState, console: Console, silence_s: fl
 
 
 def log_events(folder: Path, *, follow: bool, note: Callable[[str], None] | None = None) -> Iterator[Event]:
-    """The entries of a campaign's log; with `follow` also those to come while a run goes on.
-
-    `note` receives at the end what could not be read. Raises `RawStoreError` when there is no log.
-    """
+    """The entries of a campaign's log, with `follow` while a run goes on; `note` receives what could not be read."""
     reader = EventReader(folder)
     silence_s = _silence(folder)
     while True:

@@ -1,7 +1,6 @@
-"""Cells that a campaign has no longer lie in ``aside/``, never counted, and come back when it has them again.
+"""Cells that a campaign has no longer: set aside in ``aside/`` by one rename, and brought back.
 
-A cell's folder is moved by one rename. The manifest names each file where it lies; a run that was killed between the
-two leaves that to the next one.
+The manifest names each file where it lies; a run that was killed between the two leaves that to the next one.
 """
 
 from __future__ import annotations
@@ -53,10 +52,7 @@ def moved_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def agree(folder: Path, wanted: Set[str]) -> Moved:
-    """Set aside every cell that is not wanted, and bring back those that are; the folder is locked.
-
-    Raises RawStoreError when a cell lies in both places.
-    """
+    """Set aside every cell that is not wanted, and bring back those that are; RawStoreError for one in both places."""
     settle(folder)
     away = [cell for cell in _cells(folder / CELLS) if cell not in wanted]
     back = [cell for cell in _cells(folder / ASIDE) if cell in wanted]

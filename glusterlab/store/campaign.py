@@ -203,10 +203,7 @@ class RawStore:
         return writer
 
     def recover(self) -> list[Path]:
-        """Put in order what an interrupted run left, and return the partial samples that were removed.
-
-        Call it with the lock held. A sample that was complete, but not yet listed when the run was killed, is listed.
-        """
+        """Remove partial samples, list complete ones that a killed run did not; call it with the lock held."""
         aside.settle(self.path)
         partial = sorted(self.path.glob(_PARTIAL_GLOB))
         for folder in partial:

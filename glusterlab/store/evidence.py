@@ -36,11 +36,7 @@ _SUITES_OWN = frozenset({"workload/command.json", "workload/throttle.json"})
 
 
 def archive_of(name: str) -> str | None:
-    """The archive in which a file may be, if it is no plain one; paths are below the campaign's folder.
-
-    >>> archive_of("cells/a/sample-01/gluster/before/info.xml"), archive_of("cells/a/cell.json")
-    ('cells/a/sample-01/evidence.tar.xz', None)
-    """
+    """The archive in which a file may be, if it is no plain one; paths are below the campaign's folder."""
     parts = name.split("/")
     return "/".join([*parts[:3], ARCHIVE]) if len(parts) > 3 and parts[0] in ("cells", "aside") else None
 
@@ -120,10 +116,7 @@ class _Unpacker:
 
 
 def members(archive: Path) -> Iterator[tuple[str, Iterable[bytes]]]:
-    """Names and contents of an archive's members, in their order; each is to be read before the next.
-
-    Raises RawStoreError when it is damaged, or anything but what `pack` writes.
-    """
+    """Names and contents of an archive's members, in order; RawStoreError when `pack` would not write it so."""
     try:
         with archive.open("rb") as file:
             yield from _members(archive, _Unpacker(file))
@@ -179,10 +172,7 @@ def digests(archive: Path) -> dict[str, str]:
 
 
 def unpack(source: Path, target: Path, below: str | tuple[str, ...] = "") -> dict[str, str]:
-    """Give an empty folder the files of another as if nothing were packed there: links to files, members as copies.
-
-    Only members whose names begin with `below` are copied. Returns SHA-256 of each, by its path below `target`.
-    """
+    """Links to the files of a folder, and copies of packed members; returns their SHA-256 by path in `target`."""
     found = {}
     for place, folders, names in os.walk(source):
         here = target / Path(place).relative_to(source)
@@ -216,10 +206,7 @@ def _write(archive: Path, path: Path, content: Iterable[bytes]) -> str:
 
 @contextmanager
 def unpacked(folder: Path, below: str | tuple[str, ...] = "", digests: dict[str, str] | None = None) -> Iterator[Path]:
-    """A sample's folder with all of its files plain, for as long as it is needed: its own, or a temporary one.
-
-    Only packed members whose names begin with `below` are there; `digests` takes in their SHA-256.
-    """
+    """A sample's folder with its files plain: its own, or a temporary one with members that begin with `below`."""
     if not (folder / ARCHIVE).is_file():
         yield folder
         return

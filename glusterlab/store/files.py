@@ -62,10 +62,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, data: bytes | str, *, durable: bool = True) -> None:
-    """Write a file under a temporary name, then rename it; RawStoreError when it cannot be written.
-
-    `durable`: wait until the file is on the disk. Without it, a loss of power (not a kill) may leave the file empty.
-    """
+    """Write a file under a temporary name, then rename it; without `durable` a loss of power may leave it empty."""
     content = data.encode() if isinstance(data, str) else data
     temporary = path.with_name(f".{path.name}.tmp")
     try:
@@ -91,10 +88,7 @@ def write_error(path: Path, error: OSError) -> RawStoreError:
 
 
 def lock_file(path: Path, refuse: Callable[[str], GlusterlabError]) -> int:
-    """Descriptor of a file that stays locked until it is closed or the process ends, however that happens.
-
-    `refuse` makes the error that is raised when the lock is held, of the words that name its holder.
-    """
+    """Descriptor of a locked file; `refuse` makes the error where it is held, of the words that name its holder."""
     import fcntl
 
     while True:

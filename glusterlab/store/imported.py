@@ -1,7 +1,4 @@
-"""One imported sample: what its import.json says, which result of its file it is, and whether that counts.
-
-The tool's own output is the only evidence: the pool's health, caches and clocks were not recorded.
-"""
+"""One imported sample: what its import.json says, which result of its file it is, and whether that counts."""
 
 from __future__ import annotations
 
@@ -72,8 +69,7 @@ class AttachedFile(_Stored):
 class ImportRecord(_Stored):
     """``import.json``: where a sample comes from; `source` and `file` as in `AttachedFile`.
 
-    `label`: the operation as the tool printed it. `line`: on which the result's report starts. `said`: what path and
-    mapping said of it. `accept_unjudged`: count it even when its file does not hold what a judgement needs.
+    `said`: what path and mapping said of it. `accept_unjudged`: count it without what a judgement needs.
     """
 
     schema_version: Literal[1] = 1

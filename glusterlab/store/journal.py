@@ -1,7 +1,6 @@
 """The campaign's log: log.txt for people, events.jsonl for scripts; the manifest lists neither.
 
-events.jsonl has an object per line, with ``time`` (epoch seconds), ``level`` and ``message``, or a command that was run
-on a host. Campaigns from before there was an events.jsonl have such objects in their log.txt.
+Campaigns from before there was an events.jsonl have such objects in their log.txt.
 """
 
 from __future__ import annotations
@@ -104,10 +103,7 @@ class EventReader:
         self._cut: set[str] = set()
 
     def new(self) -> Iterator[Event]:
-        """The entries since the last call, or all, oldest first; what is damaged is passed over, see `damage`.
-
-        Where nothing of events.jsonl can be read, they are the messages of log.txt.
-        """
+        """The entries since the last call, oldest first; of log.txt where nothing of events.jsonl can be read."""
         first = EVENTS not in self._offsets
         if not (self._folder / EVENTS).is_file():
             yield from self._events(LOG)

@@ -29,11 +29,7 @@ class Manifest:
 
     @property
     def text(self) -> str:
-        """The manifest as stored: a line ``path sha256`` per file, sorted.
-
-        >>> Manifest({"b": "1" * 64, "a": "0" * 64}).text.splitlines()[0][:6]
-        'a 0000'
-        """
+        """A line ``path sha256`` per file, sorted."""
         return "".join(f"{name} {digest}\n" for name, digest in sorted(self.digests.items()))
 
     @classmethod
@@ -57,10 +53,7 @@ class Manifest:
 
 
 def list_files(folder: Path, paths: Iterable[Path]) -> None:
-    """Add files, and all files of folders, to a campaign's manifest; those that are listed keep their digests.
-
-    What is `UNLISTED` of the campaign's own folder is passed over. Of an archive the members are listed.
-    """
+    """Add files, and all of folders, to a manifest, an archive's members for it; what is listed keeps its digest."""
     listed = Manifest.read(folder).digests
     added: dict[str, str] = {}
     for file in (file for path in paths for file in (path.rglob("*") if path.is_dir() else (path,)) if file.is_file()):

@@ -21,10 +21,7 @@ class _Record(BaseModel):
 
 
 class CommandRecord(_Record):
-    """``workload/command.json``: the measured command as it was run.
-
-    `start` and `end`: epoch seconds on the controller. `exit_code`: None when the deadline passed.
-    """
+    """``workload/command.json``; `start` and `end`: epoch seconds, `exit_code`: None when the deadline passed."""
 
     argv: list[str]
     host: str
@@ -45,10 +42,7 @@ class BrickHealth(_Record):
 
 
 class BrickConnection(_Record):
-    """An established TCP connection of a client to a brick.
-
-    `host`: the server, where the cluster file names it. `socket`: the client's end, whose number no later one has.
-    """
+    """An established TCP connection of a client to a brick; `socket`: the client's end, a number of its own."""
 
     host: str | None
     port: int

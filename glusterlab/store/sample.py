@@ -39,8 +39,8 @@ class Window(BaseModel):
 class Sample(BaseModel):
     """One execution of a cell: what sample.json holds, and as `path` the sample's folder.
 
-    `sample` counts the executions of the cell, from 1. `window`: None when the command was never started, and of an
-    import. `phases`: seconds. `disks`: in all bricks, the divisor of "per disk"; 0 where an import does not know it.
+    `window`: None when the command was never started, and of an import. `phases`: seconds. `disks`: the divisor of "per
+    disk"; 0 where an import does not know it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

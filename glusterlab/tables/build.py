@@ -1,8 +1,7 @@
-"""Tidy tables of a campaign, made from its raw files: samples, workers, telemetry.
+"""Tidy tables of a campaign: samples, workers, telemetry, kept as Parquet in ``figures/<campaign>/tables/``.
 
-They are kept as Parquet in ``figures/<campaign>/tables/``. A sample's part is made again when one of its raw files,
-the library, Python, pandas or pyarrow changed, or when what is kept is damaged. Each sample, and each part of a big
-telemetry file, is a job for any process that reaches the campaign's files.
+A sample's part is made again when one of its raw files, the library, Python, pandas or pyarrow changed, or when what
+is kept is damaged. Each sample, and each part of a big telemetry file, is a job.
 """
 
 from __future__ import annotations
@@ -95,11 +94,7 @@ def folder_of(raw: Path | str) -> Path:
 def load(
     raw: Path | str, folder: Path | None = None, cache: bool = True, progress: Progress = lambda *_: None
 ) -> Tables:
-    """The tables of a campaign, from those kept in `folder` where these are still right.
-
-    `cache`: False makes them anew and keeps nothing. Raises RawStoreError when `raw` is no campaign, or damaged;
-    ParseError when a valid sample's raw file cannot be read.
-    """
+    """The tables of a campaign, from those kept in `folder` where these are still right; without `cache` made anew."""
     checked = os.environ.get(CHECKED)
     if cache and folder is not None and checked and folder.resolve() == Path(checked) and (folder / INDEX).is_file():
         return Tables(folder)
@@ -121,8 +116,8 @@ def write(
 ) -> Written | None:
     """Bring the Parquet files of a campaign up to date; None where the folder cannot be written.
 
-    `scheduler`: address of a Dask scheduler, whose workers reach `raw` under the same path. Raises as `load`, and
-    UsageError when the folder holds something else, or the scheduler cannot be reached.
+    Workers of the Dask `scheduler` must reach `raw` under the same path. Raises RawStoreError when `raw` is damaged,
+    ParseError when a valid sample cannot be read, UsageError when the folder holds something else.
     """
     from filelock import FileLock
 
@@ -313,10 +308,7 @@ class SampleJob:
 
 @dataclass(frozen=True)
 class TelemetryJob:
-    """A big telemetry file of a sample, or one part of it.
-
-    `zone`: time zone of a file that tells local time. `chunk`: None means all of the file.
-    """
+    """A big telemetry file of a sample, or one chunk of it; `zone`: of a file that tells local time."""
 
     owner: SampleJob
     file: str
@@ -330,10 +322,7 @@ _Job = SampleJob | TelemetryJob
 
 @dataclass(frozen=True)
 class Part:
-    """What a job makes of a sample: its rows, or some of its telemetry as Parquet.
-
-    `file`: what tells the Parquet file from others of the sample; empty for that of all small files. `rows`: in it.
-    """
+    """What a job makes of a sample; `file` tells its Parquet from others of the sample, empty for small files."""
 
     name: str
     row: dict[str, object] | None = None

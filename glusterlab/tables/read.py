@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tables:
-    """The three tables of a campaign; `SCHEMAS` documents their columns.
-
-    `tools`: whose rows they hold; None: all. `whole`: what they are a part of: tables that are not kept go with it.
-    """
+    """The three tables of a campaign, as far as they are of `tools` (None: all); `whole` keeps a temporary folder."""
 
     folder: Path
     tools: tuple[str, ...] | None = None
@@ -63,10 +60,7 @@ class Tables:
         return sorted(set(self.samples["cell_id"].astype(str)))
 
     def telemetry_of(self, **chosen: Iterable[str | int]) -> pd.DataFrame:
-        """Rows of the telemetry table with these values, by column; only these are read.
-
-        Sorted by campaign, cell, sample, host, activity, device and metric; by time as the files are.
-        """
+        """Rows of the telemetry table with these values, by column; only these are read, sorted by all but time."""
         import pyarrow.dataset as ds
 
         names = [path.name for path in sorted((self.folder / "telemetry").glob("*.parquet"))]
