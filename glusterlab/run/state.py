@@ -72,7 +72,7 @@ class Execution(_Model):
 
 
 class Result(_Model):
-    """An execution that is over; `mean` with `half_width`, a share of it, is of the cell's `n` valid repeats by then."""
+    """An execution that is over; `mean` with `half_width`, a share of it, is of the cell's `n` repeats by then."""
 
     execution: Execution
     ended: float
