@@ -213,32 +213,24 @@ def read_together(
     host_codes = np.array([batches.names["host"][host] for host in hosts], dtype=np.int16)
     role_codes = np.array([batches.names["role"][role] for role in roles], dtype=np.int8)
     for group in groups.values():
-        files, block = _block(group)
+        names, block = read_rows(b"".join(section for _, section in group.sections), group.columns, group.table)
+        places = np.array([(file, section.count(b"\n")) for file, section in group.sections], dtype=np.int32)
+        files = np.repeat(*places.T)
+        # one host per file, whatever it calls itself
+        pairs = np.unique(files.astype(np.int64) * len(names.categories) + names.codes)
+        if len(pairs) != len(dict(group.sections)) or not block.utc:
+            raise NotRegular
         values = normalise(block)
-        if group.table.activity == "memory":
-            _count_as_each_host_does(values, block, files)
+        # each host counts its memory as its own sysstat does
+        for file in np.unique(files).tolist() if group.table.activity == "memory" else ():
+            rows = files == file
+            metrics = {name: column[rows] for name, column in block.metrics.items()}
+            own = replace(block, device=None, time=block.time[rows], metrics=metrics)
+            if counts_caches(own):
+                values["used_bytes"] = values["used_bytes"].copy()
+                values["used_bytes"][rows] = normalise(own, older=True)["used_bytes"]
         batches.add(block, values, block.time, host_codes[files], role_codes[files])
     return batches.table()
-
-
-def _block(group: Group) -> tuple[NDArray[np.int32], Block]:
-    hosts, block = read_rows(b"".join(section for _, section in group.sections), group.columns, group.table)
-    files = np.repeat(*np.array([(file, section.count(b"\n")) for file, section in group.sections], dtype=np.int32).T)
-    # one host per file, whatever it calls itself
-    pairs = np.unique(files.astype(np.int64) * len(hosts.categories) + hosts.codes)
-    if len(pairs) != len(dict(group.sections)) or not block.utc:
-        raise NotRegular
-    return files, block
-
-
-def _count_as_each_host_does(values: dict[str, NDArray[np.float64]], block: Block, files: NDArray[np.int32]) -> None:
-    for file in set(files.tolist()):
-        rows = files == file
-        metrics = {name: column[rows] for name, column in block.metrics.items()}
-        own = replace(block, device=None, time=block.time[rows], metrics=metrics)
-        if counts_caches(own):
-            values["used_bytes"] = values["used_bytes"].copy()
-            values["used_bytes"][rows] = normalise(own, older=True)["used_bytes"]
 
 
 def write_parquet(tables: Iterable[pa.Table], sink: Path | BinaryIO) -> int:

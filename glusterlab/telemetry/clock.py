@@ -1,8 +1,7 @@
 """Dates and times as sysstat prints them in any locale, and which day a row of sar is of.
 
-sar prints a date in its banner only, and then times of day, table by table: each table of a segment (what lies between
-two restarts) begins with the time at which the segment began, and so has its own clock. A restart is printed once,
-after all tables of its segment; tables after it go on from its day. A repeated header has the time of the row before.
+Each table of a segment (what lies between two restarts) begins with the time at which the segment began, and so has its
+own clock. A restart is printed once, after all tables of its segment. A repeated header has the time of the row before.
 """
 
 from __future__ import annotations
@@ -73,11 +72,7 @@ def seconds_of(words: tuple[str, ...]) -> float | None:
 
 @lru_cache(maxsize=1 << 12)
 def zoned(words: tuple[str, ...]) -> bool:
-    """Whether the words of a time have a time zone, and no mark of the half day.
-
-    >>> zoned(("01:00:00", "IST")), zoned(("01:00:00", "PM", "IST")), zoned(("01:00:00",))
-    (True, False, False)
-    """
+    """Whether the words of a time have a time zone, and no mark of the half day."""
     return len(words) > 1 and all(_ZONE.fullmatch(word) and half_day(word) is None for word in words[1:])
 
 

@@ -116,10 +116,7 @@ class Coverage:
 
 
 def coverage(path: Path) -> Coverage:
-    """The time that a file covers, without a table of it.
-
-    `ParseError` when the file is damaged, has no record, or lacks one of the `REQUIRED` activities.
-    """
+    """The time that a file covers; `ParseError` when it is damaged, or lacks one of the `REQUIRED` activities."""
     intervals: dict[float, float] = {}
     restarts: list[float] = []
     headers: set[str] = set()

@@ -34,11 +34,7 @@ def parse(text: bytes, sep: str, types: Mapping[str, str], decimal: str = ".") -
 
 
 def line_numbers(firsts: Sequence[int], counts: Sequence[int]) -> NDArray[np.int64]:
-    """The numbers of the lines of texts that are joined: each text's first, and how many lines it has.
-
-    >>> line_numbers([3, 20], [2, 1]).tolist()
-    [3, 4, 20]
-    """
+    """The numbers of the lines of texts that are joined, by each text's first and how many it has."""
     sizes = np.array(counts, dtype=np.int64)
     offsets = np.array(firsts, dtype=np.int64) - (np.cumsum(sizes) - sizes)
     return np.repeat(offsets, sizes) + np.arange(int(sizes.sum()))

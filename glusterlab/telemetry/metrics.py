@@ -20,7 +20,7 @@ MEGAHERTZ = 1e6
 MINUTE = 1 / 60
 
 SAME_TOTAL = 0.005
-"""Relative difference up to which memory used and free together count as all memory."""
+"""Memory used and free are all memory up to this relative difference."""
 
 
 def _named(text: str, factor: float = 1.0, *, suffix: str = "", unit: str = "") -> dict[str, tuple[str, float]]:
@@ -93,8 +93,7 @@ METRICS: Mapping[str, Mapping[str, tuple[str, float]]] = {
     ),
     "tty": _rates(
         "rcvin=receive_interrupts xmtin=transmit_interrupts txmtin=transmit_interrupts framerr=frame_errors "
-        "prtyerr=parity_errors brk=breaks "
-        "ovrun=overruns"
+        "prtyerr=parity_errors brk=breaks ovrun=overruns"
     ),
     "disk": _named("tps=transfers_per_s aqu-sz=queue_length avgqu-sz=queue_length")
     | _named("rkB/s=read_bytes_per_s wkB/s=write_bytes_per_s dkB/s=discard_bytes_per_s areq-sz=request_bytes", KB)
@@ -207,12 +206,8 @@ _IRQ = re.compile(r"i(\d{3})/s")
 def metric_of(activity: str, column: str) -> tuple[str, float]:
     """The metric of a column, and the factor to its unit; columns that no version has get a name by their form.
 
-    >>> metric_of("network", "rxkB/s")
-    ('receive_bytes_per_s', 1024.0)
-    >>> metric_of("interrupts", "CPU3")
-    ('cpu3_interrupts_per_s', 1.0)
-    >>> metric_of("other", "%new")
-    ('new_fraction', 0.01)
+    >>> metric_of("network", "rxkB/s"), metric_of("other", "%new")
+    (('receive_bytes_per_s', 1024.0), ('new_fraction', 0.01))
     """
     if (known := METRICS.get(activity, {}).get(column)) is not None:
         return known
@@ -226,22 +221,15 @@ def metric_of(activity: str, column: str) -> tuple[str, float]:
     return (f"{name}_fraction", PERCENT) if column.startswith("%") else (f"{name}_value", 1.0)
 
 
-_SUFFIXED = re.compile(r"(\d{1,15}(?:[.,]\d{1,9})?)([%BkMGTP])")
+SUFFIXED = re.compile(r"(\d{1,15}(?:[.,]\d{1,9})?)([%BkMGTP])")
+"""A number with a unit, as ``sar --human`` prints it."""
+
 _BYTES = {letter: 1024.0**power for power, letter in enumerate("BkMGTP")}
 
 
-def is_suffixed(word: str) -> bool:
-    """Whether a word is a number with a unit, as ``sar --human`` prints it."""
-    return _SUFFIXED.fullmatch(word) is not None
-
-
 def scaled(activity: str, column: str, word: str) -> float | None:
-    """A number as ``sar --human`` prints it, in the column's own unit; None where that is not clear.
-
-    >>> scaled("memory", "kbmemfree", "1.5M"), scaled("cpu", "%user", "2.1%"), scaled("io", "tps", "1.5M")
-    (1536.0, 2.1, None)
-    """
-    if (found := _SUFFIXED.fullmatch(word)) is None:
+    """A number with a unit in the column's own one; None where that is not clear."""
+    if (found := SUFFIXED.fullmatch(word)) is None:
         return None
     value = float(found[1].replace(",", "."))
     name, factor = metric_of(activity, column)

@@ -28,10 +28,7 @@ SLICE_ROWS = 4096
 
 
 def records(source: Path | Stream, averages: bool = False) -> Iterator[TelemetryRecord]:
-    """Every value of a file as a record, in the order of the file; a stream is the standard input.
-
-    `averages` also gives the averages that sar printed. `ParseError` as `read_batches`, after what is whole.
-    """
+    """Every value of a file as a record, in its order; a stream is the standard input. Raises as `read_batches`."""
     for name, batch in _batches(source, averages):
         for number, row in zip(*(places.tolist() for places in _order(batch)), strict=True):
             block = batch[number]

@@ -104,6 +104,13 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
     seconds = [pair[0] for pair in times if pair is not None]
     zones = {pair[1] for pair in times if pair is not None}
     metrics = {name: found[f"c{at}"] for name, at in table.metrics.items()}
+    device = None
+    if table.device is not None:
+        column = found[f"c{table.device}"]
+        before, after = [""] * table.device, [""] * (len(names) - table.device - 1)
+        # sadf calls the mean of all CPUs -1
+        texts = (device_name(table, [*before, name, *after]) or "" for name in column.categories)
+        device = Names(column.codes, tuple(texts))
     if len(seconds) != len(times) or len(zones) != 1:
         raise NotRegular
     if not all(bool(np.isfinite(column).all()) for column in metrics.values()):
@@ -112,7 +119,7 @@ def read_rows(rows: bytes, columns: tuple[str, ...], table: Header) -> tuple[Nam
         tool="sadf",
         host=None,
         activity=table.activity,
-        device=None if table.device is None else _device_names(found[f"c{table.device}"], table),
+        device=device,
         time=np.array(seconds)[found["time"].codes],
         utc=zones == {True},
         dated=True,
@@ -200,17 +207,6 @@ def _table_of(header: str, fields: list[str]) -> tuple[Header, list[str]]:
     if table is None:
         raise ParseError(f"expected columns of sysstat, found {header[:80]!r}")
     return table, fields[3:]
-
-
-def _device_names(column: Names, table: Header) -> Names:
-    """Names of devices as text; sadf calls the mean of all CPUs -1."""
-    assert table.device is not None
-    words = [""] * len(table.columns)
-    names = []
-    for name in column.categories:
-        words[table.device] = name
-        names.append(device_name(table, words) or "")
-    return Names(column.codes, tuple(names))
 
 
 class Rows:

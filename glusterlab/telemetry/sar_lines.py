@@ -11,7 +11,7 @@ from typing import Literal
 from glusterlab.errors import ParseError
 from glusterlab.telemetry import clock
 from glusterlab.telemetry.blocks import Block, Row, State, block_of
-from glusterlab.telemetry.metrics import activities_of, is_suffixed, scaled
+from glusterlab.telemetry.metrics import SUFFIXED, activities_of, scaled
 from glusterlab.telemetry.sysstat import Header, device_name, header_of, is_column
 
 LOOK_AHEAD = 4096
@@ -242,7 +242,7 @@ class LineReader:
         values = []
         for name, at in header.metrics.items():
             value = number(fields[at])
-            if value is None and is_suffixed(fields[at]):
+            if value is None and SUFFIXED.fullmatch(fields[at]):
                 value = scaled(header.activity, name, fields[at])
                 if value is None:
                     found = f"expected a number without a unit in {name}, found {fields[at]!r}"

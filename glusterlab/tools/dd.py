@@ -7,6 +7,7 @@ rounded, and in powers of 1,024 with busybox: the throughput is bytes by seconds
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -101,11 +102,7 @@ def _command(operands: str, looped: bool) -> Command:
 
 
 def size_of(text: str | None) -> int | None:
-    """Bytes in a size as dd takes it; None for a variable of the shell, and for what is none.
-
-    >>> size_of("1M"), size_of("4kB"), size_of("2x512"), size_of("$BS"), size_of("8KiB")
-    (1048576, 4000, 1024, None, 8192)
-    """
+    """Bytes in a size as dd takes it, such as ``2x512``; None for a variable of the shell, and for what is none."""
     product = 1
     for part in (text or "").split("x")[:4]:
         match = _FACTOR.fullmatch(part)
@@ -265,21 +262,18 @@ class _Reader:
         copy, waiting = self.open, self.loose
         place, text = lines[-1]
         whole = [one.line for one in (*self.done, *waiting)] + [place if copy is not None and copy.bytes else 0]
-        lacks = None
-        if copy is not None and copy.written is None and copy.read is not None:
-            lacks = "line of records out"
-        elif copy is not None and copy.bytes is None and copy.written is not None and not ends:
-            lacks = "whole line of bytes"
-        if lacks is not None:
+        if copy is not None and (
+            (copy.written is None and copy.read is not None)
+            or (copy.bytes is None and copy.written is not None and not ends)
+        ):
             self.open = None
-            raise document.error(f"expected dd's {lacks}, found the end of the file", place)
+            self.damage.append((place, "expected all of dd's lines of records and bytes, found the end of the file"))
+            return
         if not ends and text[0].isdigit() and place not in whole:
-            self._end()
-            raise document.error("expected a whole line of dd, found the end of the file", place)
-        if waiting and re.search(rb"\r(?!\n)", document.data):
+            self.damage.append((place, "expected a whole line of dd, found the end of the file"))
+        elif waiting and re.search(rb"\r(?!\n)", document.data):
             self.loose = []
-            self._end()
-            raise document.error("expected dd's lines of records after its progress, found the end", waiting[-1].line)
+            self.damage.append((waiting[-1].line, "expected dd's lines of records after its progress, found the end"))
         self._end()
 
 
@@ -301,28 +295,6 @@ def _is_before(one: Copy, copy: Copy, may_be: bool) -> bool:
     """Whether bytes and seconds are of a run at an earlier time, or `may_be`."""
     pairs = ((one.bytes, copy.bytes), (one.seconds, copy.seconds))
     return all(may_be if a is None or b is None else a < b or (may_be and a == b) for a, b in pairs)
-
-
-def copies(document: Document) -> Iterator[tuple[str | None, Copy]]:
-    """The runs in a text, by their start, with their hosts; `ParseError` when one is cut off, after the others."""
-    found: list[tuple[str | None, Copy]] = []
-    errors: list[ParseError] = []
-    for host, lines in by_host(document.lines, _MARK).items():
-        reader = _Reader()
-        kept = [(place, line) for place, raw in lines if (line := unwrapped(raw))]
-        for index, (place, line) in enumerate(kept):
-            reader.line(place, line, kept[index + 1][1] if index + 1 < len(kept) else "")
-        ends = document.ends_in_a_line or not kept or kept[-1][0] < len(document.lines)
-        try:
-            if kept:
-                reader.finish(document, kept, ends)
-        except ParseError as error:
-            errors.append(error)
-        errors += [document.error(message, place) for place, message in reader.damage]
-        found += [(host, copy) for copy in reader.done]
-    yield from sorted(found, key=lambda pair: pair[1].line)
-    if errors:
-        raise min(errors, key=lambda error: error.line or 0)
 
 
 _PREFIX = r"(?m)^(?:\[?[\w.-]{1,254}\]?: )?"
@@ -351,11 +323,24 @@ def recognise(document: Document) -> float:
 
 
 def read(document: Document) -> Iterator[Record]:
-    """Each run of dd. `ParseError` when the last run is cut off or there is none, after those that are whole."""
-    runs: dict[str | None, int] = {}
-    for host, copy in copies(document):
-        runs[host] = runs.get(host, 0) + 1
+    """Each run of dd, by its start; `ParseError` when the last of a host is cut off, or there is none."""
+    found: list[tuple[str | None, Copy]] = []
+    errors: list[ParseError] = []
+    for host, lines in by_host(document.lines, _MARK).items():
+        reader = _Reader()
+        kept = [(place, line) for place, raw in lines if (line := unwrapped(raw))]
+        for (place, line), (_, following) in zip(kept, [*kept[1:], (0, "")], strict=False):
+            reader.line(place, line, following)
+        if kept:
+            reader.finish(document, kept, document.ends_in_a_line or kept[-1][0] < len(document.lines))
+        errors += [document.error(message, place) for place, message in reader.damage]
+        found += [(host, copy) for copy in reader.done]
+    runs: Counter[str | None] = Counter()
+    for host, copy in sorted(found, key=lambda pair: pair[1].line):
+        runs[host] += 1
         yield _record(document, host, copy, runs[host])
+    if errors:
+        raise min(errors, key=lambda error: error.line or 0)
     if not runs:
         raise document.error("expected dd's lines of records and bytes, found none", 1)
 

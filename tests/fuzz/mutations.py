@@ -40,28 +40,23 @@ def _pick(draw: Draw, choices: tuple[bytes, ...]) -> bytes:
 
 
 def cut(data: bytes, draw: Draw) -> bytes:
-    """End it at any byte."""
     return data[: _below(draw, len(data))]
 
 
 def behead(data: bytes, draw: Draw) -> bytes:
-    """Begin it at any byte."""
     return data[_below(draw, len(data)) :]
 
 
 def remove(data: bytes, draw: Draw) -> bytes:
-    """Take a part out of the middle."""
     start = _below(draw, len(data))
     return data[:start] + data[start + _below(draw, 200) :]
 
 
 def double(data: bytes, draw: Draw) -> bytes:
-    """Append it to itself."""
     return data + (b"" if _below(draw, 1) else b"\n") + data
 
 
 def repeat_lines(data: bytes, draw: Draw) -> bytes:
-    """Write some lines twice."""
     lines = data.splitlines(keepends=True)
     start = _below(draw, len(lines))
     part = lines[start : start + 1 + _below(draw, 20)]
@@ -69,7 +64,6 @@ def repeat_lines(data: bytes, draw: Draw) -> bytes:
 
 
 def reorder(data: bytes, draw: Draw) -> bytes:
-    """Put lines elsewhere."""
     lines = data.splitlines(keepends=True)
     for _ in range(1 + _below(draw, 5)):
         if lines:
@@ -79,14 +73,12 @@ def reorder(data: bytes, draw: Draw) -> bytes:
 
 
 def other_encoding(data: bytes, draw: Draw) -> bytes:
-    """Write the text in another encoding."""
     text = data.decode("utf-8", errors="replace")
     name = ("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "latin-1", "cp1252", "cp500", "utf-32")[_below(draw, 7)]
     return text.encode(name, errors="replace")
 
 
 def number(data: bytes, draw: Draw) -> bytes:
-    """Write something else where a number is."""
     found = list(_NUMBER.finditer(data))
     if not found:
         return data
@@ -95,13 +87,11 @@ def number(data: bytes, draw: Draw) -> bytes:
 
 
 def token(data: bytes, draw: Draw) -> bytes:
-    """Put something foreign in."""
     start = _below(draw, len(data))
     return data[:start] + _pick(draw, TOKENS) + data[start:]
 
 
 def flip(data: bytes, draw: Draw) -> bytes:
-    """Change a byte."""
     if not data:
         return data
     start = _below(draw, len(data) - 1)
@@ -109,7 +99,6 @@ def flip(data: bytes, draw: Draw) -> bytes:
 
 
 def long_line(data: bytes, draw: Draw) -> bytes:
-    """Put a very long line in, of one character or of one line's text."""
     lines = data.splitlines(keepends=True) or [b"x"]
     start = _below(draw, len(lines) - 1)
     unit = (lines[start].strip() if _below(draw, 1) else b"9") or b" "
@@ -118,14 +107,12 @@ def long_line(data: bytes, draw: Draw) -> bytes:
 
 
 def entities(data: bytes, draw: Draw) -> bytes:
-    """Declare XML entities, and use them."""
     body = data.split(b"?>", 1)[-1]
     start = body.find(b">", _below(draw, len(body))) + 1
     return ENTITIES + body[:start] + b"&c;&x;" + body[start:]
 
 
 def deep(data: bytes, draw: Draw) -> bytes:
-    """Nest JSON or XML deep, at some place or around everything."""
     levels = 1 << _below(draw, 16)
     opening, closing = ((b"[", b"]"), (b'{"a":', b"}"), (b"<a>", b"</a>"))[_below(draw, 2)]
     place = 0 if _below(draw, 1) else _below(draw, len(data))
@@ -133,29 +120,24 @@ def deep(data: bytes, draw: Draw) -> bytes:
 
 
 def line_ends(data: bytes, draw: Draw) -> bytes:
-    """Write other line ends."""
     return data.replace(b"\n", (b"\r\n", b"\r", b"\n\n", b"\x0b", b"\x0c", b"\x85")[_below(draw, 5)])
 
 
 def indent(data: bytes, draw: Draw) -> bytes:
-    """Quote or prefix all lines."""
     prefix = (b"    ", b">> ", b"\t", b"node-1: ", b"| ", b"10.0.0.7: ", b"2024-01-01 ")[_below(draw, 6)]
     return b"".join(prefix + line for line in data.splitlines(keepends=True))
 
 
 def blanks(data: bytes, draw: Draw) -> bytes:
-    """Lose blanks, or double them."""
     return re.sub(rb"[ \t]+", (b" ", b"", b"   ", b"\t")[_below(draw, 3)], data)
 
 
 def packed(data: bytes, draw: Draw) -> bytes:
-    """Pack it, and perhaps cut the packed bytes."""
     made = gzip.compress(data, mtime=0) if _below(draw, 1) else lzma.compress(data, preset=0)
     return cut(made, draw) if _below(draw, 1) else made
 
 
 def foreign(data: bytes, draw: Draw) -> bytes:
-    """Noise before or after."""
     noise = bytes(_below(draw, 255) for _ in range(_below(draw, 40)))
     return noise + data if _below(draw, 1) else data + noise
 

@@ -19,25 +19,9 @@ from glusterlab.telemetry import sar as sar_text
 from glusterlab.telemetry.blocks import Block
 from glusterlab.telemetry.reader import chunks, read, read_chunk, recognise
 from glusterlab.telemetry.records import records
+from tests.telemetry.rows import Row, rows_of, write
 
 DATA = Path(__file__).parents[1] / "data" / "sar"
-Row = tuple[str | None, str, str | None, float, str, float]
-
-
-def _rows(blocks: Iterable[Block]) -> list[Row]:
-    rows = []
-    for block in blocks:
-        devices = [None] * len(block) if block.device is None else list(block.device)
-        for metric, values in block.metrics.items():
-            for device, time, value in zip(devices, block.time.tolist(), values.tolist(), strict=True):
-                rows.append((block.host, block.activity, device, time, metric, value))
-    return sorted(rows, key=repr)
-
-
-def _write(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "sar.txt"
-    path.write_text(text)
-    return path
 
 
 def _times(path: Path, metric: str) -> list[str]:
@@ -53,15 +37,15 @@ def _by_lines(path: Path) -> list[Row]:
     """The rows, each read by itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sar_text, "SMALL_BYTES", 1 << 40)
-        return _rows(read(path))
+        return rows_of(read(path))
 
 
 def _same_in_every_way(path: Path) -> list[Row]:
     """The rows, read line by line, column by column, and in small windows."""
     by_lines = _by_lines(path)
-    assert _rows(read(path)) == by_lines
+    assert rows_of(read(path)) == by_lines
     (whole,) = chunks(path)
-    assert _rows(block for batch in read_chunk(whole, window_bytes=300) for block in batch) == by_lines
+    assert rows_of(block for batch in read_chunk(whole, window_bytes=300) for block in batch) == by_lines
     return by_lines
 
 
@@ -86,18 +70,10 @@ def test_every_table_after_a_restart_goes_on_from_its_day(tmp_path: Path) -> Non
     text += "\n11:50:01 PM       LINUX RESTART\n\n11:58:01 PM       LINUX RESTART\t(2 CPU)\n"
     for column in columns:
         text += _table(column, ["12:05:01 AM", "12:15:01 AM"])
-    path = _write(tmp_path, text)
+    path = write(tmp_path, text)
     expected = ["2012-01-30T23:50:01", "2012-01-31T00:30:01", "2012-01-31T23:40:01", "2012-02-01T00:15:01"]
     for metric in ("%idle", "proc/s", "bread/s"):
         assert _times(path, metric) == expected
-    _same_in_every_way(path)
-
-
-@pytest.mark.usefixtures("small")
-def test_a_header_after_midnight_is_of_the_next_day(tmp_path: Path) -> None:
-    rows = _table("%user %idle", ["11:30:01 PM", "11:59:55 PM"]) + _table("%user %idle", ["12:00:05 AM", "12:00:15 AM"])
-    path = _write(tmp_path, BANNER + rows)
-    assert _times(path, "%idle") == ["2012-01-30T23:59:55", "2012-01-31T00:00:15"]
     _same_in_every_way(path)
 
 
@@ -107,7 +83,7 @@ def test_a_table_that_is_printed_anew_begins_with_its_segment(tmp_path: Path) ->
     text = BANNER
     for first in (0, 2, 4):
         text += _table(f"CPU i00{first}/s i00{first + 1}/s", ["22:00:01", "23:00:01", "00:10:01", "00:20:01"])
-    path = _write(tmp_path, text)
+    path = write(tmp_path, text)
     for first in (0, 2, 4):
         assert _times(path, f"i00{first}/s") == ["2012-01-30T23:00:01", "2012-01-31T00:10:01", "2012-01-31T00:20:01"]
     _same_in_every_way(path)
@@ -150,7 +126,7 @@ def test_days_of_any_report(
         else:
             text += "".join(_table(columns, map(clock, times)) for columns in tables)
         expected += [time - first_day for time in times[1:]]
-    path = _write(tmp_path_factory.mktemp("days"), text)
+    path = write(tmp_path_factory.mktemp("days"), text)
     banner = 1327881600.0
     rows = _same_in_every_way(path)
     for metric in ("%idle", "proc/s", "bread/s"):
@@ -164,42 +140,29 @@ def test_reports_are_divided_at_their_banners(tmp_path: Path) -> None:
     report = BANNER + "".join(_table(columns, times) for columns in ("%user %idle", "proc/s cswch/s"))
     report += "\n00:05:01 LINUX RESTART\n" + _table("%user %idle", ["00:10:01", "00:20:01"])
     text = "\nLinux is a kernel\n\n".join(report.replace("(h)", f"(h{n})") + "\n" for n in range(6))
-    path = _write(tmp_path, text)
+    path = write(tmp_path, text)
     divided = chunks(path, chunk_bytes=len(report) * 3 // 2)
     assert [chunk.line for chunk in divided] == [text[: chunk.start].count("\n") + 1 for chunk in divided]
     assert len(divided) == 3
     batches = [batch for chunk in divided for batch in read_chunk(chunk)]
-    assert _rows(block for batch in batches for block in batch) == _rows(read(path))
-    assert len(chunks(_write(tmp_path, text.replace("\n", "\r\n")), chunk_bytes=len(report))) == 1
+    assert rows_of(block for batch in batches for block in batch) == rows_of(read(path))
+    assert len(chunks(write(tmp_path, text.replace("\n", "\r\n")), chunk_bytes=len(report))) == 1
 
 
 @pytest.mark.usefixtures("small")
 def test_twelve_hours_without_a_mark_of_the_half_day(tmp_path: Path) -> None:
-    times = ["12:40:01 IST", "12:50:01 IST", "01:00:01 IST", "11:50:01 IST", "12:00:01 IST", "01:00:01 IST"]
-    text = BANNER + "".join(_table(columns, times) for columns in ("%user %idle", "proc/s cswch/s"))
-    path = _write(tmp_path, text)
-    expected = [
-        "2012-01-30T12:50:01",
-        "2012-01-30T13:00:01",
-        "2012-01-30T23:50:01",
-        "2012-01-31T00:00:01",
-        "2012-01-31T01:00:01",
-    ]
-    assert _times(path, "%idle") == _times(path, "proc/s") == expected
-    _same_in_every_way(path)
-    day = _table("%user %idle", ["22:00:01 CET", "23:00:01 CET", "01:00:01 CET", "12:50:01 CET", "01:00:01 CET"])
-    assert _times(_write(tmp_path, BANNER + day), "%idle") == [
-        "2012-01-30T23:00:01",
-        "2012-01-31T01:00:01",
-        "2012-01-31T12:50:01",
-        "2012-02-01T01:00:01",
-    ]
-    marked = _table("%user %idle", ["12:40:01 PM IST", "12:50:01 PM IST", "01:00:01 PM IST", "01:00:01 AM IST"])
-    assert _times(_write(tmp_path, BANNER + marked), "%idle") == [
-        "2012-01-30T12:50:01",
-        "2012-01-30T13:00:01",
-        "2012-01-31T01:00:01",
-    ]
+    for zone, clock, expected in (
+        ("IST", "12:40 12:50 01:00 11:50 12:00 01:00", "30T12:50 30T13:00 30T23:50 31T00:00 31T01:00"),
+        ("CET", "22:00 23:00 01:00 12:50 01:00", "30T23:00 31T01:00 31T12:50 32T01:00"),
+        ("PM IST", "12:40 12:50 01:00", "30T12:50 30T13:00"),
+    ):
+        times = [f"{time}:01 {zone}" for time in clock.split()]
+        path = write(
+            tmp_path, BANNER + "".join(_table(columns, times) for columns in ("%user %idle", "proc/s cswch/s"))
+        )
+        found = [f"2012-01-{day}:01".replace("01-32", "02-01") for day in expected.split()]
+        assert _times(path, "%idle") == _times(path, "proc/s") == found
+        _same_in_every_way(path)
 
 
 WRAPPED = """\
@@ -218,15 +181,15 @@ Average: 7018 2062754 99.66 0 124598 1765062
 
 @pytest.mark.usefixtures("small")
 def test_lines_that_were_broken_in_two_are_joined(tmp_path: Path) -> None:
-    path = _write(tmp_path, WRAPPED)
+    path = write(tmp_path, WRAPPED)
     found = {(record.time, record.metric): record.value for record in records(path, averages=True)}
     assert found["2012-01-30T00:04:00", "kbswpfree"] == 1946212
     assert found["2012-01-30T00:08:00", "%swpused"] == 4.97
     assert found["average", "kbswpused"] == 102036
     assert found["2012-01-30T00:08:00", "kbcached"] == 1765064
     assert len(found) == 27
-    assert len(_rows(read(path))) == 18
-    assert _rows(read(path)) == _by_lines(path)
+    assert len(rows_of(read(path))) == 18
+    assert rows_of(read(path)) == _by_lines(path)
 
 
 @pytest.mark.usefixtures("small")
@@ -243,7 +206,7 @@ def test_lines_that_were_broken_in_two_are_joined(tmp_path: Path) -> None:
 def test_rests_of_lines_are_never_lost_in_silence(
     tmp_path: Path, old: str, new: str, message: str | None, line: int | None, rows: int
 ) -> None:
-    path = _write(tmp_path, WRAPPED.replace(old, new, 1).partition("Average")[0])
+    path = write(tmp_path, WRAPPED.replace(old, new, 1).partition("Average")[0])
     found: list[Block] = []
     if message is None:
         found.extend(read(path))
@@ -256,7 +219,7 @@ def test_rests_of_lines_are_never_lost_in_silence(
 
 def test_prose_and_numbers_after_it_are_nobodys(tmp_path: Path) -> None:
     text = BANNER + _table("%user %idle", ["10:00:01", "10:00:02"]) + "\n$ vmstat\n r b swpd\n 1 0 77\n$ echo $?\n0\n"
-    assert len(_rows(read(_write(tmp_path, text)))) == 2
+    assert len(rows_of(read(write(tmp_path, text)))) == 2
 
 
 @pytest.mark.parametrize("half", ["午後", "下午", "오후"])
@@ -267,38 +230,38 @@ def test_a_half_day_without_a_blank(tmp_path: Path, half: str, form: str) -> Non
     text = BANNER.replace("01/30/2012", "2012年01月30日") + _table("%user %idle", times)
     morning = text.replace(half, {"午後": "午前", "下午": "上午", "오후": "오전"}[half])
     for part, hours in ((text, 14), (morning, 2)):
-        path = _write(tmp_path, part)
+        path = write(tmp_path, part)
         assert recognise(path.read_bytes()) == "sar"
         assert _times(path, "%idle") == [f"2012-01-30T{hours:02d}:20:02", f"2012-01-30T{hours:02d}:20:03"]
-        assert _rows(read(path)) == _by_lines(path)
+        assert rows_of(read(path)) == _by_lines(path)
 
 
 @pytest.mark.parametrize("mark", ["p. m.", "p.\u00a0m.", "p.\u202fm.", "p.m.", "P. M."])
 @pytest.mark.usefixtures("small")
 def test_half_days_of_spanish(tmp_path: Path, mark: str) -> None:
     text = BANNER + _table("CPU %user %idle", [f"02:30:01 {mark}", f"02:40:01 {mark}", f"12:00:01 {mark}"])
-    path = _write(tmp_path, text)
+    path = write(tmp_path, text)
     assert _times(path, "%idle") == ["2012-01-30T14:40:01", "2012-01-31T12:00:01"]
-    assert _rows(read(path)) == _by_lines(path)
+    assert rows_of(read(path)) == _by_lines(path)
 
 
 def test_units_of_human_reports(tmp_path: Path) -> None:
     """Both files are real: sar of sysstat 12.6 printed the same records with and without --human."""
-    plain = {row[:5]: row[5] for row in _rows(read(DATA / "human-plain.txt"))}
-    human = {row[:5]: row[5] for row in _rows(read(DATA / "human.txt"))}
+    plain = {row[:5]: row[5] for row in rows_of(read(DATA / "human-plain.txt"))}
+    human = {row[:5]: row[5] for row in rows_of(read(DATA / "human.txt"))}
     assert set(human) == set(plain)
     assert any("kbmemfree" in row for row in human)
     for place, value in human.items():
         # one decimal of the unit that was chosen
         assert value == pytest.approx(plain[place], rel=0.06, abs=0.051), place
-    assert _by_lines(DATA / "human.txt") == _rows(read(DATA / "human.txt"))
+    assert _by_lines(DATA / "human.txt") == rows_of(read(DATA / "human.txt"))
 
 
 def test_a_unit_that_is_not_clear_refuses_the_whole_file(tmp_path: Path) -> None:
     text = BANNER + _table("proc/s cswch/s", ["10:00:01", "10:00:02", "10:00:03"]).replace("03 1.00", "03 1.0k")
     found: list[Block] = []
     with pytest.raises(ParseError, match=r"without a unit in proc/s, .*; print the report without --human"):
-        found.extend(read(_write(tmp_path, text)))
+        found.extend(read(write(tmp_path, text)))
     assert not found
 
 
@@ -313,9 +276,9 @@ def test_hosts_in_front_of_lines(tmp_path: Path) -> None:
     one, other = (_behind(host, text.format(host=host)) for host in ("web1", "web2"))
     mixed = [line for pair in zip(one, other, strict=True) for line in pair]
     for every in (one + other, mixed, ["$ pdsh -w web[1-2] sar", *mixed]):
-        path = _write(tmp_path, "\n".join(every) + "\n")
+        path = write(tmp_path, "\n".join(every) + "\n")
         assert recognise(path.read_bytes()) == "sar"
-        rows = _rows(read(path))
+        rows = rows_of(read(path))
         assert {row[0] for row in rows} == {"web1", "web2"}
         assert len(rows) == 8
         assert rows[0][3] == 1557671401.0
@@ -323,22 +286,22 @@ def test_hosts_in_front_of_lines(tmp_path: Path) -> None:
     assert (last.source.line, last.time) == (len(every), "2019-05-12T14:40:01")
     bad = [*mixed[:6], mixed[6].replace("1.00 1.00 1.00", "all x 1.00"), *mixed[7:]]
     with pytest.raises(ParseError, match=r"expected a number in %user, found 'x'") as caught:
-        list(read(_write(tmp_path, "\n".join(bad) + "\n")))
+        list(read(write(tmp_path, "\n".join(bad) + "\n")))
     assert caught.value.line == 7
 
 
 def test_banners_without_a_host(tmp_path: Path) -> None:
     old = "Linux 2.4.18-18.7.xbigmem \t05/29/2003\n" + _table("%user %idle", ["10:00:01", "10:00:02"])
-    path = _write(tmp_path, old)
+    path = write(tmp_path, old)
     assert _times(path, "%idle") == ["2003-05-29T10:00:02"]
     path.write_text(BANNER + _table("%user %idle", ["10:00:01", "10:00:02"]) + "\n" + old + "\nLinux 2.4 is old\n")
-    for rows in (_by_lines(path), _rows(read(path))):
+    for rows in (_by_lines(path), rows_of(read(path))):
         assert {(row[0], row[3]) for row in rows} == {("h", 1327917602.0), (None, 1054202402.0)}
 
 
 def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
     text = BANNER + "\n10:00:01 TTY rcvin/s xmtin/s\n10:00:02 0 1.00 2.00\n10:00:02 1 N/A N/A\n"
-    values = [record.value for record in records(_write(tmp_path, text))]
+    values = [record.value for record in records(write(tmp_path, text))]
     assert values == [1.0, 2.0, None, None]
 
 
@@ -360,7 +323,7 @@ def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
     ],
 )
 def test_what_holds_no_rows_is_named(tmp_path: Path, text: str, tool: str | None, message: str) -> None:
-    path = _write(tmp_path, text)
+    path = write(tmp_path, text)
     assert recognise(path.read_bytes()) == tool
     with pytest.raises(ParseError, match=message):
         list(read(path))
@@ -368,8 +331,8 @@ def test_what_holds_no_rows_is_named(tmp_path: Path, text: str, tool: str | None
 
 @pytest.mark.parametrize("end", range(0, len(WRAPPED), 7))
 def test_cut_broken_lines_give_no_wrong_value(tmp_path: Path, end: int) -> None:
-    whole = set(_rows(read(_write(tmp_path, WRAPPED))))
+    whole = set(rows_of(read(write(tmp_path, WRAPPED))))
     found: list[Block] = []
     with suppress(ParseError):
-        found.extend(read(_write(tmp_path, WRAPPED[:end])))
-    assert len(set(_rows(found)) - whole) <= 1
+        found.extend(read(write(tmp_path, WRAPPED[:end])))
+    assert len(set(rows_of(found)) - whole) <= 1

@@ -26,72 +26,35 @@ from glusterlab.telemetry.metrics import METRICS, metric_of
 from glusterlab.telemetry.reader import chunks, read, read_chunk, recognise
 from glusterlab.telemetry.records import json_lines, records
 from tests.fuzz import mutations
+from tests.telemetry.rows import rows_of, write
 
 DATA = Path(__file__).parents[1] / "data" / "sar"
 REPORTS = sorted(DATA.glob("*.txt"))
-Row = tuple[str | None, str, str | None, float, str, float]
-
-
-def _rows(blocks: Iterable[Block]) -> list[Row]:
-    rows = []
-    for block in blocks:
-        devices = [None] * len(block) if block.device is None else list(block.device)
-        for metric, values in block.metrics.items():
-            for device, time, value in zip(devices, block.time.tolist(), values.tolist(), strict=True):
-                rows.append((block.host, block.activity, device, -1.0 if block.average else time, metric, value))
-    return sorted(rows, key=repr)
-
-
-def _write(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "sar.txt"
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
 def test_all_ways_to_read_a_report_agree(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sar_text, "SMALL_BYTES", 1 << 40)
-    by_lines, averages = _rows(read(path)), _rows(read(path, averages=True))
+    by_lines, averages = rows_of(read(path)), rows_of(read(path, averages=True))
     numbered = list(records(path, averages=True))
     assert by_lines
     for small in (2048, 1):
         monkeypatch.setattr(sar_text, "SMALL_BYTES", small)
-        assert _rows(read(path)) == by_lines
-        assert _rows(read(path, averages=True)) == averages
+        assert rows_of(read(path)) == by_lines
+        assert rows_of(read(path, averages=True)) == averages
         assert list(records(path, averages=True)) == numbered
     (whole,) = chunks(path)
-    assert _rows(block for batch in read_chunk(whole, window_bytes=2000) for block in batch) == by_lines
+    assert rows_of(block for batch in read_chunk(whole, window_bytes=2000) for block in batch) == by_lines
     divided = chunks(path, chunk_bytes=3000)
-    assert _rows(block for chunk in divided for batch in read_chunk(chunk) for block in batch) == by_lines
+    assert rows_of(block for chunk in divided for batch in read_chunk(chunk) for block in batch) == by_lines
     assert [row for row in averages if row[3] != -1] == by_lines
     assert len(averages) > len(by_lines)
 
 
-def test_a_reference_that_is_plain_to_see() -> None:
-    found = set()
-    header: list[str] = []
-    blank = True
-    for line in (DATA / "all.txt").read_text().splitlines()[1:]:
-        words = line.split()
-        if words and blank:
-            header = words[1:]
-        elif words and words[0] not in {"Average:", "Summary:"}:
-            first = header[0].isupper()
-            last = header[-1].isupper()
-            values = words[2:] if first else words[1:-1] if last else words[1:]
-            names = header[1:] if first else header[:-1] if last else header
-            device = words[1] if first else words[-1] if last else None
-            hours, minutes, seconds = map(int, words[0].split(":"))
-            for name, value in zip(names, values, strict=True):
-                found.add((device, hours * 3600 + minutes * 60 + seconds, name, float(value)))
-        blank = not words
-    assert {(row[2], row[3] % 86_400, row[4], row[5]) for row in _rows(read(DATA / "all.txt"))} == found
-
-
 def test_what_sar_and_sadf_say_of_the_same_records() -> None:
     def values(name: str) -> dict[tuple[str, str | None, float, str], float]:
-        found = {row[1:5]: row[5] for row in _rows(read(DATA / name))}
-        assert {row[0] for row in _rows(read(DATA / name))} == {"host01"}
+        found = {row[1:5]: row[5] for row in rows_of(read(DATA / name))}
+        assert {row[0] for row in rows_of(read(DATA / name))} == {"host01"}
         return found
 
     report, rows, objects = (values(name) for name in ("all.txt", "all.csv", "all.json"))
@@ -107,11 +70,11 @@ def test_what_sar_and_sadf_say_of_the_same_records() -> None:
 
 
 def test_every_locale_says_the_same() -> None:
-    expected = _rows(read(DATA / "locale-C.txt", averages=True))
+    expected = rows_of(read(DATA / "locale-C.txt", averages=True))
     others = sorted(set(DATA.glob("locale-*.txt")) - {DATA / "locale-C.txt"})
     assert len(others) > 10
     for path in others:
-        assert _rows(read(path, averages=True)) == expected, path.name
+        assert rows_of(read(path, averages=True)) == expected, path.name
 
 
 @pytest.mark.parametrize("path", [*REPORTS, *DATA.glob("all*.*"), *DATA.glob("sadf-*")], ids=lambda path: path.name)
@@ -137,26 +100,8 @@ def _times(path: Path) -> list[str | None]:
     return [record.time for record in records(path) if record.metric == "%idle"]
 
 
-@pytest.mark.parametrize("small", [1, 2048, 1 << 40])
-def test_midnight_advances_the_date(tmp_path: Path, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sar_text, "SMALL_BYTES", small)
-    text = _report(["23:59:58", "23:59:59", "00:00:00", "12:00:00", "00:00:01"], head="23:59:57")
-    times = [time for block in read(_write(tmp_path, text)) for time in block.time.tolist()]
-    midnight = 1772668800.0
-    assert times == [midnight - 2, midnight - 1, midnight, midnight + 43_200, midnight + 86_401]
-
-
-def test_a_table_after_another_begins_at_the_banners_day(tmp_path: Path) -> None:
-    first = _report(["23:00:00", "01:00:00"])
-    second = "\n22:00:00       proc/s   cswch/s\n23:00:00         1.00      2.00\n01:00:00         1.00      2.00\n"
-    found = [(record.time, record.metric) for record in records(_write(tmp_path, first + second))]
-    assert ("2026-03-04T23:00:00", "proc/s") in found
-    assert ("2026-03-05T01:00:00", "cswch/s") in found
-    assert ("2026-03-05T01:00:00", "%idle") in found
-
-
 def test_summer_time_that_ends_is_no_new_day(tmp_path: Path) -> None:
-    times = _times(_write(tmp_path, _report(["02:50:00", "02:10:00", "03:00:00"], date="2026-10-25")))
+    times = _times(write(tmp_path, _report(["02:50:00", "02:10:00", "03:00:00"], date="2026-10-25")))
     assert times == ["2026-10-25T02:50:00", "2026-10-25T02:10:00", "2026-10-25T03:00:00"]
 
 
@@ -166,7 +111,7 @@ def test_restarts_and_comments_give_no_values(tmp_path: Path) -> None:
         "\n09:00:00     LINUX RESTART\t(4 CPU)\n\n"
         f"09:00:05        {CPU}09:00:06        all      2.00      0.00      1.00      0.00      0.00     97.00\n"
     )
-    blocks = list(read(_write(tmp_path, text), averages=True))
+    blocks = list(read(write(tmp_path, text), averages=True))
     assert [block.average for block in blocks] == [False, True, False]
     assert [record.time for record in records(tmp_path / "sar.txt") if record.metric == "%user"] == [
         "2026-03-04T10:00:01",
@@ -188,23 +133,23 @@ def test_restarts_and_comments_give_no_values(tmp_path: Path) -> None:
     ],
 )
 def test_dates_of_banners(tmp_path: Path, date: str, clock: str, expected: str) -> None:
-    assert _times(_write(tmp_path, _report([clock], date=date))) == [f"{expected}T10:00:01"]
+    assert _times(write(tmp_path, _report([clock], date=date))) == [f"{expected}T10:00:01"]
 
 
 def test_a_decimal_comma_means_day_first(tmp_path: Path) -> None:
     text = _report(["10:00:01"], date="10/07/2008").replace(".00", ",00")
-    assert _times(_write(tmp_path, text)) == ["2008-07-10T10:00:01"]
+    assert _times(write(tmp_path, text)) == ["2008-07-10T10:00:01"]
 
 
 def test_without_a_banner_there_is_no_date(tmp_path: Path) -> None:
     text = _report(["10:00:01"]).partition("\n\n")[2]
-    (record, *_) = records(_write(tmp_path, text))
+    (record, *_) = records(write(tmp_path, text))
     assert (record.time, record.host) == ("10:00:01", None)
 
 
 def test_text_that_hands_and_terminals_have_changed(tmp_path: Path) -> None:
     plain = _report(["10:00:01", "10:00:02"])
-    expected = [record.value for record in records(_write(tmp_path, plain))]
+    expected = [record.value for record in records(write(tmp_path, plain))]
     changed = {
         "indented": "".join(f"    {line}\n" for line in plain.splitlines()),
         "quoted": "".join(f"> {line}\n" for line in plain.splitlines()),
@@ -216,7 +161,7 @@ def test_text_that_hands_and_terminals_have_changed(tmp_path: Path) -> None:
         "no end": plain.rstrip("\n"),
     }
     for name, text in changed.items():
-        assert [record.value for record in records(_write(tmp_path, text))] == expected, name
+        assert [record.value for record in records(write(tmp_path, text))] == expected, name
     for data in (plain.encode("utf-16"), gzip.compress(plain.encode()), bz2.compress(plain.encode())):
         (tmp_path / "packed").write_bytes(data)
         assert [record.value for record in records(tmp_path / "packed")] == expected
@@ -228,21 +173,21 @@ def test_text_that_hands_and_terminals_have_changed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["locale-C.txt", "plain.csv", "all.json"])
 def test_every_cut_gives_what_is_whole(tmp_path: Path, name: str) -> None:
     data = (DATA / name).read_bytes()
-    whole = set(_rows(read(DATA / name)))
+    whole = set(rows_of(read(DATA / name)))
     path = tmp_path / "cut"
     for end in range(0, len(data), max(1, len(data) // 150)):
         path.write_bytes(data[:end])
         found: list[Block] = []
         with suppress(ParseError):
             found.extend(read(path))
-        more = set(_rows(found)) - whole
+        more = set(rows_of(found)) - whole
         # nothing tells that a count at the end of a file without its last line end is cut
         assert not more or (len(more) == 1 and max(more)[-1].is_integer() and not data[:end].endswith(b"\n")), end
 
 
 def test_a_damaged_row_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     text = _report([f"10:00:{second:02d}" for second in range(1, 60)])
-    path = _write(tmp_path, text.replace("10:00:30        all      1.00", "10:00:30        all      x"))
+    path = write(tmp_path, text.replace("10:00:30        all      1.00", "10:00:30        all      x"))
     found: list[Block] = []
     with pytest.raises(ParseError, match="expected a number in %user, found 'x'") as caught:
         found.extend(read(path))
@@ -314,7 +259,7 @@ def test_rows_with_more_or_fewer_columns_are_never_taken(
         lines[at] = lines[at].replace("98.00", change)
     found: list[Block] = []
     with pytest.raises(ParseError, match="expected 7 columns"):
-        found.extend(read(_write(tmp_path, "\n".join(lines))))
+        found.extend(read(write(tmp_path, "\n".join(lines))))
     assert sum(map(len, found)) == (0 if row == 0 else 59)
 
 
@@ -322,7 +267,7 @@ def test_numbers_are_exact(tmp_path: Path) -> None:
     chance = random.Random(7)
     numbers = [f"{chance.uniform(0, 10 ** chance.randrange(1, 12)):.2f}" for _ in range(20_000)]
     rows = "".join(f"10:00:01 {value} {value}\n" for value in numbers)
-    path = _write(tmp_path, f"10:00:00 proc/s cswch/s\n{rows}")
+    path = write(tmp_path, f"10:00:00 proc/s cswch/s\n{rows}")
     (block,) = read(path)
     assert block.metrics["proc/s"].tolist() == [float(value) for value in numbers]
 
@@ -341,7 +286,7 @@ def test_arrow_tables(tmp_path: Path) -> None:
     }  # fmt: skip
     expected = sorted(
         (host or "", {"queue": "load"}.get(activity, activity), device or "", time - 3600, name, value * factor)
-        for host, activity, device, time, column, value in _rows(read(DATA / "all.txt"))
+        for host, activity, device, time, column, value in rows_of(read(DATA / "all.txt"))
         for name, factor in [metric_of(activity, column)]
     )
     names = ["host", "activity", "device", "time_s", "metric", "value"]
@@ -355,7 +300,7 @@ def test_arrow_tables(tmp_path: Path) -> None:
 def test_local_time_follows_its_zone_over_a_change_of_the_clock(tmp_path: Path) -> None:
     banner = "Linux 6.1 (h) \t2026-03-29 \t_x86_64_\t(2 CPU)\n\n"
     text = f"{banner}00:59:00 proc/s cswch/s\n01:00:00 1.00 2.00\n03:00:00 1.00 2.00\n"
-    (table,) = arrow_batches(_write(tmp_path, text), {}, zone="Europe/Rome")
+    (table,) = arrow_batches(write(tmp_path, text), {}, zone="Europe/Rome")
     hours = sorted(set(table["time_s"].to_pylist()))
     assert hours[1] - hours[0] == 3600
     assert hours[0] == 1774742400.0
@@ -380,7 +325,7 @@ def test_lines_of_json_are_those_of_the_records(path: Path, monkeypatch: pytest.
 
 def test_lines_of_json_of_what_is_no_number_and_of_odd_names(tmp_path: Path) -> None:
     text = _report(["10:00:01", "10:00:02"]).replace("(h)", '(h"\\ä)').replace("00:01        all", '00:01        %ä"')
-    path = _write(tmp_path, text.replace("98.00\n", "nan\n", 1))
+    path = write(tmp_path, text.replace("98.00\n", "nan\n", 1))
     found = [json.loads(line) for text in json_lines(path) for line in text.split("\n")]
     assert found == [json.loads(record.to_json()) for record in records(path)]
     assert found[5]["value"] is None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import lzma
 import random
-import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import ParseError
-from glusterlab.shell import HostCommand
 from glusterlab.spec.cluster import Host
 from glusterlab.telemetry import collect as sar
 from glusterlab.telemetry import metrics
@@ -126,14 +123,6 @@ def test_blocks_and_rows_in_any_order(
     _same({"a": path, "b": DATA / "restart.csv"})
 
 
-def test_xz_and_several_hosts(tmp_path: Path) -> None:
-    packed = tmp_path / "a.csv.xz"
-    packed.write_bytes(lzma.compress((DATA / "plain.csv").read_bytes()))
-    frame = parse({"a": packed, "b": DATA / "plain.csv"})
-    one, other = (frame[frame["host"] == host].drop(columns="host").reset_index(drop=True) for host in "ab")
-    pd.testing.assert_frame_equal(one, other)
-
-
 def test_older_columns(tmp_path: Path) -> None:
     path = tmp_path / "old.csv"
     path.write_text(
@@ -242,34 +231,6 @@ def test_only_what_figures_use_is_converted() -> None:
     script = sar.convert_command(host, "/w/f").script
     assert "LC_ALL=C sadf -d -U /w/f -- -u -q -r -b -d --dev=sda,sdb -n DEV --iface=eth0" in script
     assert " -d --dev" not in sar.convert_command(Host(name="c1"), "/w/f").script
-
-
-@pytest.mark.skipif(
-    shutil.which("sadf") is None or not any(Path(place).exists() for place in sar.SADC_PLACES),
-    reason="needs sysstat on this machine",
-)
-def test_the_commands_on_this_machine(tmp_path: Path) -> None:
-    host, path = Host(name="here"), str(tmp_path / "it's" / "f")
-
-    def run(command: object) -> bytes:
-        assert isinstance(command, HostCommand)
-        return subprocess.run(["sh", "-c", command.shell], check=True, capture_output=True, timeout=60).stdout
-
-    run(sar.start_command(host, 1, 60, path))
-    start = time.time()
-    time.sleep(3.2)
-    end = time.time()
-    run(sar.stop_command(host, path))
-    run(sar.stop_command(host, path))
-    packed = tmp_path / "text.csv.xz"
-    packed.write_bytes(run(sar.convert_command(host, path)))
-    assert sar.coverage(packed).gap(start, end) is None
-    frame = parse({"here": packed})
-    used = frame[frame["metric"] == "used_bytes"]["value"]
-    assert (used > 1e6).all()
-    parts = frame["metric"].isin([f"{name}_fraction" for name in ["user", "nice", "system", "iowait", "steal", "idle"]])
-    total = frame[(frame["activity"] == "cpu") & parts].groupby("time_s")["value"].sum()
-    assert total.to_numpy() == pytest.approx(1, abs=0.01)
 
 
 def test_sadc_is_found_where_a_system_keeps_it(tmp_path: Path) -> None:

@@ -80,30 +80,25 @@ def test_hosts_read_together_have_the_values_that_each_has_alone(tmp_path: Path)
     assert set(found["sample"]) == {3}
 
 
-def test_hosts_may_have_other_tables_devices_and_times(tmp_path: Path) -> None:
-    texts = [
-        table(DISK, ["sda;1;2;3;4;5;6;7;8"], "a"),
-        table(DISK, ["sda;9;2;3;4;5;6;7;8", "sdb;1;2;3;4;5;6;7;8"], "b", start=1_795_170_050)
-        + table(LOAD, ["1;2;3;4;5;6"]),
-        table(CPU, ["-1;1;2;3;4;5;6", "0;1;2;3;4;5;6"], "c"),
-    ]
-    texts[1] = texts[1].replace("s1;", "b;")
-    found, expected = both(tmp_path, texts)
-    pd.testing.assert_frame_equal(found, expected)
-    assert set(found.loc[found["host"] == "h1", "device"]) == {"", "sda", "sdb"}
-
-
-def test_a_header_that_comes_again_continues_its_table(tmp_path: Path) -> None:
-    text = (
-        table(LOAD, ["1;2;3;4;5;6"])
-        + table(CPU, ["-1;1;2;3;4;5;6"])
-        + table(LOAD, ["7;2;3;4;5;6"], start=1_795_170_100)
-    )
-    found, expected = both(tmp_path, [text, text])
-    pd.testing.assert_frame_equal(found, expected)
-    queue = found[(found["host"] == "h0") & (found["metric"] == "runnable")]
-    assert queue["value"].tolist() == [1, 1, 7, 7]
-    assert queue["time_s"].tolist() == [1_795_170_000.0, 1_795_170_002.0, 1_795_170_100.0, 1_795_170_102.0]
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [
+            table(DISK, ["sda;1;2;3;4;5;6;7;8"], "a"),
+            table(DISK, ["sda;9;2;3;4;5;6;7;8", "sdb;1;2;3;4;5;6;7;8"], "b", start=1_795_170_050)
+            + table(LOAD, ["1;2;3;4;5;6"], "b"),
+            table(CPU, ["-1;1;2;3;4;5;6", "0;1;2;3;4;5;6"], "c"),
+        ],
+        # a header that comes again continues its table
+        [
+            table(LOAD, ["1;2;3;4;5;6"]) + table(CPU, ["-1;1;2;3;4;5;6"])
+            + table(LOAD, ["7;2;3;4;5;6"], start=1_795_170_100)
+        ] * 2,
+    ],
+    ids=["others", "again"],
+)  # fmt: skip
+def test_hosts_may_have_other_tables_devices_and_times(tmp_path: Path, texts: list[str]) -> None:
+    pd.testing.assert_frame_equal(*both(tmp_path, texts))
 
 
 def test_memory_in_use_is_counted_as_each_host_does(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import lzma
 import random
 import tracemalloc
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,19 +111,11 @@ def bricks(text: str) -> list[BrickRecord]:
     return [record for record in records(text) if isinstance(record, BrickRecord)]
 
 
-def until_the_error(made: Document) -> tuple[list[Record], ParseError | None]:
-    found: list[Record] = []
-    try:
-        found.extend(gluster.read(made))
-    except ParseError as error:
-        return found, error
-    return found, None
-
-
 def before_the_error(text: str | bytes) -> tuple[list[Record], ParseError]:
-    found, error = until_the_error(document(text))
-    assert error is not None
-    return found, error
+    found: list[Record] = []
+    with pytest.raises(ParseError) as caught:
+        found.extend(gluster.read(document(text)))
+    return found, caught.value
 
 
 def data(name: str) -> str:
@@ -175,14 +168,12 @@ def test_info_of_a_real_pool() -> None:
     assert [brick.details for brick in listed] == [
         {"position": n, "subvolume": 1, "arbiter": n == 3} for n in (1, 2, 3)
     ]
-    assert {brick.online for brick in listed} == {None}
     assert [brick.details["subvolume"] for brick in bricks(data("info.txt"))[:12]] == [1] * 6 + [2] * 6
 
 
 def test_a_thin_arbiter_is_no_brick() -> None:
     thin = volumes(data("info-11.txt"))[-1]
-    assert (thin.name, thin.bricks, thin.replica) == ("thin", 2, 2)
-    assert thin.details["thin_arbiter"] == "server03:/bricks/jbod/d03/t"
+    assert (thin.bricks, thin.details["thin_arbiter"]) == (2, "server03:/bricks/jbod/d03/t")
 
 
 def test_text_and_xml_of_status_say_the_same() -> None:
@@ -216,9 +207,8 @@ def test_text_and_xml_of_status_detail_say_the_same_but_for_what_the_text_rounds
 
 
 def test_a_rebalance_stands_beside_the_bricks() -> None:
-    assert {tuple(task.items()) for brick in bricks(data("rebalance.txt")) for task in brick.details["tasks"]} == {
-        (("type", "Rebalance"), ("status", "completed"))
-    }
+    tasks = [task for brick in bricks(data("rebalance.txt")) for task in brick.details["tasks"]]
+    assert tasks == [{"type": "Rebalance", "status": "completed"}] * len(tasks)
 
 
 @pytest.mark.parametrize("name", ["profile", "profile-upcalls"])
@@ -326,8 +316,7 @@ def test_an_old_profile_has_other_words_and_no_units() -> None:
         ("Disperse", "1 x (2 + 1) = 3", {"subvolumes": 1, "bricks": 3, "data": 2, "redundancy": 1}),
         *((kind, count, None) for kind, count in (
             ("Replicate", "1 x 3 = 4"), ("Disperse", "1 x 6 = 6"), ("Disperse", "0 x (4 + 2) = 0"),
-            ("Distribute", "six"), ("Distribute", "1 x 3 = 3"), ("Replicate", "9" * 5000),
-            ("Replicate", "-1 x 3 = -3"), ("Distribute", "0"), ("Replicate", "1 x (0 + 3) = 3"),
+            ("Distribute", "1 x 3 = 3"), ("Replicate", "9" * 5000), ("Replicate", "1 x (0 + 3) = 3"),
         )),
     ],
 )  # fmt: skip
@@ -404,10 +393,6 @@ def test_several_commands_in_one_log() -> None:
     assert {record.volume for record in found if isinstance(record, ProfileRecord)} == {"plain"}
 
 
-def test_an_interactive_shell_is_no_quote() -> None:
-    assert len(records("gluster> volume info\n" + data("info.txt") + "gluster> volume profile w info\n")) == 30
-
-
 def test_what_the_author_left_out_is_no_damage() -> None:
     addresses = [f"s{n % 6 + 1}:/b/{n // 6}" for n in range(72)]
     whole = info("Distributed-Disperse", "12 x (4 + 2) = 72", addresses)
@@ -454,10 +439,7 @@ def test_sizes_that_no_file_system_has_are_unknown() -> None:
         ("Volume idle is not started\n", "Volume idle is not started"),
         ("Profile on Volume idle is not started\n", "not started"),
         ("Staging failed on 10.0.0.2. Error: Volume v is not started\n", "Staging failed on 10.0.0.2"),
-        ("Commit failed on s2. Please check log file for details.\n", "Commit failed on s2"),
-        ("Locking failed on s2. Please check log file for details.\n", "Locking failed on s2"),
         ("Another transaction is in progress for v. Please try again after some time.\n", "Another transaction"),
-        ("Connection failed. Please check if gluster daemon is operational.\n", "Connection failed"),
         ("Error : Request timed out\n", "timed out"),
         ("No volumes present\n", "No volumes present"),
         ("Number of Peers: 5\n\nHostname: s2\nState: Peer in Cluster (Connected)\n", "peers of a pool"),
@@ -467,7 +449,6 @@ def test_sizes_that_no_file_system_has_are_unknown() -> None:
         ("<cliOutput><opRet>0</opRet><volInfo><volumes/></volInfo></cliOutput>\n", "no volume"),
         ("<cliOutput><opRet>0</opRet><volStatus><volumes/></volStatus></cliOutput>\n", "found none"),
         ("<cliOutput><opRet>0</opRet><volProfile><volname>v</volname></volProfile></cliOutput>\n", "statistics"),
-        ("<!DOCTYPE c [<!ENTITY a 'b'>]><cliOutput><opRet>&a;</opRet></cliOutput>\n", "expected gluster's XML"),
         ("<?xml version='1.0'?><!DOCTYPE c [<!ENTITY a 'b'>]><cliOutput>&a;</cliOutput>\n", "document type"),
     ],
 )
@@ -529,7 +510,9 @@ def test_a_cut_anywhere_gives_whole_records_or_an_error(name: str) -> None:
     whole = {record.to_json() for record in records(text) if not isinstance(record, VolumeRecord)}
     places = random.Random(3).sample(range(1, len(text)), 120)
     for place in places:
-        found, _ = until_the_error(document(text[:place]))
+        found: list[Record] = []
+        with suppress(ParseError):
+            found.extend(gluster.read(document(text[:place])))
         for record in found:
             known = isinstance(record, VolumeRecord) or record.to_json() in whole
             assert known or _lacks_only_the_end(record), (place, record)
@@ -551,9 +534,7 @@ def _lacks_only_the_end(record: Record) -> bool:
         "Brick: s1:/b\nCumulative Stats:\n" + "0.00 0.00 us " * 60_000,
         "Status of volume: v\n" + "Brick s:/b\n" * 60_000,
         "Gluster process" + " " * 900_000,
-        "[" * 900_000,
         "Volume Name: v\nType: Distribute\nNumber of Bricks: 1" + " x 1" * 100_000,
-        "Number of Bricks" * 50_000,
     ],
 )
 def test_long_and_odd_texts_end_soon(text: str) -> None:
@@ -563,15 +544,8 @@ def test_long_and_odd_texts_end_soon(text: str) -> None:
         list(gluster.read(made))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<html><body>Volume</body></html>\n",
-        "Brick s1:/b\nStatus: Connected\nNumber of entries: 0\n",
-    ],
-)
-def test_files_of_others_are_not_claimed(text: str) -> None:
-    assert gluster.recognise(document(text)) == 0
+def test_files_of_others_are_not_claimed() -> None:
+    assert gluster.recognise(document("Brick s1:/b\nStatus: Connected\nNumber of entries: 0\n")) == 0
 
 
 # hand-made after the documented output of 3.2 and 3.3
@@ -644,27 +618,15 @@ def test_old_details_without_their_blanks_and_beside_a_profile() -> None:
 
 def test_an_old_layout_of_a_profile() -> None:
     whole, write, release = profiles(OLD_LAYOUT)
-    assert whole.details == {
-        "duration_s": 335,
-        "read_bytes": 94505058,
-        "written_bytes": 195571980,
-        "block_sizes": [
-            {"size_bytes": 1, "reads": 0, "writes": 908},
-            {"size_bytes": 32, "reads": 0, "writes": 28},
-            {"size_bytes": 128, "reads": 6, "writes": 10},
-        ],
-    }
+    blocks = [tuple(block.values()) for block in whole.details["block_sizes"]]
+    assert blocks == [(1, 0, 908), (32, 0, 28), (128, 6, 10)]
+    assert (whole.details["read_bytes"], whole.details["written_bytes"]) == (94505058, 195571980)
     assert (write.fop, write.calls, write.details) == ("WRITE", 4575, {"latency_percent": 4.82})
     assert write.latency_mean_s == pytest.approx(1132.28e-6)
     assert (release.latency_mean_s, release.details) == (None, {"latency_percent": 0.0})
     assert (whole.source.line, write.source.line, release.source.line) == (2, 17, 18)
-
-
-def test_a_profile_without_the_name_of_its_first_brick() -> None:
-    text = OLD_LAYOUT.split("\n", 1)[1]
-    assert {record.brick for record in profiles(text)} == {None}
-    assert {record.brick for record in profiles(text + OLD_LAYOUT)} == {None, "Test:/export/2"}
-    assert '"brick": null' in profiles(text)[0].to_json()
+    nameless = OLD_LAYOUT.split("\n", 1)[1]
+    assert {record.brick for record in profiles(nameless + OLD_LAYOUT)} == {None, "Test:/export/2"}
 
 
 def test_calls_without_the_line_of_their_interval_are_no_noise() -> None:

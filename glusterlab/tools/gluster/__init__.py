@@ -67,15 +67,14 @@ def _other(head: str) -> str | None:
 
 
 def read(document: Document) -> Iterator[Record]:
-    """The volumes, bricks and profiles of a document.
-
-    `ParseError` when it has none, is cut off or damaged, or when gluster reports an error; after what is whole.
-    """
+    """The volumes, bricks and profiles of a document; `ParseError` for none, damage and gluster's errors."""
     errors: list[ParseError] = []
     found = False
     pieces = list(_xml_pieces(document.text))
     text = document if not pieces else _without(document, pieces)
-    version = _version_of(document) if pieces else None
+    # what `gluster --version` says in the same log
+    heads = (_VERSION.fullmatch(line.strip()) for line in document.head.split("\n")[:10_000] if "glusterfs " in line)
+    version = next((match[1] for match in heads if match is not None), None)
     line, counted = 1, 0
     for start, piece, prefix in pieces:
         line, counted = line + document.text.count("\n", counted, start), start
@@ -125,12 +124,6 @@ def _without(document: Document, pieces: Sequence[tuple[int, str, str]]) -> Docu
         position = start + len(piece)
     kept.append(text[position:])
     return Document(document.path, "".join(kept).encode())
-
-
-def _version_of(document: Document) -> str | None:
-    """What `gluster --version` says in the same log."""
-    found = (_VERSION.fullmatch(line.strip()) for line in document.head.split("\n")[:10_000] if "glusterfs " in line)
-    return next((match[1] for match in found if match is not None), None)
 
 
 def _from_text(document: Document, lines: Sequence[tuple[int, str]], errors: list[ParseError]) -> Iterator[Record]:
@@ -190,11 +183,7 @@ def _closed(
 
 
 def _command(text: str) -> str | None:
-    """The volume that a command line of gluster is about; empty where it names none; None for other lines.
-
-    >>> _command("root@srv2:~# gluster volume profile gv0 info"), _command("gluster> vol info"), _command("gluster")
-    ('gv0', '', None)
-    """
+    """The volume that a command line of gluster is about; empty where it names none; None for other lines."""
     if "gluster" not in text:
         return None
     words = text.replace("gluster>", "gluster ").split()

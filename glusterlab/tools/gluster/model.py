@@ -1,4 +1,4 @@
-"""What gluster says, as records: a volume's geometry, which hosts a subvolume depends on, and a brick's statistics."""
+"""What gluster says, as records: a volume's geometry, its bricks, and their statistics."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ class Geometry:
 
     @property
     def usable_fraction(self) -> float:
-        """What users can fill, of the capacity of the bricks that hold data: an arbiter brick holds none.
-
-        >>> Geometry(6, 6, data=4, redundancy=2).usable_fraction, Geometry(3, 3, replica=3, arbiter=1).usable_fraction
-        (0.6666666666666666, 0.5)
-        """
+        """What users can fill, of the capacity of the bricks that hold data: an arbiter brick holds none."""
         if self.data is not None and self.redundancy is not None:
             return self.data / (self.data + self.redundancy)
         return 1 / ((self.replica or 1) - (self.arbiter or 0))
@@ -61,13 +57,9 @@ class Geometry:
 def geometry(
     kind: str, bricks: int, *, copies: int = 1, stripe: int = 1, arbiter: int = 0, redundancy: int = 0
 ) -> Geometry:
-    """The geometry of a volume of a type in gluster's words, from the counts that it prints.
+    """The geometry of a volume of a type in gluster's words; `ParseError` when its counts contradict each other.
 
-    `copies` are the bricks of a replica set, with its arbiter, or of a disperse set. `ParseError` when they
-    contradict each other.
-
-    >>> geometry("Distributed-Disperse", 72, copies=6, redundancy=2).as_dict()
-    {'subvolumes': 12, 'bricks': 72, 'data': 4, 'redundancy': 2}
+    `copies` are the bricks of a replica set, with its arbiter, or of a disperse set.
     """
     copies, stripe = max(copies, 1), max(stripe, 1)
     size = copies * stripe
@@ -87,15 +79,7 @@ def geometry(
 
 
 def read_geometry(kind: str, text: str) -> Geometry:
-    """The geometry of ``2 x (4 + 2) = 12``, ``3 x 2 = 6``, ``2 x 2 x 2 = 8`` or ``6``.
-
-    `ParseError` when it is none of these, or does not add up.
-
-    >>> read_geometry("Replicate", "1 x (2 + 1) = 3").as_dict()
-    {'subvolumes': 1, 'bricks': 3, 'replica': 3, 'arbiter': 1}
-    >>> read_geometry("Distribute", "3").subvolumes
-    3
-    """
+    """The geometry of ``2 x (4 + 2) = 12``, ``3 x 2 = 6``, ``2 x 2 x 2 = 8`` or ``6``; `ParseError` for all else."""
     if text.isascii() and text.isdigit() and len(text) <= 9:
         return geometry(kind, int(text))
     match = _COUNT.fullmatch(text)
@@ -112,11 +96,7 @@ def read_geometry(kind: str, text: str) -> Geometry:
 
 
 def split_brick(address: str) -> tuple[str, str]:
-    """Host and path of ``host:/path``; hosts may be names, IPv4 or IPv6 addresses. `ParseError` when it is none.
-
-    >>> split_brick("fe80::1:/bricks/a")
-    ('fe80::1', '/bricks/a')
-    """
+    """Host and path of ``host:/path``, the host a name, IPv4 or IPv6 address; `ParseError` for all else."""
     host, found, path = address.partition(":/")
     host = host.removeprefix("[").removesuffix("]")
     if not found or not host or " " in host:
@@ -151,7 +131,13 @@ class Volume:
         """The volume's record and its bricks'. `ParseError` when a brick's address is none."""
         tiered, whole = len(self.tiers) > 1, self.tiers[None]
         places = [split_brick(brick.address) for brick in self.bricks]
-        subvolumes = [self._subvolume(brick) for brick in self.bricks]
+        # a brick's subvolume is counted from 1 in its tier, and the cold one's bricks come last
+        before = {"cold": self.tiers["hot"].bricks} if "hot" in self.tiers else {}
+        sizes = {name: tier.size for name, tier in self.tiers.items()}
+        subvolumes = [
+            (brick.position - 1 - before.get(brick.tier or "", 0)) // sizes.get(brick.tier, whole.size) + 1
+            for brick in self.bricks
+        ]
         details: Details = dict(self.details)
         for name, tier in self.tiers.items():
             if name is not None:
@@ -181,11 +167,6 @@ class Volume:
                 path=path,
             )  # fmt: skip
 
-    def _subvolume(self, brick: Brick) -> int:
-        """A brick's subvolume, counted from 1 in its tier."""
-        hot = self.tiers["hot"].bricks if brick.tier == "cold" and "hot" in self.tiers else 0
-        return (brick.position - 1 - hot) // self.tiers.get(brick.tier, self.tiers[None]).size + 1
-
 
 @dataclass(frozen=True)
 class Fop:
@@ -214,11 +195,7 @@ class Stats:
     totals: dict[str, int] = field(default_factory=dict)
 
     def records(self, document: Document, version: str | None, *, unit: str | None = None) -> Iterator[Record]:
-        """The record of the interval, and one for each file operation.
-
-        `unit` is that of latencies that were printed without one; without it they are None, and details have them as
-        printed.
-        """
+        """The record of the interval, and one for each file operation; `unit`: of latencies without their own."""
         common: dict[str, Any] = {
             "tool": "gluster", "tool_version": version, "volume": self.volume, "brick": self.brick,
             "interval": self.interval,
@@ -247,23 +224,15 @@ class Stats:
 def latency_unit(fops: Sequence[Fop], version: str | None) -> str | None:
     """The unit of latencies that have none in XML: ``us`` before GlusterFS 10, ``ns`` since.
 
-    Without a version it follows from the values where they leave no doubt. Fractions of a unit, and calls that pass a
-    system call in less than 1,000 units, are microseconds: nanoseconds are counted whole, and no such call is so quick.
-    At least 20 such calls of which the quickest took 1,000 units are nanoseconds: as microseconds, each of them would
-    have taken a millisecond or more. Else it is None.
-
-    >>> latency_unit([Fop("LOOKUP", 40, 73_021.4, 21_630.0, 376_660.0, 1)], None)
-    'ns'
-    >>> latency_unit([Fop("LOOKUP", 40, 110.5, 55.0, 166.0, 1)], None)
-    'us'
-    >>> latency_unit([Fop("WRITE", 2, 38_491.0, 32_866.0, 44_116.0, 1)], None) is None
-    True
+    Without a version it follows from the values, or is None where they leave a doubt.
     """
     major = None if version is None else whole(version.partition(".")[0])
     if major is not None:
         return "us" if major < 10 else "ns"
     extremes = [value for fop in fops for value in (fop.least, fop.most) if value]
     slow = [fop for fop in fops if fop.name in _SLOW_FOPS and fop.mean]
+    # nanoseconds are counted whole
     if any(value != int(value) for value in extremes) or any((fop.least or 0) < _LEAST_NS for fop in slow):
         return "us"
+    # as microseconds, each of so many would have taken a millisecond or more
     return "ns" if sum(fop.calls for fop in slow) >= _ENOUGH_CALLS else None

@@ -31,10 +31,7 @@ _UPCALLS = {
 
 
 def read_output(text: bytes | str) -> Element:
-    """The root of what one `gluster --xml` command wrote.
-
-    `ParseError` when it is no XML, has a document type declaration, or reports that the command failed.
-    """
+    """The root of what one `gluster --xml` command wrote; `ParseError` for no XML, and when the command failed."""
     try:
         root = read_xml(text)
     except ParseError as error:
@@ -75,10 +72,7 @@ def tcp_port(node: Element) -> int | None:
 
 
 def records(document: Document, text: str, line: int, version: str | None) -> Iterator[Record]:
-    """The records of one command's output, whose first line is `line` of the document.
-
-    `ParseError` when it is damaged, reports a failure, or is of another command.
-    """
+    """The records of one command's output, which begins in `line`; `ParseError` also for another command's."""
     try:
         root = read_output(text)
     except ParseError as error:
@@ -169,17 +163,15 @@ def _count(element: Element, name: str) -> int:
 
 
 def _words(kind: str | None) -> str:
-    """A type without the remark of newer releases: ``Tier [NOT SUPPORTED from v6.0]``."""
+    # newer releases remark: Tier [NOT SUPPORTED from v6.0]
     return (kind or "").partition("[")[0].strip()
 
 
 def _status(document: Document, root: Element, line: int, version: str | None) -> Iterator[Record]:
     count = 0
     for volume in root.iterfind("volStatus/volumes/volume"):
-        tasks = [
-            {"type": task.findtext("type") or "", "status": task.findtext("statusStr") or ""}
-            for task in volume.iter("task")
-        ]
+        names = (("type", "type"), ("status", "statusStr"))
+        tasks = [{name: task.findtext(tag) or "" for name, tag in names} for task in volume.iter("task")]
         tiers = {id(node): name for name in ("hot", "cold") for node in volume.iterfind(f"{name}Bricks/node")}
         for node in brick_nodes(volume):
             count += 1
