@@ -1,14 +1,8 @@
 """Telemetry to Parquet: this reader, a plain parser line by line, and ``sadf -d``, as ratios measured in one run.
 
-The text is real and then repeated: sadc of this machine writes a record per second for ``--seconds`` (or ``--sa``
-names a binary file), ``sar -A`` of the same sysstat prints it under ``LC_ALL=C``, and that report is repeated under
-banners of other hosts and days until it has the requested size. So values repeat, but every row is parsed; what is
-measured does not know that rows were seen before. Where no sysstat is, ``--text`` names a report of ``sar -A``.
-
-``.venv/bin/python tests/benchmarks/bench_telemetry.py --size 700``
-
-With ``--parse`` it measures instead the CPU time in which `glusterlab parse` prints ``--slice`` MB, start included, and
-with ``--against CHECKOUT`` that of another checkout of glusterlab, by turns.
+The text is real and then repeated under banners of other hosts and days: sadc of this machine writes a record per
+second, and ``sar -A`` prints it. Where no sysstat is, ``--text`` names such a report. With ``--against CHECKOUT`` it is
+the CPU time in which `glusterlab parse` prints ``--slice`` MB, by turns with another checkout's.
 """
 
 from __future__ import annotations
@@ -29,7 +23,6 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import date, timedelta
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
 
 from glusterlab.tables.build import CHUNK_BYTES
 from glusterlab.telemetry.arrow import arrow_batches, write_parquet
@@ -110,31 +103,17 @@ def _plain_rows(path: Path) -> Iterator[tuple[str, str, str, str, float]]:
 
 
 def plain_parser(path: Path, target: Path) -> int:
-    """The obvious way: split every line, float every word, append, write Parquet in batches."""
+    """The obvious way: split every line, float every word, append, write Parquet."""
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     names = ["host", "time", "device", "metric", "value"]
     columns: list[list[object]] = [[] for _ in names]
-    writer: Any = None
-    rows = 0
     for row in _plain_rows(path):
         for column, value in zip(columns, row, strict=True):
             column.append(value)
-        if len(columns[0]) >= 1_000_000:
-            writer = _write(pa.table(dict(zip(names, columns, strict=True))), writer, target)
-            rows += len(columns[0])
-            columns = [[] for _ in names]
-    writer = _write(pa.table(dict(zip(names, columns, strict=True))), writer, target)
-    writer.close()
-    return rows + len(columns[0])
-
-
-def _write(table: Any, writer: Any, target: Path) -> Any:
-    import pyarrow.parquet as pq
-
-    writer = writer or pq.ParquetWriter(target, table.schema)
-    writer.write_table(table)
-    return writer
+    pq.write_table(pa.table(dict(zip(names, columns, strict=True))), target)
+    return len(columns[0])
 
 
 class Memory(threading.Thread):
@@ -146,7 +125,6 @@ class Memory(threading.Thread):
         self._ended = threading.Event()
 
     def run(self) -> None:
-        """Look ten times a second."""
         while not self._ended.wait(0.1):
             self.peak = max(self.peak, sum(map(_pss, _tree(os.getpid()))))
 
@@ -203,30 +181,22 @@ def own_memory(path: Path, folder: Path) -> tuple[float, int]:
     return float(seconds), int(memory)
 
 
-def parse_cpu(path: Path, checkout: Path, folder: Path) -> float:
-    """CPU seconds in which a checkout's `glusterlab parse` prints a file."""
-    code = "import sys; from glusterlab.cli import app; app(['parse', sys.argv[1]])"
-    environment = {**os.environ, "PYTHONPATH": str(checkout)}
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with (folder / "parsed.jsonl").open("wb") as target:
-        command = [sys.executable, "-c", code, str(path)]
-        subprocess.run(command, check=True, stdout=target, env=environment, cwd=folder)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def measure_parse(path: Path, folder: Path, rounds: int, against: Path | None) -> None:
+def measure_parse(path: Path, folder: Path, rounds: int, against: Path) -> None:
     """Print how fast records are printed, and how much faster than by another checkout."""
-    mine, other = [], []
-    megabytes = path.stat().st_size / MB
+    code = "import sys; from glusterlab.cli import app; app(['parse', sys.argv[1]])"
+    spent: dict[Path, list[float]] = {Path(__file__).parents[2]: [], against: []}
     for _ in range(rounds):
-        mine.append(parse_cpu(path, Path(__file__).parents[2], folder))
-        if against is not None:
-            other.append(parse_cpu(path, against, folder))
-    spread(f"parse of {megabytes:.0f} MB, CPU", [megabytes / seconds for seconds in mine], "MB/s")
-    if other:
-        spread("parse of the other checkout, CPU", [megabytes / seconds for seconds in other], "MB/s")
-        spread("other / this checkout", [b / a for a, b in zip(mine, other, strict=True)], "times")
+        for checkout, seconds in spent.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            environment = {**os.environ, "PYTHONPATH": str(checkout)}
+            command = [sys.executable, "-c", code, str(path)]
+            with (folder / "parsed.jsonl").open("wb") as target:
+                subprocess.run(command, check=True, stdout=target, env=environment, cwd=folder)
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    mine, other = spent.values()
+    spread("parse, CPU", [path.stat().st_size / MB / seconds for seconds in mine], "MB/s")
+    spread("other / this checkout", [b / a for a, b in zip(mine, other, strict=True)], "times")
 
 
 def main() -> None:
@@ -236,19 +206,17 @@ def main() -> None:
     options.add_argument("--slice", type=int, default=20, help="MB for the plain parser, which is slow")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--seconds", type=int, default=60, help="of recording")
-    options.add_argument("--sa", type=Path, help="a binary file of this machine's sadc instead of a recording")
     options.add_argument("--text", type=Path, help="a report of sar -A instead of a recording; sadf is left out then")
-    options.add_argument("--parse", action="store_true", help="measure glusterlab parse, of --slice MB")
-    options.add_argument("--against", type=Path, help="with --parse: another checkout of glusterlab")
+    options.add_argument("--against", type=Path, help="measure parse of --slice MB against another checkout, instead")
     options.add_argument("--growth", type=int, nargs="*", default=[1, 2, 10], help="multiples of a tenth of the size")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        sa = None if chosen.text else chosen.sa or record(chosen.seconds, folder)
+        sa = None if chosen.text else record(chosen.seconds, folder)
         text = chosen.text.read_bytes().partition(b"\n\n")[2] if sa is None else report(sa)
         big, small = folder / "big.txt", folder / "small.txt"
         repeat(text, chosen.slice * MB, small)
-        if chosen.parse:
+        if chosen.against is not None:
             measure_parse(small, folder, chosen.rounds, chosen.against)
             return
         count = repeat(text, chosen.size * MB, big)
@@ -267,7 +235,6 @@ def main() -> None:
                     timed(lambda: subprocess.run(command, check=True, stdout=target, env=ENVIRONMENT))  # noqa: B023
                     / (len(text) / MB)
                 )
-        spread("this reader, two processes, 700 MB", [value * 700 for value in mine], "s")
         spread("this reader, two processes", [value * 1000 for value in mine], "ms/MB")
         spread("plain parser line by line", [value * 1000 for value in plain], "ms/MB")
         spread("plain parser / this reader", [a / b for a, b in zip(plain, mine, strict=True)], "times")

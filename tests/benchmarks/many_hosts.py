@@ -1,10 +1,8 @@
 """Many hosts on one machine, each an sshd in namespaces of its own, for measuring what the runner costs per sample.
 
-Each host has its own network, mount, UTS and PID namespace, the machine's own programs, sshd and a static disk list
-of fourteen devices, so that sar's records are as long as a real server's. There is no GlusterFS: a ``gluster`` on their
-PATH answers with XML that was written before, an ``iozone`` sleeps and prints a report of a real run, and what a probe
-looks at (the mount point, the bricks' index of pending heals) is made of tmpfs. All hosts are in one control group,
-which tells their CPU time from the controller's. Needs root, Linux, iproute2, OpenSSH and sysstat.
+Their disk list is as long as a real server's, and so are sar's records. Without GlusterFS: a ``gluster`` answers with
+XML that was written before, an ``iozone`` sleeps and prints a report of a real run, and what a probe looks at is tmpfs.
+All hosts are in one control group, which tells their CPU time from the controller's. Needs root and sysstat.
 """
 
 from __future__ import annotations
@@ -85,10 +83,7 @@ done
 
 
 def specifications(hosts: int, folder: Path, seconds: float) -> tuple[Cluster, Campaign]:
-    """A cluster of that many hosts, three quarters of them servers with twelve disks, and a campaign of one cell.
-
-    The layout takes all disks of the servers in subvolumes of 4+2, as the guide's does, as far as they go.
-    """
+    """A cluster of that many hosts, three quarters of them servers with twelve disks, and a campaign of one cell."""
     servers = 3 * hosts // 4
     names = [f"server{n:03d}" for n in range(1, servers + 1)]
     names += [f"client{n:03d}" for n in range(1, hosts - servers + 1)]
