@@ -29,15 +29,9 @@ _FORMS = {
         ("ssh-", "ecdsa-"),
         r"\b(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\d+|sk-ssh-ed25519@openssh\.com)\s+(?P<value>AAAA[\w+/=]*)",
     ),
-    "password or key": (
-        _HINTS,
-        rf"{_NAMED}\\?['\"]?\s*[=:]\s*\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)",
-    ),
+    "password or key": (_HINTS, rf"{_NAMED}\\?['\"]?\s*[=:]\s*\\?['\"]?{_NOT_A_VALUE}(?P<value>[^\s'\",;&<>\\]+)"),
     "password in a tag": (_HINTS, rf"<[\w-]{{0,40}}{_NAMED}>(?!\[redacted\])(?P<value>[^<\s]+)<"),
-    "password option": (
-        _HINTS,
-        rf"--[\w-]{{0,40}}{_NAMED}\s+{_NOT_A_VALUE}(?P<value>[^\s'\",;-][^\s'\",;]*)",
-    ),
+    "password option": (_HINTS, rf"--[\w-]{{0,40}}{_NAMED}\s+{_NOT_A_VALUE}(?P<value>[^\s'\",;-][^\s'\",;]*)"),
     "password of sshpass": (
         ("sshpass",),
         r"\bsshpass['\"]?,?\s+['\"]?-p['\"]?,?\s*['\"]?(?!\[redacted\])(?P<value>[^\s'\",]+)",
@@ -58,10 +52,7 @@ _FORMS = {
             r"|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{35}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*))"
         ),
     ),
-    "password in a URL": (
-        ("://",),
-        r"://[^/\s:@'\"]{0,100}:(?!\[redacted\])(?P<value>[^/\s@'\"]{1,200})@",
-    ),
+    "password in a URL": (("://",), r"://[^/\s:@'\"]{0,100}:(?!\[redacted\])(?P<value>[^/\s@'\"]{1,200})@"),
     "webhook": (
         ("hooks", "webhook"),
         (

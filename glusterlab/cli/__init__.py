@@ -152,7 +152,3 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write(f"error: {INTERRUPTED}\n")
         sys.exit(EXIT_INTERRUPTED)
-
-
-if __name__ == "__main__":
-    main()

@@ -17,6 +17,7 @@ from glusterlab.cli.console import (
     JsonOption,
     count_of,
     examples,
+    flag,
     local_path,
     megabytes,
     option,
@@ -53,9 +54,9 @@ def check(
     cluster: Annotated[Path | None, ClusterArgument] = None,
     baseline: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--baseline",
-            help="Measure disks and arrays with IOzone and the links of all hosts with iperf3, and keep it as a "
+            "Measure disks and arrays with IOzone and the links of all hosts with iperf3, and keep it as a "
             "campaign; figures of the same cluster take their limits from it.",
         ),
     ] = False,
@@ -68,7 +69,7 @@ def check(
     repeats: Annotated[int | None, _option("N", "Samples of each kind; default: 3.")] = None,
     only: Annotated[str | None, _option("PART", "disks or network; default: both.")] = None,
     retry: Annotated[bool, _option(None, "New attempts for what used up its attempts.", "--retry")] = False,
-    codes: Annotated[bool, typer.Option("--codes", help="Show what is inspected, by code, and exit.")] = False,
+    codes: Annotated[bool, flag("--codes", "Show what is inspected, by code, and exit.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Is the cluster fit to measure? A table of findings; exit 1 if it is not."""

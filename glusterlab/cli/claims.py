@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from glusterlab.cli.console import (
-    JsonOption,
-    RawsArgument,
-    bar,
-    count_of,
-    examples,
-    option,
-    picked,
-    show,
-    talk,
-)
+from glusterlab.cli.console import JsonOption, RawsArgument, bar, count_of, examples, option, picked, show, talk
 from glusterlab.errors import DataError, UsageError
 from glusterlab.units import short_number
 
@@ -290,15 +280,14 @@ def _comparison_lines(comparison: Comparison, unit: str) -> Iterator[str]:
     yield from (f"  {note}" for note in comparison.notes)
     other_files = len({side.files_per_worker for side in comparison.sides}) > 1
     for side in comparison.sides:
-        facts = [f"{' '.join(map(short_number, side.values))} {side.unit}"]
-        if side.scale != 1:
-            facts.append(f"measured × {side.scale:g}")
-        if side.other_length:
-            facts.append(f"files {length_text(side.length)} as the scale asks")
-        if other_files:
-            facts.append(count_of(side.files_per_worker, "file") + " per worker")
+        facts = {
+            f"{' '.join(map(short_number, side.values))} {side.unit}": True,
+            f"measured × {side.scale:g}": side.scale != 1,
+            f"files {length_text(side.length)} as the scale asks": side.other_length,
+            f"{count_of(side.files_per_worker, 'file')} per worker": other_files,
+        }
         yield f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}"
-        yield f"    {', '.join(facts)}"
+        yield f"    {', '.join(text for text, matters in facts.items() if matters)}"
 
 
 def _as_json(judgement: Judgement, contradicts: Sequence[str]) -> dict[str, Any]:

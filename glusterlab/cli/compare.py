@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,6 +16,7 @@ from glusterlab.cli.console import (
     bar,
     count_of,
     examples,
+    flag,
     local_path,
     option,
     percent,
@@ -40,7 +40,6 @@ _HEADINGS = {"other": "campaign", "ratio": "change", "interval": "95 % interval"
 """Of the columns of `glusterlab.analysis.compare.words.rounded`."""
 
 _STDOUT = "-"
-_UNTESTED = "untested"
 _MOST_WARNINGS = 8
 _MOST_ROWS = 30
 """Rows of what changed in a pull request."""
@@ -54,33 +53,27 @@ class CorrectionName(StrEnum):
 
 
 def parse_gate(texts: Sequence[str]) -> Gate:
-    """What ``--fail-on`` does not let pass, from each time that it was given: ``untested``, or one ``slower:5%``.
-
-    >>> parse_gate(["slower:5%", "untested"])
-    Gate(slower=0.05, untested=True)
-    """
+    """What ``--fail-on`` does not let pass, from each time that it was given: ``untested``, or one ``slower:5%``."""
     from glusterlab.analysis.compare.gate import Gate
 
     form = "slower and a loss in per cent, such as slower:5%, or untested"
-    slower: float | None = None
+    losses = []
     for text in texts:
-        word, colon, loss = text.partition(":")
-        if word.strip() == _UNTESTED and not colon:
-            continue
-        if word.strip() != "slower" or not colon:
+        word, colon, loss = (part.strip() for part in text.partition(":"))
+        if (word, colon) == ("slower", ":"):
+            losses.append(_share(loss, "--fail-on", form))
+        elif (word, colon) != ("untested", ""):
             raise UsageError(f"--fail-on: expected {form}, found {text!r}")
-        if slower is not None:
-            raise UsageError(f"--fail-on: expected one loss, found a second one, {text!r}")
-        slower = _share(loss, "--fail-on", form)
-    return Gate(slower, any(text.strip() == _UNTESTED for text in texts))
+    if len(losses) > 1:
+        raise UsageError("--fail-on: expected one loss, found a second one")
+    return Gate(losses[0] if losses else None, len(losses) < len(texts))
 
 
 def _share(text: str, option: str, form: str) -> float:
     found = _SHARE.fullmatch(text)
-    share = math.nan if found is None else float(found[1]) / 100
-    if not 0 <= share < 1:
+    if found is None or float(found[1]) >= 100:
         raise UsageError(f"{option}: expected {form}, below 100 %, found {text!r}")
-    return share
+    return float(found[1]) / 100
 
 
 @app.command(
@@ -111,7 +104,7 @@ def compare(
     ] = None,
     operation: Annotated[list[str] | None, option("NAME", "Only these, such as create; may be given again.")] = None,
     markdown: Annotated[str | None, option("FILE", "A short summary for a pull request; - is stdout.")] = None,
-    same: Annotated[bool, typer.Option("--same", help="Allow a campaign to be held against itself or a copy.")] = False,
+    same: Annotated[bool, flag("--same", "Allow a campaign to be held against itself or a copy.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Which release is faster: campaigns cell by cell, with intervals, tests, and what else differs."""
@@ -160,15 +153,12 @@ def show_comparison(found: Comparison, outcome: Outcome | None, as_json: bool) -
     )
 
     table = found.table
-    lines = [verdict_line(table, found.reference.label, release.label) for release in found.others]
-    lines += [rule_line(found.rule, table)] if len(table) else []
-    lines += [
-        *least_lines(table, found.rule),
-        *average_sentences(found.averages),
-        *unmatched_lines(found),
-        *found.notes,
+    lines = [
+        *(verdict_line(table, found.reference.label, release.label) for release in found.others),
+        *([rule_line(found.rule, table)] if len(table) else []),
+        *(*least_lines(table, found.rule), *average_sentences(found.averages), *unmatched_lines(found), *found.notes),
+        *([] if outcome is None else [f"gate: {gate_line(outcome)}"]),
     ]
-    lines += [] if outcome is None else [f"gate: {gate_line(outcome)}"]
     frame = rounded(table).rename(columns=_HEADINGS)
     show(frame, as_json, as_data(found, outcome), right=("n", "change"), fold="cell", lines=lines)
     if not as_json:
@@ -264,10 +254,7 @@ def _cell(row: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def summary(found: Comparison, outcome: Outcome | None) -> str:
-    """A summary for a pull request: the verdict, what changed, what is lacking, what else differs.
-
-    `outcome` is that of a gate; the text ends with a line end.
-    """
+    """A summary for a pull request: the verdict, what changed, what is lacking, what else differs."""
     from glusterlab.analysis.compare.words import average_sentences, least_lines, listed, rule_line, verdict_line
 
     parts = [f"### {_safe(_headline(found, outcome))}"]
@@ -318,9 +305,5 @@ def _changed_table(found: Comparison) -> str:
 
 
 def _safe(text: str) -> str:
-    r"""Text that Markdown shows as it is: names of campaigns are anybody's.
-
-    >>> _safe("a|b <i>")
-    'a\\|b \\<i\\>'
-    """
+    """Text that Markdown shows as it is: names of campaigns are anybody's."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))

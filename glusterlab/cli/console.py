@@ -66,6 +66,11 @@ def option(metavar: str | None, text: str, *names: str, **more: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=text, **more)
 
 
+def flag(names: str, text: str) -> Any:
+    """An option that is there or not, such as ``--watch/-w``."""
+    return typer.Option(*names.split(), help=text)
+
+
 RawArgument = Annotated[
     Path,
     typer.Argument(
@@ -121,9 +126,7 @@ def emit_json(data: Mapping[str, Any], *, version: int | None = SCHEMA_VERSION) 
 
     versioned = dict(data) if version is None else {"schema_version": version, **data}
     plain = to_jsonable_python(
-        versioned,
-        inf_nan_mode="null",
-        fallback=lambda value: value.item() if hasattr(value, "item") else str(value),
+        versioned, inf_nan_mode="null", fallback=lambda value: value.item() if hasattr(value, "item") else str(value)
     )
     typer.echo(json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False))
 

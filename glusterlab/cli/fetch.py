@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, bar, count_of, emit_json, examples, local_path
+from glusterlab.cli.console import JsonOption, bar, count_of, examples, local_path, show
 
 app = typer.Typer()
 
 
 @app.command(
     epilog=examples(
-        "glusterlab fetch s3://lab/raw/night",
-        "glusterlab fetch sftp://controller/home/lab/raw/night /data/raw/night",
+        "glusterlab fetch s3://lab/raw/night", "glusterlab fetch sftp://controller/home/lab/raw/night /data/raw/night"
     )
     + "\n\nThe folder appears when every file is there and as the campaign's manifest has it. After an interruption "
     "the same command goes on. URLs are those of fsspec, and credentials are found as it finds them."
@@ -34,7 +33,5 @@ def fetch(
     target = Path("raw", url.rstrip("/").rpartition("/")[2]) if folder is None else folder
     with bar("fetching files") as progress:
         fetched, kept = bring(url, target, progress)
-    if json:
-        emit_json({"folder": target, "fetched": fetched, "kept": kept})
-    else:
-        typer.echo(f"{target}: {count_of(fetched, 'file')} fetched, {kept} there from before")
+    line = f"{target}: {count_of(fetched, 'file')} fetched, {kept} there from before"
+    show([], json, {"folder": target, "fetched": fetched, "kept": kept}, lines=[line])

@@ -17,6 +17,7 @@ from glusterlab.cli.console import (
     complete_yaml,
     count_of,
     examples,
+    flag,
     local_path,
     option,
     picked,
@@ -56,9 +57,9 @@ def import_(
         list[str] | None, option("KEY=VALUE", "For what neither path nor file says; may be given again.")
     ] = None,
     raw: RawRootOption = Path("raw"),
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which file is which sample; write nothing.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show which file is which sample; write nothing.")] = False,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Import the others where mapped files are refused or damaged.")
+        bool, flag("--skip-bad", "Import the others where mapped files are refused or damaged.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
@@ -84,11 +85,10 @@ def import_(
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
-    pairs = dict(word.partition("=")[::2] for word in words)
     for word in words:
         if "=" not in word:
             raise UsageError(f"--default {word}: expected KEY=VALUE, such as 'file_size=4 GiB'")
-    return pairs
+    return dict(word.partition("=")[::2] for word in words)
 
 
 LISTED = 20
@@ -102,13 +102,8 @@ def show_import(
     from glusterlab.importing.match import shown
 
     rows = [
-        {
-            "file": shown(sample.result.file.name),
-            "result": sample.result.key,
-            "cell": sample.result.cell.id,
-            "repeat": sample.repeat,
-            "status": sample.result.status,
-        }
+        {"file": shown(sample.result.file.name), "result": sample.result.key, "cell": sample.result.cell.id}
+        | {"repeat": sample.repeat, "status": sample.result.status}
         for sample in plan.samples
         if everything
     ]

@@ -16,6 +16,7 @@ from glusterlab.cli.console import (
     JsonOption,
     count_of,
     examples,
+    flag,
     format_bytes,
     picked,
     show,
@@ -44,10 +45,10 @@ app = typer.Typer()
 )
 def prepare(
     cluster: Annotated[Path, ClusterArgument],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what is there and what would be done.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask, for scripts.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Only show what is there and what would be done.")] = False,
+    yes: Annotated[bool, flag("--yes", "Do not ask, for scripts.")] = False,
     fstab: Annotated[
-        bool, typer.Option("--fstab", help="Write the lines into /etc/fstab; it stays as fstab.before-glusterlab.")
+        bool, flag("--fstab", "Write the lines into /etc/fstab; it stays as fstab.before-glusterlab.")
     ] = False,
     json: JsonOption = False,
 ) -> None:

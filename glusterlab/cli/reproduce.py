@@ -21,6 +21,7 @@ from glusterlab.cli.console import (
     count_of,
     emit_json,
     examples,
+    flag,
     local_path,
     option,
     picked,
@@ -70,9 +71,7 @@ def parse(
             autocompletion=_complete_tool,
         ),
     ] = None,
-    averages: Annotated[
-        bool, typer.Option("--averages", help="Of sar's files also the averages that it printed.")
-    ] = False,
+    averages: Annotated[bool, flag("--averages", "Of sar's files also the averages that it printed.")] = False,
     kind: Annotated[list[RecordKind] | None, typer.Option(help="Only these records; may be given again.")] = None,
 ) -> None:
     """Read raw files of any supported tool and write JSON lines, one object per result."""
@@ -145,9 +144,9 @@ def reproduce(
     ] = None,
     notebook: Annotated[list[str] | None, option("NAME", "Only this notebook; may be given again.")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Notebooks at a time; default: one per processor.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Run also what did not change.")] = False,
+    force: Annotated[bool, flag("--force", "Run also what did not change.")] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Run nothing: say which notebooks are stale, exit code 1 if any is.")
+        bool, flag("--check", "Run nothing: say which notebooks are stale, exit code 1 if any is.")
     ] = False,
     output: Annotated[Path | None, option("DIR", "Folder for a folder per campaign.", parser=local_path)] = None,
     json: JsonOption = False,

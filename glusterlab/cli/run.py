@@ -19,6 +19,7 @@ from glusterlab.cli.console import (
     complete_yaml,
     count_of,
     examples,
+    flag,
     format_bytes,
     local_path,
     option,
@@ -95,7 +96,7 @@ def _require_cluster(campaign: Path, named: Path | None) -> Path:
 def plan(
     campaign: CampaignArgument,
     cluster: ClusterOption = None,
-    cells: Annotated[bool, typer.Option("--cells", help="One line per cell, with its id.")] = False,
+    cells: Annotated[bool, flag("--cells", "One line per cell, with its id.")] = False,
     json: JsonOption = False,
 ) -> None:
     """What would run: cells, samples, time and space; and what cannot run, and why."""
@@ -131,9 +132,7 @@ def run(
     cluster: ClusterOption = None,
     raw: RawRootOption = Path("raw"),
     name: Annotated[str | None, option("NAME", "Another name for the campaign, and so for its folder.")] = None,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Give new attempts to repeats whose attempts are used up.")
-    ] = False,
+    retry: Annotated[bool, flag("--retry", "Give new attempts to repeats whose attempts are used up.")] = False,
     rounds: Annotated[
         int | None,
         option(
@@ -145,9 +144,9 @@ def run(
     ] = None,
     take_over: Annotated[
         bool,
-        typer.Option(
+        flag(
             "--take-over",
-            help="Take the hosts from a run of another controller that did not give them back. Be sure that it is "
+            "Take the hosts from a run of another controller that did not give them back. Be sure that it is "
             "gone: what it still does there is ended.",
         ),
     ] = False,
@@ -173,23 +172,13 @@ def run(
     from glusterlab.testbed.throttle import run_options
 
     notifier = Notifier(on_end, webhook)
-    folder = raw / specification.name
-    output = output_for(person())
+    options = run_options(pool) | {"retry": retry, "take_over": take_over, "rounds": rounds}
     began = time.monotonic()
     try:
-        summary = execute(
-            specification,
-            pool,
-            raw,
-            retry=retry,
-            take_over=take_over,
-            rounds=rounds,
-            output=output,
-            **run_options(pool),
-        )
+        summary = execute(specification, pool, raw, output=output_for(person()), **options)
     except BaseException as error:
         # a second Ctrl-C, too: whoever is told when a run is over is told of every end
-        _tell(notifier, Ending.of_error(specification.name, folder, error, time.monotonic() - began))
+        _tell(notifier, Ending.of_error(specification.name, raw / specification.name, error, time.monotonic() - began))
         raise
     try:
         show_run(summary, as_json=json)
@@ -233,12 +222,9 @@ def show_run(summary: RunSummary, *, as_json: bool) -> None:
     show([], as_json, {**asdict(summary), "exit_code": summary.exit_code}, lines=[line])
     if as_json:
         return
-    for reason in summary.not_runnable_reasons:
-        talk(f"not runnable here, and left out: {reason}")
-    for problem in summary.problems:
-        talk(problem)
-    if summary.advice:
-        talk(summary.advice)
+    left_out_because = (f"not runnable here, and left out: {reason}" for reason in summary.not_runnable_reasons)
+    for sentence in filter(None, [*left_out_because, *summary.problems, summary.advice]):
+        talk(sentence)
 
 
 def show_plan(

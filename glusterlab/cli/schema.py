@@ -17,20 +17,9 @@ Kind = Literal["cluster", "campaign", "import", "prices"]
 
 
 def json_schema(kind: Kind) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a specification file.
-
-    These are ``cluster.yaml``, ``campaign.yaml``, the ``mapping.yaml`` of an import, and ``prices.yaml``.
-
-    Editors that speak the YAML language server take it with a first line such as
-    ``# yaml-language-server: $schema=campaign.schema.json``.
-    """
-    models: dict[Kind, type[BaseModel]] = {
-        "cluster": Cluster,
-        "campaign": Campaign,
-        "import": Mapping,
-        "prices": PriceList,
-    }
-    schema = models[kind].model_json_schema()
+    """The JSON Schema (draft 2020-12) of a specification file."""
+    models: dict[Kind, type[BaseModel]] = {"cluster": Cluster, "campaign": Campaign, "import": Mapping}
+    schema = models.get(kind, PriceList).model_json_schema()
     if kind == "campaign":
         _name_tools(schema["$defs"])
     _tell_units(schema)

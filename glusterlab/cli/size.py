@@ -251,13 +251,13 @@ def _limits_note(request: Request) -> str:
         f"{percent(request.max_fault_domain)} of the pool; at least {fewest} servers for replicated volumes and "
         f"{RECOMMENDED_POOL['disperse']} for dispersed ones (the guide's recommendations)."
     )
-    if request.max_fault_domain > fault_domain(fewest):
-        return note
-    larger = f"--max-fault-domain {100 * fault_domain(fewest) + 1:.0f}%"
-    return (
-        f"{note} The guide says its {percent(MAX_FAULT_DOMAIN)} of dense servers; here every server is held to the "
-        f"share above. A pool of {fewest} replicated servers, {percent(fault_domain(fewest))} each, needs {larger}."
-    )
+    if request.max_fault_domain <= (share := fault_domain(fewest)):
+        note += (
+            f" The guide says its {percent(MAX_FAULT_DOMAIN)} of dense servers; here every server is held to the share"
+            f" above. A pool of {fewest} replicated servers, {percent(share)} each, needs --max-fault-domain"
+            f" {100 * share + 1:.0f}%."
+        )
+    return note
 
 
 def _row(answer: Answer, one: Sizing) -> dict[str, str]:

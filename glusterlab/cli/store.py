@@ -27,6 +27,7 @@ from glusterlab.cli.console import (
     count_of,
     emit_json,
     examples,
+    flag,
     local_path,
     option,
     percent,
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from glusterlab.run.state import RunState
     from glusterlab.run.status import CampaignStatus
     from glusterlab.run.verify import Finding
-    from glusterlab.store.campaign import Sample
     from glusterlab.store.journal import Event
 
 app = typer.Typer()
@@ -61,18 +61,20 @@ _MOST_LEFT = 20
 )
 def status(
     raw: RawArgument,
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Look over the run's shoulder first, until it ends or Ctrl-C.")
-    ] = False,
+    watch: Annotated[bool, flag("--watch -w", "Look over the run's shoulder first, until it ends or Ctrl-C.")] = False,
     json: JsonOption = False,
 ) -> None:
     """What is done, invalid, failed and left; exit 1 unless every sample is there and valid."""
     from glusterlab.run.status import campaign_status
+    from glusterlab.run.view import watch as watch_run
 
     if watch and json:
         raise UsageError("--watch is for people, and --json tells one state: give one of them")
     if watch:
-        _watch(raw)
+        try:
+            talk(watch_run(raw, person()))
+        except KeyboardInterrupt:
+            talk("left; a run goes on")
     found = campaign_status(raw)
     show_status(found, as_json=json, run=None if watch else _run_state(raw))
     if found.missing:
@@ -92,22 +94,8 @@ def _run_state(raw: Path) -> RunState | None:
         return None
 
 
-def _watch(raw: Path) -> None:
-    from glusterlab.run.view import watch
-
-    try:
-        talk(watch(raw, person()))
-    except KeyboardInterrupt:
-        talk("left; a run goes on")
-
-
 _NUMBERS = ("wanted", "valid", "left", "spent", "invalid", "failed", "warmup")
-_DECISIONS: dict[Decision | None, str] = {
-    "reached": "reached",
-    "at-maximum": "not reached",
-    "going-on": "going on",
-    None: "",
-}
+_DECISIONS: dict[Decision, str] = {"reached": "reached", "at-maximum": "not reached", "going-on": "going on"}
 _SHOWN_HOSTS = 4
 _CELL_WIDTH = 24
 """A cell's id is not broken into narrower lines than this."""
@@ -161,7 +149,7 @@ def _rows(status: CampaignStatus) -> list[dict[str, str]]:
             "warm-up": str(cell.warmup or ""),
             "mean": cell.interval.mean if cell.interval else "",
             "95 %": half_width(cell.interval) if cell.interval else "",
-            "target": _DECISIONS[cell.decision],
+            "target": "" if cell.decision is None else _DECISIONS[cell.decision],
         }
         for cell in status.cells
     ]
@@ -169,6 +157,8 @@ def _rows(status: CampaignStatus) -> list[dict[str, str]]:
 
 
 def _show_reasons(status: CampaignStatus) -> None:
+    from glusterlab.run.status import ended_at
+
     if status.reasons:
         typer.echo("\nwhy samples are not valid:")
     for count in status.reasons:
@@ -182,20 +172,12 @@ def _show_reasons(status: CampaignStatus) -> None:
     if status.failures:
         typer.echo("\nthe last that are not valid:")
     for sample in status.failures:
-        typer.echo(f"  {_failure_line(sample)}")
-
-
-def _failure_line(sample: Sample) -> str:
-    from glusterlab.run.status import ended_at
-
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(ended_at(sample)))
-    warmup = "warm-up " if sample.warmup else ""
-    place = f"cells/{sample.cell_id}/{sample.path.name}"
-    line = f"{when} {place}, {warmup}repeat {sample.repeat}, attempt {sample.attempt}: {sample.status}"
-    if not sample.reasons:
-        return line
-    more = f" (and {len(sample.reasons) - 1} more)" if len(sample.reasons) > 1 else ""
-    return f"{line}: {sample.reasons[0]}{more}"
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(ended_at(sample)))
+        repeat = f"{'warm-up ' if sample.warmup else ''}repeat {sample.repeat}, attempt {sample.attempt}"
+        first = f": {sample.reasons[0]}" if sample.reasons else ""
+        more = f" (and {len(sample.reasons) - 1} more)" if len(sample.reasons) > 1 else ""
+        place = f"cells/{sample.cell_id}/{sample.path.name}"
+        typer.echo(f"  {when} {place}, {repeat}: {sample.status}{first}{more}")
 
 
 def _total(status: CampaignStatus) -> str:
@@ -275,11 +257,9 @@ def log(
     since: Annotated[
         str | None, option("WHEN", "From then on: '8 h' (ago), 22:00 (the last one), '2026-11-20 22:00'.")
     ] = None,
-    problems: Annotated[bool, typer.Option("--problems", help="Warnings and errors only.")] = False,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the run ends, or Ctrl-C.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="JSON lines for scripts, with every command on the hosts.")
-    ] = False,
+    problems: Annotated[bool, flag("--problems", "Warnings and errors only.")] = False,
+    follow: Annotated[bool, flag("--follow -f", "Go on until the run ends, or Ctrl-C.")] = False,
+    json: Annotated[bool, flag("--json", "JSON lines for scripts, with every command on the hosts.")] = False,
 ) -> None:
     """What happened in a campaign's runs: samples, failures, waits; the log.txt of RAW."""
     from glusterlab.run.view import log_events
@@ -299,18 +279,7 @@ _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*(d|h|min|s)\b", re.ASCII)
 
 
 def since_when(text: str, now: datetime) -> float:
-    """The moment that ``--since`` names, in epoch seconds.
-
-    A duration before now (``8 h``, ``2 d``), a time of day (``22:00``: the last one), or a date with or without a time
-    and an offset (``2026-11-20 22:00``).
-
-    Examples
-    --------
-    >>> from datetime import timezone
-    >>> now = datetime(2026, 11, 21, 7, 30, tzinfo=timezone.utc)
-    >>> [datetime.fromtimestamp(since_when(text, now), timezone.utc).isoformat() for text in ("8 h", "22:00", "07:00")]
-    ['2026-11-20T23:30:00+00:00', '2026-11-20T22:00:00+00:00', '2026-11-21T07:00:00+00:00']
-    """
+    """The moment that ``--since`` names, in epoch seconds: a duration before now, the last such time of day, a date."""
     try:
         return _moment(text.strip(), now).timestamp()
     except (OverflowError, ValueError):
@@ -341,13 +310,13 @@ def show_events(events: Iterable[Event], *, as_json: bool) -> int:
     """Entries, one line each, coloured on a terminal. How many there were is returned."""
     colours = {"warning": typer.colors.YELLOW, "error": typer.colors.RED}
     number = 0
+    # where there is no terminal, colours are taken away besides
+    color = False if os.environ.get("NO_COLOR") else None
     for number, event in enumerate(events, start=1):  # noqa: B007  it is returned
         if as_json:
             typer.echo(dumps(event.as_dict(), sort_keys=True, ensure_ascii=False))
         else:
-            # where there is no terminal, colours are taken away besides
-            plain = bool(os.environ.get("NO_COLOR"))
-            typer.secho(event.line, fg=colours.get(event.level), color=False if plain else None)
+            typer.secho(event.line, fg=colours.get(event.level), color=color)
     return number
 
 
@@ -389,9 +358,7 @@ def publish(
     output: Annotated[Path, option("DIR", "Folder of the copy; must not be there.", parser=local_path)],
     names: Annotated[Path | None, option("FILE", "What is to be called what.", autocompletion=complete_yaml)] = None,
     name: Annotated[str | None, option("NAME", "What the campaign is called in the copy.")] = None,
-    keep_host_names: Annotated[
-        bool, typer.Option("--keep-host-names", help="Leave hosts and their addresses as they are.")
-    ] = False,
+    keep_host_names: Annotated[bool, flag("--keep-host-names", "Leave hosts and their addresses as they are.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Copy a campaign to give it away: hosts, addresses, users get neutral names. Exit 1 when any is left."""
@@ -420,16 +387,12 @@ def publish(
     )
     if not json:
         talk(f"{made.names_file} leads back to the original names: do not give it away")
-    if not made.left:
-        return
-    if not json:
+    if made.left and not json:
         if any(left.kind == "name" and left.path.startswith(("cells/", "campaign.yaml")) for left in made.left):
-            talk(
-                "--name renames the campaign; the ids of its cells, and what they are made of such as the layouts'"
-                " names, cannot be renamed"
-            )
+            talk("--name renames the campaign; cells, and what their ids are made of, cannot be renamed")
         talk(
             "not fit to be given away: name what is left in a file for --names ('found: replacement'), remove the copy,"
             " and publish again"
         )
-    raise typer.Exit(1)
+    if made.left:
+        raise typer.Exit(1)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from glusterlab.cli.console import JsonOption, emit_json, examples, option, show, steps, talk
+from glusterlab.cli.console import JsonOption, emit_json, examples, flag, option, show, steps, talk
 from glusterlab.errors import UsageError
 
 app = typer.Typer(
@@ -72,7 +72,7 @@ def up(
     subnet: Annotated[str, option("CIDR", "A private network that this machine does not use.")] = ("10.77.0.0/24"),
     disk_size: Annotated[str, option("SIZE", "Size of a disk; its file is sparse.")] = "4 GiB",
     memory: Annotated[
-        bool, typer.Option("--memory", help="Keep the disks' files in memory, where this machine's disk is slow.")
+        bool, flag("--memory", "Keep the disks' files in memory, where this machine's disk is slow.")
     ] = False,
     mirror: Annotated[str | None, option("URL", "Debian mirror; default: the one that apt uses here.")] = None,
     json: JsonOption = False,

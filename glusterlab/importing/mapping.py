@@ -329,11 +329,6 @@ class Mapping(SpecModel):
                     self.read_field(field, value)
                 except ValueError as error:
                     raise problem(str(error), "aliases", field, word) from None
-        labels: dict[str, str] = {}
-        for name in self.layouts:
-            if (other := labels.setdefault(label(name), name)) != name:
-                message = f"expected names that differ in letters and digits, found {other!r} and {name!r}"
-                raise problem(message, "layouts", name)
         named: list[tuple[str | None, tuple[str | int, ...]]] = [(self.defaults.layout, ("defaults",))]
         for kind in ("patterns", "files", "telemetry", "gluster"):
             named += [(entry.layout, (kind, n)) for n, entry in enumerate(getattr(self, kind))]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import shutil
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from glusterlab.errors import ParseError, RawStoreError, UsageError
 from glusterlab.importing.mapping import Entry, GlusterFiles, Mapping, Pattern, Results, TelemetryFiles
@@ -38,30 +40,17 @@ class SourceFile:
         try:
             # a link that took its place meanwhile must not lead elsewhere
             descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(descriptor, "rb") as source, target.open("xb") as copy:
+                shutil.copyfileobj(source, copy)
+                state = os.fstat(descriptor)
         except OSError as error:
-            raise self._unreadable(error) from error
-        with os.fdopen(descriptor, "rb") as source:
-            try:
-                with target.open("xb") as copy:
-                    copy.writelines(self._blocks(source))
-            except OSError as error:
+            if error.filename == str(target) or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise write_error(target, error) from error
-            state = os.fstat(descriptor)
+            advice = "see to its owner and mode, or leave it out of the mapping, and import again"
+            raise RawStoreError(f"{self.path}: cannot be read: {error.strerror}; {advice}", path=self.path) from error
         if not stat.S_ISREG(state.st_mode) or (state.st_size, state.st_mtime_ns) != (self.size, self.modified_ns):
             message = f"{self.path}: was changed while it was imported; wait until it is written, and import again"
             raise RawStoreError(message, path=self.path)
-
-    def _blocks(self, source: BinaryIO) -> Iterator[bytes]:
-        """The bytes of the file, whose errors are told from those of the copy."""
-        try:
-            while block := source.read(1 << 20):
-                yield block
-        except OSError as error:
-            raise self._unreadable(error) from error
-
-    def _unreadable(self, error: OSError) -> RawStoreError:
-        advice = "see to its owner and mode, or leave it out of the mapping, and import again"
-        return RawStoreError(f"{self.path}: cannot be read: {error.strerror}; {advice}", path=self.path)
 
 
 def shown(name: str) -> str:

@@ -15,7 +15,6 @@ from glusterlab.importing.mapping import Mapping, Results
 from glusterlab.importing.match import Assignment, Refusal, SourceFile, assign, list_sources, shown
 from glusterlab.importing.results import LeftOut, PlannedResult, read_results, resolve_layouts
 from glusterlab.spec import Cluster, load_cluster
-from glusterlab.spec.fields import describe
 from glusterlab.store.imported import AttachedFile
 from glusterlab.tools import volume_tools
 
@@ -33,6 +32,7 @@ def _attach(
 
     found: list[list[Attached]] = [[] for _ in results]
     known = [result.facts() | {"repeat": repeat} for result, repeat in results]
+    roles = {**dict.fromkeys(mapping.servers, "server"), **dict.fromkeys(mapping.clients, "client")}
     refused: list[Refusal] = []
     for assignment in assignments:
         wanted = {name: each for name, each in assignment.facts.items() if name not in ("host", "role", "timezone")}
@@ -43,6 +43,10 @@ def _attach(
         except ParseError as error:
             refused.append(assignment.refused(error))
             continue
+        role, host = assignment.facts.get("role"), assignment.facts.get("host", "")
+        if role is not None and roles.setdefault(host, role) != role:
+            message = f"host {host!r} is a {role} here, and a {roles[host]} elsewhere"
+            refused.append(Refusal(shown(assignment.file.name), message))
         if not fitting:
             described = ", ".join(f"{field} {value}" for field, value in wanted.items()) or "anything"
             message = f"expected a sample of {described}, which this file belongs to, found none"
@@ -84,18 +88,6 @@ def _suffixes(name: str) -> str:
     return path.suffix or ".txt"
 
 
-def _contradicting_roles(mapping: Mapping, assignments: Sequence[Assignment]) -> list[Refusal]:
-    """Telemetry of a host that stands under another role elsewhere."""
-    known = {**dict.fromkeys(mapping.servers, "server"), **dict.fromkeys(mapping.clients, "client")}
-    refused = []
-    for assignment in assignments:
-        role, host = assignment.facts.get("role"), assignment.facts.get("host")
-        if role is not None and host is not None and known.setdefault(host, role) != role:
-            message = f"host {describe(host)} is a {role} here, and a {known[host]} elsewhere"
-            refused.append(Refusal(shown(assignment.file.name), message))
-    return refused
-
-
 @dataclass(frozen=True)
 class PlannedImport:
     """One sample: a result, its place among the repeats of its cell, and the files beside it."""
@@ -107,11 +99,7 @@ class PlannedImport:
 
 @dataclass(frozen=True)
 class ImportPlan:
-    """What an import would make of a folder.
-
-    `samples` by cell and repeat; `refused` of mapped files; `left_out` results of mapped files that the mapping is not
-    about; `unmapped` files, and why they belong to nothing.
-    """
+    """What an import would make of a folder: `left_out` are results that the mapping is not about, `unmapped` files."""
 
     folder: Path
     mapping: Mapping
@@ -134,9 +122,7 @@ def plan_import(
     """Look at every file of a folder and read those that are mapped; nothing is written.
 
     `progress` is called with the number of files read, and of all; what lies below `raw_root` is not imported.
-
-    Raises `UsageError` when the folder cannot be read, or has results of several GlusterFS releases. Raises `SpecError`
-    when the mapping's cluster.yaml is wrong.
+    Raises `UsageError` when the folder cannot be read, or has results of several GlusterFS releases.
     """
     cluster = None if mapping.cluster is None else load_cluster(mapping.cluster)
     files, others = list_sources(folder, without=raw_root)
@@ -177,7 +163,7 @@ def plan_import(
         mapping=mapping,
         cluster=cluster,
         samples=samples,
-        refused=tuple(dict.fromkeys([*refused, *clashes, *_contradicting_roles(mapping, beside), *alone])),
+        refused=tuple(dict.fromkeys([*refused, *clashes, *alone])),
         left_out=tuple(left_out),
         unmapped=tuple(sorted([*((shown(file.name), "fits no pattern") for file in unmapped), *others])),
         notes=tuple(_notes(samples)),

@@ -42,10 +42,7 @@ def volume_layout(record: VolumeRecord) -> Volume:
 def resolve_layouts(
     mapping: Mapping, assignments: Sequence[Assignment]
 ) -> tuple[dict[str, Layout | str], list[Refusal]]:
-    """Every layout that files are about, by the names that the mapping uses: text says why there is no such layout.
-
-    Also gluster's files that cannot be read, or contradict each other.
-    """
+    """Layouts by their names in the mapping, or why there is none; and what is refused of gluster's files."""
     volumes: dict[str, tuple[Volume, str]] = {}
     names: set[str] = set()
     refused: list[Refusal] = []
@@ -116,10 +113,7 @@ _CHOOSING = ("run", "operation", "job", "host", *_NUMBERS)
 
 @dataclass(frozen=True)
 class PlannedResult:
-    """One result that is to become a sample.
-
-    `layout` as paths and mapping name it; `stated` is what they say, as JSON; `disks` is 0 where it is not known.
-    """
+    """One result that is to become a sample; `stated` is what path and mapping say, `disks` is 0 if unknown."""
 
     file: SourceFile
     record: WorkloadRecord
@@ -168,10 +162,7 @@ class _RefusedError(Exception):
 def read_results(
     mapping: Mapping, assignments: Sequence[Assignment], layouts: dict[str, Layout | str]
 ) -> tuple[list[PlannedResult], list[LeftOut], list[Refusal]]:
-    """The results of one file: those that become samples, those that the mapping is not about, and what is refused.
-
-    `assignments` are all of one file; `layouts` those of `resolve_layouts`.
-    """
+    """The results of one file: those that become samples, those that the mapping is not about, and what is refused."""
     from glusterlab.tools.document import Document
 
     file = assignments[0].file

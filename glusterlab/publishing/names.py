@@ -82,8 +82,6 @@ _NEUTRAL: dict[str, Callable[[int], str]] = {
     "user": lambda n: "user" if n == 1 else f"user{n}",
 }
 """The n-th neutral name of a kind."""
-_MANY_LINES, _LONG_LINE = 100_000, 1000
-"""N lines of less than so many characters are remembered: most files of a campaign repeat those of others."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +107,6 @@ class Names:
         self.hosts_kept = hosts_kept
         self.redacted = 0
         self._forms = re.compile("|".join(f"(?P<{kind}>{form})" for kind, form in _FORMS.items()))
-        self._seen: set[str] = set()
-        self._lines: dict[str, str] = {}
         self._pattern: re.Pattern[str] | None = None
 
     @property
@@ -127,26 +123,14 @@ class Names:
 
     def collect(self, text: str) -> None:
         """Name all that has a private form in a text."""
-        for line in text.split("\n"):
-            if line not in self._seen:
-                if len(line) < _LONG_LINE and len(self._seen) < _MANY_LINES:
-                    self._seen.add(line)
-                for match in self._forms.finditer(line):
-                    self.by_form(str(match.lastgroup), match[0])
+        for match in self._forms.finditer(text):
+            self.by_form(str(match.lastgroup), match[0])
 
     def text(self, text: str) -> str:
         """A text with the names of the copy and without secrets."""
         clean = secrets.redact(text)
         self.redacted += clean != text
-        return "\n".join(map(self._line, clean.split("\n")))
-
-    def _line(self, line: str) -> str:
-        found = self._lines.get(line)
-        if found is None:
-            found = self._compiled().sub(self._replace, line)
-            if len(self._lines) < _MANY_LINES and len(line) < _LONG_LINE:
-                self._lines[line] = found
-        return found
+        return self._compiled().sub(self._replace, clean)
 
     def strings(self, text: str) -> str:
         """JSON or text around it, each of whose strings gets the names of the copy; all else stays byte for byte."""
@@ -184,7 +168,6 @@ class Names:
         """What is kept, then what is known, longest first, then the forms."""
         if self._pattern is not None:
             return self._pattern
-        self._lines.clear()
         known = [old for old, new in self.known.items() if old != new and not _is_common(old)]
         addresses = {old for old in known if is_address(old)}
         dashed = {old.replace(".", "-") for old in addresses if "." in old}

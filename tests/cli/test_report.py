@@ -45,34 +45,22 @@ def test_check_says_the_verdict_and_what_to_do(capsys: Captured) -> None:
     assert capsys.readouterr().out == "inspected and fine: clock\nfit to measure: 0 errors, 0 warnings\n"
 
 
-def test_check_as_json(capsys: Captured) -> None:
-    show_check([finding("ok"), finding("warning")], as_json=True)
-    found = read_json(capsys)
-    assert found["fit"] is True
-    assert found["findings"][1]["level"] == "warning"
-
-
 def summary(**more: Any) -> RunSummary:
     counts = {"total": 8, "valid": 6, "invalid": 0, "failed": 1, "left": 1, "executed": 7, "seconds": 250.0}
     return RunSummary(campaign="small", path=Path("raw/small"), **{**counts, **more})
 
 
 def test_run_ends_with_counts_problems_and_advice(capsys: Captured) -> None:
-    stopped = summary(interrupted=True, problems=("w1 repeat 2: tool-failed",), advice="run it again")
+    more = {"problems": ("w1 repeat 2: tool-failed",), "not_runnable": 4, "not_runnable_reasons": ("no checkout",)}
+    stopped = summary(interrupted=True, advice="run it again", **more)
     show_run(stopped, as_json=False)
     captured = capsys.readouterr()
-    assert captured.out == "raw/small: 8 samples: 6 valid, 1 failed, 1 left; 7 executed in 4 min, stopped as asked\n"
-    assert captured.err == "w1 repeat 2: tool-failed\nrun it again\n"
+    counts = "8 samples: 6 valid, 1 failed, 1 left; 7 executed in 4 min, stopped as asked"
+    assert captured.out == f"raw/small: {counts}; 4 cells not runnable here\n"
+    assert captured.err == "not runnable here, and left out: no checkout\nw1 repeat 2: tool-failed\nrun it again\n"
     show_run(stopped, as_json=True)
     found = read_json(capsys)
     assert (found["failed"], found["path"], found["exit_code"]) == (1, "raw/small", 130)
-
-
-def test_run_says_what_it_left_out(capsys: Captured) -> None:
-    show_run(summary(not_runnable=4, not_runnable_reasons=("4 cells: no checkout",)), as_json=False)
-    captured = capsys.readouterr()
-    assert captured.out.endswith("7 executed in 4 min; 4 cells not runnable here\n")
-    assert captured.err == "not runnable here, and left out: 4 cells: no checkout\n"
 
 
 def test_status_shows_each_cell_and_the_whole(capsys: Captured) -> None:
