@@ -50,17 +50,6 @@ def test_a_repeat_is_pending_until_it_is_valid_or_has_had_its_attempts() -> None
     assert (queue.counts.total, queue.counts.valid, queue.counts.invalid, queue.counts.left) == (2, 1, 1, 0)
 
 
-def test_retry_gives_as_many_attempts_again_to_what_is_not_valid() -> None:
-    samples = [stored(1), stored(2, "failed"), stored(2, "failed", 2), stored(3, "failed")]
-    assert [key[1] for key in pending(Queue(plan(), 2, samples)) if key[0] == "write"] == [3]
-    queue = Queue(plan(), 2, samples, retry=True)
-    assert [key[1] for key in pending(queue) if key[0] == "write"] == [2, 3]
-    for attempt in (3, 4):
-        assert queue.attempt(queue.pending(2)[0]) == attempt
-        queue.add(stored(2, "failed", attempt))
-    assert ("write", 2, False) not in pending(queue)
-
-
 def test_the_warmup_is_counted_apart_and_decides_nothing() -> None:
     queue = Queue(plan(warmup=2), attempts=1)
     assert queue.rounds == (-1, 0, 1, 2, 3)
@@ -82,19 +71,6 @@ def test_a_cell_whose_repeats_are_done_needs_no_warmup() -> None:
 RULE = Repeats(min=3, max=6, half_width=0.05)
 
 
-def test_a_cell_that_has_reached_its_target_ends() -> None:
-    queue = Queue(plan(rule=RULE), attempts=2)
-    assert queue.counts.total == 12
-    for repeat in (1, 2, 3):
-        assert queue.decision(CELL.id) == "going-on"
-        ended = queue.add(stored(repeat), value(100.0 + repeat))
-        assert ended == ("reached" if repeat == 3 else None)
-    assert queue.decision(CELL.id) == "reached"
-    assert [key for key in pending(queue) if key[0] == "write"] == []
-    assert (queue.counts.total, queue.counts.valid, queue.counts.left) == (9, 3, 6)
-    assert queue.decision(OTHER.id) == "going-on"
-
-
 def test_a_repeat_that_did_not_come_out_is_not_missed_by_a_cell_that_has_ended() -> None:
     samples = [stored(1), stored(2, "failed"), stored(2, "failed", 2), stored(3), stored(4)]
     numbered = [each.model_copy(update={"sample": n}) for n, each in enumerate(samples, start=1)]
@@ -105,16 +81,6 @@ def test_a_repeat_that_did_not_come_out_is_not_missed_by_a_cell_that_has_ended()
         assert [key for key in pending(queue) if key[0] == "write"] == []
         assert queue.problems() == []
         assert queue.counts.failed == 0
-
-
-def test_a_cell_that_does_not_reach_its_target_ends_at_the_maximum() -> None:
-    queue = Queue(plan(rule=RULE), attempts=1)
-    for repeat, number in enumerate((50.0, 150.0, 60.0, 140.0, 55.0), start=1):
-        assert queue.add(stored(repeat), value(number)) is None
-        assert queue.decision(CELL.id) == "going-on"
-    assert queue.add(stored(6), value(145.0)) == "at-maximum"
-    assert queue.decision(CELL.id) == "at-maximum"
-    assert queue.problems() == []
 
 
 @pytest.mark.parametrize("numbers", list(itertools.product((100.0, 104.0, None), repeat=4)))

@@ -31,10 +31,6 @@ def first_is_invalid(folder: Path, cell: Cell) -> list[Reason]:
     return invalid() if folder.name == ".sample-01.partial" and cell.operation == "write" else []
 
 
-def log(bench: Bench) -> str:
-    return (bench.store.path / "log.txt").read_text()
-
-
 def test_a_host_that_only_seems_to_be_connected_is_waited_for(bench: Bench) -> None:
     asked: list[str] = []
 
@@ -65,8 +61,8 @@ def test_no_sample_is_begun_until_the_clocks_are_right_again(bench: Bench) -> No
     bench.verdict = first_is_invalid
     summary = bench.run(ONE)
     assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
-    assert "waiting until the pool is in order: clock-skew on c2" in log(bench)
-    assert "the pool is in order again, after " in log(bench)
+    assert "waiting until the pool is in order: clock-skew on c2" in bench.log
+    assert "the pool is in order again, after " in bench.log
 
 
 def test_room_that_gluster_has_not_seen_yet_is_waited_for(bench: Bench) -> None:
@@ -84,8 +80,8 @@ def test_room_that_gluster_has_not_seen_yet_is_waited_for(bench: Bench) -> None:
     summary = bench.run(ONE)
     assert (summary.valid, summary.executed, summary.exit_code) == (2, 3, 0)
     assert len(tries) == 4
-    assert "waiting until the pool is in order: disk-full on c1: mirror" in log(bench)
-    assert "made anew" not in log(bench)
+    assert "waiting until the pool is in order: disk-full on c1: mirror" in bench.log
+    assert "made anew" not in bench.log
 
 
 def test_what_stays_wrong_is_a_reason_and_ends_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,29 +18,10 @@ from glusterlab.spec import Cell
 from glusterlab.tables import build as tables
 from glusterlab.tools import volume_tools
 from glusterlab.tools.base import Measurement
+from tests.baseline.bench import iozone_output
 from tests.packed import make_plain
 from tests.run.test_runner import Bench, Kill, changed
 
-REPORT = """\
- Iozone: Performance Test of File I/O
-    Version $Revision: 3.489 $
- File size set to 1024 kB
- Record Size 64 kB
- Command line used: iozone -+m t/cl -t 2 -s 1m -r 64k -c -e -w -+n -C -i {option}
- Output is in kBytes/sec
- Throughput test with 2 processes
- Each process writes a 1024 kByte file in 64 kByte records
-
- Children see throughput for  2 {who}  =  {total:.2f} kB/sec
- Min throughput per process    =   {each:.2f} kB/sec
- Max throughput per process    =   {each:.2f} kB/sec
- Avg throughput per process    =   {each:.2f} kB/sec
- Min xfer      =    1024.00 kB
- Child[0] xfer count =    1024.00 kB, Throughput =  {each:.2f} kB/sec
- Child[1] xfer count =    1024.00 kB, Throughput =  {each:.2f} kB/sec
-
-iozone test complete.
-"""
 TARGET = {"min": 3, "max": 6, "half_width": "5%"}
 ONE_LAYOUT = [{"name": "mirror", "type": "replicate", "geometry": "1x2", "backing": "jbod"}]
 
@@ -64,8 +45,10 @@ class Measuring(Bench):
         operation = self.ran[-1].rpartition(" ")[2]
         self.times[operation] = self.times.get(operation, 0) + 1
         rate = self.rate(operation, self.times[operation])
-        who, option = ("initial writers", 0) if operation == "write" else ("readers", 1)
-        report = REPORT.format(option=option, who=who, total=2 * rate, each=rate)
+        option = 0 if operation == "write" else 1
+        report = iozone_output(
+            f"iozone -+m t/cl -t 2 -s 1024k -r 64k -c -e -w -+n -C -i {option} -F 1 2", lambda _: rate
+        )
         return Outcome(report.encode(), b"", 0)
 
     def judge(self, folder: Path, cell: Cell, servers: list[str], clients: list[str]) -> Judgement:

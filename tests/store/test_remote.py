@@ -107,13 +107,6 @@ def test_what_is_damaged_there_never_gets_the_campaigns_name(
     assert verify(here) == []
 
 
-def test_what_is_missing_there_is_named(there: MemoryFileSystem, tmp_path: Path) -> None:
-    there.rm(f"/lab/raw/small/cells/{make_cell().id}/sample-01/evidence.tar.xz")
-    with pytest.raises(DataError, match="not as MANIFEST"):
-        fetch(URL, tmp_path / "small")
-    assert not (tmp_path / "small").exists()
-
-
 def test_a_campaign_that_goes_on_meanwhile_comes_as_its_last_manifest_has_it(
     there: MemoryFileSystem, campaign: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
