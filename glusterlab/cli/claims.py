@@ -283,7 +283,7 @@ def _comparison_lines(comparison: Comparison, unit: str) -> Iterator[str]:
         facts = {
             f"{' '.join(map(short_number, side.values))} {side.unit}": True,
             f"measured × {side.scale:g}": side.scale != 1,
-            f"files {length_text(side.length)} as the scale asks": side.other_length,
+            f"files {length_text(side.length)} as the scale asks": length_text(side.length) != "as long",
             f"{count_of(side.files_per_worker, 'file')} per worker": other_files,
         }
         yield f"  {'×' if side.above else '÷'} {side.cell_id}, samples {side.samples.replace(';', ' ')}"

@@ -69,11 +69,6 @@ class Side:
     values: tuple[float, ...]
     samples: str
 
-    @property
-    def other_length(self) -> bool:
-        """Whether files are longer or shorter than the scale asks."""
-        return abs(self.length - 1) > SIZE_TOLERANCE
-
 
 _NOTHING = Estimate(math.nan, math.nan, math.nan, 0, INSUFFICIENT)
 

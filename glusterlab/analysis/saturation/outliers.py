@@ -98,15 +98,6 @@ def working_time(moved: NDArray[np.float64], step_s: float) -> NDArray[np.float6
         return np.where(squares > 0, smooth.sum(axis=1) ** 2 / squares * step_s, math.nan)
 
 
-def judged_from_s(thresholds: Thresholds, step_s: float) -> float:
-    """Seconds that the peers of a disk must take for as much, for a disk that is just slow to be longer by enough."""
-    return _resolved_s(thresholds, step_s) * thresholds.slow_rate / (1 - thresholds.slow_rate)
-
-
-def _resolved_s(thresholds: Thresholds, step_s: float) -> float:
-    return max(thresholds.slow_seconds, RESOLVED * step_s)
-
-
 def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Thresholds) -> pd.DataFrame:
     """Which disks of one sample are slow among their peers; a row per disk, columns of `DISK_COLUMNS`.
 
@@ -134,7 +125,9 @@ def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Threshold
     done_s = np.array([np.interp(DONE * row[-1], row, ends) for row in so_far])
     after_s = done_s - np.median(done_s[worked]) if worked.any() else done_s
     longer_s = time_s - expected
-    least = _resolved_s(thresholds, step_s)
+    least = max(thresholds.slow_seconds, RESOLVED * step_s)
+    # with less a disk that is just slow would not be longer by enough
+    judged_from_s = least * thresholds.slow_rate / (1 - thresholds.slow_rate)
     # NaN is never above anything
     slow = (ratio >= 1 / thresholds.slow_rate) & (scores >= thresholds.outlier)
     slow &= (longer_s >= least) & (after_s >= least)
@@ -146,7 +139,7 @@ def judge_disks(moved: NDArray[np.float64], step_s: float, thresholds: Threshold
             "z": scores,
             "longer_s": longer_s,
             "after_s": np.where(enough, after_s, math.nan),
-            "judged": np.minimum(expected, time_s) >= judged_from_s(thresholds, step_s),
+            "judged": np.minimum(expected, time_s) >= judged_from_s,
             "slow": slow,
         }
     )

@@ -65,12 +65,6 @@ def steady_part(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     return kept[records >= MIN_RECORDS].reset_index(drop=True)
 
 
-def _busy(rows: pd.DataFrame) -> pd.DataFrame:
-    cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(CPU_METRICS) & (rows["device"] == "all")]
-    busy = 1 - cpu.groupby(_RECORD)["value"].sum()
-    return busy.rename("value").reset_index().assign(quantity="cpu_busy_fraction")
-
-
 def _machine_busy(busy: pd.DataFrame) -> pd.DataFrame:
     """CPU time of all hosts of a testbed together, by record: a lower bound, kernel threads are in no host's group.
 
@@ -102,15 +96,6 @@ def _await(rows: pd.DataFrame) -> pd.DataFrame:
     return value.rename("value").reset_index().assign(quantity="disk_await_s")
 
 
-def _with_worker(by_host: pd.DataFrame) -> pd.DataFrame:
-    """The rows of servers, and of clients that had a worker as far as their traffic tells."""
-    traffic = by_host[(by_host["role"] == "client") & by_host["quantity"].isin(_TRAFFIC)]
-    moved = traffic.groupby(["cell_id", "sample", "host"])["value"].sum()
-    most = moved.groupby(["cell_id", "sample"]).transform("max")
-    idle = moved.index[(moved <= IDLE * most) & (most > 0)]
-    return by_host[~pd.MultiIndex.from_frame(by_host[["cell_id", "sample", "host"]]).isin(idle)]
-
-
 def _means_and_peaks(by_record: pd.DataFrame) -> pd.DataFrame:
     """Mean over the measured part, and mean of its busiest `PEAK_S` seconds, by host and quantity."""
     series = [*_HOST, "quantity"]
@@ -138,11 +123,17 @@ def telemetry_by_sample(telemetry: pd.DataFrame, samples: pd.DataFrame, *, testb
     linked = summed["activity"] == "network"
     links = summed[linked & (summed["device"] != "lo")].groupby([*_RECORD, "quantity"])["value"].max().reset_index()
     others = summed[~linked].groupby([*_RECORD, "quantity"])["value"].sum(min_count=1).reset_index()
-    busy = _busy(rows)
+    cpu = rows[(rows["activity"] == "cpu") & rows["metric"].isin(CPU_METRICS) & (rows["device"] == "all")]
+    busy = (1 - cpu.groupby(_RECORD)[["value"]].sum()).reset_index().assign(quantity="cpu_busy_fraction")
     machine = [_machine_busy(busy)] if testbed else []
     by_host = _means_and_peaks(pd.concat([links, others, busy, *machine], ignore_index=True))
     by_host = pd.concat([by_host, _await(rows).assign(peak=math.nan)], ignore_index=True)
-    roles = _with_worker(by_host).groupby(["cell_id", "sample", "role", "quantity"])
+    traffic = by_host[(by_host["role"] == "client") & by_host["quantity"].isin(_TRAFFIC)]
+    moved = traffic.groupby(["cell_id", "sample", "host"])["value"].sum()
+    most = moved.groupby(["cell_id", "sample"]).transform("max")
+    idle = moved.index[(moved <= IDLE * most) & (most > 0)]
+    worked = by_host[~pd.MultiIndex.from_frame(by_host[["cell_id", "sample", "host"]]).isin(idle)]
+    roles = worked.groupby(["cell_id", "sample", "role", "quantity"])
     by_role = roles.agg(value=("value", "mean"), peak=("peak", "mean"), hosts=("value", "count"))
     described = samples.assign(cell_id=samples["cell_id"].astype(str))
     return described.merge(by_role.reset_index(), on=["cell_id", "sample"], how="inner")
