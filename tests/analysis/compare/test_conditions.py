@@ -48,6 +48,9 @@ CLUSTER = {
 }
 
 
+REVISION = "b" * 40 + "-dirty"
+
+
 def conditions(name: str = "10.3", release: str = "10.3", **changed: Any) -> Conditions:
     environment = {
         "hosts": {"server01": copy.deepcopy(SERVER), "client01": copy.deepcopy(CLIENT)},
@@ -95,24 +98,24 @@ def test_a_release_against_itself_is_said() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "where", "what", "values"),
     [
-        (("hosts", "server01", "kernel"), "6.12", "servers", "kernel", ("6.1.0-18", "6.12")),
-        (("hosts", "server01", "cpus"), 4, "servers", "CPUs", ("2", "4")),
-        (("hosts", "client01", "memory_bytes"), 8 << 30, "clients", "memory", ("23.5 GiB", "8.0 GiB")),
-        (("hosts", "server01", "sysctls", "vm.dirty_ratio"), "40", "servers", "sysctl vm.dirty_ratio", ("20", "40")),
-        (("hosts", "server01", "tools", "sysstat"), "12.7.5", "servers", "tool sysstat", ("12.6.1", "12.7.5")),
-        (("hosts", "server01", "tuned_profile"), "rhgs", "servers", "tuned profile", ("not recorded", "rhgs")),
-        (("hosts", "server01", "disks", "loop1", "scheduler"), "bfq", "servers", "disk scheduler", ("none", "bfq")),
+        ("hosts server01 kernel", "6.12", "servers", "kernel", ("6.1.0-18", "6.12")),
+        ("hosts server01 cpus", 4, "servers", "CPUs", ("2", "4")),
+        ("hosts client01 memory_bytes", 8 << 30, "clients", "memory", ("23.5 GiB", "8.0 GiB")),
+        ("hosts server01 sysctls vm.dirty_ratio", "40", "servers", "sysctl vm.dirty_ratio", ("20", "40")),
+        ("hosts server01 tools sysstat", "12.7.5", "servers", "tool sysstat", ("12.6.1", "12.7.5")),
+        ("hosts server01 tuned_profile", "rhgs", "servers", "tuned profile", ("not recorded", "rhgs")),
+        ("hosts server01 disks loop1 scheduler", "bfq", "servers", "disk scheduler", ("none", "bfq")),
         (
-            ("hosts", "server01", "filesystems", "/bricks/d01", "options"),
+            "hosts server01 filesystems /bricks/d01 options",
             "rw",
             "servers",
             "file system options",
             ("rw,noatime", "rw"),
         ),
-        (("controller", "glusterlab_version"), "0.2.0", "controller", "glusterlab version", ("0.1.0", "0.2.0")),
+        ("controller glusterlab_version", "0.2.0", "controller", "glusterlab version", ("0.1.0", "0.2.0")),
         (
-            ("controller", "glusterlab_revision"),
-            "b" * 40 + "-dirty",
+            "controller glusterlab_revision",
+            REVISION,
             "controller",
             "glusterlab revision",
             ("a" * 12, "b" * 12 + "-dirty"),
@@ -120,13 +123,14 @@ def test_a_release_against_itself_is_said() -> None:
     ],
 )
 def test_what_else_differs_is_a_warning(
-    path: tuple[str, ...], value: object, where: str, what: str, values: tuple[str, ...]
+    path: str, value: object, where: str, what: str, values: tuple[str, ...]
 ) -> None:
     one, other = conditions(), conditions("11.1", "11.1")
     place: Any = other.environment
-    for name in path[:-1]:
+    *outer, last = path.split()
+    for name in outer:
         place = place[name]
-    place[path[-1]] = value
+    place[last] = value
     assert found(one, other)[where, what] == ("warning", values)
     sentence = f"not only the release differs: {where}: {what} {values[0]}, then {values[1]}"
     assert sentence in warnings_of([one, other], differences([one, other]))

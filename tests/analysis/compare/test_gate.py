@@ -28,12 +28,6 @@ def test_it_closes_where_a_cell_lost_more_on_evidence(share: float, names: list[
     assert (told.tested, told.total, told.several) == (4, 4, False)
 
 
-def test_campaigns_apart_are_tested_too() -> None:
-    told = held(Gate(0.05), newer(EFFECTS, offset_s=10**6))
-    assert told.slower["cell"].tolist() == [SLOW]
-    assert told.slower["p_gate"].iloc[0] < 0.001
-
-
 def test_too_few_repeats_are_no_evidence_and_are_counted() -> None:
     told = held(Gate(0.05), newer(EFFECTS, 7), older(7))
     assert not told.failed

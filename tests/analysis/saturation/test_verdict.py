@@ -302,14 +302,6 @@ def test_hosts_that_write_records_at_other_moments_or_leave_some_out_are_judged_
     assert gaps["share"] == pytest.approx(verdict(pool, sample)["share"])
 
 
-@pytest.mark.parametrize("factor", [1e-3, 200.0])
-def test_a_scale_model_gets_the_verdict_of_what_it_stands_for(sample: pd.DataFrame, factor: float) -> None:
-    pool = Pool().disk("write_bytes_per_s", 0.95 * DISK * factor).links("receive", 0.4 * LINK * factor, *SERVERS)
-    rates = ("server_link", "client_link", "disk_read", "disk_write", "server_read", "server_write")
-    scaled = replace(KNOWN, **{name: float(getattr(KNOWN, name)) * factor for name in rates})
-    assert verdict(pool, sample, scaled)["binding"] == "disks"
-
-
 def test_a_limit_that_is_passed_by_far_is_not_what_held_the_sample(sample: pd.DataFrame) -> None:
     pool = Pool().disk("write_bytes_per_s", 2.3 * DISK).links("receive", 0.95 * LINK, *SERVERS)
     found = verdict(pool, sample)
