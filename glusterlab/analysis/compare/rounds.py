@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -80,30 +81,20 @@ def _by_repeat(
 
 def _neighbours(reference: Sequence[float], other: Sequence[float]) -> list[tuple[int, int]]:
     """As many pairs of neighbours in time as there can be, each sample in one; of equally many the closest."""
-    known = [
+    known = sorted(
         (start, side, place)
         for side, starts in enumerate((reference, other))
         for place, start in enumerate(starts)
         if not math.isnan(start)
-    ]
-    known.sort()
-    # the best of the first so many: how many pairs, how far apart they are together, and the last of them
-    best: list[tuple[int, float]] = [(0, 0.0), (0, 0.0)]
-    paired = [False, False]
-    for end in range(2, len(known) + 1):
-        (before, one, _), (after, two, _) = known[end - 2], known[end - 1]
-        count, apart = best[end - 2]
-        joined = (count + 1, apart - (after - before)) if one != two else (-1, 0.0)
-        paired.append(joined > best[end - 1])
-        best.append(max(joined, best[end - 1]))
-    pairs: list[tuple[int, int]] = []
-    end = len(known)
-    while end > 1:
-        if paired[end]:
-            places = {side: place for _, side, place in known[end - 2 : end]}
-            pairs.append((places[0], places[1]))
-        end -= 2 if paired[end] else 1
-    return pairs[::-1]
+    )
+    # the best of the first so many: how many pairs, how close they are together, and which
+    best: list[tuple[int, float, list[tuple[int, int]]]] = [(0, 0.0, []), (0, 0.0, [])]
+    for (before, one, place), (after, two, next_place) in pairwise(known):
+        count, close, pairs = best[-2]
+        pair = (place, next_place) if one < two else (next_place, place)
+        joined = (count + 1, close - (after - before), [*pairs, pair])
+        best.append(max(best[-1], joined, key=lambda each: each[:2]) if one != two else best[-1])
+    return best[-1][2]
 
 
 def _apart(windows: np.ndarray[tuple[int, ...], np.dtype[np.float64]], least: int) -> list[int]:
