@@ -9,6 +9,7 @@ import math
 from bisect import bisect_left
 
 import numpy as np
+from numpy.typing import NDArray
 
 from glusterlab.analysis.compare.cells import LEAST_SAMPLES
 from glusterlab.stats import ALPHA, Correction, Test, can_be_significant, least_p, null_distribution
@@ -47,14 +48,18 @@ def needed_n(
 def _power(effect: float, scatter: float, n: int, paired: bool, alpha: float) -> float:
     """Power of the rank test, whose two-sided p is to be below alpha."""
     reference, other = scatter * np.random.default_rng(n).standard_normal((2, _RUNS, n))
-    other += math.log1p(effect)
+    found, null = rank_statistic(reference, other + math.log1p(effect), paired)
+    return float((len(null) - 1 - found < (2 * null < alpha).sum()).mean())
+
+
+def rank_statistic(
+    reference: NDArray[np.float64], other: NDArray[np.float64], paired: bool
+) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """W+ or U of logarithms without ties, shape (runs, n), row by row, and its distribution function."""
+    n = reference.shape[1]
     if paired:
         difference = other - reference
         ranks = np.argsort(np.argsort(np.abs(difference), axis=1), axis=1) + 1
-        found, highest = (ranks * (difference > 0)).sum(axis=1), n * (n + 1) // 2
-        null = null_distribution("signed-rank", n, 0)
-    else:
-        ranks = np.argsort(np.argsort(np.concatenate([reference, other], axis=1), axis=1), axis=1) + 1
-        found, highest = ranks[:, n:].sum(axis=1) - n * (n + 1) // 2, n * n
-        null = null_distribution("rank-sum", n, n)
-    return float((highest - found < (2 * null < alpha).sum()).mean())
+        return (ranks * (difference > 0)).sum(axis=1), null_distribution("signed-rank", n, 0)
+    ranks = np.argsort(np.argsort(np.concatenate([reference, other], axis=1), axis=1), axis=1) + 1
+    return ranks[:, n:].sum(axis=1) - n * (n + 1) // 2, null_distribution("rank-sum", n, n)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from scipy import special
 
+from glusterlab.analysis.compare.power import rank_statistic
 from glusterlab.stats import ALPHA, LEVEL, Correction, Test, can_be_significant, corrected, least_p, null_distribution
 
 Kind = Literal["normal", "slow tail", "outliers", "unlike", "drift"]
@@ -96,14 +97,7 @@ def ends(reference: Any, other: Any, paired: bool, level: float = LEVEL) -> Any:
 
 def p_values(reference: Any, other: Any, paired: bool) -> Any:
     """The p of `rank_test` without ties, row by row, shape (runs,)."""
-    n = reference.shape[1]
-    if paired:
-        difference = other - reference
-        ranks = np.argsort(np.argsort(np.abs(difference), axis=1), axis=1) + 1
-        found, null = (ranks * (difference > 0)).sum(axis=1), null_distribution("signed-rank", n, 0)
-    else:
-        ranks = np.argsort(np.argsort(np.concatenate([reference, other], axis=1), axis=1), axis=1) + 1
-        found, null = ranks[:, n:].sum(axis=1) - n * (n + 1) // 2, null_distribution("rank-sum", n, n)
+    found, null = rank_statistic(reference, other, paired)
     return np.minimum(1, 2 * null[np.minimum(found, len(null) - 1 - found)])
 
 
