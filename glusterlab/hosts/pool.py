@@ -252,10 +252,7 @@ class Pool:
 
 @contextmanager
 def stop_on_signals(pool: Pool) -> Iterator[None]:
-    """The first SIGINT, SIGTERM or SIGHUP (unless ignored, as under nohup) stops the pool's work, a second interrupts.
-
-    A clean-up after them is bounded: there a first one is passed over, and only a further one interrupts.
-    """
+    """A first SIGINT, SIGTERM or SIGHUP (unless ignored, as under nohup) stops the work, a second interrupts."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

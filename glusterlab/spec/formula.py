@@ -62,11 +62,11 @@ def read_formula(data: object, *at: str | int) -> float | Operation:
 
 
 def _formulas(value: object) -> tuple[float | Operation, ...]:
-    if isinstance(value, (list, tuple)):
-        if not value:
-            raise ValueError("expected a formula or a list of formulas, found an empty list")
-        return tuple(read_formula(part, n) for n, part in enumerate(value))
-    return (read_formula(value),)
+    if not isinstance(value, (list, tuple)):
+        return (read_formula(value),)
+    if not value:
+        raise ValueError("expected a formula or a list of formulas, found an empty list")
+    return tuple(read_formula(part, n) for n, part in enumerate(value))
 
 
 Formulas = Annotated[tuple[float | Operation, ...], BeforeValidator(_formulas)]

@@ -64,9 +64,9 @@ class Study(SpecModel):
     @model_validator(mode="after")
     def _names_are_known(self) -> Self:
         for name, layout in self.layouts.items():
-            if layout.server_model is not None and layout.server_model not in self.servers:
-                near = suggest(layout.server_model, list(self.servers))
-                raise problem(f"unknown server {layout.server_model!r}{near}", "layouts", name, "server_model")
+            if (server := layout.server_model) is not None and server not in self.servers:
+                near = suggest(server, list(self.servers))
+                raise problem(f"unknown server {server!r}{near}", "layouts", name, "server_model")
         for n, curves in enumerate(self.saturation):
             if curves.layout not in self.layouts:
                 near = suggest(curves.layout, list(self.layouts))

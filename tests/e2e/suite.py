@@ -6,11 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import local, tree
+from glusterlab.testbed import local, state, tree
 
 RELEASE = "bookworm"
 
@@ -25,6 +27,19 @@ def require_testbed() -> None:
         pytest.fail(f"this machine must run the end-to-end tests, and cannot: {missing}")
     if missing:
         pytest.skip(f"the end-to-end tests need a testbed: {missing}")
+
+
+@contextmanager
+def started_testbed(name: str, subnet: str, *options: str, cwd: Path) -> Iterator[Path]:
+    """cluster.yaml of a testbed of 1 GiB disks; what an earlier one of that name left is taken down before."""
+    require_testbed()
+    glusterlab("testbed", "down", "--name", name, cwd=cwd)
+    more = (*options, "--subnet", subnet, "--release", RELEASE, "--disk-size", "1 GiB")
+    try:
+        glusterlab("testbed", "up", "--name", name, *more, cwd=cwd, deadline_s=1800)
+        yield state.state_folder(name) / "cluster.yaml"
+    finally:
+        glusterlab("testbed", "down", "--name", name, cwd=cwd)
 
 
 def glusterlab(

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from glusterlab.analysis.baselines import stated
-from glusterlab.sections.baseline import find_baseline, read_results
+from glusterlab.sections.baseline import Baseline, read_results
 from glusterlab.spec import load_cluster
-from glusterlab.testbed import state
-from tests.e2e.suite import glusterlab, require_testbed
+from glusterlab.store.baselines import find_baseline
+from tests.e2e.suite import glusterlab, started_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -34,21 +34,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def cluster(folder: Path) -> Iterator[Path]:
     """A cluster.yaml of two servers and two clients, with one scale model."""
-    require_testbed()
-    glusterlab("testbed", "down", "--name", NAME, cwd=folder)
-    try:
-        glusterlab(
-            *("testbed", "up", "--name", NAME, "--servers", "2", "--clients", "2", "--disks", "2", "--arrays", "1"),
-            *("--subnet", SUBNET, "--disk-size", "1 GiB"),
-            cwd=folder,
-        )
-        file = state.state_folder(NAME) / "cluster.yaml"
+    sizes = ("--servers", "2", "--clients", "2", "--disks", "2", "--arrays", "1")
+    with started_testbed(NAME, SUBNET, *sizes, cwd=folder) as file:
         text = file.read_text()
         before, after = text.index("  medium-file:"), text.index("testbed:\n")
         file.write_text(text[:before] + text[after:])
         yield file
-    finally:
-        glusterlab("testbed", "down", "--name", NAME, cwd=folder)
 
 
 def on(cluster: Path, host: str, command: str) -> None:
@@ -175,6 +166,6 @@ def test_a_baseline_that_is_killed_goes_on_and_is_what_the_model_allows(cluster:
         assert 0 < max(each.rates.values()) < SLACK * bound, each
     found = find_baseline(folder / "raw/any", specification)
     assert found is not None
-    assert found.limits("jbod", 200.0, operations_limited=False) is not None
+    assert Baseline(found, specification.hardware).limits("jbod", 200.0, operations_limited=False) is not None
     for server in ("server01", "server02"):
         on(cluster, server, "[ ! -e /bricks/jbod/d01/glusterlab-baseline ] && ! pgrep -x iozone && ! pgrep -x iperf3")

@@ -9,7 +9,7 @@ import pytest
 
 from glusterlab.tables import build
 from glusterlab.testbed import network, state
-from tests.e2e.suite import RELEASE, glusterlab, require_testbed
+from tests.e2e.suite import glusterlab, started_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -32,18 +32,11 @@ workloads:
 @pytest.fixture(scope="module")
 def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A project with a small pool: 2 servers with a disk each, 2 clients, at 1:512."""
-    require_testbed()
     project = tmp_path_factory.mktemp("project")
     (project / "campaign.yaml").write_text(CAMPAIGN, encoding="utf-8")
-    glusterlab("testbed", "down", "--name", NAME, cwd=project)
-    glusterlab(
-        *("testbed", "up", "--name", NAME, "--servers", "2", "--clients", "2", "--disks", "1", "--arrays", "0"),
-        *("--scale", "512", "--subnet", "10.213.0.0/24", "--release", RELEASE, "--disk-size", "1 GiB"),
-        cwd=project,
-        deadline_s=1800,
-    )
-    yield project
-    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    sizes = ("--servers", "2", "--clients", "2", "--disks", "1", "--arrays", "0", "--scale", "512")
+    with started_testbed(NAME, "10.213.0.0/24", *sizes, cwd=project):
+        yield project
     assert not network.namespaces(NAME)
     assert not state.state_folder(NAME).exists()
 

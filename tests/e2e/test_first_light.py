@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from glusterlab.testbed import network, state, throttle
-from tests.e2e.suite import RELEASE, glusterlab, require_testbed
+from tests.e2e.suite import glusterlab, require_testbed, started_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -60,15 +60,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pool(project: Path) -> Iterator[Path]:
     """cluster.yaml of a small pool: 6 servers with a disk and an array each, 2 clients, at 1:512."""
-    glusterlab("testbed", "down", "--name", NAME, cwd=project)
-    glusterlab(
-        *("testbed", "up", "--name", NAME, "--servers", "6", "--clients", "2", "--disks", "1", "--arrays", "1"),
-        *("--scale", "512", "--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
-        cwd=project,
-        deadline_s=1800,
-    )
-    yield state.state_folder(NAME) / "cluster.yaml"
-    glusterlab("testbed", "down", "--name", NAME, cwd=project)
+    sizes = ("--servers", "6", "--clients", "2", "--disks", "1", "--arrays", "1", "--scale", "512")
+    with started_testbed(NAME, SUBNET, *sizes, cwd=project) as cluster:
+        yield cluster
     glusterlab("testbed", "down", "--name", NAME, cwd=project)
     assert not network.namespaces(NAME)
     assert not network.interfaces(NAME)

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from glusterlab.testbed import state
-from tests.e2e.suite import require_testbed
+from tests.e2e.suite import require_testbed, started_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -92,14 +91,8 @@ def devices(folder: Path) -> Iterator[list[str]]:
 @pytest.fixture(scope="module")
 def cluster(folder: Path, devices: list[str]) -> Iterator[Path]:
     """A cluster.yaml of two servers with two devices each, and one client."""
-    glusterlab("testbed", "down", "--name", NAME, cwd=folder)
-    try:
-        glusterlab(
-            *("testbed", "up", "--name", NAME, "--servers", "2", "--clients", "1", "--disks", "1", "--arrays", "1"),
-            *("--subnet", SUBNET, "--disk-size", "1 GiB", "--scale", "512"),
-            cwd=folder,
-        )
-        file = state.state_folder(NAME) / "cluster.yaml"
+    sizes = ("--servers", "2", "--clients", "1", "--disks", "1", "--arrays", "1", "--scale", "512")
+    with started_testbed(NAME, SUBNET, *sizes, cwd=folder) as file:
         data = YAML(typ="safe").load(file.read_text())
         data["backings"]["extra"] = {
             "kind": "jbod",
@@ -108,8 +101,6 @@ def cluster(folder: Path, devices: list[str]) -> Iterator[Path]:
         }
         write(file, data)
         yield file
-    finally:
-        glusterlab("testbed", "down", "--name", NAME, cwd=folder)
 
 
 def write(file: Path, data: object) -> None:

@@ -13,7 +13,7 @@ from glusterlab.analysis.select import valid_samples
 from glusterlab.store import evidence
 from glusterlab.tables import build as tables
 from glusterlab.testbed import state
-from tests.e2e.suite import RELEASE, glusterlab, require_testbed
+from tests.e2e.suite import glusterlab, started_testbed
 
 pytestmark = pytest.mark.testbed
 
@@ -51,18 +51,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def pool(folder: Path) -> Iterator[Path]:
     """cluster.yaml of the guide's standard pool, with one disk at a sixth of what its like can do."""
-    require_testbed()
-    glusterlab("testbed", "down", "--name", NAME, cwd=folder)
-    try:
-        glusterlab(
-            *("testbed", "up", "--name", NAME, "--slow-disk", f"{HOST}:{DISK}=6", "--arrays", "0"),
-            *("--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
-            cwd=folder,
-            deadline_s=1800,
-        )
-        yield state.state_folder(NAME) / "cluster.yaml"
-    finally:
-        glusterlab("testbed", "down", "--name", NAME, cwd=folder)
+    with started_testbed(NAME, SUBNET, "--slow-disk", f"{HOST}:{DISK}=6", "--arrays", "0", cwd=folder) as cluster:
+        yield cluster
 
 
 def test_one_slow_disk_of_seventy_two_is_named(pool: Path, folder: Path) -> None:

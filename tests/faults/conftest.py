@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from glusterlab.testbed import local, state, tree
+from glusterlab.testbed import state
+from tests.e2e.suite import started_testbed
 from tests.faults.machine import Room
 from tests.faults.night import Fault
 
@@ -22,7 +20,6 @@ WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 """Each worker of pytest-xdist has a testbed of its own: the tests wait more than they compute."""
 
 NAME = f"faults-{WORKER}" if WORKER else "faults"
-RELEASE = "bookworm"
 SUBNET = f"10.212.{WORKER.removeprefix('gw') or 0}.0/24"
 REPORT = "GLUSTERLAB_FAULTS_REPORT"
 _BEGIN = pytest.StashKey[int]()
@@ -30,34 +27,12 @@ LONG = os.environ.get("GLUSTERLAB_FAULTS") == "long"
 SEED = int(os.environ.setdefault("GLUSTERLAB_FAULTS_SEED", str(random.SystemRandom().randrange(10**6))))
 
 
-def _missing() -> str | None:
-    found = local.problems()
-    if not found and not tree.tree_path(RELEASE).is_dir() and shutil.which("debootstrap") is None:
-        found = ["debootstrap is not installed"]
-    return "; ".join(found) or None
-
-
-def _testbed(action: str, *options: str) -> None:
-    command = [sys.executable, "-m", "glusterlab.cli", "testbed", action, "--name", NAME, *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 @pytest.fixture(scope="session")
 def room() -> Iterator[Room]:
     """Three servers with a disk each and two clients: a disperse volume that bears the loss of a server."""
-    missing = _missing()
-    if missing and os.environ.get("GLUSTERLAB_REQUIRE_TESTBED") == "1":
-        pytest.fail(f"this machine must run the tests of faults, and cannot: {missing}")
-    if missing:
-        pytest.skip(f"the tests of faults need a testbed: {missing}")
-    _testbed("down")
-    _testbed(
-        *("up", "--servers", "3", "--clients", "2", "--disks", "1", "--arrays", "0", "--scale", "256"),
-        *("--subnet", SUBNET, "--release", RELEASE, "--disk-size", "1 GiB"),
-    )
-    yield Room(state.State.load(state.state_folder(NAME)))
-    _testbed("down")
+    sizes = ("--servers", "3", "--clients", "2", "--disks", "1", "--arrays", "0", "--scale", "256")
+    with started_testbed(NAME, SUBNET, *sizes, cwd=Path.cwd()) as cluster:
+        yield Room(state.State.load(cluster.parent))
     assert not state.state_folder(NAME).exists()
 
 

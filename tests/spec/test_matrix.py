@@ -12,21 +12,10 @@ from ruamel.yaml import YAML
 
 from glusterlab.errors import SpecError
 from glusterlab.run.plan import build_plan, estimate, order_samples
-from glusterlab.spec import (
-    Campaign,
-    Cell,
-    Cluster,
-    Host,
-    Layout,
-    Repeats,
-    ScaleModel,
-    expand,
-    expand_layouts,
-    load_campaign,
-    load_cluster,
-    parse_geometry,
-)
-from glusterlab.spec.cell import place_bricks
+from glusterlab.spec import Campaign, Cell, Cluster, Layout, Repeats, ScaleModel, load_campaign, load_cluster
+from glusterlab.spec.campaign import expand, expand_layouts
+from glusterlab.spec.cell import parse_geometry, place_bricks
+from glusterlab.spec.cluster import Host
 from glusterlab.tools import volume_tools
 from tests.spec.conftest import CAMPAIGN, CLUSTER, Write
 
@@ -141,14 +130,6 @@ def test_the_id_is_stable(campaign: Campaign, cluster: Cluster) -> None:
     assert ids[slug] == f"{slug}-7c54e0e4"
 
 
-def test_labels_are_not_part_of_the_id(write: Write) -> None:
-    cluster = load_cluster(write("cluster.yaml", CLUSTER, {"large-file": "big"}))
-    renamed = load_campaign(write("campaign.yaml", CAMPAIGN, {"large-file": "big", "name: mirror": "name: raid"}))
-    before = load_campaign(write("campaign.yaml", CAMPAIGN))
-    known = load_cluster(write("cluster.yaml", CLUSTER))
-    assert [c.id for c, *_ in expand(renamed, cluster)] == [c.id for c, *_ in expand(before, known)]
-
-
 def test_a_dataset_is_shared_by_write_and_read_alone(campaign: Campaign, cluster: Cluster) -> None:
     plan = build_plan(campaign, cluster, ready={"smallfile"})
     groups = Counter(_dataset(cell) for cell in plan.cells)
@@ -257,31 +238,6 @@ def test_a_file_may_be_longer_or_shorter_than_the_scale_asks_where_that_is_state
 
 def hosts(count: int) -> tuple[Host, ...]:
     return tuple(Host(name=f"s{n}", address=f"10.0.0.{n}") for n in range(count))
-
-
-@pytest.mark.parametrize(
-    ("kind", "geometry", "backing", "roots"),
-    [
-        ("replicate", "3x2", "raid6", 1),
-        ("replicate", "6x2", "raid6", 2),
-        ("disperse", "1x(4+2)", "raid6", 1),
-        ("disperse", "12x(4+2)", "jbod", 12),
-        ("disperse", "24x(4+2)", "jbod", 24),
-        ("distribute", "6", "jbod", 1),
-    ],
-)
-def test_every_subvolume_lies_on_distinct_servers(
-    cluster: Cluster, kind: str, geometry: str, backing: str, roots: int
-) -> None:
-    found = cluster.backing(backing).model_copy(update={"bricks": tuple(f"/b/{n:02d}" for n in range(roots))})
-    cluster = cluster.model_copy(update={"backings": {backing: found}})
-    wanted = layout(kind, geometry, backing)
-    places = place_bricks(wanted, cluster)
-    assert len(places) == len(set(places)) == wanted.bricks
-    assert wanted.geometry == geometry
-    size = wanted.subvolume_size
-    for start in range(0, len(places), size):
-        assert len({host.name for host, _ in places[start : start + size]}) == size
 
 
 @given(st.integers(1, 8), st.integers(1, 6), st.integers(1, 5), st.integers(1, 3), st.integers(1, 12))

@@ -129,12 +129,6 @@ def test_the_notice_says_how_many_lines_are_assumed(shop: PriceList, write: Writ
     assert "; 17 of 17 lines assumed; example prices" in load_prices(SHIPPED).notice
 
 
-def test_the_nvme_drives_of_the_shipped_list_cost_what_the_notebook_says() -> None:
-    prices = load_prices(SHIPPED)
-    for server, amount in (("standard", 1000), ("dense", 2000)):
-        assert sum(line.amount for line in prices.lines(server) if "NVMe" in line.description) == amount
-
-
 @pytest.mark.parametrize(
     ("old", "new", "key", "message"),
     [
@@ -142,22 +136,14 @@ def test_the_nvme_drives_of_the_shipped_list_cost_what_the_notebook_says() -> No
         ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1, FAN: 4, DISK: 1}", "servers.small.parts.FAN", "none for 'FAN'"),
         ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1}", "servers.small.data_disks.part", "not among the server's"),
         ("parts: {BOX: 1, DISK: 4}", "parts: {}", "servers.small.parts", "expected at least 1"),
-        ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 0, DISK: 4}", "servers.small.parts.BOX", "expected at least 1"),
-        ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1, DISK: 4.5}", "servers.small.parts.DISK", "a whole number"),
         ("parts: {BOX: 1, DISK: 4}", "parts: {BOX: 1, DISK: 99999}", "servers.small.parts.DISK", "at most 10,000"),
         ("price: 1000,", "price: -5,", "prices.0.price", "expected at least 0, found the number -5"),
         ("price: 1000,", "price: '1.000,50',", "prices.0.price", "expected a number, found '1.000,50'"),
-        ("price: 1000,", "price: '-5 EUR',", "prices.0.price", "expected a number"),
-        ("price: 1000,", "price: 1000 EURO,", "prices.0.price", "expected a number"),
         ("price: 1000,", "price: 1e300,", "prices.0.price", "at most 1,000,000,000"),
         ("price: 1000,", "price: .nan,", "prices.0.price", "expected a finite number"),
-        ("price: 1000,", "price: true,", "prices.0.price", "found true"),
-        ("price: 1000,", "price: ,", "prices.0.price", "found nothing"),
         ("price: 1000,", "price: 1000 USD,", "prices.0.price", "expected EUR, the currency of this list, found USD"),
         ("price: 300,", "price: 300, currency: usd,", "per_server.0.currency", "of the form"),
-        ("price: 300,", "price: 300, currency: CHF,", "per_server.0.price", "found CHF"),
         ("date: 2026-03-31", "date: 2026-02-30", "date", "expected a date of the form 2017-03-31"),
-        ("date: 2026-03-31", "date: 31.03.2026", "date", "expected a date of the form 2017-03-31"),
         ("example: false\n", "", "example", "this key is required"),
         ("part: DISK, price", "part: BOX, price", "prices.1", "'BOX' twice"),
         (", source: offer 12}\n  - {part: DISK", "}\n  - {part: DISK", "prices.0.source", "this key is required"),

@@ -110,25 +110,6 @@ def test_streams_of_table_2() -> None:
     assert speed.sum() == pytest.approx(24756.97)
 
 
-@pytest.mark.parametrize(
-    ("number", "server", "disks", "processors", "memory_modules", "pieces"),
-    [(3, "SSG-6028R-E1CR12H", 12, 2, 4, 27), (4, "SSG-6028R-E1CR24N", 24, 2, 8, 42)],
-)
-def test_bills_of_materials(
-    number: int, server: str, disks: int, processors: int, memory_modules: int, pieces: int
-) -> None:
-    table = published.load_table(GUIDE, number)
-    assert table["part_number"].is_unique
-    quantity = dict(zip(table["part_number"], table["quantity"].astype(int), strict=True))
-    assert quantity[server] == 1
-    assert quantity["HDD"] == disks
-    assert quantity["MEM-DR416L-SL02-ER24"] == memory_modules
-    assert sum(count for part, count in quantity.items() if part.startswith("P4X-")) == processors
-    assert sum(quantity.values()) == pieces
-    assert [name for name in table["category"] if name] == ["Gluster", "CV", "Performance", "OS"]
-    assert table["description"].str.len().min() > 0
-
-
 def test_a_table_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected the study's table 5"):
         published.load_table(tmp_path, 5)

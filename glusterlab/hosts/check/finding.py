@@ -57,11 +57,7 @@ CODES: Mapping[Code, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was inspected on a host, or with None on the cluster as a whole.
-
-    A cluster with an error is not fit to measure; a warning says what will be weaker. The message is the same on all
-    hosts where the finding is the same.
-    """
+    """One thing that was inspected on a host, or with None on the cluster as a whole; an error makes it unfit."""
 
     host: str | None
     level: Level
