@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -167,8 +167,3 @@ def packed(_measured: Path, tmp_path: Path) -> Path:
 def new_store(tmp_path: Path) -> RawStore:
     (tmp_path / "raw").mkdir()
     return make_store(tmp_path / "raw" / "small")
-
-
-@pytest.fixture
-def sample_of() -> Callable[[RawStore, Cell], Sample]:
-    return add_sample

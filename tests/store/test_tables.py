@@ -92,14 +92,18 @@ def test_parallel_and_serial_agree(campaign: Path, monkeypatch: pytest.MonkeyPat
     serial = tables.load(campaign, cache=False)
     monkeypatch.setattr(tables, "PARALLEL_FROM", 1)
     parallel = tables.load(campaign, cache=False)
-    for name in ("samples", "workers", "telemetry"):
-        pd.testing.assert_frame_equal(getattr(serial, name), getattr(parallel, name))
+    _same(serial, parallel)
 
 
 def test_a_valid_sample_that_cannot_be_read_is_an_error(campaign: Path) -> None:
     (campaign / "cells" / make_cell().id / "sample-01" / "workload" / "stdout.txt").write_text("")
     with pytest.raises(ParseError, match="found an empty file"):
         tables.load(campaign)
+
+
+def _same(one: tables.Tables, other: tables.Tables) -> None:
+    for name in ("samples", "workers", "telemetry"):
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name))
 
 
 def _made(campaign: Path) -> int:
@@ -127,8 +131,7 @@ def test_only_what_changed_is_made_again(campaign: Path) -> None:
     assert _made(campaign) == 1
     assert len(tables.load(campaign).samples) == 7
     fresh = tables.load(campaign, cache=False)
-    for name in ("samples", "workers", "telemetry"):
-        pd.testing.assert_frame_equal(getattr(tables.load(campaign), name), getattr(fresh, name))
+    _same(tables.load(campaign), fresh)
 
 
 def test_a_sample_that_is_gone_leaves_nothing_behind(campaign: Path) -> None:
@@ -152,8 +155,7 @@ def test_what_is_kept_and_damaged_is_made_again(campaign: Path, damaged: str, ag
     path.write_bytes(b"PAR1 damaged")
     assert _made(campaign) == again
     after = tables.load(campaign)
-    for name in ("samples", "workers", "telemetry"):
-        pd.testing.assert_frame_equal(getattr(before, name), getattr(after, name))
+    _same(before, after)
 
 
 def test_damage_that_keeps_the_size_is_noticed(campaign: Path) -> None:
@@ -278,8 +280,7 @@ def test_big_telemetry_files_are_read_in_parts_of_their_own(campaign: Path, monk
     monkeypatch.setattr(tables, "BIG_BYTES", 100)
     made = tables.load(campaign, cache=False)
     assert len(list((made.folder / "telemetry").iterdir())) == 6 * len([*SERVERS, *CLIENTS])
-    for name in ("samples", "workers", "telemetry"):
-        pd.testing.assert_frame_equal(getattr(made, name), getattr(small, name))
+    _same(made, small)
 
 
 def test_a_script_without_a_guard_is_told_what_it_lacks_and_does_not_wait_for_ever(
