@@ -26,7 +26,6 @@ from tests.fuzz import mutations
 from tests.hang import no_hang
 
 DATA = Path(__file__).parents[1] / "data"
-SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 CASES = int(os.environ.get("GLUSTERLAB_FUZZ", "150"))
 MAX_SEED_BYTES = 40_000
 MAX_CASE_BYTES = 16 << 20
@@ -39,14 +38,12 @@ RATES = ("throughput_bytes_per_s", "operations_per_s", "files_per_s", "latency_m
 
 def _seeds() -> dict[str, list[bytes]]:
     found: dict[str, list[bytes]] = defaultdict(list)
-    for root in (DATA, SAMPLES):
-        for path in sorted(root.glob("*/**/*")):
-            tool = path.relative_to(root).parts[0].replace("sfs", "specsfs").replace("specspecsfs", "specsfs")
-            if path.is_file() and not path.name.endswith((".expect.json", ".md", ".py")):
-                data = path.read_bytes()
-                if 0 < len(data) <= MAX_SEED_BYTES:
-                    kind = "json" if data.lstrip()[:1] in (b"{", b"[") else "xml" if b"<?xml" in data[:100] else "text"
-                    found[f"{tool}-{kind}"].append(data)
+    for path in sorted(DATA.glob("*/**/*")):
+        if path.is_file() and not path.name.endswith((".expect.json", ".md", ".py")):
+            data = path.read_bytes()
+            if 0 < len(data) <= MAX_SEED_BYTES:
+                kind = "json" if data.lstrip()[:1] in (b"{", b"[") else "xml" if b"<?xml" in data[:100] else "text"
+                found[f"{path.relative_to(DATA).parts[0]}-{kind}"].append(data)
     return dict(sorted(found.items()))
 
 

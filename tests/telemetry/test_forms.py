@@ -44,6 +44,9 @@ def _same_in_every_way(path: Path) -> list[Row]:
     """The rows, read line by line, column by column, and in small windows."""
     by_lines = _by_lines(path)
     assert rows_of(read(path)) == by_lines
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sar_text, "SMALL_BYTES", 1)
+        assert rows_of(read(path)) == by_lines
     (whole,) = chunks(path)
     assert rows_of(block for batch in read_chunk(whole, window_bytes=300) for block in batch) == by_lines
     return by_lines
@@ -56,25 +59,6 @@ def _table(columns: str, times: Iterable[str]) -> str:
     values = " ".join(["1.00"] * len(columns.split()))
     head, *rows = times
     return f"\n{head} {columns}\n" + "".join(f"{time} {values}\n" for time in rows)
-
-
-@pytest.mark.usefixtures("small")
-def test_every_table_after_a_restart_goes_on_from_its_day(tmp_path: Path) -> None:
-    columns = ("%user %idle", "proc/s cswch/s", "tps rtps bread/s")
-    text = BANNER
-    for column in columns:
-        text += _table(column, ["11:30:01 PM", "11:50:01 PM"])
-    text += "\n12:10:01 AM       LINUX RESTART\n"
-    for column in columns:
-        text += _table(column, ["12:20:01 AM", "12:30:01 AM", "11:40:01 PM"])
-    text += "\n11:50:01 PM       LINUX RESTART\n\n11:58:01 PM       LINUX RESTART\t(2 CPU)\n"
-    for column in columns:
-        text += _table(column, ["12:05:01 AM", "12:15:01 AM"])
-    path = write(tmp_path, text)
-    expected = ["2012-01-30T23:50:01", "2012-01-31T00:30:01", "2012-01-31T23:40:01", "2012-02-01T00:15:01"]
-    for metric in ("%idle", "proc/s", "bread/s"):
-        assert _times(path, metric) == expected
-    _same_in_every_way(path)
 
 
 @pytest.mark.usefixtures("small")
@@ -314,12 +298,17 @@ def test_what_sysstat_has_no_number_for(tmp_path: Path) -> None:
         ('<?xml?>\n<svg width="1">\n<text x="0">Linux 6.1 (vm) 11/20/26</text>\n', "sadf", "SVG of sadf"),
         ("14:46:53 UTC; CPU; -1; %user; 844422; 844422; %nice; 5; 5;\n", "sadf", "raw counters of sadf -r"),
         (
-            "# hostname;interval;timestamp;CPU;%user;DEV;tps[...]\nh;1;100;-1;1.00;sda;2.00\n",
+            "# hostname;interval;timestamp;CPU;%user;[...]\nh;1;100;-1;1.00;2.00\n",
             "sadf",
             "expected columns of sysstat",
         ),
         ("14:46:53 UTC; kbmemfree; 20578784; kbavail; 22633908;\n", "sadf", "use sadf -d or sadf -j"),
         ("Linux 6.1 (vm) 11/20/26\n", None, "found neither"),
+        ("", None, "found neither"),
+        ("12:00:00 UID PID %usr %system Command\n12:00:01 0 1 1.0 1.0 init\n", None, "found neither"),
+        (BANNER + "\n12:00:00 CPU %user %idle\n", "sar", "found none"),
+        ("12:00:00 CPU %user %idle\n12:00:01 all 1.00 9\x009\n", "sar", "binary"),
+        ("12:00:00 CPU %user %idle\n12:00:01 all " + "1" * 5000 + " 2\n", "sar", "expected a number"),
     ],
 )
 def test_what_holds_no_rows_is_named(tmp_path: Path, text: str, tool: str | None, message: str) -> None:

@@ -147,23 +147,19 @@ def test_text_and_xml_of_info_say_the_same(name: str) -> None:
 def test_info_of_a_real_pool() -> None:
     found = {volume.name: volume for volume in volumes(data("info.txt"))}
     assert found.keys() == {"coded", "idle", "mirror", "plain", "witness"}
-    coded, mirror, plain_, witness = found["coded"], found["mirror"], found["plain"], found["witness"]
-    assert (coded.type, coded.subvolumes, coded.bricks, coded.data, coded.redundancy) == (
-        "Distributed-Disperse", 2, 12, 4, 2,
-    )  # fmt: skip
-    assert coded.replica is None
-    assert (mirror.subvolumes, mirror.replica, mirror.arbiter, mirror.data) == (3, 2, 0, None)
-    assert (witness.type, witness.replica, witness.arbiter) == ("Replicate", 3, 1)
-    assert (plain_.type, plain_.subvolumes, plain_.replica) == ("Distribute", 3, None)
-    assert [round(volume.details["usable_fraction"], 4) for volume in (coded, mirror, plain_, witness)] == [
-        0.6667, 0.5, 1.0, 0.5,
-    ]  # fmt: skip
-    assert mirror.options["user.note"] == "two words: and a colon"
+    volumes_of = {
+        name: (one.type, one.subvolumes, one.bricks, one.replica, one.arbiter, one.data, one.details["usable_fraction"])
+        for name, one in found.items()
+    }
+    assert volumes_of["coded"] == ("Distributed-Disperse", 2, 12, None, None, 4, 4 / 6)
+    assert volumes_of["mirror"] == ("Distributed-Replicate", 3, 6, 2, 0, None, 0.5)
+    assert volumes_of["witness"] == ("Replicate", 1, 3, 3, 1, None, 0.5)
+    assert volumes_of["plain"] == ("Distribute", 3, 3, None, None, None, 1.0)
+    assert found["mirror"].options["user.note"] == "two words: and a colon"
     assert found["idle"].details["status"] == "Created"
-    assert coded.details | {"id": ""} == {
-        "id": "", "status": "Started", "snapshots": 0, "transport": "tcp", "hosts": 6,
-        "usable_fraction": 4 / 6, "max_bricks_of_one_host_in_a_subvolume": 1,
-    }  # fmt: skip
+    assert found["coded"].details.items() >= {
+        "status": "Started", "snapshots": 0, "transport": "tcp", "hosts": 6, "max_bricks_of_one_host_in_a_subvolume": 1,
+    }.items()  # fmt: skip
     listed = [brick for brick in bricks(data("info.txt")) if brick.volume == "witness"]
     assert [brick.details for brick in listed] == [
         {"position": n, "subvolume": 1, "arbiter": n == 3} for n in (1, 2, 3)
@@ -182,15 +178,11 @@ def test_text_and_xml_of_status_say_the_same() -> None:
     found = bricks(data("status.txt"))
     assert {brick.volume: 0 for brick in found}.keys() == {"coded", "mirror", "plain", "witness"}
     assert len(found) == 12 + 6 + 3 + 3
-    assert [(brick.online, brick.pid, brick.details) for brick in found[:2]] == [
-        (True, 295, {"tcp_port": 56692}),
-        (False, None, {}),
-    ]
+    states = [(brick.online, brick.pid, brick.details) for brick in found[:2]]
+    assert states == [(True, 295, {"tcp_port": 56692}), (False, None, {})]
     # the names of this volume are wrapped over two lines
-    assert {brick.path for brick in found if brick.volume == "mirror"} == {
-        "/bricks/jbod/d01/a-long-directory-name/brick"
-    }
-    assert [brick.source.line for brick in found if brick.volume == "mirror"][:2] == [31, 33]
+    wrapped = [(brick.path, brick.source.line) for brick in found if brick.volume == "mirror"]
+    assert wrapped[:2] == [("/bricks/jbod/d01/a-long-directory-name/brick", line) for line in (31, 33)]
 
 
 def test_text_and_xml_of_status_detail_say_the_same_but_for_what_the_text_rounds() -> None:
@@ -420,17 +412,16 @@ def test_rows_that_a_filter_has_left_over_are_read() -> None:
 
 
 def test_a_command_line_names_the_volume_of_what_follows() -> None:
-    row = "Brick s1:/b 49152 0 Y 71\n"
-    for command, volume in (("status gv0 | grep Brick", "gv0"), ("status | grep Brick", None), ("status all", None)):
-        assert [brick.volume for brick in bricks(f"[root@s1 ~]# gluster vol {command}\n{row}")] == [volume]
+    for command, volume in (("status gv0 | grep Brick", "gv0"), ("status all", None)):
+        found = bricks(f"[root@s1 ~]# gluster vol {command}\nBrick s1:/b 49152 0 Y 71\n")
+        assert [brick.volume for brick in found] == [volume]
 
 
 def test_sizes_that_no_file_system_has_are_unknown() -> None:
     text = data("detail.txt").replace("960.0MB", "0Bytes").replace("524288", "N/A")
     brick = bricks(text)[0]
     assert (brick.size_bytes, brick.free_bytes, brick.inodes, brick.free_inodes) == (None, None, None, None)
-    huge = data("detail.txt").replace("960.0MB", "1.8TB").replace("919.8MB", "2.5PB")
-    assert (bricks(huge)[0].size_bytes, bricks(huge)[0].free_bytes) == (round(1.8 * 2**40), round(2.5 * 2**50))
+    assert bricks(data("detail.txt").replace("960.0MB", "1.8TB"))[0].size_bytes == round(1.8 * 2**40)
 
 
 @pytest.mark.parametrize(
