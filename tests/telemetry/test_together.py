@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glusterlab.errors import ParseError
@@ -112,6 +112,7 @@ def test_memory_in_use_is_counted_as_each_host_does(tmp_path: Path) -> None:
     assert set(used["h1"]) == {400_000 * 1024.0}
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.lists(st.floats(0, 1e9, allow_nan=False).map(lambda value: f"{value:.2f}"), min_size=1, max_size=4),
