@@ -83,65 +83,57 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkloadRecord(Record):
-    """One operation of one run of a tool, over all its workers.
+class OperationRecord(Record):
+    """What one operation of one run did; `run` counts the runs in a file from 1, `label` is as printed.
 
-    `run` counts the runs in a file from 1, `label` is the operation as printed, `elapsed_s` is of the measured part.
-    `valid` is None where the file does not hold what a judgement needs; `reasons` say why.
+    `elapsed_s` is of the measured part. `valid` is None where the file does not hold what a judgement needs; `reasons`
+    say why.
     """
 
-    kind: ClassVar[str] = "workload"
     run: int = 1
     host: str | None = None
     job: str | None = None
     operation: Operation
     label: str
-    workers: int | None = None
-    file_size_bytes: int | None = None
-    record_size_bytes: int | None = None
     throughput_bytes_per_s: float | None = None
     operations_per_s: float | None = None
     files_per_s: float | None = None
+    elapsed_s: float | None = None
+    files: int | None = None
+    valid: bool | None = None
+    reasons: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadRecord(OperationRecord):
+    """One operation over all its workers."""
+
+    kind: ClassVar[str] = "workload"
+    workers: int | None = None
+    file_size_bytes: int | None = None
+    record_size_bytes: int | None = None
     worker_min_bytes_per_s: float | None = None
     worker_max_bytes_per_s: float | None = None
     latency_mean_s: float | None = None
     latency_p50_s: float | None = None
     latency_p95_s: float | None = None
     latency_p99_s: float | None = None
-    elapsed_s: float | None = None
-    files: int | None = None
     percent_done: float | None = None
-    valid: bool | None = None
-    reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerRecord(Record):
-    """What one process or thread did; `label` is as printed (``Child[0]``), `worker` counts from 1 over all hosts."""
+class WorkerRecord(OperationRecord):
+    """What one process or thread did; `worker` counts from 1 over all hosts."""
 
     kind: ClassVar[str] = "worker"
-    run: int = 1
-    host: str | None = None
-    job: str | None = None
-    operation: Operation
-    label: str
     worker: int
-    throughput_bytes_per_s: float | None = None
-    operations_per_s: float | None = None
-    files_per_s: float | None = None
-    elapsed_s: float | None = None
     bytes: int | None = None
-    files: int | None = None
-    valid: bool | None = None
-    reasons: tuple[Reason, ...] = ()
-
-
-_SHARED = [place.name for place in fields(WorkerRecord) if place.name in {one.name for one in fields(WorkloadRecord)}]
 
 
 def worker_of(record: WorkloadRecord, **changed: Any) -> WorkerRecord:
     """A worker that did what a result says, but for what is `changed`; the result's details are not its own."""
-    return WorkerRecord(**({name: getattr(record, name) for name in _SHARED} | {"details": {}} | changed))
+    shared = {place.name: getattr(record, place.name) for place in fields(OperationRecord)}
+    return WorkerRecord(**(shared | {"details": {}} | changed))
 
 
 Verdict = tuple[bool | None, tuple[Reason, ...]]

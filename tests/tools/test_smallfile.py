@@ -488,4 +488,4 @@ def test_a_fragment_without_its_operation_hides_no_other_run() -> None:
     found, error = read_until_error(fragment + MIDDLE)
     assert [record.files_per_s for record in found] == [8000]
     assert error is not None
-    assert (error.line, "add it, or the command line" in error.message) == (1, True)
+    assert (error.line, "or the command line" in error.message) == (1, True)

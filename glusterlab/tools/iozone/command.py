@@ -72,7 +72,7 @@ class Iozone(VolumeTool):
         return f"{job.tool_dir}/clients"
 
     def uploads(self, job: Job) -> dict[str, str]:
-        """The client file, a line ``host directory program`` per worker, round robin, and the ssh that IOzone calls."""
+        """The client file, a line ``host directory program`` per worker, and the ssh that IOzone calls."""
         lines = [f"{host.name} {folder} iozone\n" for host, folder in job.places]
         return {self._client_file(job): "".join(lines), job.ssh_wrapper: job.ssh_wrapper_text()}
 
@@ -82,8 +82,7 @@ class Iozone(VolumeTool):
     def command(self, job: Job) -> HostCommand:
         """The guide's flags (appendix A) and ``-C``, which prints a line per worker.
 
-        The guide also gives ``-+z``: it makes IOzone write a histogram into the volume under test at the end, so it is
-        left to the campaign's ``options``.
+        But for ``-+z``, which makes IOzone write a histogram into the volume under test at the end.
         """
         cell = job.cell
         record = cell.record_size_bytes or 0
@@ -93,9 +92,8 @@ class Iozone(VolumeTool):
             *("-c", "-e", "-w", "-+n", "-C", "-i", _NUMBERS[cell.operation], *cell.options),
         )
         # the driver's own working directory must not be on the volume under test
-        script = f"cd {quote(job.tool_dir)} || exit 1\n" + job.over_open_connections(
-            f"env {join(argv, {'RSH': job.ssh_wrapper})}"
-        )
+        measured = job.over_open_connections(f"env {join(argv, {'RSH': job.ssh_wrapper})}")
+        script = f"cd {quote(job.tool_dir)} || exit 1\n{measured}"
         return HostCommand(job.driver.name, script=script, deadline_s=job.deadline_s)
 
     def outputs(self, job: Job) -> tuple[str, ...]:
@@ -240,10 +238,9 @@ def _of_server(path: Path, cell: Cell) -> Measurement:
     found = held_against(own, record, placed(workers, places))
     problems = [problem.model_copy(update={"host": host}) for problem in found.problems]
     # it reports success on a full file system, too
-    outputs = [read_text(file) for file in (path, path.with_name(f"{path.name}.stderr")) if file.exists()]
-    lines = [line.strip() for output in outputs for line in output.splitlines() if "no space left" in line.lower()]
-    if lines:
-        problems.insert(0, Reason(code="disk-full", message=f"IOzone said: {lines[0][:200]}", host=host))
+    texts = [read_text(file) for file in (path, path.with_name(f"{path.name}.stderr")) if file.exists()]
+    if full := [line.strip() for line in "\n".join(texts).splitlines() if "no space left" in line.lower()]:
+        problems.insert(0, Reason(code="disk-full", message=f"IOzone said: {full[0][:200]}", host=host))
     return replace(found, problems=tuple(problems))
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from glusterlab.reasons import Reason
 from glusterlab.tools.document import Document
 from glusterlab.tools.iozone.report import Damage, scan
-from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Options, Run, Section
+from glusterlab.tools.iozone.runs import LABELS, SINGLE_KB, Child, Run, Section
 from glusterlab.tools.iozone.tables import COLUMNS, Row
 from glusterlab.tools.records import (
     Details,
@@ -125,15 +125,16 @@ def _missing(run: Run) -> str | None:
         return f"expected a report after IOzone's banner, found none{tail}; let the run end"
     if run.interrupted:
         return f"expected a run that ended, found one that was interrupted{tail}"
-    if run.complete or run.options is None or run.command_line is None:
+    if run.complete or run.command_line is None:
         return f"expected a report after an error{tail}" if run.late_errors and not run.complete else None
-    wanted = _missing_section(run, run.options) if run.sections else _missing_row(run, run.options)
+    wanted = _missing_section(run) if run.sections else _missing_row(run)
     return None if wanted is None else f"expected {wanted}, which the command line asks for, found the end{tail}"
 
 
-def _missing_section(run: Run, options: Options) -> str | None:
+def _missing_section(run: Run) -> str | None:
     if run.excel.values:
         return None
+    options = run.options
     minor = (run.version or "").partition(".")[2].partition(".")[0]
     streams = minor.isdigit() and int(minor[:6]) >= _STREAMS_SINCE
     tests = options.tests if options.tests is not None else frozenset(_BY_TEST)
@@ -146,9 +147,10 @@ def _missing_section(run: Run, options: Options) -> str | None:
     return None
 
 
-def _missing_row(run: Run, options: Options) -> str | None:
+def _missing_row(run: Run) -> str | None:
     if not run.rows:
         return None
+    options = run.options
     last, width = run.rows[-1], run.header.width if run.header is not None else 0
     places = [place for place in options.columns or range(len(COLUMNS)) if place < width]
     for place in places:
@@ -220,7 +222,7 @@ def _section_doubts(run: Run, section: Section) -> Iterator[Reason]:
 
 def _value_doubts(run: Run, row: Row | None) -> Iterator[Reason]:
     """What leaves a value of a table, or of the Excel report of one, in doubt."""
-    if run.unit is None and run.options is None:
+    if run.unit is None and run.command is None:
         yield unjudged("no line says the unit; IOzone's default kB/s was taken")
     if row is not None and row.line in run.quick:
         yield unjudged("IOzone said: The test completed too quickly to give a good result")
@@ -250,7 +252,7 @@ def _scaled(value: float | None, unit: str) -> float | None:
 def _sizes_kb(run: Run) -> tuple[int | None, int | None]:
     """File and record size, from the banner, else from the command as it was typed."""
     file, record = run.file_size_kb, run.record_size_kb
-    if run.options is not None:
+    if run.command is not None:
         files, records = run.options.sizes_kb("s"), run.options.sizes_kb("r")
         file = files[-1] if file is None and files else file
         record = [SINGLE_KB[1], *records][-1] if record is None else record
@@ -261,7 +263,7 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
     plain = _Records(document, run, number)
     for section in run.sections:
         yield from plain.of_section(section)
-    unit = run.unit or (run.options.unit if run.options is not None else "kB/s")
+    unit = run.unit or run.options.unit
     for row in run.rows:
         doubts = list(_value_doubts(run, row))
         for place, value in row.values.items():
@@ -270,7 +272,7 @@ def _records(document: Document, run: Run, number: int) -> Iterator[Record]:
                 yield plain.of_value(row.line, column.operation, column.label, value, unit, row_sizes, doubts)
     if run.sections or run.rows:
         return
-    counts, sized_kb = run.options.counts if run.options is not None else (), _sizes_kb(run)[0]
+    counts, sized_kb = run.options.counts, _sizes_kb(run)[0]
     for one in run.excel.values:
         workers: int | None = 1
         doubts, sizes = list(_value_doubts(run, None)), (one.file_kb, one.record_kb)

@@ -152,10 +152,10 @@ def _is_rest(line: str) -> bool:
     return line.startswith("=") or _BARE.fullmatch(" ".join(line.split())) is not None or _names_columns(line)
 
 
-def _is_rest_of_row(header: Header, row: str, line: str, requested: int | None) -> bool:
+def _is_rest_of_row(header: Header, row: str, line: str, requested: tuple[int, ...] | None) -> bool:
     """Whether a line of bare numbers is the rest of the `row` above it, and no row of its own."""
     have, numbers = len(row.split()) - 2, line.split()
-    if have >= header.width or have == requested:
+    if have >= header.width or (requested is not None and have == len(requested)):
         return False
     if len(numbers) == 1 or "." in line or int(numbers[1][:30]) > int(numbers[0][:30]):
         return True
@@ -401,8 +401,7 @@ class _Reader:
         run = self._run
         if run is not None and run.header is not None and self._row is not None:
             first, _, row = self._row
-            requested = run.requested_columns
-            if _is_rest_of_row(run.header, row, body, None if requested is None else len(requested)):
+            if _is_rest_of_row(run.header, row, body, run.options.columns):
                 self._row = (first, self._number, " ".join([*row.split(), line]))
                 return True
         number = self._number
@@ -429,7 +428,7 @@ class _Reader:
         if row is None or run is None or run.header is None:
             return False
         self._number = row[0]
-        found = read_row(run.header, row[2], (row[0], row[1]), run.requested_columns)
+        found = read_row(run.header, row[2], (row[0], row[1]), run.options.columns)
         if (found.file_kb, found.record_kb) in self._seen:
             header, run = run.header, self._start()
             run.header = header

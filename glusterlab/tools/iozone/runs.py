@@ -202,16 +202,15 @@ class Run:
     def has_results(self) -> bool:
         return bool(self.sections or self.rows or self.excel.values)
 
+    @property
+    def command(self) -> str | None:
+        return self.command_line or self.typed
+
     @cached_property
-    def options(self) -> Options | None:
-        """Those of its command line, None when none is there; use it only when the banner has been read."""
-        command = self.command_line or self.typed
-        return None if command is None else parse_options(command)
+    def options(self) -> Options:
+        """Those of its command line; use it only when the banner has been read."""
+        return parse_options(self.command or "")
 
     def has_flag(self, flag: str) -> bool:
         """Whether the command line has an option, such as ``C`` or ``+n``."""
-        return self.options is not None and flag in self.options.flags
-
-    @property
-    def requested_columns(self) -> tuple[int, ...] | None:
-        return None if self.options is None else self.options.columns
+        return flag in self.options.flags

@@ -1,8 +1,7 @@
 """What smallfile's reports prove, and their records.
 
-What was learnt from its history: until 2019 rates are totals over the longest thread's time, since then they are sums
-over the threads; what it calls MB is 2**20 bytes in every version; a file's rate comes from records of the requested
-size, of 1,024 KB at most. It ends with exit code 0 and, in JSON, the status ``Success`` when too few files were done.
+Until 2019 rates are totals over the longest thread's time, since then they are sums over the threads; its MB is 2**20
+bytes. It ends with exit code 0 and, in JSON, the status ``Success`` when too few files were done.
 """
 
 from __future__ import annotations
@@ -88,13 +87,9 @@ def _identity(report: Report) -> tuple[object, ...]:
 
 
 def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
-    if report.operation is None:
-        message = "expected smallfile's line 'operation : ...', found a report without it: add it, or the command line"
-        raise document.error(message, report.line)
-    operation = OPERATIONS.get(report.operation)
-    if operation is None:
-        message = f"expected an operation of smallfile, found {report.operation[:80]!r}: is the file damaged?"
-        raise document.error(message, report.line)
+    if (label := report.operation) is None or (operation := OPERATIONS.get(label)) is None:
+        found = "none: add its line 'operation : ...', or the command line" if label is None else repr(label[:80])
+        raise document.error(f"expected an operation of smallfile, found {found}", report.line)
     valid, reasons = verdict([*_faults(report), *_contradictions(report)], _gaps(report))
     usable = not report.never_ended
     record = WorkloadRecord(
@@ -104,7 +99,7 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
         run=run,
         host=report.prefix,
         operation=operation,
-        label=report.operation,
+        label=label,
         workers=report.workers,
         file_size_bytes=None if report.file_size_kb is None else report.file_size_kb * KB,
         record_size_bytes=report.record_size_kb * KB if report.record_size_kb else None,
@@ -120,29 +115,23 @@ def _records(document: Document, report: Report, run: int) -> Iterator[Record]:
     )
     yield record
     for number, row in enumerate(report.rows, start=1):
-        done = _bytes(report, row)
-        rate = (
-            None if row.elapsed_s is None else row.mib_per_s * MIB if row.mib_per_s is not None else _per_s(done, row)
-        )
+        done, seconds = _bytes(report, row), row.elapsed_s
+        rate = row.mib_per_s * MIB if row.mib_per_s is not None else done and seconds and done / seconds
         yield worker_of(
             record,
             host=row.host if row.host is not None else report.prefix,
             label=row.name,
             worker=number,
-            throughput_bytes_per_s=None if row.elapsed_s is None else rate or None,
-            operations_per_s=_per_s(row.records or None, row),
-            files_per_s=_per_s(row.files, row),
-            elapsed_s=row.elapsed_s,
+            throughput_bytes_per_s=(rate or None) if seconds else None,
+            operations_per_s=row.records / seconds if row.records and seconds else None,
+            files_per_s=row.files / seconds if row.files is not None and seconds else None,
+            elapsed_s=seconds,
             bytes=done,
             files=row.files,
             valid=row.complaint is None,
             reasons=() if row.complaint is None else (failed(row.complaint, row.host),),
             details=without_none({"records": row.records}),
         )
-
-
-def _per_s(count: int | None, row: Thread) -> float | None:
-    return None if count is None or row.elapsed_s is None else count / row.elapsed_s
 
 
 def _bytes(report: Report, row: Thread) -> int | None:

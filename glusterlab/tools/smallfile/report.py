@@ -10,14 +10,9 @@ from typing import Any
 from glusterlab.errors import ParseError
 from glusterlab.tools.document import Document, by_host, json_values, located, mended, number, unwrapped, whole, word
 
-NEVER_S = 1e8
-"""What smallfile prints as the elapsed time of a thread that never completed."""
-
+NEVER_S = 1e8  # what smallfile prints as the elapsed time of a thread that never completed
 KB = 1024
-"""Bytes in smallfile's KB."""
-
-MAX_RECORD_KB = 1024
-"""A record has so many KB at most; a record size of 0 is the file's size within this bound."""
+MAX_RECORD_KB = 1024  # a record size of 0 is the file's size within this bound
 
 SUCCESS = frozenset({"Success", "Undefined error: 0", "No error", "ok"})
 """How operating systems name the error number 0."""
@@ -25,7 +20,7 @@ SUCCESS = frozenset({"Success", "Undefined error: 0", "No error", "ok"})
 
 @dataclass
 class Thread:
-    """One thread: `elapsed_s` is None where it never completed; `status` is ``ok`` where there was no complaint."""
+    """One thread; `elapsed_s` is None where it never completed, `status` is ``ok`` without a complaint."""
 
     host: str | None
     name: str
@@ -37,7 +32,6 @@ class Thread:
 
     @property
     def complaint(self) -> str | None:
-        """What is wrong with it."""
         if self.status != "ok":
             return self.status
         return f"thread {self.name} never completed" if self.elapsed_s is None else None
@@ -45,12 +39,10 @@ class Thread:
 
 @dataclass
 class Report:
-    """One run. What is not printed is None, never 0.
+    """One run; what is not printed is None, never 0.
 
-    `prefix` is the host that a tool such as pdsh has written in front of the lines, `hosts` are those of the test,
-    empty where it has no set of them. `distribution` is ``fixed`` or ``random exponential``. `iops_line` stands
-    after ``total IOPS``: a count of records until 2019, since then a rate. `complaints` are its own, of failures.
-    `parameters` are the names of those that were printed, `command_operation` is the operation of a command line.
+    `prefix` is the host that a tool such as pdsh has written in front of the lines. `iops_line` stands after ``total
+    IOPS``: a count of records until 2019, since then a rate. `parameters` are the names of those that were printed.
     """
 
     line: int | None = None
@@ -90,7 +82,6 @@ class Report:
 
     @property
     def has_result(self) -> bool:
-        """Whether any line of results is there."""
         names = ("threads", "files", "percent_done", "elapsed_s", "files_per_s", "iops", "mib_per_s")
         return bool(self.rows) or any(getattr(self, name) is not None for name in names)
 
@@ -101,7 +92,6 @@ class Report:
 
     @property
     def moved_records(self) -> bool:
-        """Whether records were read or written, so that rates of them belong to the report."""
         return any(row.records for row in self.rows) or any((self.records, self.iops_line, self.iops, self.data_gib))
 
     @property
@@ -112,22 +102,18 @@ class Report:
 
     @property
     def expected_threads(self) -> int | None:
-        """As many threads as were requested."""
         return None if self.threads_per_host is None else self.threads_per_host * max(len(self.hosts), 1)
 
     @property
     def workers(self) -> int | None:
-        """Threads over all hosts."""
         return self.threads if self.threads is not None else (len(self.rows) or self.expected_threads)
 
     @property
     def missing_end(self) -> str | None:
         """What the last line of a whole report would have been, when it is not there."""
-        if self.too_quick:
-            return None
-        if self.files_per_s is None:
+        if self.files_per_s is None and not self.too_quick:
             return "'files/sec'"
-        return "'MiB/sec'" if self.moved_records and self.mib_per_s is None else None
+        return "'MiB/sec'" if self.moved_records and self.mib_per_s is None and not self.too_quick else None
 
 
 def _thread(
@@ -211,16 +197,9 @@ def _json_threads(results: dict[str, Any]) -> Iterator[Thread]:
             elapsed = found.get("elapsed")
             if isinstance(elapsed, list) and len(elapsed) == 1:  # a slip of 2017 to 2019
                 elapsed = elapsed[0]
-            status = word(found.get("status")) or "ok"
-            yield _thread(
-                host if host is not None else word(found.get("onhost")),
-                str(name),
-                elapsed,
-                _first(found, "files", "filenumfinal"),
-                found.get("records"),
-                "ok" if status in SUCCESS else status,
-                found.get("mibps"),
-            )
+            status, files = word(found.get("status")) or "ok", _first(found, "files", "filenumfinal")
+            status, on = "ok" if status in SUCCESS else status, host or word(found.get("onhost"))
+            yield _thread(on, str(name), elapsed, files, found.get("records"), status, found.get("mibps"))
 
 
 THREAD = re.compile(
@@ -266,24 +245,16 @@ _COMPLAINT = re.compile(
 _TOO_QUICK = "test must run longer than a millisecond"
 
 
-def _text(value: str) -> str | None:
-    return value or None
-
-
-def _quoted(value: str) -> tuple[str, ...]:
-    return tuple(re.findall("'([^']*)'", value))
-
-
 _PARAMETERS: dict[str, tuple[str, Callable[[str], object]]] = {
-    "version": ("version", _text),
-    "hostsintest": ("hosts", _quoted),
-    "operation": ("operation", _text),
+    "version": ("version", word),
+    "hostsintest": ("hosts", lambda value: tuple(re.findall("'([^']*)'", value))),
+    "operation": ("operation", word),
     "files/thread": ("files_per_thread", whole),
     "threads": ("threads_per_host", whole),
     "recordsize(kb,0=maximum)": ("record_size_kb", whole),
     "recordsize(kb)": ("record_size_kb", whole),
     "filesize(kb)": ("file_size_kb", whole),
-    "filesizedistribution": ("distribution", _text),
+    "filesizedistribution": ("distribution", word),
 }
 _HEADER = frozenset({"version", "hosts", "operation", "files_per_thread"})
 _BROKEN = re.compile(
@@ -376,12 +347,12 @@ def _parameter(line: str) -> tuple[str, object] | None:
     if (match := _VERSION.match(line)) is not None:
         return "version", match[1]
     left, colon, right = line.partition(":")
-    name, convert = _PARAMETERS.get(left.replace(" ", "").casefold() if colon else "", (None, _text))
+    name, convert = _PARAMETERS.get(left.replace(" ", "").casefold() if colon else "", (None, word))
     return None if name is None else (name, convert(right.strip()))
 
 
 def _totals(line: str) -> dict[str, float | int | None]:
-    """The attributes of a report that a line of totals states, and their values; empty for another line."""
+    """The attributes of a report that a line of totals states; empty for another line."""
     match = next((match for pattern in _TOTALS if (match := pattern.fullmatch(line))), None)
     texts = {} if match is None else match.groupdict()
     return {name: (whole if name in _COUNTS else number)(text) for name, text in texts.items() if text is not None}
