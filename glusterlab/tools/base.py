@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 Direction = Literal["write", "read", "mixed"]
 MeasuredPart = Literal["onset", "end", "busiest"]
-"""How the measured part of a command is found in its telemetry: it begins where the traffic does, it ends with the
-command, or it is the stretch with the most traffic."""
-
+"""The measured part of a command begins where the traffic does, ends with the command, or has the most traffic."""
 
 # ssh takes its options before and after the host (@); the command (=) begins with the first word after those.
 _SSH_WRAPPER = """\

@@ -32,10 +32,20 @@ def read(text: str | bytes) -> Found:
     return records, None
 
 
-def read_data(name: str) -> list[WorkloadRecord]:
-    records, error = read((DATA / name).read_bytes())
+def damaged(text: str | bytes) -> tuple[list[WorkloadRecord], ParseError]:
+    records, error = read(text)
+    assert error is not None
+    return records, error
+
+
+def whole(text: str | bytes) -> list[WorkloadRecord]:
+    records, error = read(text)
     assert error is None
     return records
+
+
+def read_data(name: str) -> list[WorkloadRecord]:
+    return whole((DATA / name).read_bytes())
 
 
 def side(*, new: bool = True, **changed: Any) -> dict[str, Any]:
@@ -81,10 +91,8 @@ def report(*jobs: dict[str, Any], version: str = "fio-3.33", **changed: Any) -> 
 
 
 def one(text: str) -> WorkloadRecord:
-    records, error = read(text)
-    assert error is None
-    assert len(records) == 1
-    return records[0]
+    (record,) = whole(text)
+    return record
 
 
 @pytest.mark.parametrize("text", ['{"jobs": [1, 2]}', '{"jobs": [{"name": "deploy"}]}', '{"fio": 1}', "a fio of text"])
@@ -124,12 +132,9 @@ def test_release_2_writes_kib_and_microseconds_whatever_kb_base_says() -> None:
     assert (record.operation, record.valid) == ("read", True)
 
 
-def test_a_rate_below_one_kib_is_not_lost_to_rounding() -> None:
+def test_rates_below_one_kib_and_latencies_without_completion() -> None:
     slow = side(new=False, io_bytes=5, bw=0, iops=0.5, total_ios=5, runtime=10_000)
     assert one(report(entry(write=slow))).throughput_bytes_per_s == 512
-
-
-def test_the_latency_is_the_total_one_where_completion_was_not_measured() -> None:
     values = side()
     del values["clat_ns"]
     values["lat_ns"]["percentile"] = {"99.000000": 5000}
@@ -148,24 +153,19 @@ def test_job_options_go_before_global_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    ("options", "file_size", "record_size"),
     [
-        ({"size": "4m", "nrfiles": "4"}, 1 << 20),
-        ({"size": "4m", "filename": "a:b"}, 2 << 20),
-        ({"size": "4m", "filename": r"/dev/disk\:0"}, 4 << 20),
-        ({"size": "4m", "filesize": "64k"}, 64 << 10),
-        ({"size": "50%"}, None),
-        ({}, None),
+        ({"size": "4m", "nrfiles": "4", "bs": "4k"}, 1 << 20, 4096),
+        ({"size": "4m", "filename": "a:b", "bsrange": "4k-64k"}, 2 << 20, None),
+        ({"size": "4m", "filename": r"/dev/disk\:0", "bs": "4k", "bssplit": "4k/50:8k/50"}, 4 << 20, None),
+        ({"size": "4m", "filesize": "64k"}, 64 << 10, None),
+        ({"size": "50%"}, None, None),
+        ({}, None, None),
     ],
 )
-def test_file_size(options: dict[str, str], expected: int | None) -> None:
-    text = report(entry(options | {"rw": "read", "time_based": "1"}, read=side()))
-    assert one(text).file_size_bytes == expected
-
-
-def test_blocks_of_several_sizes_have_no_record_size() -> None:
-    for options in ({"bsrange": "4k-64k"}, {"bs": "4k", "bssplit": "4k/50:8k/50"}, {}):
-        assert one(report(entry(options, read=side()))).record_size_bytes is None
+def test_sizes(options: dict[str, str], file_size: int | None, record_size: int | None) -> None:
+    record = one(report(entry(options | {"rw": "read", "time_based": "1"}, read=side())))
+    assert (record.file_size_bytes, record.record_size_bytes) == (file_size, record_size)
 
 
 def test_a_direction_that_was_asked_for_and_did_nothing_is_not_valid() -> None:
@@ -236,11 +236,9 @@ def test_interim_reports_of_a_run_do_not_count() -> None:
     assert [record.valid for record in records] == [False, False, True]
     assert [record.run for record in records] == [1, 1, 1]
     assert [record.details.get("interim") for record in records] == [True, True, None]
-
-
-def test_two_hosts_that_began_together_are_two_runs() -> None:
+    # two hosts that began together are two runs
     reports = [report(entry(elapsed=10, read=side(total_ios=n)), timestamp=1_600_000_000) for n in (1024, 1025)]
-    assert [record.valid for record in read("\n".join(reports))[0]] == [True, True]
+    assert [record.valid for record in whole("\n".join(reports))] == [True, True]
 
 
 def test_clients_and_their_sum() -> None:
@@ -268,9 +266,7 @@ def clients(**second: Any) -> list[WorkloadRecord]:
     summed = client("b", "All clients") | {"read": side(io_bytes=2 << 30, io_kbytes=2 << 20, total_ios=2048)}
     summed["read"] |= {"bw": 209714, "bw_bytes": 214748364, "iops": 204.8}
     text = report(client("a"), client("b") | second, summed).replace('"jobs"', '"client_stats"')
-    found, error = read(text)
-    assert error is None
-    return found
+    return whole(text)
 
 
 def test_a_sum_of_clients_is_at_most_as_valid_as_its_parts() -> None:
@@ -354,8 +350,7 @@ def test_the_padding_of_percentiles_is_no_value() -> None:
 
 def test_a_direction_that_stands_twice_is_kept_apart() -> None:
     text = report(entry(read=side(), write=side(iops=102.5))).replace('"write"', '"read"')
-    records, error = read(text)
-    assert error is None
+    records = whole(text)
     assert [record.operations_per_s for record in records] == [102.4, 102.5]
     assert [record.valid for record in records] == [None, None]
     assert "several times" in records[0].reasons[0].message
@@ -417,8 +412,7 @@ def test_what_does_not_fit_together_is_not_judged() -> None:
 def test_text_around_and_between_reports() -> None:
     text = report(entry(read=side()))
     wrapped = f'$ fio x.fio {{\nnote: "half a quote\nfio: a warning {{\n```\n{text}\n```\n{text} trailing }} ]\n'
-    records, error = read(wrapped)
-    assert error is None
+    records = whole(wrapped)
     assert [(record.run, record.source.line) for record in records] == [(1, 5), (2, 5 + text.count("\n") + 2)]
 
 
@@ -440,16 +434,14 @@ def test_reports_within_other_json() -> None:
     ],
 )
 def test_quotes_encodings_and_the_order_of_keys_change_nothing(change: Callable[[str], str | bytes]) -> None:
-    records, error = read(change(report(entry(read=side()))))
-    assert error is None
+    records = whole(change(report(entry(read=side()))))
     assert [(record.valid, record.tool_version) for record in records] == [(True, "3.33")]
 
 
 def test_hosts_in_front_of_lines() -> None:
     lines = report(entry(read=side())).split("\n")
     mixed = [f"{host}: {line}" for line in ["fio: terminating on signal 2", *lines] for host in ("n1", "n2")]
-    records, error = read("\n".join(mixed[1:]))
-    assert error is None
+    records = whole("\n".join(mixed[1:]))
     assert [(record.host, record.run, record.valid) for record in records] == [("n2", 1, False), ("n1", 1, True)]
     assert [record.source.line for record in records] == [3, 2]
 
@@ -461,18 +453,16 @@ def test_the_disks_stand_with_the_first_job_only() -> None:
 
 def test_the_whole_jobs_of_a_report_that_was_cut_off_are_kept() -> None:
     text = report(entry(jobname="a", read=side()), entry(jobname="b", read=side()))
-    records, error = read(text[: text.index('"b"') + 200])
+    records, error = damaged(text[: text.index('"b"') + 200])
     assert [record.job for record in records] == ["a"]
-    assert error is not None
     assert error.line is not None
     assert "end" in error.message
 
 
 def test_damage_in_the_middle_keeps_what_stands_before_and_after() -> None:
     text = report(entry(jobname="a", read=side()), entry(jobname="b", read=side(iops="HERE")))
-    records, error = read(text.replace('"HERE"', "10 20") + "\n" + report(entry(jobname="c", read=side())))
+    records, error = damaged(text.replace('"HERE"', "10 20") + "\n" + report(entry(jobname="c", read=side())))
     assert [record.job for record in records] == ["a", "c"]
-    assert error is not None
     assert error.line == text[: text.index("HERE")].count("\n") + 1
 
 
@@ -507,9 +497,8 @@ def test_no_cut_is_taken_for_a_whole_report(name: str) -> None:
     ],
 )
 def test_no_result_is_refused(text: str, line: int, advice: str) -> None:
-    records, error = read(text)
+    records, error = damaged(text)
     assert records == []
-    assert error is not None
     assert error.line == line
     assert advice in error.message
 
@@ -532,6 +521,5 @@ def test_no_result_is_refused(text: str, line: int, advice: str) -> None:
 )
 def test_hostile_text_is_refused_in_time(text: str) -> None:
     with no_hang():
-        records, error = read(text)
-    assert error is not None
+        records, _ = damaged(text)
     assert not any(record.valid for record in records)

@@ -70,6 +70,12 @@ def whole(text: str | bytes) -> list[WorkloadRecord]:
     return found
 
 
+def damaged(text: str | bytes) -> tuple[list[WorkloadRecord], ParseError]:
+    found, error = results(text)
+    assert error is not None
+    return found, error
+
+
 def kb(records: Iterable[WorkloadRecord]) -> dict[str, float]:
     return {r.label: round((r.throughput_bytes_per_s or 0) / KB, 2) for r in records}
 
@@ -173,9 +179,8 @@ def test_failures_that_end_with_exit_code_0(name: str, code: str, message: str) 
     ],
 )
 def test_runs_that_did_not_end(name: str, count: int, message: str) -> None:
-    found, error = results(data(name))
+    found, error = damaged(data(name))
     assert len(found) == count
-    assert error is not None
     with pytest.raises(ParseError, match=message):
         raise error
     assert {r.valid for r in found} <= ({False} if name == "interrupted.txt" else {True, None})
@@ -243,9 +248,8 @@ def test_an_old_table_with_holes_and_without_its_trailing_blanks() -> None:
 
 def test_columns_that_cannot_be_told_apart_are_refused() -> None:
     squeezed = "\n".join(" ".join(line.split()) for line in TABLE.splitlines()) + "\n"
-    found, error = results(squeezed)
+    found, error = damaged(squeezed)
     assert found == []
-    assert error is not None
     assert (error.line, "found 5 of 13 values" in error.message) == (4, True)
     told = "Command line used: iozone -i0 -i2 -i5 -r 64k -s 400m\n" + squeezed
     assert kb(whole(told)) == kb(whole(TABLE))
@@ -277,9 +281,8 @@ Output is in kBytes/sec
 )
 def test_damaged_rows(row: str, message: str) -> None:
     header = next(line for line in data("auto-mmap.txt").splitlines() if "reclen" in line)
-    found, error = results(f"Output is in kBytes/sec\n{header}\n{row}\n")
+    found, error = damaged(f"Output is in kBytes/sec\n{header}\n{row}\n")
     assert found == []
-    assert error is not None
     assert (error.line, message in error.message) == (3, True)
 
 
@@ -341,8 +344,7 @@ Excel output is below:
     assert (alone[0].throughput_bytes_per_s, alone[0].valid) == (2102 * KB, None)
     again = text[text.index('"Writer report"') : text.index('"Writer CPU')]
     assert [r.run for r in whole(again + again)] == [1] * 4 + [2] * 4
-    found, error = results(text.replace('"4"  "64"', '"4"'))
-    assert error is not None
+    found, error = damaged(text.replace('"4"  "64"', '"4"'))
     assert "a value for each of 1 record sizes, found 2" in error.message
 
 
@@ -460,9 +462,8 @@ def test_what_is_no_number_becomes_none(number: str) -> None:
 
 
 def test_damage_does_not_hide_the_runs_after_it() -> None:
-    found, error = results(WRITERS.replace("   90.00", "nan") + data("cluster-write.txt"))
+    found, error = damaged(WRITERS.replace("   90.00", "nan") + data("cluster-write.txt"))
     assert [(r.workers, r.valid) for r in found] == [(6, True)]
-    assert error is not None
     assert (error.line, error.message) == (3, "expected a number of at least 0, found nan")
 
 
@@ -503,9 +504,8 @@ def test_trimmed_after_the_last_test_that_was_asked_for() -> None:
     text = data("cluster-write.txt").replace("iozone test complete.", "")
     (record,) = whole(text)
     assert (record.valid, record.details["complete"]) == (True, False)
-    found, error = results(text.replace("-i 0", "-i 0 -i 1"))
+    found, error = damaged(text.replace("-i 0", "-i 0 -i 1"))
     assert [r.valid for r in found] == [True]
-    assert error is not None
     assert "expected a report of 6 readers, which the command line asks for" in error.message
 
 
@@ -628,8 +628,7 @@ def test_endless_numbers_below_a_table_take_no_endless_time() -> None:
     ],
 )
 def test_numbers_and_names_in_a_table_are_never_noise(before: str, after: str, line: int) -> None:
-    found, error = results(MAILED.replace(before, after, 1))
-    assert error is not None
+    found, error = damaged(MAILED.replace(before, after, 1))
     assert error.line == line
     assert {r.record_size_bytes for r in found} <= {4 * KB, 8 * KB}
     assert list(kb(found[:9]).values()) in ([], MAILED_VALUES, [value + 1 for value in MAILED_VALUES])

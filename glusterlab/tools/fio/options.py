@@ -53,10 +53,7 @@ def _percentiles(values: object, unit: float) -> dict[float, float]:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a direction did: bytes and operations, in all and per second; `contradiction` is what does not fit.
-
-    Rates are None when nothing was done, or when it took no time that fio could measure.
-    """
+    """What a direction did; rates are None when nothing was done, or when it took no time that fio could measure."""
 
     bytes: float | None = None
     ios: float | None = None
@@ -135,10 +132,7 @@ def as_options(value: object) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Options:
-    """The options of a job: global ones, and its `own` where the file has them, which go before the global ones.
-
-    `shared` are those of several clients in one list: of different values no one knows whose.
-    """
+    """The options of a job, its `own` before global ones; when `shared` by clients, different values are no one's."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     own: bool = False
@@ -233,9 +227,7 @@ class Options:
 
 
 def as_bytes(text: str, kb_base: int = 1024) -> int | None:
-    """A size in fio's units, in bytes; None when it is none, such as a share (``50%``) or a range.
-
-    fio's ``k`` is 1,024 and its ``ki`` is 1,000; with the option ``kb_base=1000`` it is the other way round.
+    """A size in bytes; None for a share or a range. ``k`` is 1,024 and ``ki`` 1,000, reversed by ``kb_base=1000``.
 
     >>> as_bytes("4k"), as_bytes("1gb"), as_bytes("4ki"), as_bytes("4ki", kb_base=1000), as_bytes("50%")
     (4096, 1073741824, 4000, 4096, None)
@@ -248,11 +240,7 @@ def as_bytes(text: str, kb_base: int = 1024) -> int | None:
 
 
 def as_seconds(text: str) -> float | None:
-    """A time in fio's units, in seconds.
-
-    >>> as_seconds("5m"), as_seconds("90"), as_seconds("1h"), as_seconds("500ms"), as_seconds("soon")
-    (300.0, 90.0, 3600.0, 0.5, None)
-    """
+    """A time in fio's units, such as ``5m`` and ``500ms``, in seconds; None when it is none."""
     match = _TIME.fullmatch(text.strip())
     factor = _SECONDS.get(match[2].lower()) if match is not None else None
     return None if match is None or factor is None else float(match[1]) * factor

@@ -35,9 +35,8 @@ _SHORT = 0.95
 class Job:
     """One entry of a report, which sums up `workers` jobs; None when the file does not say how many.
 
-    A `signal` may have ended the run; an `interim` report is followed by a later one of the same run; `doubt` keeps the
-    whole report from being judged. `details` stand in the report, not in the entry; `summed` is fio's own sum of the
-    clients' entries.
+    A `signal` may have ended the run; a later report of the same run follows an `interim` one; `doubt` keeps the whole
+    report from being judged; `details` are the report's; `summed` is fio's own sum of the clients' entries.
     """
 
     data: dict[str, Any]
@@ -421,10 +420,7 @@ def _interim(reports: list[Report]) -> list[bool]:
 
 
 def _goes_on(earlier: Report, later: Report, *, still: bool) -> bool:
-    """Whether a report continues another: the same jobs, begun in the same second, that have run and done more.
-
-    With `still`, as much is enough.
-    """
+    """Whether the same jobs, begun in the same second, have run and done more, or with `still` as much."""
     (begun, names, before), (begun_later, names_later, after) = _progress(earlier), _progress(later)
     if begun is None or begun_later is None or abs(begun - begun_later) > 1:
         return False

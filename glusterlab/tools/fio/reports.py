@@ -81,10 +81,7 @@ class _Piece:
 
 
 def find_reports(document: Document) -> tuple[list[Report], ParseError | None]:
-    """Every whole report of a text, and the first damage; of a damaged report the jobs before the damage.
-
-    Reports may stand among text of any kind, within other JSON, behind quote marks, or with pdsh's ``host:`` prefixes.
-    """
+    """Every report among text of any kind, and the first damage; of a damaged report the jobs before the damage."""
     found: list[Report] = []
     damage: ParseError | None = None
     for piece in _pieces(document):

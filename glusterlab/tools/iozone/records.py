@@ -87,8 +87,6 @@ def _drop_cut_value(run: Run, last_line: int, damage: Damage) -> None:
     damage.append((last_line, "expected the end of the line after its last number, found the end of the file"))
 
 
-# --- what a run should hold
-
 _BY_TEST: dict[int, tuple[str, ...]] = {
     0: ("initial writers", "rewriters"),
     1: ("readers", "re-readers"),

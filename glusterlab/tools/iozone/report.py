@@ -28,8 +28,6 @@ CHILD = re.compile(
 CPU = re.compile(
     r"CPU [Uu]tilization: Wall time (\S{1,60}) CPU time (\S{1,60}) CPU utilization (\S{1,60}?) ?%", re.ASCII
 )
-"""Lines of the report of a test in throughput mode; blanks are single."""
-
 BEGINNING = re.compile(
     r"(?:Children|Parent) sees? throughput(?: for)?(?: [0-9]|$)|(?:Min|Max|Avg) throughput(?: per)?$"
     r"|(?:Min|Max|Avg) throughput per (?:process|thread) ?(?:=|$)|Min xfer ?(?:=|$)"
@@ -80,7 +78,6 @@ _UNITS = {
     "output is in kbytes/sec": "kB/s",
 }
 """How lines that state the unit of all results begin, in small letters, and the unit."""
-
 
 _MARK = re.compile(
     r"(?:Children|Parent) sees? throughput|(?:Min|Max|Avg) throughput per|Min xfer|Child\[[0-9]+\] xfer"
@@ -264,8 +261,6 @@ class _Reader:
             return self._take_excel(line)
         return self._take_banner(line) or self._take_typed(line)
 
-    # --- runs
-
     def _start(self) -> Run:
         self._leave()
         run = Run(self._number, self._prefix, self._typed, early_errors=self._errors, complaints=[*self._errors])
@@ -286,8 +281,6 @@ class _Reader:
     def _run_for_banner(self) -> Run:
         run = self._run_for_results()
         return self._start() if run.has_results or run.header is not None else run
-
-    # --- throughput mode
 
     def _take_section(self, line: str) -> bool:
         if (match := SECTION.match(line)) is None:
@@ -374,8 +367,6 @@ class _Reader:
             self._run.sections.pop()
         self._section = None
 
-    # --- tables
-
     def _take_header(self, body: str) -> bool:
         run = self._run_for_results()
         if run.has_results or run.header is not None:
@@ -449,8 +440,6 @@ class _Reader:
             if run.rows or run.sections:
                 return True
             raise
-
-    # --- the rest
 
     def _take_end(self, line: str) -> bool:
         if line.startswith("iozone test complete."):

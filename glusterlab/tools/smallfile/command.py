@@ -36,12 +36,7 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster
 
-FILES_PER_DIR = 100
-"""smallfile's default."""
-
-DIRS_PER_DIR = 10
-"""smallfile's default."""
-
+FILES_PER_DIR, DIRS_PER_DIR = 100, 10  # smallfile's defaults
 PREFIX = "glusterlab"
 
 ADVICE = (
@@ -91,12 +86,9 @@ class Smallfile(VolumeTool):
         return {job.ssh_wrapper: job.ssh_wrapper_text()}
 
     def prepare(self, job: Job) -> list[HostCommand]:
-        """Before a create the dataset's directories are made afresh; before a read its files are counted.
+        """Before a create directories are made, for which smallfile has little time; before a read files are counted.
 
-        smallfile makes missing directories outside its measured time, but gives itself little time for it: a directory
-        of a large dispersed volume is one on each of its bricks.
-
-        Counted, not looked at one by one: that would cost as much as the read. smallfile itself fails at a short file.
+        Looking at them one by one would cost as much as the read. smallfile itself fails at a short file.
         """
         hosts, threads = self._spread(job)
         cell = job.cell
@@ -171,7 +163,7 @@ def _with_bytes(worker: WorkerRecord, size: int) -> WorkerRecord:
 
 
 def _files_per_dir(files: int) -> int:
-    """One directory for a worker with few files; from a hundred on, as smallfile does it."""
+    # one directory for a worker with few files
     return min(files + 1, FILES_PER_DIR)
 
 
