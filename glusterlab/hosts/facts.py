@@ -34,10 +34,7 @@ def lines(host: Host, cluster: Cluster) -> list[str]:
 
 
 def read_facts(text: str) -> dict[str, Any]:
-    """Facts of one host as plain values, from the lines ``key value`` of ``gl_facts`` and ``gl_filesystems``.
-
-    ``tools`` (name to version), ``sysctls``, ``disks`` and ``filesystems`` are mappings; other keys are as printed.
-    """
+    """Facts of one host as plain values, from the lines ``key value`` of ``gl_facts`` and ``gl_filesystems``."""
     facts: dict[str, Any] = {"tools": {}, "sysctls": {}, "disks": {}, "filesystems": {}}
     for line in text.splitlines():
         key, _, value = line.partition(" ")

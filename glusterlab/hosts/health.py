@@ -45,10 +45,7 @@ Extras = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
 @dataclass
 class Probe:
-    """What the scripts of one moment reported: `parts` by host and name, `files` are gluster's own XML by file name.
-
-    `problems`: what kept a host's state from being read.
-    """
+    """What the scripts of one moment reported: `parts` by host, gluster's XML by file name, what could not be read."""
 
     health: Health
     parts: dict[str, Mapping[str, script.Part]]

@@ -124,9 +124,8 @@ class Claim(NamedTuple):
 def claim(pool: Pool, cluster: Cluster, campaign: str, *, take_over: bool = False) -> Claim:
     """Take a cluster for one run: lock every host, mark the work directories, end what an earlier run left running.
 
-    `take_over` also takes hosts from a run of another controller, of which the operator knows that it is dead. Raises
-    `UsageError` when another run has a host, `HostError` when one cannot be locked, or its work directory is not the
-    suite's; no host is kept then.
+    `take_over` also takes hosts from a run of another controller. Raises `UsageError` when another run has a host,
+    `HostError` when one cannot be locked, or its work directory is not the suite's; no host is kept then.
     """
     owner = Owner.this_process(campaign, pool.mark)
     try:
@@ -234,10 +233,7 @@ def release(pool: Pool, owner: Owner) -> None:
 
 
 def leave(pool: Pool, cluster: Cluster, owner: Owner, *, within_s: float) -> Mapping[str, HostError]:
-    """End everything of the suite on the hosts and give them back; returns the hosts that are not known to be clear.
-
-    A host that another run has is left alone; a volume is taken away where a process waits for it that nothing ends.
-    """
+    """End everything of the suite on its own hosts and give them back; returns those that are not known to be clear."""
     lines = [
         f"{owned(pool)} || exit 0",
         script.call("gl_leave", LOCK_DIR, owner.text, cluster.mount_root, cluster.work_dir),

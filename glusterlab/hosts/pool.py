@@ -34,10 +34,7 @@ _TIMEOUT_CODES = (124, 137)
 
 @dataclass(frozen=True)
 class Command:
-    """One bash script for one host, whose standard input is empty.
-
-    `library`: shell functions that it uses; not logged. `marked`: whether its processes carry `MARKER`.
-    """
+    """One bash script; `library`: functions that it uses, not logged; `marked`: its processes carry `MARKER`."""
 
     script: str
     deadline_s: float = 60.0

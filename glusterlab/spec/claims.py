@@ -271,11 +271,7 @@ class Claim(SpecModel):
 
 
 class Claims(SpecModel):
-    """What one study states: the file ``claims.yaml``.
-
-    ``document``: title, publisher and year; ``layouts``: those of ``study.yaml``, and more that only single sentences
-    name; ``servers``: roles of the study's servers.
-    """
+    """What one study states: ``claims.yaml``, with the layouts and roles of servers of its ``study.yaml``."""
 
     schema_version: Literal[1]
     study: Name
@@ -287,7 +283,6 @@ class Claims(SpecModel):
     @model_validator(mode="before")
     @classmethod
     def _with_study(cls, data: object, info: ValidationInfo) -> object:
-        """With the layouts and servers of the ``study.yaml`` that lies beside the claims."""
         if not isinstance(data, dict) or not isinstance(data.get("layouts", {}), dict) or not info.context:
             return data
         study = load_study(info.context["folder"])

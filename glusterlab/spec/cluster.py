@@ -347,10 +347,7 @@ class Cluster(SpecModel):
         return ScaleModel(name=name, **self.scale_models[name].model_dump())
 
     def smallfile_checkout(self, environ: Mapping[str, str] = os.environ) -> Path | None:
-        """The smallfile checkout on the controller: ``smallfile.checkout``, else ``GLUSTERLAB_SMALLFILE``.
-
-        None where neither names a folder that holds ``smallfile_cli.py``.
-        """
+        """The controller's smallfile: ``smallfile.checkout``, else ``GLUSTERLAB_SMALLFILE``; None where at neither."""
         named = self.smallfile.checkout if self.smallfile else None
         if named is None and environ.get("GLUSTERLAB_SMALLFILE"):
             named = Path(environ["GLUSTERLAB_SMALLFILE"]).expanduser().absolute()

@@ -15,10 +15,7 @@ from glusterlab.errors import TestbedError
 
 
 def run(argv: Sequence[str | Path], *, stdin: str | None = None, deadline_s: float = 120.0, check: bool = True) -> str:
-    """Run a command on this machine, without a shell, and return what it wrote to stdout.
-
-    It is killed after `deadline_s`; `check`: whether an exit code other than 0 is an error.
-    """
+    """What a command on this machine wrote to stdout; `check`: whether an exit code other than 0 is an error."""
     command = [str(part) for part in argv]
     try:
         process = subprocess.Popen(

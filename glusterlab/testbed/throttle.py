@@ -27,11 +27,7 @@ _V1_FILES = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wio
 
 
 def disk_limits(hardware: Device, model: Model) -> dict[str, int]:
-    """Limits of one device under a scale model, by the names of cgroup v2's io.max.
-
-    >>> disk_limits(Device(212e6, 205e6, 170, 170), Model(200, operations=False))
-    {'rbps': 1060000, 'wbps': 1025000}
-    """
+    """Limits of one device under a scale model, by the names of cgroup v2's io.max."""
     limits = {
         "rbps": round(hardware.read_bytes_per_s / model.scale),
         "wbps": round(hardware.write_bytes_per_s / model.scale),

@@ -43,10 +43,7 @@ def machine_mirror(sources: Path = Path("/etc/apt")) -> str | None:
 
 
 def ensure_tree(release: str, mirror: str | None, progress: Callable[[str], None]) -> Path:
-    """The tree of a Debian release, made first where it is missing.
-
-    The default mirror is what this machine's apt uses, else debootstrap's own.
-    """
+    """The tree of a Debian release, made first where missing, by default from the mirror of this machine's apt."""
     tree = tree_path(release)
     tree.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{tree}.lock"):

@@ -22,11 +22,6 @@ def cluster(tmp_path: Path) -> Cluster:
     return Cluster.model_validate(pool_data(3, 2, backings={"jbod": {"bricks": ["/b/d01"], "kind": "jbod"}}, **keys))
 
 
-@pytest.fixture
-def fake(cluster: Cluster) -> FakeTransport:
-    return FakeTransport(cluster)
-
-
 def look(cluster: Cluster, fake: FakeTransport, *, baseline: bool = False) -> list[Finding]:
     return check(cluster, pool=Pool(cluster.hosts, fake), baseline=baseline)
 

@@ -38,11 +38,6 @@ def cluster() -> Cluster:
     return Cluster.model_validate(pool_data(6, 2, backings=backings, hardware={**HARDWARE, "disks_per_server": 12}))
 
 
-@pytest.fixture
-def fake(cluster: Cluster) -> FakeTransport:
-    return FakeTransport(cluster)
-
-
 def layout(kind: str = "disperse", **changes: object) -> Layout:
     shape = {"subvolumes": 12, "data": 4, "redundancy": 2} if kind == "disperse" else {"subvolumes": 3, "replica": 2}
     return Layout.model_validate({"name": "ec", "type": kind, "backing": "jbod", **shape, **changes})

@@ -36,11 +36,6 @@ def cluster() -> Cluster:
     return cluster_of("s1", "s2", "c1")
 
 
-@pytest.fixture
-def fake(cluster: Cluster) -> FakeTransport:
-    return FakeTransport(cluster)
-
-
 def pool_of(cluster: Cluster, fake: FakeTransport, mark: str = "night.1") -> Pool:
     return Pool(cluster.hosts, fake, mark=mark)
 

@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class HostReport:
-    """What one host answered: `facts` as in environment.json, `lists` what check.sh prints, by the line's first word.
-
-    `dropped`: by how much the kernel's count of dropped caches rose.
-    """
+    """What one host answered: `facts` as in environment.json, `lists` what check.sh prints, by first word."""
 
     facts: dict[str, Any]
     lists: dict[str, list[str]] = field(default_factory=dict)
@@ -42,9 +39,8 @@ class HostReport:
 class PoolReport:
     """What the hosts answered about each other.
 
-    `status`: of started volumes. `pending`: entries that wait for self-heal, by server. `unreached`: clients that the
-    driver cannot reach by ssh, and why. `unshared`: clients that do not see a file which the driver made in the shared
-    directory. `split`: hosts that whole packets of the first server do not reach.
+    `pending`: entries that wait for self-heal, by server. `unreached`: clients that the driver cannot reach by ssh, and
+    why. `unshared`: clients that do not see its shared files. `split`: hosts that whole packets do not reach.
     """
 
     peers: dict[str, bool] = field(default_factory=dict)
