@@ -46,8 +46,7 @@ class Purpose:
 
 
 COLUMNS = ["category", "pool", "published", "derived", "verdict", "why", "layouts", "n", "read as"]
-"""Columns of `advise`, all text but two: ``layouts``, how many took part, and ``n``, the smallest number of their
-samples."""
+"""``layouts``: how many took part; ``n``: the smallest number of their samples."""
 
 
 class _Candidate(NamedTuple):

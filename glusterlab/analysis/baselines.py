@@ -23,10 +23,9 @@ What = Literal["brick", "server", "link"]
 class Rates:
     """Rates of alike places, on the scale that was measured.
 
-    ``model`` names the scale model; ``operations_limited``: operations of the disks are scaled as well; ``of``: the
-    backing; of links ``server`` between servers, ``client`` where a client is one of the two; ``operation``: write,
-    read or, of links, ``send``; ``rates``: bytes per second by place (``server01:/bricks/jbod/d01``, ``server01``,
-    ``server01 to client02``), the median over the samples.
+    ``model`` names the scale model; ``of``: the backing; of links ``server`` between servers, ``client`` where a client
+    is one of the two; ``operation``: write, read or, of links, ``send``; ``rates``: bytes per second by place
+    (``server01:/bricks/jbod/d01``, ``server01``, ``server01 to client02``), the median over the samples.
     """
 
     model: str
@@ -113,8 +112,8 @@ PLACE_COLUMNS = [
 """Columns of `place_rates`: a row per place, which is a disk, an array, a server's disks together, or a link.
 
 ``what`` is disk, array or link; ``at_once`` counts the disks or arrays of a place that were at work together, and the
-rates are those of one of them; ``samples`` behind the median that ``rate_bytes_per_s`` is. Measured and stated rates
-are on the scale that was measured; published ones are of the full size, NaN where the study states none.
+rates are those of one of them, on the scale that was measured; published ones are of the full size, NaN where the study
+states none.
 """
 
 _GROUP = ["model", "scale", "operations_limited", "what", "label", "operation", "at_once"]
@@ -127,13 +126,10 @@ def place_rates(results: Sequence[Rates], cluster: Cluster | None, name: str, pu
         return pd.DataFrame(columns=PLACE_COLUMNS)
     for each in ordered(results, cluster):
         expected = stated(each, cluster)
-        if each.what == "link":
-            what, disks, at_once = "link", 0, 1
-        else:
-            backing = cluster.backing(each.of)
-            disks = backing.disks_per_brick
-            what = "array" if disks > 1 else "disk"
-            at_once = len(backing.bricks) if each.what == "server" else 1
+        backing = None if each.what == "link" else cluster.backing(each.of)
+        disks = 0 if backing is None else backing.disks_per_brick
+        what = "link" if backing is None else "array" if disks > 1 else "disk"
+        at_once = len(backing.bricks) if backing is not None and each.what == "server" else 1
         numbers = [_published(published, what, disks, origin, each.operation) for origin in ("measured", "data sheet")]
         words = f"each of {at_once} {what}s at once, {each.of}" if at_once > 1 else label(each, cluster)
         kind = name, each.model, float(each.scale), each.operations_limited, what, words, each.operation
@@ -151,28 +147,27 @@ def _published(published: pd.DataFrame, what: str, disks: int, origin: str, oper
     return float(rows["value"].iloc[0]) if len(rows) else math.nan
 
 
-_MEASURES = """places samples median lowest highest slowest_place stated share_of_stated full_size_median published
-share_of_published data_sheet"""
-
-
 def rates_by_kind(places: pd.DataFrame) -> pd.DataFrame:
-    """Places of a kind together: their median, the lowest and the highest, and the shares of what is stated.
+    """Places of a kind together, in the order of `places`, as bytes per second of one disk, array or link.
 
-    Bytes per second of one disk, array or link, in the order of `places`; ``full_size_median`` is times the scale.
+    The median, the lowest and the highest, and shares of what is stated; ``full_size_median`` is times the scale.
     """
-    rows = []
-    for key, group in places.groupby(_GROUP, sort=False):
-        rate = group["rate_bytes_per_s"].astype(float)
-        first = group.iloc[0]
-        middle = float(rate.median())
-        full = middle * float(first["scale"])
-        stated, published, sheet = (
-            float(first[f"{name}_bytes_per_s"]) for name in ("stated", "published", "data_sheet")
-        )
-        slowest = str(group["place"].iloc[int(rate.to_numpy().argmin())])
-        measured = len(group), int(first["samples"]), middle, float(rate.min()), float(rate.max()), slowest
-        rows.append((*key, *measured, stated, middle / stated, full, published, full / published, sheet))
-    return pd.DataFrame(rows, columns=[*_GROUP, *_MEASURES.split()])
+    rate = "rate_bytes_per_s"
+    known = places.astype(dict.fromkeys(["scale", *PLACE_COLUMNS[-4:]], float))
+    table = known.groupby(_GROUP, sort=False, as_index=False).agg(
+        places=("place", "size"),
+        samples=("samples", "first"),
+        median=(rate, "median"),
+        lowest=(rate, "min"),
+        highest=(rate, "max"),
+        slowest_place=(rate, lambda rates: known["place"].get(rates.idxmin())),
+        stated=("stated_bytes_per_s", "first"),
+        published=("published_bytes_per_s", "first"),
+        data_sheet=("data_sheet_bytes_per_s", "first"),
+    )
+    full = table["median"] * table["scale"]
+    shares = {"share_of_stated": table["median"] / table["stated"], "share_of_published": full / table["published"]}
+    return table.assign(full_size_median=full, **shares)
 
 
 def rates_table(kinds: pd.DataFrame) -> pd.DataFrame:

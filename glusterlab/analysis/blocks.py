@@ -133,10 +133,10 @@ def of_unknown_size(samples: pd.DataFrame) -> list[str]:
 
 
 def best_rows(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
-    """Each layout of selected samples at its best worker count, at full size and of the whole pool, as blocks need it.
+    """Each layout of selected samples at its best worker count, at full size and of the whole pool.
 
-    Columns of `summarise` and `with_full_size`, ``servers`` (int), ``still_rising`` (bool), and ``measured_workers``
-    (str, joined by ``;``). What `of_unknown_size` names is left out.
+    Columns of `summarise` and `with_full_size`, ``servers``, ``still_rising``, and ``measured_workers`` (joined by
+    ``;``). What `of_unknown_size` names is left out.
     """
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)]
     summary = summarise(known, quantity)
@@ -211,21 +211,13 @@ def guess_sentence(block: Block) -> str:
 
 
 def worker_counts(joined: str) -> tuple[int, ...]:
-    """The numbers of a ``measured_workers`` cell of `best_rows`.
-
-    >>> worker_counts("1;12;48")
-    (1, 12, 48)
-    """
+    """The numbers of a ``measured_workers`` cell of `best_rows`."""
     return tuple(int(count) for count in joined.split(";"))
 
 
 def counts_words(measured: Iterable[tuple[int, ...]]) -> str:
     """At how many workers the values of some layouts are, and which numbers were tried for each curve.
 
-    >>> counts_words([(1, 12, 48), (1, 12, 48)])
-    "each layout's best number of workers of 1, 12, 48"
-    >>> counts_words([(48,)])
-    'one number of workers only, 48'
     >>> counts_words([(1, 12), (48,)])
     "each layout's best number of workers of 1, 12 (of some: 48 only)"
     """

@@ -6,9 +6,8 @@ a data protection method, figure 3). What file systems, thin pools and reserves 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast, get_args
+from typing import Any, NamedTuple, cast, get_args
 
 import pandas as pd
 
@@ -20,14 +19,11 @@ from glusterlab.spec.cluster import RAID6_DISKS, BackingKind
 PETABYTE = 10**15
 
 MAX_FAULT_DOMAIN = 0.17
-"""One server should hold less than this share of the pool: "the capacity of an individual server accounts for less than
-17% of the total cluster capacity" (the guide, Determining fault domain risk tolerance). One of six servers is
-16.7 %, one of five 20 %.
+"""One server should hold less than this share of the pool (the guide, Determining fault domain risk tolerance).
 
-The guide's sentence speaks of dense servers, and of a recommendation that "may be relaxed for less critical pilot
-projects". This project holds every pool to it: the section as a whole is on the fault domain of any single server. So
-the guide's own recommended minimum of four servers for replicated volumes, 25 % each, passes only where a person sets
-a larger share."""
+The guide's sentence speaks of dense servers; this project holds every pool to it, so that the guide's own minimum of
+four servers for replicated volumes, 25 % each, passes only where a person sets a larger share.
+"""
 
 SUPPORTED_POOL = 2
 """Fewest storage servers that are supported, "with a third non-storage node to constitute quorum" (the same)."""
@@ -36,7 +32,6 @@ RECOMMENDED_POOL = {"replicate": 4, "disperse": 6}
 """Fewest servers that the guide recommends, by the type of the volume (the same section)."""
 
 DENSE_DISKS = 24
-"""A server with this many disks is a dense one."""
 
 DENSE_RAW_BYTES = PETABYTE
 """"Dense servers should typically be reserved for clusters with more than a petabyte of raw capacity" (the same)."""
@@ -44,16 +39,13 @@ DENSE_RAW_BYTES = PETABYTE
 LARGEST_POOL = 128
 """"Pooling storage across up to 128 storage servers" (Qualifying the need)."""
 
-RAID6_PARITY_DISKS = 2
-
 _LAYOUT = ["type", "geometry", "kind", "disks_per_brick", "disks_per_server"]
 
 KINDS: tuple[str, ...] = get_args(BackingKind)
-"""Backings whose capacity follows from the layout; an import may name what lies under its bricks as it likes."""
+"""An import may name what lies under its bricks as it likes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Capacity:
+class Capacity(NamedTuple):
     """Bytes of a pool, by what they are for; the parts add up to `raw`, that of all data disks.
 
     ``parity``: of RAID 6, and redundancy bricks; ``replica``: second and further copies, of a volume or of RAID 10.
@@ -64,34 +56,16 @@ class Capacity:
     parity: float
     replica: float
 
-    @property
-    def usable_share(self) -> float:
-        """Of the raw bytes, 0 to 1."""
-        return self.usable / self.raw
-
 
 @lru_cache(maxsize=1024)
 def layout_of(type_: str, geometry: str) -> Layout:
-    """The layout of a geometry, on any backing.
-
-    Raises `ValueError` when the geometry is none.
-
-    >>> layout = layout_of("disperse", "12x(4+2)")
-    >>> layout.bricks, layout.subvolume_size, layout.stored_per_byte
-    (72, 6, 1.5)
-    """
+    """The layout of a geometry, on any backing; raises `ValueError` when it is none."""
     numbers = parse_geometry(cast("LayoutType", type_), geometry)
     return Layout(name="volume", type=cast("LayoutType", type_), backing="any", **cast("Any", numbers))
 
 
 def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
-    """Why what a layout holds cannot be said; empty where it can. An import may have any name for a kind of backing.
-
-    >>> unknown_capacity("replicate", "raid5", 6)
-    "expected a backing of the kind jbod, raid6, raid0, raid10 or nvme, found 'raid5'"
-    >>> unknown_capacity("replicate", "raid6", 12)
-    ''
-    """
+    """Why what a layout holds cannot be said; empty where it can."""
     if type_ == "other":
         return "expected a GlusterFS volume, found what is none"
     if kind not in KINDS:
@@ -102,18 +76,10 @@ def unknown_capacity(type_: str, kind: str, disks_per_brick: int) -> str:
 
 
 def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per_brick: int = 1) -> Capacity:
-    """What a layout makes of some raw bytes (of all data disks).
-
-    RAID first, volume after it: a RAID 6 array of d disks leaves (d - 2) / d, replicate r leaves 1 / r of that, and
-    disperse k+m leaves k / (k + m).
+    """What a layout makes of some raw bytes (of all data disks): RAID first, volume after it.
 
     Raises `ValueError` when the geometry is none, or `raw` is not above 0, and `DataError` where `unknown_capacity`
     says why it cannot be known.
-
-    >>> replicate = pool_capacity(432e12, type_="replicate", geometry="3x2", kind="raid6", disks_per_brick=12)
-    >>> disperse = pool_capacity(432e12, type_="disperse", geometry="12x(4+2)", kind="jbod")
-    >>> replicate.usable / 1e12, disperse.usable / 1e12, (disperse.usable - replicate.usable) / 1e12
-    (180.0, 288.0, 108.0)
     """
     if not raw > 0:
         raise ValueError(f"expected raw bytes above 0, found {raw}")
@@ -121,7 +87,7 @@ def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per
         raise DataError(f"the capacity of {layout_label(type_, geometry, kind)} is not known: {reason}")
     layout = layout_of(type_, geometry)
     copies, data, redundancy = layout.replica, layout.data, layout.redundancy
-    shares = {"raid6": (disks_per_brick - RAID6_PARITY_DISKS) / disks_per_brick, "raid10": 0.5}
+    shares = {"raid6": (disks_per_brick - 2) / disks_per_brick, "raid10": 0.5}
     after_raid = raw * shares.get(kind, 1.0)
     lost = raw - after_raid
     parity, replica = (0.0, lost) if kind == "raid10" else (lost, 0.0)
@@ -131,34 +97,24 @@ def pool_capacity(raw: float, *, type_: str, geometry: str, kind: str, disks_per
 
 
 def disks_per_brick(type_: str, geometry: str, disks: int) -> int:
-    """Disks under one brick of a layout, from all of its disks.
-
-    >>> disks_per_brick("replicate", "3x2", 72), disks_per_brick("disperse", "24x(4+2)", 144)
-    (12, 1)
-    """
+    """Disks under one brick of a layout, from all of its disks."""
     return max(1, disks // layout_of(type_, geometry).bricks)
 
 
 def capacity_table(layouts: pd.DataFrame, *, servers: int, disk_bytes: float) -> pd.DataFrame:
-    """Usable, parity and replica capacity of the layouts of `layouts_of`, on as many servers of each one's own kind.
-
-    One row per layout: ``series``, ``type``, ``geometry``, ``kind``, ``servers``, ``disks`` and, in bytes,
-    ``raw_bytes``, ``usable_bytes``, ``parity_bytes``, ``replica_bytes``; ``usable_share`` of 1.
-    """
+    """Usable, parity and replica capacity of the layouts of `layouts_of`, on as many servers of each one's own kind."""
     records = []
     for type_, geometry, kind, per_brick, per_server in layouts[_LAYOUT].itertuples(index=False, name=None):
         disks = servers * per_server
         found = pool_capacity(disks * disk_bytes, type_=type_, geometry=geometry, kind=kind, disks_per_brick=per_brick)
-        shape = layout_label(type_, geometry, kind), type_, geometry, kind
-        parts = found.raw, found.usable, found.parity, found.replica, found.usable_share
-        records.append((*shape, servers, disks, *parts))
-    sizes = [f"{part}_bytes" for part in ("raw", "usable", "parity", "replica")]
+        shape = layout_label(type_, geometry, kind), type_, geometry, kind, servers, disks
+        records.append((*shape, *found, found.usable / found.raw))
+    sizes = [f"{part}_bytes" for part in Capacity._fields]
     columns = ["series", "type", "geometry", "kind", "servers", "disks", *sizes, "usable_share"]
     return pd.DataFrame.from_records(records, columns=columns)
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What a rule says of a pool: ``sentence`` has what was expected, and what was found."""
 
     rule: str
@@ -167,19 +123,15 @@ class Finding:
 
 
 def fault_domain(servers: int) -> float:
-    """Share of the pool that one server holds, where all are alike: 0 to 1.
-
-    >>> round(fault_domain(6), 3)
-    0.167
-    """
+    """Share of the pool that one server holds, where all are alike: 0 to 1."""
     return 1 / servers
 
 
 def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
     """Whether servers as dense as these fit a pool by the guide: only above a petabyte of raw disks. None if not dense.
 
-    The one reading of the rule: by the raw bytes that are *needed* (of a pool that stands, those that it has). What is
-    bought may be more: six dense servers, as fault domains ask for, may hold a petabyte that nobody needs.
+    By the raw bytes that are *needed* (of a pool that stands, those that it has): what fault domains ask for may hold a
+    petabyte that nobody needs.
     """
     if disks_per_server < DENSE_DISKS:
         return None
@@ -194,28 +146,19 @@ def dense_rule(disks_per_server: float, raw: float) -> Finding | None:
 def check_pool(
     type_: str, servers: int, *, disks_per_server: int, raw: float, max_fault_domain: float = MAX_FAULT_DOMAIN
 ) -> list[Finding]:
-    """The guide's rules on one pool of equal servers, each that speaks of it, whether it is kept or not.
-
-    >>> [finding.rule for finding in check_pool("disperse", 5, disks_per_server=12, raw=4e14) if not finding.ok]
-    ['fault-domain', 'recommended-pool']
-    """
+    """The guide's rules on one pool of equal servers, each that speaks of it, whether it is kept or not."""
     share, recommended = fault_domain(servers), RECOMMENDED_POOL.get(type_, 0)
-    least = f"one server to hold less than {100 * max_fault_domain:.3g} % of the pool"
+    least, has = f"one server to hold less than {100 * max_fault_domain:.3g} % of the pool", str(servers)
+    quorum = f"at least {SUPPORTED_POOL} servers and a third host for quorum"
     rules = [
         ("fault-domain", share < max_fault_domain, least, f"1/{servers} = {100 * share:.3g} %"),
-        (
-            "supported-pool",
-            servers >= SUPPORTED_POOL,
-            f"at least {SUPPORTED_POOL} servers and a third host for quorum",
-            "",
-        ),
-        ("largest-pool", servers <= LARGEST_POOL, f"at most {LARGEST_POOL} servers in one namespace", ""),
+        ("supported-pool", servers >= SUPPORTED_POOL, quorum, has),
+        ("largest-pool", servers <= LARGEST_POOL, f"at most {LARGEST_POOL} servers in one namespace", has),
     ]
     if recommended:
-        rules.append(
-            ("recommended-pool", servers >= recommended, f"at least {recommended} servers for a {type_} volume", "")
-        )
-    found = [Finding(name, ok, f"expected {expected}, found {has or servers}") for name, ok, expected, has in rules]
+        volume = f"at least {recommended} servers for a {type_} volume"
+        rules.append(("recommended-pool", servers >= recommended, volume, has))
+    found = [Finding(name, ok, f"expected {expected}, found {what}") for name, ok, expected, what in rules]
     dense = dense_rule(disks_per_server, raw)
     return found if dense is None else [*found, dense]
 
@@ -225,10 +168,8 @@ def layouts_of(samples: pd.DataFrame) -> pd.DataFrame:
     known = samples[(samples["disks"] > 0) & (samples["servers"] > 0)].drop_duplicates("layout")
     rows = []
     for row in known.to_dict("records"):
-        disks, servers = int(row["disks"]), int(row["servers"])
-        shape = {name: str(row[name]) for name in ("type", "geometry", "kind")}
-        per_brick = disks_per_brick(shape["type"], shape["geometry"], disks)
-        if not unknown_capacity(shape["type"], shape["kind"], per_brick):
-            rows.append(shape | {"disks_per_brick": per_brick, "disks_per_server": disks // servers})
+        per_brick = disks_per_brick(row["type"], row["geometry"], row["disks"])
+        if not unknown_capacity(row["type"], row["kind"], per_brick):
+            rows.append(row | {"disks_per_brick": per_brick, "disks_per_server": row["disks"] // row["servers"]})
     found = pd.DataFrame(rows, columns=_LAYOUT).drop_duplicates()
     return found.sort_values(["disks_per_server", "type", "geometry"], ascending=[True, False, True], ignore_index=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from glusterlab.analysis.select import same_size
+from glusterlab.spec.cluster import ServerModel
 from glusterlab.units import format_size
 
 if TYPE_CHECKING:
@@ -16,12 +18,9 @@ if TYPE_CHECKING:
     from glusterlab.spec.cluster import Backing, Cluster
 
 HOST_COLUMNS = ["role", "host", "model", "parts", "disks", "bricks", "link_bytes_per_s"]
-"""Columns of `hosts_table`.
-
-``role`` is server or client; ``model`` and ``parts`` say what the host is, or on a testbed stands for, and are empty
-where cluster.yaml does not say; ``disks`` counts data disks of a server, 0 of a client; ``bricks`` says for each
-backing how many bricks of how many disks one server has; ``link_bytes_per_s`` is the rate of its link each way, of the
-real hardware, also on a testbed.
+"""Columns of `hosts_table`: ``model`` and ``parts`` say what the host is, or on a testbed stands for; ``bricks`` says
+for each backing how many bricks of how many disks one server has; ``link_bytes_per_s`` is of the real hardware, also
+on a testbed.
 """
 
 _MODEL_TEXTS = ("cpu_model", "memory", "network", "raid_controller", "nvme")
@@ -49,7 +48,7 @@ def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame
         for name, backing in cluster.backings.items()
         if not server_model or backing.server_model == server_model
     }
-    bricks = "; ".join(f"{name}: {bricks_words(backing)}" for name, backing in backings.items())
+    bricks = "; ".join(f"{name}: {_bricks_words(backing)}" for name, backing in backings.items())
     servers = [
         ("server", host.name, model, parts, disks, bricks, float(hardware.server_link)) for host in cluster.servers
     ]
@@ -59,15 +58,7 @@ def hosts_table(cluster: Cluster | None, server_model: str = "") -> pd.DataFrame
     return pd.DataFrame(servers + clients, columns=HOST_COLUMNS)
 
 
-def bricks_words(backing: Backing) -> str:
-    """Bricks of one server.
-
-    >>> from glusterlab.spec.cluster import Backing
-    >>> bricks_words(Backing(bricks=("/b/1", "/b/2"), kind="jbod"))
-    '2 bricks of 1 disk'
-    >>> bricks_words(Backing(bricks=("/b/a",), kind="raid6", disks_per_brick=12))
-    '1 brick of 12 disks'
-    """
+def _bricks_words(backing: Backing) -> str:
     count, disks = len(backing.bricks), backing.disks_per_brick
     return f"{count} brick{'s' * (count > 1)} of {disks} disk{'s' * (disks > 1)}"
 
@@ -80,30 +71,27 @@ def server_models_table(cluster: Cluster | None) -> pd.DataFrame:
     """The kinds of server of a cluster, else one row from its ``hardware``: columns `MODEL_COLUMNS`."""
     if cluster is None:
         return pd.DataFrame(columns=MODEL_COLUMNS)
+    hardware, shared = cluster.hardware, ("disk_model", "cpu_model", "raid_controller")
+    # a cluster of one kind of server that has no name
+    plain = ServerModel.model_construct(
+        model=hardware.server_model or "",
+        disks=hardware.disks_per_server,
+        memory=hardware.memory_per_server,
+        network=link_words(float(hardware.server_link)),
+        **{name: getattr(hardware, name) for name in shared},
+    )
     rows = [
         {"name": name, "model": kind.model, "disks": kind.disks, "disk_model": kind.disk_model or ""}
         | {"disk_capacity_bytes": float(kind.disk_capacity or "nan")}
         | {"raw_capacity_bytes": kind.disks * float(kind.disk_capacity or "nan")}
         | {text: getattr(kind, text) or "" for text in _MODEL_TEXTS}
-        for name, kind in cluster.server_models.items()
+        for name, kind in (cluster.server_models or {"server": plain}).items()
     ]
-    if not rows:
-        hardware = cluster.hardware
-        rows = [
-            {"name": "server", "model": hardware.server_model or "", "disks": hardware.disks_per_server, "nvme": ""}
-            | {"disk_capacity_bytes": math.nan, "raw_capacity_bytes": math.nan}
-            | {text: getattr(hardware, text) or "" for text in ("disk_model", "cpu_model", "raid_controller")}
-            | {"memory": hardware.memory_per_server or "", "network": link_words(float(hardware.server_link))}
-        ]
     return pd.DataFrame(rows, columns=MODEL_COLUMNS)
 
 
 def link_words(rate: float) -> str:
-    """A link's rate (bytes per second) as networks count it.
-
-    >>> link_words(2.5e9), link_words(2.5e9 / 60), link_words(12_500)
-    ('20 Gbit/s', '333.3 Mbit/s', '0.1 Mbit/s')
-    """
+    """A link's rate (bytes per second) as networks count it: ``20 Gbit/s``."""
     bits = rate * 8
     return f"{bits / 1e9:.4g} Gbit/s" if bits >= 1e9 else f"{bits / 1e6:.4g} Mbit/s"
 
@@ -115,15 +103,10 @@ FILE_SIZES_TABLE = [
     *("nominal_file_size_bytes", "label", "use_case", "on_line"),
     *("tool", "file_size_bytes", "record_size_bytes", "scale", "length", "workers", "files_per_worker"),
 ]
-"""Columns of `file_sizes_table`."""
 
 
 def _range(values: Iterable[int]) -> str:
-    """Whole numbers in words.
-
-    >>> _range([48, 1, 12]), _range([48]), _range([])
-    ('1 to 48', '48', '')
-    """
+    """Whole numbers in words: ``1 to 48``."""
     found = sorted(set(values))
     return "" if not found else str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
 
@@ -131,23 +114,22 @@ def _range(values: Iterable[int]) -> str:
 def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
     """What the workloads of a campaign write, as its specification says.
 
-    `WRITTEN` (sizes in bytes; ``record_size_bytes`` is NaN where it is left to the tool), ``workers`` and
-    ``files_per_worker`` (str, such as ``1 to 96``). ``length`` is by how much files are longer than the scale asks for:
-    1 where the model keeps the size.
+    `WRITTEN` (``record_size_bytes`` is NaN where it is left to the tool), ``workers`` and ``files_per_worker`` (str,
+    such as ``1 to 96``). ``length`` is by how much files are longer than the scale asks for: 1 where the model keeps
+    the size.
     """
     scales = {} if cluster is None else {name: model.scale for name, model in cluster.scale_models.items()}
     workers: dict[tuple[object, ...], set[int]] = {}
     files: dict[tuple[object, ...], set[int]] = {}
     for spec in campaign.workloads:
-        for tool in spec.tool:
-            for size, nominal in zip(spec.file_size, spec.stands_for or spec.file_size, strict=True):
-                for record in spec.record_size or (None,):
-                    for model in spec.model or (None,):
-                        scale = 1.0 if model is None else float(scales.get(model, math.nan))
-                        record_size = None if record is None else float(record)
-                        key = (tool, nominal, size, record_size, scale, spec.length if size != nominal else 1.0)
-                        workers.setdefault(key, set()).update(spec.workers or campaign.workers)
-                        files.setdefault(key, set()).update(spec.files_per_worker or (1,))
+        sizes = zip(spec.file_size, spec.stands_for or spec.file_size, strict=True)
+        for tool, (size, nominal), record, model in product(
+            spec.tool, sizes, spec.record_size or (None,), spec.model or (None,)
+        ):
+            scale = 1.0 if model is None else float(scales.get(model, math.nan))
+            key = (tool, nominal, size, record, scale, spec.length if size != nominal else 1.0)
+            workers.setdefault(key, set()).update(spec.workers or campaign.workers)
+            files.setdefault(key, set()).update(spec.files_per_worker or (1,))
     rows = [
         dict(zip(WRITTEN, key, strict=True)) | {"workers": _range(workers[key]), "files_per_worker": _range(files[key])}
         for key in workers
@@ -159,8 +141,8 @@ def written_sizes(campaign: Campaign, cluster: Cluster | None) -> pd.DataFrame:
 def file_sizes_table(published: pd.DataFrame, written: pd.DataFrame) -> pd.DataFrame:
     """The file sizes of a study (from `load_file_sizes`) beside what a campaign writes for them (`written_sizes`).
 
-    Columns `FILE_SIZES_TABLE`: each size of the study, and those that only the campaign has (``use_case`` empty), with
-    a row for each way in which it is written; ``tool`` is empty and numbers are NaN where it is not.
+    A row for each way in which a size is written; ``tool`` is empty and numbers are NaN where it is not, ``use_case``
+    where only the campaign has it.
     """
     rows: list[dict[str, object]] = []
     known = pd.Series(data=False, index=written.index)

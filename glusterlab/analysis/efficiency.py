@@ -1,7 +1,6 @@
 """Throughput per disk, the guide's measure of what an investment yields, and the worker count where a volume saturates.
 
-It divides by all disks, "regardless of the RAID, replication, or erasure coding configuration" (the guide, Evaluating
-for performance, efficiency, and price-performance).
+It divides by all disks, "regardless of the RAID, replication, or erasure coding configuration".
 """
 
 from __future__ import annotations
@@ -22,10 +21,7 @@ _NUMBERS = ["mean", "low", "high", "median", "median_low", "median_high"]
 
 
 def with_full_size(summary: pd.DataFrame) -> pd.DataFrame:
-    """A summary with ``full_size_mean``, ``full_size_low`` and ``full_size_high``: what a pool of full size would show.
-
-    That is measured times scale. Such values are never measured ones: every figure labels them "x s".
-    """
+    """A summary with ``full_size_mean``, ``_low`` and ``_high``: measured times scale."""
     scale = summary["scale"].astype(float)
     return summary.assign(**{f"full_size_{name}": summary[name] * scale for name in ("mean", "low", "high")})
 
@@ -52,7 +48,7 @@ def best_workers(summary: pd.DataFrame) -> pd.DataFrame:
     """For each series, operation and file size, the row of the worker count with the highest mean.
 
     Worker counts with at least `MIN_SAMPLES` samples go before the others. The best of several noisy means is a little
-    too high on average; with a flat curve the effect is smaller than the interval.
+    too high on average.
     """
     if summary.empty:
         return summary.copy()
@@ -67,11 +63,9 @@ def saturation_points(summary: pd.DataFrame, gain: float = SATURATION_GAIN) -> p
     """Where each curve over workers stops rising, by its means.
 
     The saturation point is the fewest workers that no larger measured count beats by more than the share `gain`. When
-    that is the largest count itself, no saturation was seen. A curve with a point of fewer than `MIN_SAMPLES` samples
-    supports neither statement.
-
-    `GROUP`, ``saturation_workers`` (float, NaN where not seen), ``still_rising`` (bool, at the right end),
-    ``most_workers``, ``best_workers``, ``points`` and ``n`` (int, smallest of the curve).
+    that is the largest count itself, none was seen, and of a curve with a point of fewer than `MIN_SAMPLES` samples
+    neither is said. `GROUP`, ``saturation_workers`` (NaN where not seen), ``still_rising`` (at the right end),
+    ``most_workers``, ``best_workers``, ``points`` and ``n`` (smallest of the curve).
     """
     records: list[tuple[object, ...]] = []
     for names, rows in summary.groupby(GROUP, observed=True, sort=False):
@@ -97,9 +91,9 @@ def compare_rows(numerator: pd.Series, denominator: pd.Series) -> Estimate:
 def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """A per-disk summary with the study's number for the same cell, where it states one.
 
-    Adds ``published`` (float, NaN where nothing is stated; in the unit of ``full_size_mean``), ``published_source``
-    (str), and ``published_any`` (float): a number that the study states for this operation and file size without a
-    geometry. Where a cluster knows the study's servers by their names, each has the numbers of its own.
+    Adds ``published`` (NaN where nothing is stated; in the unit of ``full_size_mean``), ``published_source``, and
+    ``published_any``: a number that the study states for this operation and file size without a geometry. Where a
+    cluster knows the study's servers by their names, each has the numbers of its own.
     """
     values: list[float] = []
     anywhere: list[float] = []
@@ -126,8 +120,7 @@ def with_published(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFra
 def with_published_totals(summary: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """A summary of all workers together with ``published``: what the study states per disk, times the disks.
 
-    That is its best over the worker counts ("topped out", "peak"): a level that the curve reaches, and no point of it;
-    NaN where nothing is stated.
+    A level that the curve reaches ("topped out", "peak"), and no point of it; NaN where nothing is stated.
     """
     per = with_published(summary.assign(quantity=summary["quantity"].astype(str) + "_per_disk"), published)
     disks = summary["disks"].astype(float)
@@ -153,9 +146,8 @@ def efficiency(samples: pd.DataFrame, quantity: str, published: pd.DataFrame) ->
 def all_sizes(samples: pd.DataFrame, published: pd.DataFrame) -> pd.DataFrame:
     """Throughput per disk over the files of both tools, small files as bytes: what figures 26 and 27 of the guide draw.
 
-    "The 32KB and 4MB files/s metrics normalized to MB/s": files per second times the size of a file, the published ones
-    as well. Creates count as writes. Rows are as `efficiency` returns them, each on the scale of its own model: they
-    compare by ``full_size_mean`` only.
+    Creates count as writes. Rows, as of `efficiency`, are each on the scale of its own model: only ``full_size_mean``
+    compares.
     """
     in_files = published["quantity"].astype(str) == "files_per_s_per_disk"
     in_bytes = published.assign(

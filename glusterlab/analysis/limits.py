@@ -1,11 +1,10 @@
 """Physical bounds of a volume: what links and disks allow, with the traffic of replicas and redundancy.
 
 A byte of a file crosses the network as often as its layout stores it (performance brief of Red Hat Gluster Storage 3.1,
-3.1.2.1.1): the native client makes copies and fragments itself, and a read fetches each byte once, from one replica or
-*k* bricks (``disperse.read-policy``; raw/first-light shows 1.02 bytes on the wire per byte read of 4+2, 1.53 written).
-A file lies in one subvolume and is read from the same bricks, unless options say otherwise (`reads_all_bricks`); so few
-files reach few bricks, and few workers use few clients' links. Nothing is fitted to results; latency, CPU, seeks and
-operations per second are left out, so small files stay far below a bound. Caches may pass that of the disks.
+3.1.2.1.1), and a read fetches each byte once, from one replica or *k* bricks (``disperse.read-policy``). A file lies in
+one subvolume and is read from the same bricks, unless options say otherwise (`reads_all_bricks`); so few files reach
+few bricks, and few workers use few clients' links. Nothing is fitted to results; latency, CPU, seeks and operations per
+second are left out, so small files stay far below a bound. Caches may pass that of the disks.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -39,7 +38,6 @@ POOL_LIMITS = ["cell_id", "part", "bound_bytes_per_s", "binds", "source"]
 """Columns that `pool_limits` adds to those that describe a cell."""
 
 CURVE = [*GROUP, "scale", "workers", "limit", "limit_part", "limit_source"]
-"""Columns of `limit_curves`."""
 
 GFID_HASH_SINCE = 5
 """First release that surely reads a file of a dispersed volume from the same bricks, where no option says otherwise."""
@@ -50,7 +48,6 @@ MOST_COUNTS = 2000
 _CELL = ["type", "geometry", "backing", "access", "operation", "workers", "files_per_worker", "scale"]
 
 LIMIT = ["limit", "limit_part", "limit_source", "share", "share_low", "share_high"]
-"""Columns that `with_limits` adds."""
 
 
 def volume_bounds(
@@ -71,20 +68,7 @@ def volume_bounds(
     ``host`` is of one server and one client, and its unit (bytes/s) that of the result. ``workers`` are over all
     clients, by default as many as it takes, each with ``files_at_once`` on their way to or from disks; with
     ``all_bricks`` reads of one file reach all bricks of its subvolume. Where few files lie is not known, so they are
-    taken to lie as well as they can.
-
-    Raises `ValueError` when the geometry is none, or the operation moves no files.
-
-    Six servers and six clients with links of 1,200 MB/s and disks that are fast enough, per server:
-
-    >>> fast = Limits(1200.0, 1200.0, 1e6, 1e6)
-    >>> pool = {"servers": 6, "clients": 6, "bricks_per_server": 12}
-    >>> for type_, geometry in (("disperse", "6x(8+4)"), ("replicate", "36x2"), ("replicate", "24x3")):
-    ...     bounds = volume_bounds(type_, geometry, "write", fast, **pool)
-    ...     print(geometry, bounds["server links"] / 6)
-    6x(8+4) 800.0
-    36x2 600.0
-    24x3 400.0
+    taken to lie as well as they can. Raises `ValueError` when the geometry is none, or the operation moves no files.
     """
     layout = layout_of(type_, geometry)
     direction = DIRECTIONS.get(operation)
@@ -115,10 +99,10 @@ def pool_limits(
 ) -> pd.DataFrame:
     """The bounds of each cell, part by part; what no campaign tells is taken so that the bound stays one.
 
-    ``hosts`` is by ``cell_id``, on the scale that was measured. A row per cell and part: what describes the cell;
-    ``part``; ``bound_bytes_per_s``, of all workers together on that scale; ``binds`` (bool, the least of a cell's
-    bounds); ``source`` (str, the baseline that measured the hardware, empty where the cluster file states it). No rows
-    of cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files.
+    ``hosts`` is by ``cell_id``, on the scale that was measured. A row per cell and part: what describes the cell, and
+    `POOL_LIMITS`: ``bound_bytes_per_s``, of all workers together on that scale; ``binds``, the least of a cell's
+    bounds; ``source``, the baseline that measured the hardware, empty where the cluster file states it. No rows of
+    cells whose hardware, layout, access or operation is not known here, and of volumes that shard their files.
     """
     specified = _cells(campaign, cluster)
     records: list[tuple[object, ...]] = []
@@ -136,35 +120,24 @@ def pool_limits(
 def limit_curves(
     samples: pd.DataFrame, cluster: Cluster | None, hosts: Mapping[str, Limits], campaign: Campaign | None = None
 ) -> pd.DataFrame:
-    """The bound of each curve at every number of workers between its ends, for a figure: it has steps and bends there.
-
-    Columns `CURVE`: the binding limit in bytes per second of all workers together, on the scale that was measured. No
-    rows of curves without one.
-    """
+    """The bound of each curve at every number of workers between its ends, where there is one: columns `CURVE`."""
     specified = _cells(campaign, cluster)
     records: list[tuple[object, ...]] = []
     for names, rows in samples.groupby(GROUP, observed=True, sort=False):
         # where cells of a curve differ in their files per worker, the most hold for all of it
         row = rows.sort_values("files_per_worker", ascending=False, kind="stable").iloc[0].to_dict()
         cell_id = str(row["cell_id"])
-        for workers in _counts(int(rows["workers"].min()), int(rows["workers"].max())):
+        least, most = int(rows["workers"].min()), int(rows["workers"].max())
+        points = np.linspace(least, most, most - least + 1)
+        if most - least >= MOST_COUNTS:
+            points = np.geomspace(least, most, MOST_COUNTS)
+        for workers in sorted({round(count) for count in points}):
             bounds = _bounds(row, workers, cluster, hosts.get(cell_id), specified.get(cell_id))
             if bounds:
-                least = min(bounds.values())
-                parts = _together([str(part) for part, bound in bounds.items() if bound <= least * (1 + 1e-9)])
-                records.append((*names, float(row["scale"]), workers, least, parts, hosts[cell_id].source))
+                lowest = min(bounds.values())
+                parts = _together([str(part) for part, bound in bounds.items() if bound <= lowest * (1 + 1e-9)])
+                records.append((*names, float(row["scale"]), workers, lowest, parts, hosts[cell_id].source))
     return pd.DataFrame.from_records(records, columns=CURVE)
-
-
-def _counts(least: int, most: int) -> list[int]:
-    """Numbers of workers from `least` to `most`.
-
-    >>> _counts(1, 4), len(_counts(1, 10**6)) <= MOST_COUNTS, _counts(1, 10**6)[-1]
-    ([1, 2, 3, 4], True, 1000000)
-    """
-    if most - least < MOST_COUNTS:
-        return list(range(least, most + 1))
-    return sorted({round(count) for count in np.geomspace(least, most, MOST_COUNTS)})
 
 
 def _cells(campaign: Campaign | None, cluster: Cluster | None) -> dict[str, Cell]:
@@ -201,23 +174,13 @@ _ON = ("on", "yes", "true", "enable", "1", "y", "t")
 
 
 def flushes(options: Sequence[str]) -> bool:
-    """Whether options of smallfile make it flush each file before it goes on to the next.
-
-    >>> flushes(("--fsync", "Y")), flushes(("--fsync=n",)), flushes(())
-    (True, False, False)
-    """
+    """Whether options of smallfile make it flush each file before it goes on to the next."""
     words = " ".join(options).replace("=", " ").split()
     return any(name == "--fsync" and value.lower() in _ON for name, value in itertools.pairwise(words))
 
 
 def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> bool:
-    """Whether reads of one file reach all bricks of its subvolume, by a volume's options and the servers' GlusterFS.
-
-    >>> reads_all_bricks("disperse", {}, "10.3"), reads_all_bricks("disperse", {}, "3.8.4")
-    (False, True)
-    >>> reads_all_bricks("disperse", {"disperse.read-policy": "round-robin"}, "10.3")
-    True
-    """
+    """Whether reads of one file reach all bricks of its subvolume, by a volume's options and the servers' GlusterFS."""
     if type_ == "replicate":
         return options.get("cluster.read-hash-mode", "1") in ("3", "4", "5")
     if type_ != "disperse":
@@ -228,40 +191,29 @@ def reads_all_bricks(type_: str, options: Mapping[str, str], releases: str) -> b
 
 
 def with_limits(summary: pd.DataFrame, bounds: pd.DataFrame) -> pd.DataFrame:
-    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`.
+    """A summary of throughput or files per second with the bound of each cell, from `pool_limits`: columns `LIMIT`.
 
-    Adds `LIMIT`: ``limit`` in the unit of ``mean``, ``limit_part``, ``limit_source`` (str, empty without a bound), and
-    the mean and the ends of its interval as shares of the limit. NaN where no bound is known.
+    ``limit`` is in the unit of ``mean``; shares are of it. NaN and empty where no bound is known.
     """
-    binding = {
-        str(cell): (
-            float(found["bound_bytes_per_s"].iloc[0]),
-            _together([*found["part"]]),
-            str(found["source"].iloc[0]),
-        )
-        for cell, found in bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False)
-    }
-    rows = [binding.get(str(cell), (math.nan, "", "")) for cell in summary["cell_id"]]
-    limit = pd.Series([bound for bound, _, _ in rows], summary.index, dtype=float)
+    binding = bounds[bounds["binds"].astype(bool)].groupby("cell_id", sort=False)
+    least = binding.agg({"bound_bytes_per_s": "first", "part": _together, "source": "first"})
+    found = least.reindex(summary["cell_id"].astype(str)).set_axis(summary.index)
+    limit = found["bound_bytes_per_s"].astype(float)
     quantity = summary["quantity"].astype(str)
     limit = limit.where(~quantity.str.startswith("files_per_s"), limit / summary["file_size_bytes"].astype(float))
     limit = limit.where(~quantity.str.endswith("_per_disk"), limit / summary["disks"].astype(float))
     return summary.assign(
         limit=limit,
-        limit_part=[part for _, part, _ in rows],
-        limit_source=[source for _, _, source in rows],
+        limit_part=found["part"].astype(object).fillna(""),
+        limit_source=found["source"].astype(object).fillna(""),
         share=summary["mean"].astype(float) / limit,
         share_low=summary["low"].astype(float) / limit,
         share_high=summary["high"].astype(float) / limit,
     )
 
 
-def _together(parts: list[str]) -> str:
-    """Parts that bind alike: the links of both sides are one thing.
-
-    >>> _together(["disks"]), _together(["client links", "server links"]), _together(["client links", "disks"])
-    ('disks', 'links', 'client links and disks')
-    """
+def _together(parts: Collection[str]) -> str:
+    """Parts that bind alike; the links of both sides are one thing."""
     links = [part for part in parts if part.endswith("links")]
     rest = [part for part in parts if not part.endswith("links")]
     return " and ".join([*(["links"] if len(links) > 1 else links), *rest])

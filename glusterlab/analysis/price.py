@@ -1,7 +1,6 @@
 """Performance and capacity for the money: per cost, per usable byte, and how a ranking changes when a price moves.
 
-The guide (Evaluating for performance, efficiency, and price-performance) states no prices and shows relative values; so
-every value is a ratio to the first configuration, and doubling all prices changes none. A price is an exact number: the
+The guide shows relative values, so every value is a ratio to the first configuration. A price is an exact number: the
 95 % intervals are those of the measured values, carried through.
 """
 
@@ -48,7 +47,6 @@ MOVES: Mapping[str, tuple[Group, ...]] = {
     "servers without disks": ("server",),
     "software, network, support": ("software", "network", "support"),
 }
-"""Prices that `sensitivity` moves, and the groups of a server's cost that each is made of."""
 
 FACTOR_RANGE = (0.5, 2.0)
 """How far a price is moved: half to double."""
@@ -65,10 +63,9 @@ def price_factors(steps: int = 4) -> list[float]:
 
 
 def priced(samples: pd.DataFrame, quantity: str, prices: PriceList) -> pd.DataFrame:
-    """What each layout does at its best worker count, with what its pool costs and holds.
+    """What each layout does at its best worker count, with what its pool costs and holds, in the order of the guide.
 
-    Columns of `glusterlab.analysis.blocks.best_rows` and `PRICED`, in the order of the guide within each operation.
-    Layouts on servers that the list does not have are left out; `pricing_notes` names them.
+    Columns of `best_rows` and `PRICED`. Layouts on servers that the list does not have are left out (`pricing_notes`).
     """
     best = best_rows(samples, quantity)
     found = blocks(best, prices)
@@ -175,9 +172,6 @@ def _crossing(one: tuple[float, float], other: tuple[float, float], ratio: float
 
     A cost is fixed + moved x factor, so ratio x (a2 + b2 f) = a1 + b1 f. Where no factor above 0 solves it, the
     crossing has left at 0, or at infinity, on the way from the ratio `centre` to this one.
-
-    >>> [_crossing((100.0, 100.0), (100.0, 50.0), ratio, 1.5) for ratio in (1.5, 0.9, 2.5)]
-    [2.0, 0.0, inf]
     """
     (a1, b1), (a2, b2) = one, other
     if math.isnan(ratio):
@@ -222,10 +216,9 @@ def _parts(row: Mapping[Any, Any], prices: PriceList, groups: Iterable[Group]) -
 
 
 def bill_table(bill: pd.DataFrame, prices: PriceList, server: str) -> pd.DataFrame:
-    """A bill of materials (table 3 or 4 of the guide) as printed, with the price list's amounts.
+    """A bill of materials (table 3 or 4 of the guide) with the price list's amounts; empty without its server.
 
-    A part that this server does not have gets no amount, and what it has besides comes after the guide's lines. Nothing
-    where the list has no such server.
+    A part that this server does not have gets no amount, and what it has besides comes after the guide's lines.
     """
     if server not in prices.servers:
         return pd.DataFrame()

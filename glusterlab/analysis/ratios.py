@@ -52,9 +52,9 @@ def server_advantage(
 ) -> pd.DataFrame:
     """Efficiency of one family of layouts on the two kinds of servers of a study, with the ratio of first to second.
 
-    Of several series of a kind the one with the highest mean is taken. The rows of both kinds, writes and the first
-    kind first, with the columns `RATIO` (on rows of the first) and ``published_ratio`` (float, NaN where nothing is
-    stated). No rows where no operation was measured on both.
+    Of several series of a kind the one with the highest mean is taken. The rows of both kinds with the columns `RATIO`
+    (on rows of the first) and ``published_ratio`` (NaN where nothing is stated). No rows where no operation was
+    measured on both.
     """
     models = table["server_model"].astype(str)
     cell = ["operation", "nominal_file_size_bytes", "access", "scale"]
@@ -64,10 +64,8 @@ def server_advantage(
     best = best.assign(
         _second=best["server_model"].astype(str) == second, _order=best["operation"].map(operation_rank)
     ).sort_values(["_order", *cell, "_second"], ignore_index=True)
-    others = {tuple(row[name] for name in cell): row for _, row in best[best["_second"]].iterrows()}
-    counterparts = [
-        None if row["_second"] else others.get(tuple(row[name] for name in cell)) for _, row in best.iterrows()
-    ]
+    others = {tuple(row[cell]): row for _, row in best[best["_second"]].iterrows()}
+    counterparts = [None if row["_second"] else others.get(tuple(row[cell])) for _, row in best.iterrows()]
     compared = _with_ratios(best, counterparts).drop(columns=["_second", "_order"])
     stated = [math.nan if row["ratio_to"] == "" else _stated_for(row, published) for _, row in compared.iterrows()]
     compared = compared.assign(published_ratio=pd.Series(stated, compared.index, dtype=float))
@@ -85,10 +83,7 @@ def _stated_for(row: pd.Series, published: pd.DataFrame | None) -> float:
 
 
 def layout_advantage(table: pd.DataFrame) -> pd.DataFrame:
-    """Each layout against the replicated one (else the first), per operation and file size, with the columns `RATIO`.
-
-    `table` is from `efficiency`, one row per series; rows of what the others are compared with are left out.
-    """
+    """Each layout against the replicated one (else the first), per operation and file size: columns `RATIO`."""
     found = []
     for _, rows in table.groupby(["operation", "nominal_file_size_bytes"], observed=True, sort=False):
         ordered = rows.sort_values("series", kind="stable")
@@ -127,14 +122,13 @@ def read_write_gap(table: pd.DataFrame) -> pd.DataFrame:
     """How many times as fast each layout reads as it writes, by file size.
 
     The rows of `efficiency` that read and have a counterpart that writes, with the columns `RATIO` and
-    ``published_ratio`` (float): what follows from the numbers that the study states for the two, NaN where it does not
-    state both. For writes that may be one that it states for any layout.
+    ``published_ratio``: what follows from the study's numbers for the two, NaN where it does not state both.
     """
     cell = ["series", "tool", "nominal_file_size_bytes", "scale"]
     direction = table["operation"].astype(str).map(DIRECTIONS)
-    writes = {tuple(row[name] for name in cell): row for _, row in table[direction == "write"].iterrows()}
+    writes = {tuple(row[cell]): row for _, row in table[direction == "write"].iterrows()}
     reads = table[direction == "read"].reset_index(drop=True)
-    counterparts = [writes.get(tuple(row[name] for name in cell)) for _, row in reads.iterrows()]
+    counterparts = [writes.get(tuple(row[cell])) for _, row in reads.iterrows()]
     # what a study states for the layout of the writes, or else for any
     stated = [
         math.nan if row is None else row[["published", "published_any"]].astype(float).bfill().iloc[0]

@@ -67,13 +67,7 @@ def scaling_table(fits: pd.DataFrame, factor: float = 1.0, unit: str = "") -> pd
 
 
 def _text(fit: Mapping[Any, Any], name: str, factor: float = 1.0) -> str:
-    """A number with its interval, to three digits.
-
-    >>> _text({"refusal": "", "knee": 5.123, "knee_low": 4.41, "knee_high": 6.03}, "knee")
-    '5.12 (4.41 to 6.03)'
-    >>> _text({"refusal": "", "coherency": math.nan, "coherency_low": 0.0, "coherency_high": 0.05}, "coherency")
-    'not determined, at most 0.05'
-    """
+    """A number with its interval, to three digits."""
     centre, low, high = (fit[f"{name}{end}"] * factor for end in ("", "_low", "_high"))
     if math.isnan(centre):
         known = name != "coherency" or fit["refusal"]

@@ -1,8 +1,7 @@
 """Which samples belong together: valid samples, grouped into cells, cells joined into the lines of a figure.
 
 A *series* is what a figure draws with one colour: one layout, and whatever else tells two cells of it apart at the same
-operation, file size and workers (client access, record size, files per worker). Samples of different cells are never
-pooled.
+operation, file size and workers. Samples of different cells are never pooled.
 """
 
 from __future__ import annotations
@@ -41,7 +40,6 @@ TRACE = ["samples", "values"]
 """Sample numbers of the cell and their values, in the same order, joined by ``;``: the way back to the raw files."""
 
 SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
-"""Columns of a summary."""
 
 
 DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
@@ -56,13 +54,7 @@ DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
 
 
 def layout_label(type_: str, geometry: str, kind: str) -> str:
-    """A layout as figures name it, with the kind of its backing; what is no volume has the name of what it lies on.
-
-    >>> layout_label("disperse", "12x(4+2)", "jbod")
-    'disperse 12x(4+2), JBOD'
-    >>> layout_label("other", "1", "gpfs")
-    'gpfs'
-    """
+    """A layout as figures name it, with the kind of its backing; what is no volume has the name of what it lies on."""
     if type_ == "other":
         return BACKING_LABELS.get(kind, kind)
     return f"{type_} {geometry}, {BACKING_LABELS.get(kind, kind)}"
@@ -79,11 +71,7 @@ def same_size(sizes: pd.Series, nominal: float) -> pd.Series:
 
 
 def nearest_size(sizes: pd.Series, nominal: float) -> int | None:
-    """The size nearest to `nominal` by ratio, in bytes; None when there is none.
-
-    >>> nearest_size(pd.Series([32 * 2**10, 4 * 2**30]), 128 * 2**30)
-    4294967296
-    """
+    """The size nearest to `nominal` by ratio, in bytes; None when there is none."""
     candidates = sorted({int(size) for size in sizes.dropna()})
     return min(candidates, key=lambda size: abs(math.log(size / nominal)), default=None)
 
@@ -101,7 +89,7 @@ def _variant(column: str, value: Any) -> str:
 
 
 def with_series(samples: pd.DataFrame) -> pd.DataFrame:
-    """Samples with a column ``series`` (str): the layout's label, and no more words than tell its cells apart.
+    """Samples with a column ``series``: the layout's label, and no more words than tell its cells apart.
 
     Two different cells never share series, tool, operation, nominal file size and workers.
     """
@@ -126,10 +114,7 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
 def select(
     samples: pd.DataFrame, *, tool: str, nominal_file_size_bytes: float | None = None, operations: tuple[str, ...] = ()
 ) -> pd.DataFrame:
-    """Valid samples of one tool, of one nominal file size and some operations, with their series.
-
-    Empty when the campaign has none.
-    """
+    """Valid samples of one tool, of one nominal file size and some operations, with their series."""
     rows = valid_samples(samples)
     rows = rows[rows["tool"].astype(str) == tool]
     if nominal_file_size_bytes is not None:
@@ -140,15 +125,7 @@ def select(
 
 
 def guide_layouts(samples: pd.DataFrame, shapes: Sequence[tuple[str, str, str]], most: int = 2) -> list[str]:
-    """Names of the layouts that have a study's shapes (type, geometry, kind of backing); else of a few that there are.
-
-    The others are `most` at most, so that a figure stays readable, and of different types if there are.
-
-    >>> rows = pd.DataFrame({"type": ["replicate", "disperse"], "geometry": ["3x2", "1x(4+2)"], "kind": "raid6"})
-    >>> rows = rows.assign(layout=["mirror", "ec"])
-    >>> guide_layouts(rows, [("replicate", "3x2", "raid6")]), guide_layouts(rows, [("replicate", "6x2", "raid6")])
-    (['mirror'], ['ec', 'mirror'])
-    """
+    """Names of the layouts of a study's shapes (type, geometry, kind); else of `most` others."""
     columns = ["type", "geometry", "kind"]
     table = samples[["layout", *columns]].astype(str).drop_duplicates("layout").sort_values("layout", kind="stable")
     of_shape: dict[tuple[str, ...], str] = {}
@@ -206,8 +183,7 @@ def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_byte
 def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """One row per cell of selected samples: mean with its 95 % t interval, median, n and the samples behind them.
 
-    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, sorted by operation (writes first), series
-    and workers.
+    Rows where the column `quantity` is NaN are left out. Columns `SUMMARY`, sorted by operation, series and workers.
     """
     known = samples[samples[quantity].notna()].sort_values("sample", kind="stable")
     # once for all cells: to take the values out one by one is slower than what is computed of them
@@ -216,18 +192,9 @@ def summarise(samples: pd.DataFrame, quantity: str) -> pd.DataFrame:
     records: list[dict[Any, Any]] = []
     for cell, rows in known.groupby("cell_id", observed=True, sort=True)[["sample", quantity]]:
         mean, median = mean_interval(rows[quantity]), median_interval(rows[quantity])
-        estimates = (
-            quantity,
-            mean.n,
-            mean.centre,
-            mean.low,
-            mean.high,
-            mean.method,
-            median.centre,
-            median.low,
-            median.high,
-        )
-        found = dict(zip(ESTIMATES + TRACE, (*estimates, *trace(rows, quantity)), strict=True))
+        means = mean.n, mean.centre, mean.low, mean.high, mean.method
+        estimates = quantity, *means, median.centre, median.low, median.high, *trace(rows, quantity)
+        found = dict(zip(ESTIMATES + TRACE, estimates, strict=True))
         records.append(cells[cell] | found)
     summary = pd.DataFrame.from_records(records, columns=SUMMARY)
     return by_operation(summary, "nominal_file_size_bytes", "series", "workers")
@@ -256,9 +223,5 @@ def operations_of(table: pd.DataFrame) -> list[str]:
 
 
 def split_values(joined: object, factor: float = 1.0) -> list[float]:
-    """The numbers of a ``values`` cell of a summary, times a factor.
-
-    >>> split_values("1.5;2"), split_values("1.5;2", 10), split_values("")
-    ([1.5, 2.0], [15.0, 20.0], [])
-    """
+    """The numbers of a ``values`` cell of a summary, times a factor."""
     return [float(value) * factor for value in str(joined).split(";") if value]

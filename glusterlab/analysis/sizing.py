@@ -1,7 +1,7 @@
 """How many servers of which layout a workload needs, from what was measured, and which limit decides.
 
 The assumption behind every number: throughput, capacity and cost grow in proportion to the servers, and clients with
-them. It was measured on one number of servers only, so a pool of another size is an extrapolation.
+them. It was measured on one number of servers only.
 """
 
 from __future__ import annotations
@@ -49,8 +49,9 @@ OPERATIONS = {"write": ("write", "create"), "read": ("read",)}
 """What each tool calls it."""
 
 FILL_LIMIT = 0.8
-"""How full a pool may get: an assumption of this project. The guide states no limit; a pool that is full can neither
-rebalance nor place new files evenly."""
+"""How full a pool may get: an assumption of this project. A pool that is full can neither rebalance nor place new files
+evenly; the guide states no limit.
+"""
 
 MAX_GROWTH, MAX_YEARS = 10.0, 50.0
 MAX_BYTES = 10.0**21
@@ -76,9 +77,8 @@ class Request:
 
     ``wanted_rate`` is of all clients together, as it was typed; ``tool``, ``quantity`` (``throughput_bytes_per_s`` or
     ``files_per_s``) and ``rate`` in its unit follow from what was measured (`build_request`). ``capacity``: bytes
-    today, which grow by the share ``growth`` a year; ``fill_limit`` of the usable capacity may be filled, and one
-    server stays below the share ``max_fault_domain`` of the pool. ``by``: whether a server's throughput is the lower
-    end of its 95 % interval, or the mean. ``disk_bytes``: of a data disk that would be bought.
+    today, which grow by the share ``growth`` a year; ``max_fault_domain``: the share of the pool that one server stays
+    below; ``by``: whether a server's throughput is the lower end of its 95 % interval, or the mean.
     """
 
     tool: str = ""
@@ -276,9 +276,8 @@ class Sizing:
 
     ``needs``: servers that each limit asks for, before the geometry rounds them up; ``binding``: those that ask for the
     most, and "geometry" where whole subvolumes need more. Rates are of the pool, by growth in proportion to the
-    servers, NaN without an interval; ``usable`` and ``fillable`` (within the fill limit) are bytes, NaN where not
-    known. ``advice`` is what the guide advises against though the request allows it. ``thumb_rate`` (of one server) and
-    ``thumb_servers`` are by the summit's rules of thumb; ``bound_rate`` is what link and disks of one server allow.
+    servers. ``usable`` and ``fillable`` (within the fill limit) are bytes, NaN where not known. ``advice`` is what the
+    guide advises against though the request allows it. ``thumb_rate`` and ``bound_rate`` are `server_rates`.
     """
 
     block: Block

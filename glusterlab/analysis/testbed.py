@@ -1,8 +1,7 @@
 """Is a scale model's scale right? The same cells at two scales, and how busy the machine was under all its hosts.
 
-A scale model slows disks and links and leaves the CPUs as they are. Where these are out of it, a cell shows the same at
-two scales once each is multiplied by its scale. Where they are not, the faster model, which asks more of them, shows
-less than its share.
+Where CPUs, which a scale model does not slow, are out of it, a cell shows the same at two scales once each is
+multiplied by its scale. Where they are not, the faster model shows less than its share.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -19,9 +18,6 @@ from glusterlab.analysis.saturation.usage import CPU_METRICS, telemetry_by_cell
 from glusterlab.analysis.select import by_operation, layout_label, split_values, summarise, valid_samples, with_series
 from glusterlab.stats import ratio_interval
 from glusterlab.units import format_size
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 BUSY = 0.7
 """Share of all CPUs of a testbed's machine above which its scale is doubted: kernel threads of disks and links, and the
@@ -39,6 +35,8 @@ _SAME = [
 ]
 """What two cells have in common that differ in their scale model alone."""
 
+_SIDE = ("scale", "mean", "cpu", "cell", "samples")
+
 PAIRED = [
     *(*_SAME, "disks", "label", "quantity", "fast_scale", "slow_scale", "fast_mean", "slow_mean"),
     *("ratio", "low", "high", "n", "agree", "fast_cpu", "slow_cpu"),
@@ -48,17 +46,16 @@ PAIRED = [
 ]
 """Columns of `scale_pairs`.
 
-``fast_...`` is the model whose scale is smaller: it is slowed less, and asks more of the machine. ``..._mean`` is as it
-was measured, bytes/s or files/s. ``ratio`` is the slower model's value times its scale over the faster one's, with its
-95 % interval ``low`` to ``high``; ``agree`` is true where that holds 1. ``..._cpu`` is the share of all CPUs of the
-machine that its hosts used in the measured part, NaN where it is not known."""
+``fast_...`` is the model whose scale is smaller. ``..._mean`` is as it was measured. ``ratio`` is the slower model's
+value times its scale over the faster one's, with its 95 % interval ``low`` to ``high``; ``agree`` where that holds 1.
+``..._cpu`` is the share of all CPUs of the machine that its hosts used in the measured part, NaN where not known.
+"""
 
 
 def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
     """How busy the machine of a testbed was in the measured part, by cell, the busiest first; needs `NEEDED` alone.
 
-    The columns of `summarise`, ``peak``, ``label`` and ``busiest``, the share in the sample that has most; shares of
-    all CPUs of the machine, a lower bound.
+    Shares of all CPUs of the machine, a lower bound; ``busiest`` is that of the sample that has most.
     """
     rows = with_series(valid_samples(samples).reset_index(drop=True))
     found = telemetry_by_cell(telemetry, rows, testbed=True)
@@ -71,14 +68,7 @@ def machine_cpu(telemetry: pd.DataFrame, samples: pd.DataFrame) -> pd.DataFrame:
 
 
 def cell_label(row: Mapping[Any, Any]) -> str:
-    """A cell in words: what runs on which layout.
-
-    >>> cell_label(
-    ...     {"operation": "write", "nominal_file_size_bytes": 4 << 30, "type": "replicate", "geometry": "3x2"}
-    ...     | {"kind": "raid6", "workers": 48}
-    ... )
-    'write 4 GiB, replicate 3x2, RAID 6, 48 workers'
-    """
+    """A cell in words: ``write 4 GiB, replicate 3x2, RAID 6, 48 workers``."""
     layout = layout_label(str(row["type"]), str(row["geometry"]), str(row["kind"]))
     count, size = int(row["workers"]), format_size(int(row["nominal_file_size_bytes"]))
     return f"{row['operation']} {size}, {layout}, {count} worker{'s' if count > 1 else ''}"
@@ -88,35 +78,20 @@ def scale_pairs(samples: pd.DataFrame, busy: pd.DataFrame) -> pd.DataFrame:
     """Cells that differ in their scale model alone, held against each other at full size: columns `PAIRED`."""
     known = with_series(valid_samples(samples).reset_index(drop=True))
     shares = dict(zip(busy["cell_id"].astype(str), busy["mean"].astype(float), strict=True))
-    records: list[dict[str, object]] = []
+    records: list[dict[Any, Any]] = []
     for quantity in _QUANTITIES:
         cells = summarise(known, quantity)
         known = known[~known["cell_id"].isin(set(cells["cell_id"]))]
-        records += _pairs_of(cells, shares)
+        cells = cells.assign(cell=cells["cell_id"], cpu=[shares.get(str(cell), math.nan) for cell in cells["cell_id"]])
+        for _, rows in cells.groupby(_SAME, observed=True, sort=True, dropna=False):
+            ordered = rows.drop_duplicates("scale").sort_values("scale", kind="stable").to_dict("records")
+            for fast, slow in pairwise(ordered):
+                above, below = (split_values(each["values"], float(each["scale"])) for each in (slow, fast))
+                ratio = ratio_interval(above, below)
+                records.append(
+                    fast
+                    | {f"{name}_{of}": row[of] for name, row in (("fast", fast), ("slow", slow)) for of in _SIDE}
+                    | {"label": cell_label(fast), "n": ratio.n, "ratio": ratio.centre}
+                    | {"low": ratio.low, "high": ratio.high, "agree": ratio.low <= 1 <= ratio.high}
+                )
     return by_operation(pd.DataFrame.from_records(records, columns=PAIRED), "nominal_file_size_bytes", "label")
-
-
-def _pairs_of(cells: pd.DataFrame, shares: dict[str, float]) -> Iterator[dict[str, object]]:
-    for _, rows in cells.groupby(_SAME, observed=True, sort=True, dropna=False):
-        ordered = rows.drop_duplicates("scale").sort_values("scale", kind="stable").to_dict("records")
-        for fast, slow in pairwise(ordered):
-            full = [split_values(each["values"], float(each["scale"])) for each in (slow, fast)]
-            ratio = ratio_interval(full[0], full[1])
-            yield (
-                {name: fast[name] for name in [*_SAME, "disks", "quantity", "scale", "operations_limited"]}
-                | {"label": cell_label(fast), "n": ratio.n}
-                | {"ratio": ratio.centre, "low": ratio.low, "high": ratio.high}
-                | {"agree": ratio.low <= 1 <= ratio.high, "file_size_bytes": fast["file_size_bytes"]}
-                | _side("fast", fast, shares)
-                | _side("slow", slow, shares)
-            )
-
-
-def _side(name: str, row: Mapping[Any, Any], shares: dict[str, float]) -> dict[str, object]:
-    return {
-        f"{name}_scale": row["scale"],
-        f"{name}_mean": row["mean"],
-        f"{name}_cpu": shares.get(str(row["cell_id"]), math.nan),
-        f"{name}_cell": row["cell_id"],
-        f"{name}_samples": row["samples"],
-    }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,6 @@ from glusterlab.analysis import (
     family,
     on_servers,
     read_write_gap,
-    select,
     server_advantage,
     stated_ratios,
 )
@@ -22,7 +20,6 @@ from glusterlab.spec import published
 from glusterlab.spec.claims import Claims, load_claims
 from tests.guide_pools import LARGE, SERIES, SERVERS, chosen, pools
 
-Make = Callable[..., pd.DataFrame]
 FOLDER = Path(__file__).parents[2] / "raw" / "published"
 NUMBERS = published.load(FOLDER, "supermicro-2017")
 
@@ -57,10 +54,8 @@ def test_the_guides_ratios_are_of_their_figure_and_family(claims: Claims) -> Non
     stated = nine.dropna(subset="published_ratio").set_index("operation")["published_ratio"]
     assert stated.to_dict() == {"write": 1.6, "read": 1.21}
     other = server_advantage(family(large(), "disperse", "raid6"), SERVERS, stated_ratios(claims, "F9"))
-    assert other["ratio"].notna().sum() == 2
-    assert other["published_ratio"].isna().all()
+    assert (other["ratio"].notna().sum(), other["published_ratio"].notna().sum()) == (2, 0)
     assert stated_ratios(claims, "F18").empty
-    assert server_advantage(family(large(), "disperse", "jbod"), SERVERS)["published_ratio"].isna().all()
 
 
 def test_an_operation_that_one_kind_lacks_stays_without_a_ratio() -> None:
@@ -91,49 +86,29 @@ def test_standard_servers_are_those_of_that_name() -> None:
     samples = pools()
     assert set(on_servers(samples, SERVERS, "standard")["server_model"]) == {"standard"}
     assert on_servers(samples[samples["server_model"] == "dense"], SERVERS, "standard").empty
-
-
-@pytest.mark.parametrize("name", ["", "box"])
-def test_a_cluster_that_knows_neither_kind_keeps_all_its_servers(name: str) -> None:
-    samples = pools().assign(server_model=name)
-    assert len(on_servers(samples, SERVERS, "standard")) == len(samples)
+    # a cluster that knows neither kind keeps all its servers
+    assert len(on_servers(samples.assign(server_model="box"), SERVERS, "standard")) == len(samples)
 
 
 def test_the_gap_is_of_reads_to_writes_of_the_same_size() -> None:
-    small = pools(
-        {"create": {"replicate": 2.0, "disperse": 3.0}, "read": {"replicate": 8.0, "disperse": 3.0}},
-        tool="smallfile",
-        nominal=32768,
-        scale=20,
-    )
-    table = pd.concat([efficiency(chosen(small, "smallfile"), "files_per_s", NUMBERS), large()], ignore_index=True)
-    gap = read_write_gap(table).set_index(["series", "nominal_file_size_bytes"])
-    assert gap.loc[(SERIES["replicate"], 32768), "ratio"] == pytest.approx(4.0)
-    assert gap.loc[(SERIES["disperse"], 32768), "ratio"] == pytest.approx(1.0)
-    expected = LARGE["read"]["replicate"] / LARGE["write"]["replicate"]
-    assert gap.loc[(SERIES["replicate"], 4 << 30), "ratio"] == pytest.approx(expected)
-    assert gap.loc[(SERIES["disperse"], 32768), "ratio_low"] < 1 < gap.loc[(SERIES["disperse"], 32768), "ratio_high"]
-
-
-def test_what_was_only_read_has_no_gap(make_samples: Make) -> None:
-    rows = select(
-        make_samples({("disperse", "read", 12): [1.0] * 3, ("replicate", "write", 12): [1.0] * 3}), tool="iozone"
-    )
-    assert read_write_gap(efficiency(rows, "throughput_bytes_per_s", NUMBERS)).empty
-
-
-def test_the_gap_that_follows_from_the_guides_numbers_is_told() -> None:
     files = pools(
-        {"create": {"replicate": 5.0, "disperse": 5.0}, "read": {"replicate": 13.0, "disperse": 8.0}},
+        {"create": {"replicate": 5.0, "disperse": 8.0}, "read": {"replicate": 20.0, "disperse": 8.0}},
         tool="smallfile",
         nominal=4 << 20,
         scale=120,
     )
-    gap = read_write_gap(
-        pd.concat([efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS), large()], ignore_index=True)
-    ).set_index(["series", "nominal_file_size_bytes"])["published_ratio"]
-    # writes of 4 MB: 5.44 for any layout
-    assert gap[SERIES["replicate"], 4 << 20] == pytest.approx(13.54 / 5.44)
-    assert gap[SERIES["disperse"], 4 << 20] == pytest.approx(7.5 / 5.44)
-    assert gap[SERIES["disperse"], 4 << 30] == pytest.approx(108.07 / 83.68)
-    assert gap.notna().sum() == 3
+    table = pd.concat([efficiency(chosen(files, "smallfile"), "files_per_s", NUMBERS), large()], ignore_index=True)
+    assert read_write_gap(table[table["operation"] == "read"]).empty
+    gap = read_write_gap(table).set_index(["series", "nominal_file_size_bytes"])
+    assert gap.loc[(SERIES["replicate"], 4 << 20), "ratio"] == pytest.approx(4.0)
+    disperse = gap.loc[(SERIES["disperse"], 4 << 20)]
+    assert disperse["ratio"] == pytest.approx(1.0)
+    assert disperse["ratio_low"] < 1 < disperse["ratio_high"]
+    expected = LARGE["read"]["replicate"] / LARGE["write"]["replicate"]
+    assert gap.loc[(SERIES["replicate"], 4 << 30), "ratio"] == pytest.approx(expected)
+    # what follows from the guide's numbers: writes of 4 MB are 5.44 for any layout
+    stated = gap["published_ratio"]
+    assert stated[SERIES["replicate"], 4 << 20] == pytest.approx(13.54 / 5.44)
+    assert stated[SERIES["disperse"], 4 << 20] == pytest.approx(7.5 / 5.44)
+    assert stated[SERIES["disperse"], 4 << 30] == pytest.approx(108.07 / 83.68)
+    assert stated.notna().sum() == 3

@@ -33,7 +33,7 @@ WIDTH = 0.008
 """Of contention's interval by Student's t with fifteen degrees of freedom, six counts of three samples that scatter by
 2 %, and the slopes of the law (0.05, 0.0008)."""
 
-DESIGNS = [(COUNTS, 3), (COUNTS[:-1], 5), *([(COUNTS, 5), (COUNTS[:-1], 3)] if LONG else [])]
+DESIGNS = [(COUNTS, 3), (COUNTS[:-1], 5)]
 
 SDM91 = {1: 64.9, 18: 995.9, 36: 1652.4, 72: 1853.2, 108: 1828.9, 144: 1775.0, 216: 1702.2}
 """SPEC SDM91 of a SPARCcenter 2000, scripts per hour by users: the demonstration data of R's package usl, whose
@@ -137,7 +137,6 @@ def test_intervals_are_no_wider_than_the_two_spreads_ask() -> None:
 
 LIMITS: dict[str, Callable[[float], float]] = {
     "hard, early": lambda workers: min(2 * workers, 25.0),
-    "hard, late": lambda workers: min(2 * workers, 60.0),
     "hard, rises a little": lambda workers: min(2 * workers, 22.0) * workers**0.03,
     "soft": lambda workers: 25 * -math.expm1(-2 * workers / 25),
     "queue of one": law(0.05, 0.0),

@@ -61,12 +61,7 @@ def block(name: str = "disperse", *, mean: float = 6e9, width: float = 0.1, n: i
 
 
 def wanted(**changed: object) -> Request:
-    facts: dict[str, object] = {
-        "tool": "iozone",
-        "operation": "write",
-        "nominal_file_size_bytes": 4 << 30,
-        "quantity": RATE,
-    }
+    facts = {"operation": "write", "quantity": RATE}
     return Request(**(facts | changed))  # type: ignore[arg-type]
 
 
@@ -99,12 +94,10 @@ def test_capacity_grows_and_is_filled_to_its_limit() -> None:
     ("name", "share", "servers", "binding"),
     [
         ("disperse", 0.17, 6, ("fault domain", "minimum pool")),
-        ("replicate", 0.17, 6, ("fault domain",)),
         ("replicate", 1.0, 4, ("minimum pool",)),
         ("replicate", 0.25, 6, ("fault domain", "geometry")),
         ("disperse", 0.05, 21, ("fault domain",)),
         ("disperse-raid6", 0.1, 12, ("fault domain", "geometry")),
-        ("disperse-raid6-dense", 0.1, 12, ("fault domain", "geometry")),
         ("disperse-raid6-dense", 0.12, 9, ("fault domain",)),
     ],
 )
@@ -118,11 +111,8 @@ def test_small_demands_are_decided_by_the_rules_on_pools(
 
 def test_what_no_pool_can_do_is_said() -> None:
     one = size_block(block(), wanted(rate=1e12))
-    assert not one.possible
-    assert one.servers == 0
-    assert one.cost is None
+    assert (one.possible, one.servers, one.cost) == (False, 0, None)
     assert one.problem == "throughput: 1,112 servers, and one pool has at most 128"
-    assert "capacity: 1,954 servers" in size_block(block(), wanted(capacity=1e17)).problem
     # 128 is none of the steps of six
     assert "132 servers" in size_block(block("disperse-raid6"), wanted(rate=0.9e9 * 127.5)).problem
     assert size_block(block(), wanted(rate=0.9e9 * 128)).servers == 128
@@ -144,12 +134,6 @@ def test_without_the_size_of_disks_there_is_no_capacity() -> None:
     assert one.cost is None
 
 
-def test_dense_servers_below_a_petabyte_are_advised_against() -> None:
-    small = block("disperse-dense", disk_bytes=6.0 * TB)
-    assert "more than 1 PB of raw capacity" in size_block(small, wanted(rate=1.0)).advice[0]
-    assert size_block(block("disperse-dense"), wanted(rate=1.0)).advice == ()
-
-
 def test_dense_servers_are_judged_by_the_capacity_that_is_needed() -> None:
     """Six of them, which the rules ask for, are 1.152 PB raw: bought, and not needed for 110 TB."""
     dense = block("disperse-dense")
@@ -158,6 +142,7 @@ def test_dense_servers_are_judged_by_the_capacity_that_is_needed() -> None:
     # 110 TB / 0.8 x 6/4
     assert one.advice == ("expected a need of more than 1 PB of raw capacity for servers of 24 disks, found 0.206 PB",)
     assert dense.raw_for(110e12 / 0.8) == pytest.approx(206.25e12)
+    assert size_block(block("disperse-dense", disk_bytes=6.0 * TB), wanted(rate=1.0)).advice
     # 1 PB raw are 533 TB of files at 80 %
     assert size_block(dense, wanted(capacity=533e12)).advice
     assert size_block(dense, wanted(capacity=534e12)).advice == ()
@@ -216,18 +201,18 @@ def test_the_rule_of_thumb_sizes_the_same_request() -> None:
 
 def test_the_cheapest_comes_first_and_the_impossible_last() -> None:
     found = size([block("disperse-dense"), block(n=1), block("replicate")], wanted(rate=1e9))
-    assert [one.block.series for one in found] == [SERIES["replicate"], SERIES["disperse-dense"], SERIES["disperse"]]
-    assert [one.possible for one in found] == [True, True, False]
+    assert [one.block.series for one in found] == [SERIES[name] for name in ("replicate", "disperse-dense", "disperse")]
 
 
 def made(samples: pd.DataFrame, *known: object) -> dict[str, Block]:
     return {one.series: one for one in blocks(best_rows(chosen(samples), RATE), *known)}  # type: ignore[arg-type]
 
 
-def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> None:
+def test_blocks_come_from_samples_prices_and_cluster() -> None:
     prices = load_prices(PRICES)
+    cluster = a_cluster(server_models={"standard": ServerModel(model="box", disks=12, disk_capacity=6 * TB)})
     samples = pools({"write": {"disperse": 80e6, "replicate-dense": 30e6}})
-    found = made(samples, prices, cluster_of)
+    found = made(samples, prices, cluster)
     one = found[SERIES["disperse"]]
     assert one.mean == pytest.approx(80e6 * 72)
     assert one.low < one.mean < one.high
@@ -236,11 +221,11 @@ def test_blocks_come_from_samples_prices_and_cluster(cluster_of: Cluster) -> Non
     assert one.disk_bytes == 8 * TB
     assert found[SERIES["replicate-dense"]].layout.bricks == 12
     # without prices the cluster's disks count, and what is named goes before both
-    plain = made(samples, None, cluster_of)
+    plain = made(samples, None, cluster)
     assert plain[SERIES["disperse"]].disk_bytes == 6 * TB
     assert plain[SERIES["disperse"]].server_cost is None
     assert plain[SERIES["replicate-dense"]].disk_bytes is None
-    named = made(samples, prices, cluster_of, 4.0 * TB)
+    named = made(samples, prices, cluster, 4.0 * TB)
     assert {one.disk_bytes for one in named.values()} == {4 * TB}
     assert made(samples.assign(disks=0), prices) == {}
     assert of_unknown_size(chosen(samples)) == []
@@ -283,17 +268,16 @@ def test_blocks_name_the_workers_that_were_measured_and_what_was_assumed() -> No
     assert blocks(best_rows(small, "files_per_s"))[0].operations_limited
 
 
-@pytest.fixture
-def cluster_of() -> Cluster:
+def a_cluster(servers: int = 6, bricks: int = 1, **changed: object) -> Cluster:
     return Cluster.model_validate(
         {
             "schema_version": 1,
             "name": "pool",
-            "servers": [{"name": f"s{n}"} for n in range(1, 7)],
+            "servers": [{"name": f"s{n}"} for n in range(1, servers + 1)],
             "clients": [{"name": "c1"}],
             "hardware": HARDWARE,
-            "server_models": {"standard": ServerModel(model="box", disks=12, disk_capacity=6 * TB)},
-            "backings": {"jbod": {"bricks": ["/bricks/d1"], "kind": "jbod"}},
+            "backings": {"b": {"bricks": [f"/bricks/d{n}" for n in range(1, bricks + 1)], "kind": "jbod"}},
+            **changed,
         }
     )
 
@@ -323,15 +307,8 @@ def test_an_answer_keeps_its_own_constraints(
     share: float,
     by: str,
 ) -> None:
-    request = wanted(
-        rate=rate,
-        capacity=capacity,
-        growth=growth,
-        years=years,
-        fill_limit=fill,
-        max_fault_domain=share,
-        by=by,
-    )
+    pool = {"capacity": capacity, "growth": growth, "years": years, "fill_limit": fill, "max_fault_domain": share}
+    request = wanted(rate=rate, by=by, **pool)
     layout = block(name, mean=mean, width=width)
     one = size_block(layout, request)
     if not one.possible:
@@ -359,16 +336,7 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
     if not one.fits(servers):
         return
     per_server = one.layout.bricks // one.servers
-    cluster = Cluster.model_validate(
-        {
-            "schema_version": 1,
-            "name": "pool",
-            "servers": [{"name": f"s{n}"} for n in range(1, servers + 1)],
-            "clients": [{"name": "c1"}],
-            "hardware": HARDWARE,
-            "backings": {"b": {"bricks": [f"/bricks/d{n}" for n in range(1, per_server + 1)], "kind": "jbod"}},
-        }
-    )
+    cluster = a_cluster(servers, per_server)
     size = one.layout.subvolume_size
     count = servers * per_server // size
     shape: dict[str, int] = {"replica": 2} if one.type == "replicate" else {"data": 4, "redundancy": 2}
@@ -383,7 +351,6 @@ def test_sizes_that_fit_can_be_placed(name: str, servers: int) -> None:
     ("quantity", "mean", "low", "high", "text", "interval"),
     [
         (RATE, 1.05e9, 0.98e9, 1.12e9, "1.05 GB/s", "0.980 to 1.12"),
-        (RATE, 0.98e9, 0.9e9, 1.06e9, "980 MB/s", "900 to 1,060"),
         (RATE, 3.2e9, -0.5e9, 7e9, "3.20 GB/s", "below 0 to 7.00, too scattered to tell"),
         (RATE, 3.2e9, math.nan, math.nan, "3.20 GB/s", "insufficient n"),
         ("files_per_s", 6400.0, 900.0, 11_900.0, "6,400 files/s", "900 to 11,900"),

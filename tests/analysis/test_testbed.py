@@ -41,13 +41,14 @@ def test_what_agrees_at_both_scales_is_told(two: pd.DataFrame, make_telemetry: M
     assert row["label"] == "write 4 GiB, replicate 3x2, RAID 6, 48 workers"
 
 
-def test_a_faster_model_that_does_less_than_its_share_is_named() -> None:
+def test_a_faster_model_that_does_less_than_its_share_is_named(two: pd.DataFrame) -> None:
     samples = pd.concat([at(200, (10e6, 10.1e6, 10.2e6)), at(400, (9.9e6, 10e6, 10.1e6))], ignore_index=True)
-    pairs = scale_pairs(samples, _nothing())
-    (row,) = pairs.to_dict("records")
+    (row,) = scale_pairs(samples, _nothing()).to_dict("records")
     assert row["ratio"] == pytest.approx(1.98, abs=0.01)
     assert not row["agree"]
     assert math.isnan(row["fast_cpu"])
+    # too few repeats have no interval, and agree with nothing
+    assert scale_pairs(two[two["sample"] < 2], _nothing())["agree"].tolist() == [False]
 
 
 def _nothing() -> pd.DataFrame:
@@ -80,26 +81,14 @@ def test_small_files_are_held_together_by_files_per_second() -> None:
     assert pairs["ratio"].tolist() == [pytest.approx(1.0)]
 
 
-def test_too_few_repeats_have_no_interval_and_agree_with_nothing(two: pd.DataFrame) -> None:
-    pairs = scale_pairs(two[two["sample"] < 2], _nothing())
-    assert pairs["agree"].tolist() == [False]
-
-
-def test_the_busiest_cell_comes_first_and_the_busy_are_named(two: pd.DataFrame, make_telemetry: Make) -> None:
+@pytest.mark.parametrize(("sample", "mean"), [(None, 0.84), (2, 0.68)])
+def test_the_busiest_cell_comes_first_by_its_mean_with_its_busiest_sample(
+    two: pd.DataFrame, make_telemetry: Make, sample: int | None, mean: float
+) -> None:
     telemetry = make_telemetry(two)
     idle = (telemetry["cell_id"] == "w-400") & (telemetry["metric"] == "idle_fraction")
-    telemetry.loc[idle, "value"] = 0.52
+    telemetry.loc[idle & ((telemetry["sample"] == sample) | (sample is None)), "value"] = 0.52
     busy = machine_cpu(telemetry, two)
     assert busy["cell_id"].tolist() == ["w-400", "w-200"]
-    assert busy["mean"].tolist() == [pytest.approx(0.84), pytest.approx(0.6)]
-
-
-def test_a_cell_of_which_only_some_samples_are_busy_is_named_too(two: pd.DataFrame, make_telemetry: Make) -> None:
-    telemetry = make_telemetry(two)
-    one = (telemetry["cell_id"] == "w-400") & (telemetry["sample"] == 2) & (telemetry["metric"] == "idle_fraction")
-    telemetry.loc[one, "value"] = 0.52
-    busy = machine_cpu(telemetry, two)
-    assert dict(zip(busy["cell_id"], busy["busiest"], strict=True)) == {
-        "w-400": pytest.approx(0.84),
-        "w-200": pytest.approx(0.6),
-    }
+    assert busy["mean"].tolist() == [pytest.approx(mean), pytest.approx(0.6)]
+    assert busy["busiest"].tolist() == [pytest.approx(0.84), pytest.approx(0.6)]
