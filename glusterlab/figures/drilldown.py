@@ -1,7 +1,6 @@
-"""The interactive page of samples over time: choose cell, sample, measure and host; no server, no network, no library.
+"""The interactive page of samples over time: one HTML file without server, network or library.
 
-It is one HTML file: a template of this package with the packed values (`glusterlab.analysis.saturation.drilldown`) in
-it. A policy in the page keeps it from loading anything, and all names of hosts and devices are put into it as text.
+A policy in the page keeps it from loading anything, and all names of hosts and devices are put into it as text.
 """
 
 from __future__ import annotations
@@ -17,25 +16,14 @@ TEMPLATE = Path(__file__).parent / "templates" / "drill-down.html"
 
 
 def sample_page(data: dict[str, Any], *, title: str, facts: str, footer: str) -> str:
-    """The page as HTML; empty where there is no sample: a page of nothing leads nowhere.
-
-    `data` is from `glusterlab.analysis.saturation.drilldown.drill_down`; `facts` is a line below the heading, `footer`
-    says where the numbers come from.
-    """
+    """The page of `glusterlab.analysis.saturation.drilldown.drill_down` as HTML; empty where there is no sample."""
     if not data["cells"]:
         return ""
     # within a script "<" could end it
     packed = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-    parts = {
-        "TITLE": escape(title),
-        "FACTS": escape(facts),
-        "FOOTER": escape(footer),
-        "LEVELS": str(LEVELS),
-        "NOTHING": str(NOTHING),
-        "DATA": packed,
-    }
+    parts = {"TITLE": escape(title), "FACTS": escape(facts), "FOOTER": escape(footer)}
     page = TEMPLATE.read_text(encoding="utf-8")
-    for name, text in parts.items():
+    for name, text in {**parts, "LEVELS": str(LEVELS), "NOTHING": str(NOTHING), "DATA": packed}.items():
         page = page.replace(f"%{name}%", text)
     return page
 
@@ -43,8 +31,6 @@ def sample_page(data: dict[str, Any], *, title: str, facts: str, footer: str) ->
 def page_facts(data: dict[str, Any]) -> str:
     """How many samples a page holds, and how many it had no room for.
 
-    >>> page_facts({"cells": [{"samples": [1, 2]}, {"samples": [3]}], "left_out": 0})
-    '3 samples of 2 cells.'
     >>> page_facts({"cells": [{"samples": [1]}], "left_out": 4})
     '1 sample of 1 cell; 4 more have no room here: the parameter `sample` of the notebook puts one of them first.'
     """

@@ -1,10 +1,7 @@
 """The page figures/<campaign>/index.html: every figure and table with its caption, and what was not measured.
 
-A section of the page is a notebook, in the order of their names; its title and question are the first heading and
-paragraph of the executed notebook. Beside pictures and CSV a notebook may leave ``<name>.json`` with ``title``,
-``caption`` and ``alt``; without it the file name speaks. With a ``reason`` in it, this is a figure or table that the
-campaign does not measure. A figure with a page of its own, ``<name>.html``, leads to it. The page holds no date: the
-same files give the same bytes.
+A section of the page is a notebook; its title and question are the first heading and paragraph of the executed
+notebook. The page holds no date: the same files give the same bytes.
 """
 
 from __future__ import annotations
@@ -33,9 +30,8 @@ TEMPLATES = Path(__file__).parent / "templates"
 class Figure:
     """One figure or table of the page.
 
-    ``label`` is ``Figure 5`` and ``short`` is ``F5``, both empty where it is the project's own; ``picture`` is the file
-    shown, empty for a table; ``page`` a page of its own that shows more. ``earlier`` says that it is of an earlier run:
-    from other raw files, another library or another notebook than those of now.
+    ``label`` is ``Figure 5`` and ``short`` is ``F5``, both empty where it is the project's own; ``picture`` is empty
+    for a table; ``page`` is a page of its own that shows more; ``earlier``: it is of an earlier run.
     """
 
     name: str
@@ -64,7 +60,7 @@ class NotMeasured:
 
 @dataclass(frozen=True)
 class Chapter:
-    """What one notebook made; without a name what no known notebook made. The question may be empty."""
+    """What one notebook made; without a name what no known notebook made."""
 
     name: str
     title: str
@@ -90,7 +86,7 @@ def collect(
         assert output is not None
         label = f"{_WORDS[output.kind]} {output.number}" if output.kind in _WORDS else ""
         caption = _caption(folder / f"{name}.json")
-        title = str(caption.get("title") or output.words)
+        title = str(caption.get("title") or output.slug.replace("-", " ").capitalize())
         if caption.get("reason"):
             missing.append(NotMeasured(label, title, str(caption["reason"]), made_by.get(f"{name}.json", "")))
             continue
@@ -140,15 +136,15 @@ def chapters(folder: Path, figures: Collection[Figure], missing: Collection[NotM
 
 
 def of_study(study: Path, known: Iterable[Figure | NotMeasured]) -> list[NotMeasured]:
-    """Figures and tables of a study that no notebook makes here, each with the reason that its ``study.yaml`` gives."""
+    """Figures and tables of a study that no notebook makes here, with the reason that its ``study.yaml`` gives."""
     try:
         reasons = load_study(study).missing
     except GlusterlabError:
         return []
     words = {"F": "Figure", "T": "Table"}
-    labels = [(f"{words[label[0]]} {label[1:]}" if label[0] in words else label, label) for label in reasons]
+    labels = {label: f"{words[label[0]]} {label[1:]}" if label[0] in words else label for label in reasons}
     shown = {entry.label for entry in known}
-    return [NotMeasured(name, "", reasons[label]) for name, label in labels if name not in shown]
+    return [NotMeasured(name, "", reasons[label]) for label, name in labels.items() if name not in shown]
 
 
 def _opening(path: Path) -> tuple[str, str]:
@@ -159,18 +155,13 @@ def _opening(path: Path) -> tuple[str, str]:
         heading, *rest = "".join(first["source"]).strip().split("\n\n")
     except (OSError, ValueError, LookupError, TypeError, StopIteration):
         return "", ""
-    if not heading.startswith("# "):
-        return "", ""
     question = " ".join(rest[0].split()) if rest else ""
-    return heading.removeprefix("# ").strip(), question if question.endswith("?") else ""
+    found = heading.removeprefix("# ").strip(), question if question.endswith("?") else ""
+    return found if heading.startswith("# ") else ("", "")
 
 
 def _count(figures: Collection[Figure]) -> str:
-    """How much there is, in words.
-
-    >>> _count([])
-    'no figures'
-    """
+    """How much there is, in words."""
     found = Counter(
         (noun, "of the study" if figure.label else "of the project's own")
         for figure in figures
@@ -215,9 +206,8 @@ def write_index(
 ) -> Path:
     """Write ``index.html`` into the figures folder of ``raw/<campaign>``, and return its path.
 
-    ``digest`` is that of the manifest, hexadecimal; ``made_by`` has the notebook that made a file, by the file's name.
-    The page says of files in ``earlier`` that they are of an earlier run, and names the notebooks that ``failed`` now.
-    What the campaign's study has and no notebook makes is listed with the reason of ``raw/published/<study>``.
+    ``digest`` is that of the manifest; ``made_by`` has the notebook that made a file, by the file's name; files in
+    ``earlier`` are of an earlier run, and the notebooks that ``failed`` did so now.
     """
     figures, missing = collect(folder, made_by, earlier)
     campaign = _specification(raw / "campaign.yaml")

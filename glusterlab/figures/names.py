@@ -1,8 +1,7 @@
-"""Names of what notebooks leave in a figures folder: figures and tables of the study, and the project's own.
+"""Names of what notebooks leave in a figures folder.
 
 ``fig05-large-files.svg`` is the study's figure 5, ``tab03-bill-of-materials.csv`` its table 3, and
-``extra-scorecard.csv`` something that only this project has. A figure has pictures and a CSV file, and may have an HTML
-page that shows more of it; a table has only the CSV file. Each has its caption in ``<name>.json``.
+``extra-scorecard.csv`` something that only this project has. Each has its caption in ``<name>.json``.
 """
 
 from __future__ import annotations
@@ -10,11 +9,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Self
 
 from glusterlab.errors import UsageError
-
-Kind = Literal["fig", "tab", "extra"]
 
 PICTURES = ("svg", "png")
 PAGE = "html"
@@ -26,7 +23,7 @@ _NAME = re.compile(r"(?:(?P<kind>fig|tab)(?P<number>\d{2,3})|extra)-(?P<slug>[a-
 class OutputName:
     """A name without its suffix, parsed; `number` is of the study's figure or table, None for the project's own."""
 
-    kind: Kind
+    kind: str
     number: int | None
     slug: str
 
@@ -44,11 +41,10 @@ class OutputName:
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        kind: Kind = "fig" if match["kind"] == "fig" else "tab" if match["kind"] else "extra"
-        return cls(kind, int(match["number"]) if match["number"] else None, match["slug"])
+        return cls(match["kind"] or "extra", int(match["number"]) if match["number"] else None, match["slug"])
 
     @classmethod
-    def require(cls, name: str, *kinds: Kind) -> Self:
+    def require(cls, name: str, *kinds: str) -> Self:
         """A name parsed; UsageError when it is of none of the kinds."""
         found = cls.parse(name)
         if found is None or found.kind not in kinds:
@@ -61,17 +57,8 @@ class OutputName:
         """``F5`` or ``T3``; empty where it is the project's own."""
         return "" if self.number is None else f"{'F' if self.kind == 'fig' else 'T'}{self.number}"
 
-    @property
-    def words(self) -> str:
-        """The slug as a title, where there is no better one."""
-        return self.slug.replace("-", " ").capitalize()
-
     def titled(self, title: str, between: str = "  ") -> str:
-        """A title after the label.
-
-        >>> OutputName("fig", 5, "x").titled("4 GB files"), OutputName("extra", None, "x").titled("Limits")
-        ('F5  4 GB files', 'Limits')
-        """
+        """A title after the label: ``F5  4 GB files``."""
         return f"{self.label}{between}{title}" if self.label else title
 
 

@@ -42,11 +42,7 @@ def show(output: object) -> None:
 
 
 def parse_formats(formats: str) -> tuple[str, ...]:
-    """The formats in a comma-separated list; UsageError when one is not in `FORMATS`.
-
-    >>> parse_formats("svg, csv")
-    ('svg', 'csv')
-    """
+    """The formats in a comma-separated list; UsageError when one is not in `FORMATS`."""
     chosen = tuple(part.strip() for part in formats.split(",") if part.strip())
     unknown = sorted(set(chosen) - set(FORMATS))
     if unknown or not chosen:
@@ -55,10 +51,7 @@ def parse_formats(formats: str) -> tuple[str, ...]:
 
 
 def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: Iterable[str] = FORMATS) -> SavedFigure:
-    """Write a figure and the numbers that it draws; the same input gives the same bytes.
-
-    ``table`` is what is drawn, in SI base units, with the samples behind each value; nine significant digits are kept.
-    """
+    """Write a figure and the `table` of numbers that it draws; the same input gives the same bytes."""
     with house_style():
         _settle(figure)
         image = io.BytesIO()
@@ -76,24 +69,18 @@ def save(figure: Figure, folder: Path, name: str, table: pd.DataFrame, formats: 
 
 
 def _settle(figure: Figure) -> None:
-    """Find the places of everything once, for all pictures: to find them takes as long as to draw.
-
-    They are rounded, by less than can be seen: the solver's last bits hang on addresses in memory, and names in an SVG
-    file are made from them.
-    """
+    """Find the places of everything once, for all pictures: to find them takes as long as to draw."""
     figure.set_dpi(PNG_DPI)
     if (engine := figure.get_layout_engine()) is not None:
         engine.execute(figure)
     figure.set_layout_engine("none")
+    # the solver's last bits hang on addresses in memory, and names in an SVG file are made from them
     for axes in figure.axes:
         axes.set_position(tuple(round(place, 6) for place in axes.get_position(original=True).bounds))
 
 
 def write_caption(folder: Path, name: str, **text: str) -> None:
-    """Write ``<name>.json``, from which the gallery takes title and caption, or the reason why there is no figure.
-
-    ``text`` is ``title``, ``caption`` and ``alt``, or ``title`` and ``reason``.
-    """
+    """Write ``<name>.json`` for the gallery: ``title``, ``caption`` and ``alt``, or ``title`` and ``reason``."""
     folder.mkdir(parents=True, exist_ok=True)
     data = json.dumps(text, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     write_atomically(folder / f"{name}.json", data, durable=False)

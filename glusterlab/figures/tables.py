@@ -32,10 +32,9 @@ _READS_AS_NUMBER = re.compile(r"|nan|[-+]?(\d[\d,]*)?\.?\d+(e[-+]?\d+)?( ?%)?", 
 
 @dataclass(frozen=True)
 class Table:
-    """What is shown of a CSV file.
+    """What is shown of a CSV file: `numeric` columns hold numbers only, `same` are left out with their one value.
 
-    `numeric` says which columns hold numbers only; `same` has the columns that are left out since all rows have one
-    value, and the value; `more` is the number of rows that only the CSV file has.
+    `more` is the number of rows that only the CSV file has.
     """
 
     header: tuple[str, ...] = ()
@@ -67,25 +66,21 @@ class Table:
 
     @classmethod
     def whole(cls, text: str) -> Table:
-        r"""All columns of a CSV, and as many rows as a page bears; numbers that were rounded before stay as they are.
-
-        >>> Table.whole("n,share,rate\n3,98.0 %,0.1234567\n5,1.0 %,2.50\n").rows
-        (('3', '98.0 %', '0.1235'), ('5', '1.0 %', '2.50'))
-        """
+        """All columns of a CSV, and as many rows as a page bears; short numbers, such as 1.00 or 2017, stay."""
         header, lines = _parsed(text)
         return cls(
             header=tuple(header),
-            rows=tuple(tuple(_kept(value) for value in line) for line in lines[:MAX_TABLE_ROWS]),
+            rows=tuple(
+                tuple(value if len(value) <= _SHORT and value != "nan" else shown(value) for value in line)
+                for line in lines[:MAX_TABLE_ROWS]
+            ),
             numeric=tuple(all(_READS_AS_NUMBER.fullmatch(line[n]) for line in lines) for n in range(len(header))),
             more=max(0, len(lines) - MAX_TABLE_ROWS),
         )
 
     @property
     def html(self) -> str:
-        """An HTML table, its text escaped; the class ``n`` is for columns that stand right.
-
-        Pages hold many of them: end tags that HTML does not ask for are left out.
-        """
+        """An HTML table, its text escaped, without the end tags that HTML does not ask for: pages hold many of them."""
         marks = [" class=n" if numeric else "" for numeric in self.numeric]
         head = "".join(f"<th scope=col{mark}>{escape(name)}" for name, mark in zip(self.header, marks, strict=True))
         body = "".join(
@@ -108,18 +103,10 @@ class Table:
 def _parsed(text: str) -> tuple[list[str], list[list[str]]]:
     """Header and lines of a CSV, the lines made as long as the header; nothing from what is no CSV."""
     try:
-        lines = [line for line in csv.reader(io.StringIO(text)) if line]
+        header, *rest = [line for line in csv.reader(io.StringIO(text)) if line] or [[]]
     except csv.Error:
         return [], []
-    if not lines:
-        return [], []
-    header, *rest = lines
     return header, [[*line, *[""] * (len(header) - len(line))][: len(header)] for line in rest]
-
-
-def _kept(value: str) -> str:
-    """A short number as it stands, such as 1.00 or 2017; a long one rounded."""
-    return value if len(value) <= _SHORT and value != "nan" else shown(value)
 
 
 def _number(value: str) -> float | None:
@@ -136,13 +123,9 @@ def shown(value: str) -> str:
     ('83,684,210', '0.1235', '12', '3x2', '')
     """
     number = _number(value)
-    if number is None:
-        return value
-    if math.isnan(number):
-        return ""
-    if abs(number) >= 1000 and not math.isinf(number):
-        return f"{number:,.0f}"
-    return f"{number:.4g}"
+    if number is None or math.isnan(number):
+        return value if number is None else ""
+    return f"{number:,.0f}" if 1000 <= abs(number) < math.inf else f"{number:.4g}"
 
 
 _UNITS = {"_bytes_per_s": ("MB/s", 1e-6), "_per_s": ("1/s", 1.0), "_s": ("s", 1.0)}
@@ -153,10 +136,8 @@ _NAMES = {"series": "layout", "nominal_file_size_bytes": "file size", "published
 def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.DataFrame:
     """A table for people: an estimate and its 95 % interval in one cell, numbers with three digits, units in the head.
 
-    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low`` and ``high``) into its cells. The suffix of a
-    column is its unit: bytes per second become MB/s, bytes a size; shares become per cent. Columns of a summary have no
-    suffix (mean, median, limit, published, full_size_mean): they are times `factor`, in `unit`. Whole numbers and texts
-    stay as they are.
+    A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low`` and ``high``) into its cells; its suffix is
+    its unit. Columns of a summary have none: they are times `factor`, in `unit`.
 
     >>> rows = pd.DataFrame({"workers": [12, 48], "mean": [8.1e7, 9e7], "low": [8e7, None], "high": [8.2e7, None]})
     >>> readable(rows, "MB/s", 1e-6).values.tolist()

@@ -11,20 +11,15 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
 
 from glusterlab.analysis.describe import link_words
 from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, INK, PALE, Frame, Provenance, n_words
 from glusterlab.units import MEGABYTE, short_number
 
-ROW_IN = 0.34
-_DOT, _SPREAD = "#4a7fb8", 0.30
-"""Colour of a place; how far from its row's middle the first and the last place of a kind stand."""
-
-_DASHES = (0, (3, 1.5))
-
+_ROW_IN, _DOT, _DASHES = 0.34, "#4a7fb8", (0, (3, 1.5))
 _ROW = ["model", "scale", "label"]
+"""What tells rows apart."""
 
 
 def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str] = ("write", "read")) -> None:
@@ -38,13 +33,13 @@ def draw_rates(figure: Frame, places: pd.DataFrame, *, operations: Sequence[str]
         f"A dot is one {thing}, or one server's mean where several worked at once: the median of n samples.",
         *(["Everything is times the scale of its model: what the full size would show."] if scaled else []),
     ]
-    height = (len(rows) + 1) * ROW_IN + 0.75
-    grid = figure.panels(1, len(shown), height=height, share_y=True, share_x=True)[0]
+    height = (len(rows) + 1) * _ROW_IN + 0.75
+    grid = figure.panels(1, len(shown), height=height, sharey=True, sharex=True)[0]
     start, end = _ends(places)
     for axes, operation in zip(grid, shown, strict=True):
         of = places[places["operation"] == operation]
         scale = of["scale"].astype(float)
-        _draw_rows(axes, of, rows, scale / MEGABYTE, below=_SPREAD, above=_SPREAD)
+        _draw_rows(axes, of, rows, scale / MEGABYTE, below=0.30, above=0.30)
         for y, row in rows.iterrows():
             here = of[_same(of, row)]
             if len(here):
@@ -69,13 +64,18 @@ def draw_links(figure: Frame, places: pd.DataFrame) -> None:
         "A dot is one direction between two hosts while all hosts talk in pairs: the median of n samples.",
         "Payload of one TCP stream: headers take some per cent of a link's rate.",
     ]
-    axes = figure.panel(len(rows) * (ROW_IN + 0.18) + 0.6)
+    axes = figure.panel(len(rows) * (_ROW_IN + 0.18) + 0.6)
     _draw_rows(axes, places, rows, 100 / places["stated_bytes_per_s"].astype(float), below=0.40, above=0.08)
     axes.set_xlim(start, high + 0.02 * (high - start))
     axes.set_xlabel("share of the stated rate of the link, %" + f" (from {start:g})" * bool(start))
     for y, row in rows.iterrows():
         of = places[_same(places, row)]
-        _row_words(axes, float(str(y)) - 0.30, _link_words(of, share[of.index]), GREY)
+        shares = share[of.index]
+        slowest = of["place"].iloc[int(shares.to_numpy().argmin())]
+        text = (
+            f"{len(of)} links of {link_words(float(of['stated_bytes_per_s'].iloc[0]))}: median {shares.median():.1f} %"
+        )
+        _row_words(axes, float(str(y)) - 0.30, f"{text}, lowest {shares.min():.1f} % ({slowest})", GREY)
     _name_rows(axes, rows)
     axes.set_ylim(len(rows) - 0.5, -0.55)
 
@@ -89,14 +89,6 @@ def baseline_footer(places: pd.DataFrame, provenance: Provenance, digest: str) -
     return own.place(places["scale"].astype(float), model=True)
 
 
-def _link_words(of: pd.DataFrame, share: pd.Series) -> str:
-    slowest = of.iloc[int(share.to_numpy().argmin())]
-    stated = link_words(float(of["stated_bytes_per_s"].iloc[0]))
-    return (
-        f"{len(of)} links of {stated}: median {share.median():.1f} %, lowest {share.min():.1f} % ({slowest['place']})"
-    )
-
-
 def _row_words(axes: Axes, y: float, text: str, colour: str) -> None:
     place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "center"}
     marks.words(axes, text, (0.0, y), (3, 0), fontsize=7.5, color=colour, **place)
@@ -106,9 +98,8 @@ def _draw_published(axes: Axes, of: pd.DataFrame) -> None:
     """What the study states for all rows, above them."""
     for column, marker in (("published_bytes_per_s", "D"), ("data_sheet_bytes_per_s", "v")):
         for value in sorted(set(of[column].dropna().astype(float) / MEGABYTE)):
-            axes.axvline(
-                value, ymax=0.94, color=GREY, linewidth=0.7, linestyle="-" if marker == "D" else ":", zorder=0.5
-            )
+            dashes = "-" if marker == "D" else ":"
+            axes.axvline(value, ymax=0.94, color=GREY, linewidth=0.7, linestyle=dashes, zorder=0.5)
             axes.plot([value], [-0.85], marker, markersize=6, markerfacecolor="white", markeredgecolor=INK, zorder=4)
 
 
@@ -138,7 +129,7 @@ def _draw_rows(
         axes.axhline(edge - 0.5, color=PALE, linewidth=0.5, zorder=0)
     axes.grid(axis="x")
     marks.bare_rows(axes)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axes.xaxis.set_major_formatter("{x:,g}")
 
 
 def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
@@ -147,28 +138,27 @@ def _name_rows(axes: Axes, rows: pd.DataFrame) -> None:
 
 
 def _key(places: pd.DataFrame, *, guide: bool) -> list[Line2D]:
-    known = {name: bool(places[f"{name}_bytes_per_s"].notna().any()) for name in ("stated", "published", "data_sheet")}
+    known = [name for name in ("stated", "published", "data_sheet") if places[f"{name}_bytes_per_s"].notna().any()]
     hollow: dict[str, Any] = {"markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
     key = [
         marks.key_mark("o", "one place", color=_DOT, markersize=3.5),
         marks.key_mark("|", "median", markersize=9, markeredgewidth=1.6),
     ]
-    if known["stated"]:
+    if "stated" in known:
         key.append(Line2D([], [], color=INK, linewidth=0.9, linestyle=_DASHES, label="cluster.yaml"))
-    if guide and known["published"]:
+    if guide and "published" in known:
         key.append(marks.key_mark("D", "the guide's", **hollow))
-    if guide and known["data_sheet"]:
+    if guide and "data_sheet" in known:
         key.append(marks.key_mark("v", "data sheet", **hollow))
     return key
 
 
 def _ends(places: pd.DataFrame) -> tuple[float, float]:
     """Ends of the axis of rates in MB/s: from 0 only where the rates come near it, for their spread is the message."""
-    scale = places["scale"].astype(float)
-    full = [places[name].astype(float) * scale for name in ("rate_bytes_per_s", "stated_bytes_per_s")]
-    published = [places[name].astype(float) for name in ("published_bytes_per_s", "data_sheet_bytes_per_s")]
-    values = pd.concat([*full, *published]).dropna() / MEGABYTE
-    low, high = float(values.min()), float(values.max())
+    full = places[["rate_bytes_per_s", "stated_bytes_per_s"]].astype(float).mul(places["scale"].astype(float), axis=0)
+    published = places[["published_bytes_per_s", "data_sheet_bytes_per_s"]].astype(float)
+    values = np.hstack([full, published]) / MEGABYTE
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     # room for the words at the left
     start = low - 0.6 * (high - low) - 0.05 * high
     step = 10 ** math.floor(math.log10(high)) / 10

@@ -12,6 +12,7 @@ from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
 from glusterlab.plots.per_disk import ANY_LAYOUT
 from glusterlab.plots.style import (
+    GREY,
     INK,
     Frame,
     access_style,
@@ -19,7 +20,6 @@ from glusterlab.plots.style import (
     interval_words,
     layout_key,
     row_style,
-    scale_axis,
     top_of,
 )
 from glusterlab.units import format_size
@@ -69,7 +69,8 @@ class SizeAxis:
     def draw(self, axes: Axes) -> None:
         """Ticks with the sizes; those without a value are marked "not measured"."""
         for place in sorted(set(range(len(self.sizes))) - self.measured):
-            marks.not_measured(axes, place)
+            above = {"xycoords": ("data", "axes fraction"), "fontsize": 8, "color": GREY}
+            marks.words(axes, "not measured", (place, 0), (0, 6), **above)
         marks.number_ticks(axes, "x", range(len(self.sizes)))
         axes.set_xticklabels([format_size(size) for size in self.sizes])
         axes.set_xlim(-0.6, len(self.sizes) - 0.4)
@@ -114,21 +115,8 @@ def _draw_guide_lines(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: 
         marks.words(axes, text, (end, value), (2, 0), ha="left", va="center", linespacing=1.0, color=INK)
 
 
-def _label_small(axes: Axes, table: pd.DataFrame, sizes: SizeAxis, factor: float) -> None:
-    """Numbers over means that are too near to 0 to be read from the axis."""
-    small = table[table["mean"] * factor < _SMALL * axes.get_ylim()[1]]
-    for number, row in small.iterrows():
-        (at,) = sizes.places(small.loc[[number]])
-        top = max(row["mean"], row["high"] if row["high"] == row["high"] else 0.0) * factor
-        style = {"fontsize": 6.5, "color": row_style(row).colour, "bbox": marks.behind(0.8)}
-        marks.words(axes, f"{row['mean'] * factor:.2g}", (at, top), (0, 6), **style)
-
-
 def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], *, unit: str, factor: float) -> None:
-    """Throughput per disk (`efficiency`) of one operation over the study's file sizes (nominal, bytes).
-
-    Where sizes were measured on models of several scales, all are drawn times their own scale.
-    """
+    """Throughput per disk (`efficiency`) of one operation over the study's file sizes (nominal, bytes)."""
     shown = comparable(table)
     figure.key = layout_key(table)
     figure.subtitle = [
@@ -144,7 +132,13 @@ def draw_by_file_size(figure: Frame, table: pd.DataFrame, sizes: Iterable[int], 
     stated = shown.table[["published", "published_any"]].astype(float).max(axis=1)
     guide = (stated / shown.table["scale"].astype(float)).max()
     axes.set_ylim(0, max(top_of(shown.table, factor), 0 if guide != guide else guide * factor * 1.1))
-    _label_small(axes, shown.table, sizes_axis, factor)
+    # means that are too near to 0 to be read from the axis have their number
+    small = shown.table[shown.table["mean"] * factor < _SMALL * axes.get_ylim()[1]]
+    for number, row in small.iterrows():
+        (at,) = sizes_axis.places(small.loc[[number]])
+        top = max(row["mean"], row["high"] if row["high"] == row["high"] else 0.0) * factor
+        style = {"fontsize": 6.5, "color": row_style(row).colour, "bbox": marks.behind(0.8)}
+        marks.words(axes, f"{row['mean'] * factor:.2g}", (at, top), (0, 6), **style)
     axes.set_xlabel("file size")
     axes.set_ylabel(f"{unit} per disk, {shown.words}", color=INK)
-    scale_axis(axes, shown.scales, "y", f"{unit} per disk")
+    shown.second_axis(axes, "y", f"{unit} per disk")

@@ -1,12 +1,9 @@
-"""Curves over the number of workers (F5, F40 to F44), beside what links and disks allow.
-
-Six layouts with a limit each are twelve lines for one panel. In small multiples a panel has the two sizes of server of
-one family, and all panels of a row share their axis.
-"""
+"""Curves over the number of workers (F5, F40 to F44), beside what links and disks allow: a row of panels per family."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,38 +16,14 @@ from glusterlab.analysis.saturation.resources import STATED_LINKS
 from glusterlab.analysis.select import BACKING_LABELS, layout_label, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.scaling import draw_fit
-from glusterlab.plots.style import (
-    GREY,
-    Frame,
-    access_style,
-    comparable,
-    interval_words,
-    layout_key,
-    row_style,
-    scale_axis,
-    top_of,
-    workers_axis,
-)
+from glusterlab.plots.style import GREY, Frame, access_style, comparable, interval_words, layout_key, row_style, top_of
 from glusterlab.stats import MIN_SAMPLES
 
-ROW_HEIGHT_IN = 1.75
-_LEVEL = "Dotted: the most that the guide states for that layout: its number per disk times the disks{}."
-FITTED = "Dash-dotted, thin: the Universal Scalability Law, where the samples support a fit."
-FAR = 4.0
+_ROW_IN = 1.75
+_FAR = 4.0
 """A limit that is so many times what was measured is named and not drawn: the curves would lie on the axis."""
 _LINE_IN, _SPACING = 0.115, 1.12
 _MOST_LABELS = 6
-_ROOM = 8.0
-"""The worker axis goes on to this many times its right end: the names of the lines are there."""
-
-
-def family_label(row: pd.Series) -> str:
-    """What the layouts of one panel have in common.
-
-    >>> family_label(pd.Series({"type": "disperse", "kind": "jbod"}))
-    'disperse on JBOD'
-    """
-    return f"{row['type']} on {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}"
 
 
 def _short_name(row: pd.Series) -> str:
@@ -60,27 +33,17 @@ def _short_name(row: pd.Series) -> str:
 
 
 def _draw_limit(axes: Axes, rows: pd.DataFrame, factor: float, curve: pd.DataFrame) -> Line2D | None:
-    """The bound of one series over workers, as a light dashed line; None where none is known.
-
-    `curve` has its rows of `glusterlab.analysis.limits.limit_curves`; where that is one point it is a dash.
-    """
+    """The bound of one series over workers, a dashed line, or a dash where it is known at one point; None without."""
     known = rows[rows["limit"].notna()].sort_values("workers")
     if known.empty:
         return None
     joined = len(curve) > 1
     drawn = curve.sort_values("workers") if joined else known
-    (line,) = axes.plot(
-        drawn["workers"].astype(float),
-        drawn["limit"].astype(float) * factor,
-        color=row_style(known.iloc[0]).colour,
-        linewidth=0.9,
-        linestyle=marks.DASHED if joined else "none",
-        marker="" if joined else "_",
-        markersize=14,
-        alpha=0.75,
-        zorder=1.5,
-        label=f"limit {_short_name(known.iloc[0])}:\n{known['limit_part'].iloc[-1]}",
-    )
+    workers, bound = drawn["workers"].astype(float), drawn["limit"].astype(float) * factor
+    dashes, marker = (marks.DASHED, "") if joined else ("none", "_")
+    label = f"limit {_short_name(known.iloc[0])}:\n{known['limit_part'].iloc[-1]}"
+    look: dict[str, Any] = {"color": row_style(known.iloc[0]).colour, "linestyle": dashes, "marker": marker}
+    (line,) = axes.plot(workers, bound, lw=0.9, ms=14, alpha=0.75, zorder=1.5, label=label, **look)
     return line
 
 
@@ -90,15 +53,11 @@ def _draw_published(axes: Axes, rows: pd.DataFrame, factor: float) -> Line2D | N
     if stated.empty:
         return None
     full = float(stated.iloc[0]) * factor
-    (line,) = axes.plot(
-        [float(rows["workers"].min()) / 1.2, float(rows["workers"].max()) * 1.2],
-        [full / float(rows["scale"].iloc[0])] * 2,
-        color=row_style(rows.iloc[0]).colour,
-        linewidth=1.3,
-        linestyle=(0, (1, 1.8)),
-        zorder=1.4,
-        label=f"guide {rows['geometry'].iloc[0]}:\n{full:,.0f}",
-    )
+    ends = [float(rows["workers"].min()) / 1.2, float(rows["workers"].max()) * 1.2]
+    colour, dots = row_style(rows.iloc[0]).colour, (0, (1, 1.8))
+    label = f"guide {rows['geometry'].iloc[0]}:\n{full:,.0f}"
+    level = [full / float(rows["scale"].iloc[0])] * 2
+    (line,) = axes.plot(ends, level, color=colour, lw=1.3, ls=dots, zorder=1.4, label=label)
     return line
 
 
@@ -107,18 +66,19 @@ def _draw_panel(
 ) -> list[tuple[Line2D, str]]:
     """Lines of one family and operation, each with the text that names it; limits that are `far` in words alone."""
     named: list[tuple[Line2D, str]] = []
+    extras: list[Line2D | None] = []
     for name, series in rows.groupby("series", sort=True, observed=True):
         first = series.iloc[0]
         limit = None if far else _draw_limit(axes, series, factor, curves[curves["series"].astype(str) == str(name)])
         line = marks.line(axes, series, factor, hollow=bool(access_style(first)))
         point = float(saturation_points(series)["saturation_workers"].iloc[0])
         if not math.isnan(point):
-            row = series[series["workers"].astype(float) == point].iloc[0]
-            marks.ring(axes, point, float(row["mean"]) * factor, colour=row_style(row).colour)
+            mean = float(series[series["workers"].astype(float) == point]["mean"].iloc[0])
+            marks.ring(axes, point, mean * factor, colour=row_style(first).colour)
         same = (fits[GROUP].astype(str) == first[GROUP].astype(str)).all(axis=1)
-        draw_fit(axes, fits[same], row_style(first).colour, factor, band=False, thin=True)
+        draw_fit(axes, fits[same], row_style(first).colour, factor, thin=True)
         named.append((line, "\n".join(part for part in (_short_name(first), str(first["server_model"])) if part)))
-        named += [(limit, str(limit.get_label()))] if limit is not None else []
+        extras += [limit]
     if far and rows["limit"].notna().any():
         known = rows[rows["limit"].notna()]
         ends = known[known["workers"] == known["workers"].max()]
@@ -128,17 +88,12 @@ def _draw_panel(
         axes.text(0.02, 0.98, text, transform=axes.transAxes, va="top", fontsize=6.8, color=GREY)
     # one for all series of a layout: the guide knows neither scales nor options
     for _, layout in rows.groupby("geometry", sort=True, observed=True):
-        level = _draw_published(axes, layout, factor)
-        named += [(level, str(level.get_label()))] if level is not None else []
-    return named
+        extras += [_draw_published(axes, layout, factor)]
+    return [*named, *((line, str(line.get_label())) for line in extras if line is not None)]
 
 
 def spread(wanted: list[float], step: float, lowest: float, highest: float) -> list[float]:
-    """Heights in ascending order, near to the wanted ones, `step` apart, between `lowest` and `highest`.
-
-    >>> spread([1.0, 1.2, 9.0], 2.0, 1.0, 10.0), spread([9.0, 9.0], 2.0, 1.0, 10.0)
-    ([1.0, 3.0, 9.0], [8.0, 10.0])
-    """
+    """Heights in ascending order, near to the wanted ones, `step` apart, between `lowest` and `highest`."""
     heights: list[float] = []
     for height in wanted:
         heights.append(max(height, heights[-1] + step if heights else lowest))
@@ -181,27 +136,41 @@ def draw_workers_and_limits(
     if not shown.two_axes:
         curves = curves.assign(limit=curves["limit"] * curves["scale"])
         fits = fits.assign(fitted=fits["fitted"] * _scales(table, fits))
-    drawn = shown.table.assign(_family=[family_label(row) for _, row in table.iterrows()])
+    drawn = shown.table.assign(
+        _family=[
+            f"{row['type']} on {BACKING_LABELS.get(str(row['kind']), str(row['kind']))}" for _, row in table.iterrows()
+        ]
+    )
     families = sorted(drawn["_family"].unique(), reverse=True)
     stated = drawn["published"].astype(float)
-    far = {name for name, rows in drawn.groupby("_family") if _is_far(rows, factor)}
-    labels = _labels(drawn)
-    labelled = labels <= _MOST_LABELS or _look_alike(drawn)
-    height = max(ROW_HEIGHT_IN, labels * 2 * _LINE_IN * _SPACING + 0.15) if labelled else ROW_HEIGHT_IN
+    far = {
+        name for name, rows in drawn.groupby("_family") if rows["limit"].max() * factor > _FAR * top_of(rows, factor)
+    }
+    # names in the fullest panel: of each series, of its limit, and of what the guide states
+    panels = drawn.assign(guide=drawn["geometry"].where(stated.notna())).groupby(
+        ["_family", "operation"], observed=True
+    )
+    labels = int((2 * panels["series"].nunique() + panels["guide"].nunique()).max())
+    series = drawn.drop_duplicates(["operation", "series"])
+    # a key cannot tell series apart that are drawn alike, such as two scales of a layout
+    alike = series.duplicated(["operation", "type", "geometry", "kind", "access"]).any()
+    labelled = bool(labels <= _MOST_LABELS or alike)
+    height = max(_ROW_IN, labels * 2 * _LINE_IN * _SPACING + 0.15) if labelled else _ROW_IN
+    level = "Dotted: the most that the guide states for that layout: its number per disk times the disks"
     lacking = f", or n below {MIN_SAMPLES}" if (table["n"] < MIN_SAMPLES).any() else ""
     figure.subtitle = [
         f"Mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
         f"Ring: the fewest workers that more do not beat by over 10 %, by the means; no ring: none seen{lacking}.",
         *_limit_words(table, drawn=far != set(families)),
-        *([_LEVEL.format(", on the right axis" * shown.two_axes)] if stated.notna().any() else []),
-        *([FITTED] if len(fits) else []),
+        *([f"{level}{', on the right axis' * shown.two_axes}."] if stated.notna().any() else []),
+        *(["Dash-dotted, thin: the Universal Scalability Law, where the samples support a fit."] if len(fits) else []),
         *shown.note,
         *note.splitlines(),
     ]
     figure.key = [] if labelled else layout_key(table)
-    grid = figure.panels(
-        len(families), len(operations), height=height * len(families) + 0.55, share_y="row", share_x="all"
-    )
+    room = 1.35 * 8 if labelled else 1.35
+    height_in = height * len(families) + 0.55
+    grid = figure.panels_by_workers(len(families), len(operations), table["workers"], height=height_in, room=room)
     for number, (line, name) in enumerate(zip(grid, families, strict=True)):
         rows = drawn[drawn["_family"] == name]
         top = _top(rows, factor, stated, far=name in far)
@@ -215,15 +184,10 @@ def draw_workers_and_limits(
             if labelled:
                 _name_lines(axes, named, top, height)
         line[0].set_ylabel(unit if shown.words == "measured" else f"{unit}, {shown.words}")
-        scale_axis(line[-1], shown.scales, "y", unit)
+        shown.second_axis(line[-1], "y", unit)
         if number != len(families) // 2:
             for second in line[-1].child_axes:
                 second.set_ylabel("")
-    for axes in grid[-1]:
-        workers_axis(axes, table["workers"])
-        if labelled:
-            axes.set_xlim(right=axes.get_xlim()[1] * _ROOM)
-    figure.figure.align_ylabels(list(grid[:, 0]))
 
 
 def _top(rows: pd.DataFrame, factor: float, stated: pd.Series, *, far: bool) -> float:
@@ -243,25 +207,6 @@ def _scales(table: pd.DataFrame, fits: pd.DataFrame) -> pd.Series:
     scales = table.drop_duplicates(names)[[*names, "scale"]].astype(dict.fromkeys(names, str))
     found = fits[names].astype(str).merge(scales, how="left", on=names)["scale"].astype(float).fillna(1.0)
     return found.set_axis(fits.index)
-
-
-def _labels(table: pd.DataFrame) -> int:
-    """Names in the fullest panel: of each series, of its limit, and of what the guide states."""
-    most = 0
-    for _, rows in table.groupby(["_family", "operation"], observed=True):
-        stated = rows[rows["published"].notna()]["geometry"].nunique()
-        most = max(most, 2 * rows["series"].nunique() + stated)
-    return most
-
-
-def _look_alike(table: pd.DataFrame) -> bool:
-    """Whether a key cannot tell series apart: two of them are drawn alike, such as two scales of a layout."""
-    series = table.drop_duplicates(["operation", "series"])
-    return bool(series.duplicated(["operation", "type", "geometry", "kind", "access"]).any())
-
-
-def _is_far(rows: pd.DataFrame, factor: float) -> bool:
-    return bool(rows["limit"].notna().any()) and float(rows["limit"].max()) * factor > FAR * top_of(rows, factor)
 
 
 def _limit_words(table: pd.DataFrame, *, drawn: bool) -> list[str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, UNDECIDED, VERDICTS, Rule
+from glusterlab.analysis.compare.cells import EQUIVALENT, FASTER, SLOWER, UNDECIDED, Rule
 from glusterlab.analysis.compare.words import SHORT, change_text, interval_text, n_text
 from glusterlab.analysis.select import split_values
 from glusterlab.analysis.words import worker_count
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from glusterlab.sections.comparison import Release
 
 MARKS: Mapping[str, Mark] = {
-    FASTER: Mark("#1f4e89", "^"),
     SLOWER: Mark("#8f1d3f", "v"),
+    FASTER: Mark("#1f4e89", "^"),
     EQUIVALENT: Mark("#2a7f62", "o"),
     UNDECIDED: Mark("#6b6b6b", "s"),
     INSUFFICIENT: Mark("#6b6b6b", "d", filled=False),
@@ -34,14 +34,9 @@ MARKS: Mapping[str, Mark] = {
 RELEASES = (("#c9c9c9", ""), ("#6f5a8f", ""), ("#d3c6e6", "///"), ("#3b2c55", "..."))
 """Colour and hatching of the bars by their order, the reference first: none of them is a layout's."""
 
-ROW_IN = 0.2
-BAR_IN = 0.2
-GROUP_IN = 0.24
-PANEL_IN = 0.62
+_BAR_IN, _GROUP_IN, _PANEL_IN = 0.2, 0.24, 0.62
 MOST_RATIO = 8.0
 """End of the axis at the widest, and its inverse: what lies beyond has an arrow."""
-_TICKS_AT_MOST = 7
-_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0)
 
 
 def release_footer(releases: Sequence[Release], rows: pd.DataFrame) -> str:
@@ -57,16 +52,10 @@ def release_footer(releases: Sequence[Release], rows: pd.DataFrame) -> str:
 
 
 def change_ticks(least: float, most: float) -> list[float]:
-    """Ratios for the ticks of an axis: round changes in per cent on both sides of 1.
-
-    >>> [round(tick, 2) for tick in change_ticks(0.88, 1.13)]
-    [0.9, 0.95, 1.0, 1.05, 1.1]
-    >>> change_ticks(0.125, 8.0)
-    [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0]
-    """
-    for step in _STEPS:
+    """Ratios for the ticks of an axis, seven at most: round changes in per cent on both sides of 1."""
+    for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0):
         low, high = math.ceil((least - 1) / step - 1e-9), math.floor((most - 1) / step + 1e-9)
-        if high - low + 1 <= _TICKS_AT_MOST and most < 3:
+        if high - low + 1 <= 7 and most < 3:
             return [1 + step * number for number in range(low, high + 1) if 1 + step * number > 0]
     highest = math.floor(math.log2(most) + 1e-9)
     return [2.0**power for power in range(-highest, highest + 1)]
@@ -93,32 +82,17 @@ def draw_forest(frame: Frame, table: pd.DataFrame, rule: Rule) -> None:
     groups = {str(other): rows for other, rows in table.groupby("other", sort=False, observed=True)}
     few = ", where n is 5 or more" if table["low"].isna().any() else ""
     paired = table["rounds"] > 0
-    how = (
-        "within interleaved rounds"
-        if paired.all()
-        else "partly within"
-        if paired.any()
-        else "not in interleaved rounds"
-    )
+    how = "partly within" if paired.any() else "not in interleaved rounds"
+    how = "within interleaved rounds" if paired.all() else how
     frame.subtitle += [
         f"Ratio (Hodges and Lehmann), {how}. Line: 95 % interval of the rank test{few}.",
         f"Pale band: margin of ± {100 * rule.margin:g} %. Faster, slower: corrected p below 0.05, a line beyond 0 %.",
     ]
-    counts = table["verdict"].value_counts()
-    frame.key += [
-        marks.key_mark(
-            MARKS[verdict].marker, f"{SHORT.get(verdict, verdict)} ({counts[verdict]})", **MARKS[verdict].style
-        )
-        for verdict in VERDICTS
-        if counts.get(verdict, 0)
-    ]
+    frame.key += marks.verdict_key(table["verdict"], MARKS, SHORT)
     limits = marks.ratio_ends(table, max(2 * math.log1p(rule.margin), 0.02), MOST_RATIO)
-    grid = frame.panels(
-        len(groups),
-        height=len(table) * ROW_IN + len(groups) * 0.32 + 0.45,
-        heights=[len(rows) + 0.6 for rows in groups.values()],
-        share_x=True,
-    )
+    height = len(table) * _BAR_IN + len(groups) * 0.32 + 0.45
+    heights = [len(rows) + 0.6 for rows in groups.values()]
+    grid = frame.panels(len(groups), height=height, height_ratios=heights, sharex=True)
     for axes, (other, rows) in zip(grid[:, 0], groups.items(), strict=True):
         _draw_ratios(axes, rows, rule, limits)
         axes.set_title(f"{other} against {reference}", fontsize=8.5)
@@ -147,11 +121,11 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
         first = rows.iloc[0]
         text = f"{first['operation']}, {first['series']}, {worker_count(first['workers'])}"
         marks.words(axes, text, (0, place), (2, 0), fontsize=7.5, **beside)
-        place += GROUP_IN
+        place += _GROUP_IN
         for number, (_, row) in enumerate(rows.iterrows()):
             colour, hatch = RELEASES[min(number, len(RELEASES) - 1)]
             value = float(row["median"]) * factor
-            axes.barh(place, value, height=0.8 * BAR_IN, color=colour, hatch=hatch, edgecolor="white", lw=0, zorder=2)
+            axes.barh(place, value, height=0.8 * _BAR_IN, color=colour, hatch=hatch, edgecolor="white", lw=0, zorder=2)
             if not math.isnan(float(row["low"])):
                 axes.hlines(place, row["low"] * factor, row["high"] * factor, color=INK, linewidth=1.1, zorder=4)
             values = [each * factor for each in split_values(row["values"])]
@@ -160,10 +134,10 @@ def draw_bars(axes: Axes, table: pd.DataFrame, factor: float) -> None:
             marks.words(axes, _bar_text(row, value), (end, place), (4, 0), **beside)
             ticks.append(place)
             names.append(str(row["release"]))
-            place += BAR_IN
-        place += 0.5 * BAR_IN
+            place += _BAR_IN
+        place += 0.5 * _BAR_IN
     axes.set_yticks(ticks, names, fontsize=7.5)
-    axes.set_ylim(place - 0.3 * BAR_IN, -0.8 * GROUP_IN)
+    axes.set_ylim(place - 0.3 * _BAR_IN, -0.8 * _GROUP_IN)
     # room for the words beside the longest bar
     axes.set_xlim(0, highest * 1.85)
     axes.set_xticks([tick for tick in axes.get_xticks() if 0 <= tick <= 1.05 * highest])
@@ -182,9 +156,9 @@ def draw_releases(frame: Frame, table: pd.DataFrame, unit: str, factor: float = 
         0, f"Medians at the reference's best worker count, measured values. Ticks: the samples. Line: {interval}{few}."
     )
     heights = [
-        rows["cell_id"].nunique() * (GROUP_IN + 0.5 * BAR_IN) + len(rows) * BAR_IN + 0.1 for rows in panels.values()
+        rows["cell_id"].nunique() * (_GROUP_IN + 0.5 * _BAR_IN) + len(rows) * _BAR_IN + 0.1 for rows in panels.values()
     ]
-    grid = frame.panels(len(panels), height=sum(heights) + PANEL_IN * len(panels), heights=heights)
+    grid = frame.panels(len(panels), height=sum(heights) + _PANEL_IN * len(panels), height_ratios=heights)
     for axes, (size, rows) in zip(grid[:, 0], panels.items(), strict=True):
         draw_bars(axes, rows, factor)
         axes.set_title(f"{format_size(size)} files")

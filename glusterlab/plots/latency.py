@@ -8,7 +8,7 @@ import pandas as pd
 
 from glusterlab.analysis.select import operation_rank
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, Frame, interval_words, workers_axis
+from glusterlab.plots.style import GREY, Frame, interval_words
 from glusterlab.units import format_size
 
 PERCENTILES: dict[str, tuple[str, Literal["-", "--", ":"]]] = {
@@ -17,8 +17,6 @@ PERCENTILES: dict[str, tuple[str, Literal["-", "--", ":"]]] = {
     "latency_p99_s": ("p99", ":"),
 }
 """Columns of the samples table, what they are called, and how their lines are drawn."""
-_ROOM = 1.7
-"""The worker axis goes on to this many times its right end: the names of the lines are there."""
 
 
 def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
@@ -31,7 +29,9 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
         f"Of each sample's calls; mark: mean of n samples; line: {interval_words(table)}; dots beside it: the samples.",
         "Solid: half of the calls took at most so long (p50); dashed: 95 % of them; dotted: 99 %. Logarithmic.",
     ]
-    grid = figure.panels(len(series), len(columns), height=1.7 * len(series) + 0.5, share_x="all", share_y="row")
+    height = 1.7 * len(series) + 0.5
+    # the names of the lines stand in the room at the right
+    grid = figure.panels_by_workers(len(series), len(columns), table["workers"], height=height, room=1.7)
     for line, name in zip(grid, series, strict=True):
         for axes, (operation, size, record) in zip(line, columns, strict=True):
             records = "" if record != record else f", records of {format_size(int(record))}"
@@ -53,9 +53,5 @@ def draw_latency(figure: Frame, table: pd.DataFrame) -> None:
         line[0].yaxis.set_minor_formatter("")
         wrapped = name.replace(", ", ",\n", 1)
         line[0].set_ylabel(f"{wrapped}\nms" if len(series) > 1 else "ms")
-    for axes in grid[-1]:
-        workers_axis(axes, table["workers"])
-        axes.set_xlim(right=float(table["workers"].max()) * _ROOM)
-    figure.figure.align_ylabels(list(grid[:, 0]))
     if len(series) == 1:
         figure.subtitle.insert(0, f"{series[0]}.")

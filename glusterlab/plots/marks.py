@@ -1,9 +1,9 @@
-"""Marks that figures share: bars, intervals, dots of samples, the guide's diamonds, words beside them, axes of rows."""
+"""Marks that figures share."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from glusterlab.analysis.select import split_values
-from glusterlab.plots.style import GREY, INK, LayoutStyle, row_style
+from glusterlab.plots.style import INK, LayoutStyle, row_style
 
 DASHED = (0, (4, 3))
 _BACKGROUND = {"facecolor": "white", "edgecolor": "none"}
@@ -32,16 +32,7 @@ def interval_on_bar(axes: Axes, place: float, low: float, high: float) -> None:
 
 def dots_on_bar(axes: Axes, place: float, values: Sequence[float]) -> None:
     """The samples behind a horizontal bar as small circles."""
-    axes.plot(
-        values,
-        [place] * len(values),
-        "o",
-        markersize=2.6,
-        markerfacecolor="white",
-        markeredgecolor=INK,
-        markeredgewidth=0.5,
-        zorder=3,
-    )
+    axes.plot(values, [place] * len(values), "o", ms=2.6, mfc="white", mec=INK, mew=0.5, zorder=3)
 
 
 def sample_dots(
@@ -55,23 +46,11 @@ def diamond(
     axes: Axes, x: float, y: float, *, colour: str = INK, size: float = 7, width: float = 1.1, zorder: float = 2
 ) -> None:
     """A number that the study states: a hollow diamond."""
-    axes.plot(
-        [x],
-        [y],
-        "D",
-        markersize=size,
-        markerfacecolor="white",
-        markeredgecolor=colour,
-        markeredgewidth=width,
-        zorder=zorder,
-    )
+    axes.plot([x], [y], "D", ms=size, mfc="white", mec=colour, mew=width, zorder=zorder)
 
 
 def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = False, dots: bool = True) -> Line2D:
-    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it.
-
-    `hollow` marks and a dashed line are for the second of two lines of one layout.
-    """
+    """One series of a summary over workers: mean, 95 % interval, and each sample as a small dot beside it."""
     rows = rows.sort_values("workers")
     style = row_style(rows.iloc[0])
     workers = rows["workers"].astype(float).to_numpy()
@@ -80,30 +59,26 @@ def line(axes: Axes, rows: pd.DataFrame, factor: float = 1.0, *, hollow: bool = 
         for count, values in zip(workers, rows["values"], strict=True):
             sample_dots(axes, float(count) * 1.07, split_values(values, factor), style.colour)
     axes.vlines(workers, low, high, color=style.colour, linewidth=1.0, alpha=0.8)
-    (drawn,) = axes.plot(
-        workers,
-        mean,
-        color=style.colour,
-        marker=style.marker,
-        linestyle="--" if hollow else "-",
-        markerfacecolor="white" if hollow else style.colour,
-        markeredgecolor=style.colour,
-        label=str(rows["series"].iloc[0]),
-    )
+    name, dashes, face = str(rows["series"].iloc[0]), "--" if hollow else "-", "white" if hollow else style.colour
+    (drawn,) = axes.plot(workers, mean, color=style.colour, marker=style.marker, ls=dashes, mfc=face, label=name)
     return drawn
 
 
-def ring(axes: Axes, x: float, y: float, *, size: float = 12, width: float = 0.9, **style: Any) -> None:
-    """A ring around a point that stands out; `style` as `matplotlib.axes.Axes.plot` takes it, and ``colour``."""
-    colour = style.pop("colour", INK)
-    axes.plot(
-        [x], [y], "o", markersize=size, markerfacecolor="none", markeredgecolor=colour, markeredgewidth=width, **style
-    )
+def ring(
+    axes: Axes, x: float, y: float, *, size: float = 12, width: float = 0.9, colour: str = INK, zorder: float = 2
+) -> None:
+    """A ring around a point that stands out."""
+    axes.plot([x], [y], "o", ms=size, mfc="none", mec=colour, mew=width, zorder=zorder)
 
 
 def words(axes: Axes, text: str, at: tuple[float, float], away: tuple[float, float], **style: Any) -> None:
     """Small words near a point, `away` points from it, centred unless `style` says otherwise."""
     axes.annotate(text, at, xytext=away, textcoords="offset points", **{"ha": "center", "fontsize": 7, **style})
+
+
+def centred(axes: Axes, x: float, y: float, text: str, **style: Any) -> None:
+    """Words around a point."""
+    axes.text(x, y, text, ha="center", va="center", **style)
 
 
 def behind(alpha: float = 0.75, pad: float = 0.4) -> dict[str, Any]:
@@ -113,16 +88,9 @@ def behind(alpha: float = 0.75, pad: float = 0.4) -> dict[str, Any]:
 
 def words_at_right(axes: Axes, place: float, text: str, **style: Any) -> None:
     """The numbers of a row, at the right end of its panel."""
-    axes.annotate(
-        text,
-        (1, place),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="center",
-        fontsize=7.5,
-        bbox={**_BACKGROUND, "pad": 1.5},
-        **style,
-    )
+    box = {**_BACKGROUND, "pad": 1.5}
+    at_right: Any = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "center", "fontsize": 7.5}
+    axes.annotate(text, (1, place), bbox=box, **at_right, **style)
 
 
 def rows_axis(axes: Axes, names: Sequence[str], *, top: float = -0.62, below: float = 0.45, size: float = 8) -> None:
@@ -198,19 +166,11 @@ def log_axis(axes: Axes, limits: tuple[float, float], ticks: Iterable[float], fo
     number_ticks(axes, "x", ticks, form)
 
 
-_RATIOS = (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 1.5, 0.8, 1.25, 3.0, 6.0)
-"""In the order in which they find room."""
-
-
 def ratio_ticks(least: float, most: float, room: float = 0.055) -> list[float]:
-    """Round ratios on a logarithmic axis, as many as have room; `room` is what a label takes, a share of the axis.
-
-    >>> ratio_ticks(0.7, 1.6), ratio_ticks(0.25, 8.0)
-    ([0.8, 1.0, 1.25, 1.5], [0.25, 0.5, 0.8, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
-    """
+    """Round ratios on a logarithmic axis, as many as have room; `room` is what a label takes, a share of the axis."""
     width = math.log(most / least)
     found: list[float] = []
-    for tick in _RATIOS:
+    for tick in (1.0, 2.0, 0.5, 4.0, 0.25, 8.0, 1.5, 0.8, 1.25, 3.0, 6.0):
         near = any(abs(math.log(tick / other)) < room * width for other in found)
         if least <= tick <= most and not near:
             found.append(tick)
@@ -222,6 +182,11 @@ def key_mark(marker: str, label: str, **style: Any) -> Line2D:
     return Line2D([], [], linestyle="none", marker=marker, label=label, **{"color": INK, **style})
 
 
-def not_measured(axes: Axes, place: float) -> None:
-    """Says so above the axis, at a place that has no value."""
-    words(axes, "not measured", (place, 0), (0, 6), xycoords=("data", "axes fraction"), fontsize=8, color=GREY)
+def verdict_key(verdicts: pd.Series, shapes: Mapping[str, Mark], names: Mapping[str, str]) -> list[Line2D]:
+    """A mark for each verdict that there is, with how often it is."""
+    counts = verdicts.value_counts()
+    return [
+        key_mark(mark.marker, f"{names.get(verdict, verdict)} ({counts[verdict]})", **mark.style)
+        for verdict, mark in shapes.items()
+        if counts.get(verdict, 0)
+    ]

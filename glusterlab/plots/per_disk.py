@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from glusterlab.analysis.select import operations_of, split_values
 from glusterlab.analysis.words import best_count, worker_count
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words, row_style, scale_axis
+from glusterlab.plots.style import GREY, INK, Frame, comparable, interval_words, row_style
 from glusterlab.units import short_number
 
 BAR_IN, PANEL_IN = 0.38, 0.30
@@ -66,13 +66,13 @@ def draw_per_disk(figure: Frame, table: pd.DataFrame, *, unit: str, factor: floa
     figure.subtitle = [*bars_note(table, second_axis=shown.two_axes), *shown.note]
     bars = [len(rows) for rows in panels]
     height = sum(bars) * BAR_IN + len(bars) * PANEL_IN + 0.6 + 0.5 * shown.two_axes
-    grid = figure.panels(len(bars), height=height, heights=bars, share_x=True)[:, 0]
+    grid = figure.panels(len(bars), height=height, height_ratios=bars, sharex=True)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
         draw_bars(axes, rows, factor)
         axes.set_title(operation)
     grid[-1].set_xlim(0, right_end(shown.table, factor))
     grid[-1].set_xlabel(f"{unit} per disk, {shown.words}")
-    scale_axis(grid[-1], shown.scales, "x", f"{unit} per disk")
+    shown.second_axis(grid[-1], "x", f"{unit} per disk")
 
 
 def bars_note(table: pd.DataFrame, *, second_axis: bool) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ def draw_per_cost(figure: Frame, table: pd.DataFrame, *, what: str, notice: str,
     ]
     bars = [len(rows) for rows in panels]
     height = sum(bars) * 0.36 + len(bars) * 0.30 + 0.5
-    grid = figure.panels(len(bars), height=height, heights=bars, share_x=True)[:, 0]
+    grid = figure.panels(len(bars), height=height, height_ratios=bars, sharex=True)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
         draw_bars(axes, rows, equal_capacity=equal_capacity)
         axes.set_title(operation)
@@ -111,11 +110,10 @@ def draw_sensitivity(
     measured: pd.DataFrame,
     crossings: pd.DataFrame,
     notice: str,
-    moves: Sequence[str] = (),
 ) -> None:
     """How `sensitivity` moves ratios, and where `crossings` are; `measured` is what both were made from."""
     operations = operations_of(moved)
-    columns = list(moves) or list(dict.fromkeys(moved["move"]))
+    columns = list(dict.fromkeys(moved["move"]))
     rings = f"Ring: two layouts change places; the {LABELLED_RINGS} nearest to 1 of a panel have their factor."
     figure.rows, figure.key = measured, layout_key(moved)
     figure.subtitle = [
@@ -123,9 +121,8 @@ def draw_sensitivity(
         rings if len(crossings) else "None change places.",
         notice,
     ]
-    grid = figure.panels(
-        len(operations), len(columns), height=2.45 * len(operations) + 0.2, share_x=True, share_y="row"
-    )
+    height = 2.45 * len(operations) + 0.2
+    grid = figure.panels(len(operations), len(columns), height=height, sharex=True, sharey="row")
     for line, operation in zip(grid, operations, strict=True):
         for axes, move in zip(line, columns, strict=True):
             wanted, found = (

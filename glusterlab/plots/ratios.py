@@ -12,17 +12,7 @@ from glusterlab.analysis.words import best_count
 from glusterlab.plots import marks
 from glusterlab.plots.by_file_size import SizeAxis, name_guide
 from glusterlab.plots.per_disk import BAR_IN, PANEL_IN, bars_note, draw_bars, right_end
-from glusterlab.plots.style import (
-    GREY,
-    INK,
-    Frame,
-    access_style,
-    comparable,
-    interval_words,
-    layout_key,
-    row_style,
-    scale_axis,
-)
+from glusterlab.plots.style import GREY, INK, Frame, access_style, comparable, interval_words, layout_key, row_style
 from glusterlab.stats import INSUFFICIENT, MIN_SAMPLES
 
 RATIO_IN = 0.30
@@ -30,17 +20,9 @@ RATIO_IN = 0.30
 
 def _names(rows: pd.DataFrame, *columns: str) -> list[str]:
     """Names of rows: these columns, then access and scale where there are several."""
-    access, scale = rows["access"].nunique() > 1, rows["scale"].nunique() > 1
-    return [
-        ", ".join(
-            [
-                *(str(row[name]) for name in columns),
-                *([str(row["access"])] if access else []),
-                *([f"1:{row['scale']:g}"] if scale else []),
-            ]
-        )
-        for row in rows.to_dict("records")
-    ]
+    shown = rows.assign(scale=[f"1:{scale:g}" for scale in rows["scale"]])
+    shown = shown[[*columns, *(name for name in ("access", "scale") if rows[name].nunique() > 1)]].astype(str)
+    return [", ".join(row) for row in shown.itertuples(index=False)]
 
 
 def _ratio_text(row: pd.Series) -> str:
@@ -81,14 +63,14 @@ def draw_server_advantage(figure: Frame, table: pd.DataFrame, *, unit: str, fact
         + (" Hollow diamond: the guide's." if ratios["published_ratio"].notna().any() else ""),
     ]
     height = sum(heights) + len(heights) * PANEL_IN + 0.95 + 0.45 * shown.two_axes
-    *grid, bottom = figure.panels(len(heights), height=height, heights=heights)[:, 0]
+    *grid, bottom = figure.panels(len(heights), height=height, height_ratios=heights)[:, 0]
     for axes, operation, rows in zip(grid, operations, panels, strict=True):
         draw_bars(axes, rows, factor, _names(table.loc[rows.index], "server_model", "geometry"))
         axes.set_title(operation)
         axes.set_xlim(0, right_end(shown.table, factor))
         axes.tick_params(axis="x", labelbottom=operation == operations[-1])
     grid[-1].set_xlabel(f"{unit} per disk, {shown.words}")
-    scale_axis(grid[-1], shown.scales, "x", f"{unit} per disk")
+    shown.second_axis(grid[-1], "x", f"{unit} per disk")
     draw_ratios(bottom, ratios)
     bottom.set_title("standard / dense")
     bottom.set_xlabel("ratio, per disk")

@@ -1,7 +1,4 @@
-"""What saturates: subsystems by workers, verdicts, the use of every host and disk, one sample over time, slow disks.
-
-Functions draw on the panels of a `glusterlab.plots.style.Frame`.
-"""
+"""What saturates: subsystems by workers, verdicts, the use of every host and disk, one sample over time, slow disks."""
 
 from __future__ import annotations
 
@@ -24,44 +21,21 @@ from glusterlab.analysis.saturation.verdict import THEN
 from glusterlab.analysis.select import BACKING_LABELS, DIRECTIONS, operations_of
 from glusterlab.plots import marks
 from glusterlab.plots.by_workers import spread
-from glusterlab.plots.style import (
-    GREY,
-    INK,
-    PALE,
-    Frame,
-    interval_words,
-    layout_key,
-    row_style,
-    top_of,
-    workers_axis,
-)
+from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, layout_key, row_style, top_of
 from glusterlab.units import format_size
 
-ROW_HEIGHT_IN = 1.45
-TILE_HEIGHT_IN = 0.44
 COLOURS = {"network": "#1f4e89", "disks": "#e07b39", "CPU": "#6f5a8f", "memory": "#2a7f62"}
 """Of a subsystem; in grey they differ, too, and every tile has its name."""
 
-_LABEL = 0.11
-"""Height of a limit's name as a share of the axis."""
-
-_NONE = "#efefef"
-_PART = 0.45
-"""Opacity of a subsystem that binds in part or at times."""
-
 _PALE = ("partly", "at times")
+"""Of states whose colour is pale."""
 
 _SHOWN = 0.05
 """A subsystem that was never fuller than this is named and not drawn over time."""
 
-_LIGHT_TEXT = {"network", "CPU", "memory"}
-
 _SLOW = LinearSegmentedColormap.from_list("slow", ["#2a6f97", "#f4f4f4", "#b3402a"])
 _NOT_JUDGED = "#c4c4c4"
 """No shade of the scale, and hatched, so that it differs in grey, too."""
-
-_LETTERED = 16
-"""Rows of more disks than this name only those that are slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +43,7 @@ class Panel:
     """One row of panels: one or two `quantities` (keys of `glusterlab.analysis.saturation.usage.METRICS`) of a role.
 
     The second is drawn dashed and hollow; `factor` leads from the SI unit to that of the label. `limit` names the
-    attribute of `Limits` that is drawn as a line, without ``_read`` or ``_write`` where it has one for each; `full` is
-    the limit of every cell in the unit of the label, where `limit` names none.
+    attribute of `Limits` that is drawn, without ``_read`` or ``_write``; `full` is a limit of every cell without one.
     """
 
     role: str
@@ -83,34 +56,24 @@ class Panel:
 
 
 _NETWORK = ("network_receive_bytes_per_s", "network_transmit_bytes_per_s")
-NETWORK = (
-    Panel("server", _NETWORK, "server network,\nMB/s per server", 1e-6, "server_link", peaks=True),
-    Panel("client", _NETWORK, "client network,\nMB/s per client", 1e-6, "client_link", peaks=True),
+_HOSTS = ("server", "client")
+NETWORK = tuple(
+    Panel(role, _NETWORK, f"{role} network,\nMB/s per {role}", 1e-6, f"{role}_link", peaks=True) for role in _HOSTS
 )
 CPU_AND_LOAD = (
-    Panel("server", ("cpu_busy_fraction",), "server CPU\nbusy, %", 100, peaks=True),
-    Panel("client", ("cpu_busy_fraction",), "client CPU\nbusy, %", 100, peaks=True),
-    Panel("server", ("load_1min",), "server load,\n1 min", 1),
-    Panel("client", ("load_1min",), "client load,\n1 min", 1),
+    *(Panel(role, ("cpu_busy_fraction",), f"{role} CPU\nbusy, %", 100, peaks=True) for role in _HOSTS),
+    *(Panel(role, ("load_1min",), f"{role} load,\n1 min", 1) for role in _HOSTS),
 )
 MEMORY_AND_BLOCKED = (
-    Panel("server", ("memory_used_bytes",), "server memory\nused, MB", 1e-6),
-    Panel("client", ("memory_used_bytes",), "client memory\nused, MB", 1e-6),
-    Panel("server", ("blocked_processes",), "server blocked\nprocesses", 1),
-    Panel("client", ("blocked_processes",), "client blocked\nprocesses", 1),
+    *(Panel(role, ("memory_used_bytes",), f"{role} memory\nused, MB", 1e-6) for role in _HOSTS),
+    *(Panel(role, ("blocked_processes",), f"{role} blocked\nprocesses", 1) for role in _HOSTS),
 )
 _MACHINE = Panel("machine", ("machine_cpu_busy_fraction",), "CPU of all hosts\ntogether, %", 100, peaks=True, full=100)
 _SHARED = Panel("server", ("blocked_processes",), "blocked processes,\nwhole machine", 1)
+_OPERATIONS = "server disks,\noperations/s\nper server"
 DISKS = (
     Panel("server", ("disk_bytes_per_s",), "server disks,\nMB/s per server", 1e-6, "server_disks", peaks=True),
-    Panel(
-        "server",
-        ("disk_operations_per_s",),
-        "server disks,\noperations/s\nper server",
-        1,
-        "server_operations",
-        peaks=True,
-    ),
+    Panel("server", ("disk_operations_per_s",), _OPERATIONS, 1, "server_operations", peaks=True),
     Panel("server", ("disk_await_s",), "time in the block\nlayer, ms", 1e3),
 )
 
@@ -135,13 +98,12 @@ def panel_rows(summary: pd.DataFrame, panels: tuple[Panel, ...]) -> pd.DataFrame
 def _limit_of(limits: Limits | None, name: str, operation: str) -> float | None:
     if limits is None or not name:
         return None
-    if not hasattr(limits, name):
-        name += "_read" if DIRECTIONS.get(operation) == "read" else "_write"
-    value = getattr(limits, name)
-    return None if value is None else float(value)
+    direction = "read" if DIRECTIONS.get(operation) == "read" else "write"
+    found: float | None = getattr(limits, name if hasattr(limits, name) else f"{name}_{direction}")
+    return found
 
 
-def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
+def _draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
     """One quantity, or two, of one role and operation by workers; one colour per layout."""
     for number, quantity in enumerate(panel.quantities):
         rows = summary[(summary["role"] == panel.role) & (summary["quantity"] == quantity)]
@@ -154,10 +116,7 @@ def draw_panel(axes: Axes, summary: pd.DataFrame, panel: Panel) -> None:
 
 
 def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], limits: dict[str, Limits]) -> None:
-    """Subsystems by workers (`telemetry_by_cell`, cut by `panel_rows`): a row per panel, a column per operation.
-
-    Each of the limits (by cell) that a panel's cells have is a dashed line, in ink where it holds for several layouts.
-    """
+    """Subsystems by workers (`telemetry_by_cell`, cut by `panel_rows`) with `limits` by cell, a row per panel."""
     operations = operations_of(summary)
     shown = tuple(panel for panel in panels if len(panel_rows(summary, (panel,))))
     figure.subtitle.append(
@@ -177,29 +136,22 @@ def draw_usage(figure: Frame, summary: pd.DataFrame, panels: tuple[Panel, ...], 
             Line2D([], [], color=GREY, marker="o", label="received"),
             Line2D([], [], color=GREY, marker="o", markerfacecolor="white", linestyle="--", label="sent"),
         ]
-    height = ROW_HEIGHT_IN * len(shown) + 0.5
-    grid = figure.panels(len(shown), len(operations), height=height, share_y="row", share_x="all")
+    grid = figure.panels_by_workers(len(shown), len(operations), summary["workers"], height=1.45 * len(shown) + 0.5)
     for line, panel in zip(grid, shown, strict=True):
         rows = panel_rows(summary, (panel,))
-        top = top_of(rows, panel.factor)
-        if panel.peaks:
-            top = max(top, float(rows["peak"].max()) * panel.factor * 1.12)
-        known: list[dict[float, tuple[str, str]]] = []
-        for axes, operation in zip(line, operations, strict=True):
-            part = rows[rows["operation"].astype(str) == operation]
-            draw_panel(axes, part, panel)
-            known.append(_known_limits(part, panel, limits, operation))
+        parts = {operation: rows[rows["operation"].astype(str) == operation] for operation in operations}
+        known = [_known_limits(part, panel, limits, operation) for operation, part in parts.items()]
+        for axes, part in zip(line, parts.values(), strict=True):
+            _draw_panel(axes, part, panel)
+        peak = float(rows["peak"].max()) * panel.factor * 1.12 if panel.peaks else 0.0
         # room for the name of the highest one
-        top = max([top, *(value * 1.22 for found in known for value in found)]) or 1.0
+        top = max([top_of(rows, panel.factor), peak, *(value * 1.22 for found in known for value in found)]) or 1.0
         line[0].set_ylim(0, top)
         line[0].set_ylabel(panel.label)
         for axes, found in zip(line, known, strict=True):
             _draw_limits(axes, found, top)
     for axes, operation in zip(grid[0], operations, strict=True):
         axes.set_title(operation)
-    for axes in grid[-1]:
-        workers_axis(axes, summary["workers"])
-    figure.figure.align_ylabels(list(grid[:, 0]))
 
 
 def _known_limits(
@@ -210,24 +162,25 @@ def _known_limits(
         return {panel.full: (INK, f"limit {panel.full:.3g}")}
     of: dict[float, list[pd.Series]] = {}
     for _, series in rows.groupby("series", sort=True, observed=True):
-        found = {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]}
-        for limit in found - {None}:
-            of.setdefault(float(str(limit)) * panel.factor, []).append(series.iloc[0])
+        for limit in {_limit_of(limits.get(str(cell)), panel.limit, operation) for cell in series["cell_id"]}:
+            if limit is not None:
+                of.setdefault(limit * panel.factor, []).append(series.iloc[0])
     kinds, scales = rows["kind"].nunique() > 1, rows["scale"].nunique() > 1
     named: dict[float, tuple[str, str]] = {}
-    for value in sorted(of):
+    for value, owners in sorted(of.items(), key=lambda item: item[0]):
         whose = set()
-        for row in of[value] if len(of) > 1 else []:
+        for row in owners if len(of) > 1 else []:
             kind = BACKING_LABELS.get(str(row["kind"]), str(row["kind"])) if kinds else ""
             whose.add(", ".join(filter(None, [kind, f"1:{row['scale']:g}" if scales else ""])))
-        colour = row_style(of[value][0]).colour if len(of) > 1 and len(of[value]) == 1 else INK
+        colour = row_style(owners[0]).colour if len(of) > 1 and len(owners) == 1 else INK
         named[value] = (colour, ", ".join([f"limit {value:.3g}", *sorted(whose - {""})]))
     return named
 
 
 def _draw_limits(axes: Axes, known: dict[float, tuple[str, str]], top: float) -> None:
     """Dashed lines at limits, their names above them and clear of each other."""
-    heights = spread(sorted(known), top * _LABEL, 0.0, top * (1 - _LABEL))
+    name_height = 0.11 * top
+    heights = spread(sorted(known), name_height, 0.0, top - name_height)
     for (value, (colour, name)), height in zip(known.items(), heights, strict=True):
         axes.axhline(value, color=colour, linewidth=0.9, linestyle=(0, (4, 3)))
         place = {"xycoords": ("axes fraction", "data"), "ha": "left", "va": "bottom"}
@@ -243,46 +196,23 @@ def _rows_of(table: pd.DataFrame) -> pd.Series:
 
 def _tile(axes: Axes, column: int, line: int, row: pd.Series) -> None:
     """One cell: the colour of what binds, side by side where several take turns, with its words."""
-    state, binding = str(row["state"]), str(row["binding"])
-    families = [name for name in binding.split(THEN) if name in COLOURS]
-    if not families:
-        axes.add_patch(Rectangle((column, line), 1, 1, facecolor=_NONE if state == "none" else "white", linewidth=0))
-    for number, name in enumerate(families):
-        width = 1 / len(families)
-        alpha = _PART if state in _PALE else 1.0
+    state = str(row["state"])
+    families = [name for name in str(row["binding"]).split(THEN) if name in COLOURS]
+    shades = [COLOURS[name] for name in families] or ["#efefef" if state == "none" else "white"]
+    pale, width = state in _PALE, 1 / len(shades)
+    opacity = None if not families else 0.45 if pale else 1.0
+    for number, shade in enumerate(shades):
         axes.add_patch(
-            Rectangle((column + number * width, line), width, 1, facecolor=COLOURS[name], alpha=alpha, linewidth=0)
+            Rectangle((column + number * width, line), width, 1, facecolor=shade, alpha=opacity, linewidth=0)
         )
     alone = int(row["n"]) == 1 or state == NO_MAJORITY
-    agree = "" if alone else f", {row['agree']} of {row['n']}"
     share = "" if math.isnan(float(row["mean"])) or not families else f"{100 * float(row['mean']):.0f} %"
+    numbers = ", ".join(filter(None, [share, "" if alone else f"{row['agree']} of {row['n']}"]))
     words = str(row["binds"]).replace(THEN, ", ").replace("part of the ", "part of ")
-    inside = f"{words}\n{share}{agree}" if share else f"{words}{agree and chr(10) + agree.removeprefix(', ')}"
-    mixed = len(families) > 1
-    light = bool(families) and not mixed and state not in _PALE and families[0] in _LIGHT_TEXT
-    axes.text(
-        column + 0.5,
-        line + 0.5,
-        inside,
-        ha="center",
-        va="center",
-        fontsize=6.6,
-        linespacing=1.15,
-        color="white" if light else INK,
-        bbox={"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.2} if mixed else None,
-    )
-
-
-def _full_words(thresholds: Thresholds) -> str:
-    """From where on subsystems count as full.
-
-    >>> _full_words(Thresholds()), _full_words(Thresholds(disks=0.8, memory=0.9))
-    ('over 90 %, memory over 95 %', 'over 90 %, disks over 80 %')
-    """
-    usual = thresholds.network
-    others = {"disks": thresholds.disks, "CPU": thresholds.cpu, "memory": thresholds.memory}
-    apart = [f"{name} over {100 * level:.0f} %" for name, level in others.items() if level != usual]
-    return ", ".join([f"over {100 * usual:.0f} %", *apart])
+    light = len(families) == 1 and not pale and families[0] in ("network", "CPU", "memory")
+    box = {"facecolor": "white", "alpha": 0.8, "linewidth": 0, "pad": 1.2} if len(families) > 1 else None
+    look = {"fontsize": 6.6, "linespacing": 1.15, "color": "white" if light else INK, "bbox": box}
+    marks.centred(axes, column + 0.5, line + 0.5, f"{words}\n{numbers}".strip(), **look)
 
 
 def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | None = None) -> None:
@@ -291,17 +221,21 @@ def draw_verdicts(figure: Frame, table: pd.DataFrame, thresholds: Thresholds | N
     rows = table.assign(_row=_rows_of(table))
     lines = {name: sorted(rows[rows["operation"].astype(str) == name]["_row"].unique()) for name in operations}
     workers = sorted({int(count) for count in table["workers"]})
+    levels = thresholds or Thresholds()
+    others = {"disks": levels.disks, "CPU": levels.cpu, "memory": levels.memory}
+    full = [f"over {100 * levels.network:.0f} %"]
+    full += [f"{name} over {100 * level:.0f} %" for name, level in others.items() if level != levels.network]
     figure.subtitle += [
         "In a tile: what was full, the share of the measured part in which it was, and how many of the repeats agree.",
-        f"Full: {_full_words(thresholds or Thresholds())} of what it can do. Two colours: one after the other.",
+        f"Full: {', '.join(full)} of what it can do. Two colours: one after the other.",
         "Pale: a part of it, with that part's share, or at times, for less than most of the time.",
         "None: nothing known was full for long. Unknown: too little telemetry to say that.",
     ]
     families = [name for name in COLOURS if table["binding"].astype(str).str.contains(name).any()]
     figure.key = [marks.key_mark("s", name, color=COLOURS[name]) for name in families]
     heights = [len(names) for names in lines.values()]
-    height = TILE_HEIGHT_IN * sum(heights) + 0.42 * len(operations) + 0.3
-    grid = figure.panels(len(operations), height=height, heights=heights, share_x="all")
+    height = 0.44 * sum(heights) + 0.42 * len(operations) + 0.3
+    grid = figure.panels(len(operations), height=height, height_ratios=heights, sharex="all")
     for axes, operation in zip(grid[:, 0], operations, strict=True):
         names = lines[operation]
         for _, row in rows[rows["operation"].astype(str) == operation].iterrows():
@@ -338,7 +272,7 @@ def draw_use(figure: Frame, table: pd.DataFrame) -> None:
         "Right: share of the measured part in which that was so, each host or disk weighted by its use.",
     ]
     height = (0.19 * len(subsystems) + 0.42) * len(names) + 0.35
-    grid = figure.panels(len(names), len(operations), height=height, share_x="all", share_y="all")
+    grid = figure.panels(len(names), len(operations), height=height, sharex="all", sharey="all")
     right = max(1.18, float(rows["peak"].max()) * 1.05) + 0.22
     for line, name in zip(grid, names, strict=True):
         for axes, operation in zip(line, operations, strict=True):
@@ -388,7 +322,7 @@ def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
     # a step is named by its end
     step = float(np.diff(np.unique(table["seconds"])).min(initial=math.inf))
     part = float(inside["seconds"].min()) - step, float(inside["seconds"].max())
-    grid = figure.panels(len(subsystems), height=0.78 * len(subsystems) + 0.4, share_x="all")
+    grid = figure.panels(len(subsystems), height=0.78 * len(subsystems) + 0.4, sharex="all")
     for axes, subsystem in zip(grid[:, 0], subsystems, strict=True):
         rows = table[table["subsystem"].astype(str) == subsystem]
         colour = next((shade for name, shade in COLOURS.items() if name in subsystem), INK)
@@ -425,16 +359,14 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
     figure.key = [marks.key_mark("s", label, color=colour, **square) for label, colour in colours.items()]
     most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
     axes = figure.panel(0.36 * len(hosts) + 0.5)
+    size = 5.6 if most > 12 else 6.4
     for line, host in enumerate(hosts):
         own = [disk for disk in disks if disk["host"] == host]
         for column, row in enumerate(sorted(own, key=lambda disk: _natural(str(disk["device"])))):
             _disk(axes, column, line, row)
-            if row["slow"] or most <= _LETTERED:
-                weight: dict[str, Any] = {
-                    "fontsize": 5.6 if most > 12 else 6.4,
-                    "fontweight": "bold" if row["slow"] else "normal",
-                }
-                axes.text(column + 0.5, line + 0.5, str(row["device"]), ha="center", va="center", **weight)
+            if row["slow"] or most <= 16:
+                weight = "bold" if row["slow"] else "normal"
+                marks.centred(axes, column + 0.5, line + 0.5, row["device"], fontsize=size, fontweight=weight)
     _squares(axes, most, hosts)
     axes.set_xticks([])
     axes.tick_params(length=0, labelcolor=INK)
@@ -443,25 +375,17 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
 
 def _disk(axes: Axes, column: int, line: int, row: dict[Hashable, Any]) -> None:
     unknown = math.isnan(float(row["time_ratio"]))
-    place = 0.5 if unknown else 0.5 + math.log2(max(float(row["time_ratio"]), 1e-3)) / 4
-    axes.add_patch(
-        Rectangle(
-            (column + 0.06, line + 0.06),
-            0.88,
-            0.88,
-            facecolor=_NOT_JUDGED if unknown else _SLOW(min(max(place, 0.0), 1.0)),
-            edgecolor=INK if row["slow"] else "white" if unknown else PALE,
-            linewidth=1.8 if row["slow"] else 0.4,
-            hatch="//////" if unknown else "",
-        )
-    )
+    shade = _NOT_JUDGED if unknown else _SLOW(0.5 + math.log2(max(float(row["time_ratio"]), 0.25)) / 4)
+    edge = INK if row["slow"] else "white" if unknown else PALE
+    look: dict[str, Any] = {
+        "edgecolor": edge,
+        "linewidth": 1.8 if row["slow"] else 0.4,
+        "hatch": "//////" if unknown else "",
+    }
+    axes.add_patch(Rectangle((column + 0.06, line + 0.06), 0.88, 0.88, facecolor=shade, **look))
 
 
 def _natural(name: str) -> tuple[str, int]:
-    """Sort key of device names: loop9 before loop10.
-
-    >>> sorted(["loop10", "loop9", "sda"], key=_natural)
-    ['loop9', 'loop10', 'sda']
-    """
+    """Sort key of device names: loop9 before loop10."""
     stem = name.rstrip("0123456789")
     return stem, int(name[len(stem) :] or 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,7 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
         "Left: ratio of the means with its 95 % interval; above 1 the faster model does less than its share.",
         f"Right: mean over the measured part, a lower bound. Dashed: {percent(threshold)} %.",
     ]
-    left, right = figure.panels(1, 2, height=len(table) * 0.29 + 0.75, share_y=True)[0]
+    left, right = figure.panels(1, 2, height=len(table) * 0.29 + 0.75, sharey=True)[0]
     _draw_ratios(left, table)
     labels = [
         f"{row['label']}\n1:{row['slow_scale']:g} / 1:{row['fast_scale']:g}, n = {row['n']}"
@@ -65,9 +66,8 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     ]
     _rows(left, labels, size=6.5)
     for name, face in (("fast", INK), ("slow", "white")):
-        right.plot(
-            table[f"{name}_cpu"], range(len(table)), "o", markerfacecolor=face, markeredgecolor=INK, markersize=4.5
-        )
+        look = {"markerfacecolor": face, "markeredgecolor": INK, "markersize": 4.5}
+        right.plot(table[f"{name}_cpu"], range(len(table)), "o", **look)
     _share_axis(right, [*table["fast_cpu"], *table["slow_cpu"]], threshold)
     marks.bare_rows(right)
     right.grid(axis="x")
@@ -93,15 +93,9 @@ def draw_machine_cpu(figure: Frame, table: pd.DataFrame, *, threshold: float = B
         for series, cells in rows.groupby("series"):
             at = place + (names.index(str(series)) - (len(names) - 1) / 2) * 0.7 / len(names)
             style = styles[str(series)]
-            axes.scatter(
-                cells["mean"],
-                [at] * len(cells),
-                s=6 + 26 * np.sqrt(cells["workers"].astype(float) / most),
-                marker=style.marker,
-                color=style.colour,
-                alpha=0.85,
-                linewidth=0,
-            )
+            areas = 6 + 26 * np.sqrt(cells["workers"].astype(float) / most)
+            look: dict[str, Any] = {"marker": style.marker, "color": style.colour, "alpha": 0.85, "linewidth": 0}
+            axes.scatter(cells["mean"], [at] * len(cells), s=areas, **look)
             ends = cells.loc[cells["busiest"] > threshold, ["mean", "busiest"]].to_numpy().T
             axes.plot(ends, [at, at], color=style.colour, linewidth=1.0, marker="|", zorder=1)
     firsts = [rows.iloc[0] for rows in groups]

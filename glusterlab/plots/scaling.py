@@ -7,57 +7,36 @@ import textwrap
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from glusterlab.analysis.efficiency import GROUP
 from glusterlab.analysis.scaling import LEAST_COUNTS, MISFIT, UNKNOWN
 from glusterlab.analysis.select import operations_of
 from glusterlab.plots import marks
-from glusterlab.plots.style import GREY, Frame, interval_words, row_style, top_of, workers_axis
+from glusterlab.plots.style import GREY, Frame, interval_words, row_style, top_of
 
-ROW_HEIGHT_IN = 1.78
 _TEXT_SIZE = 6.6
-_BREAK = ",\n"
 _LONGEST = 58
 
 
-def draw_fit(
-    axes: Axes, curve: pd.DataFrame, colour: str, factor: float = 1.0, *, band: bool = True, thin: bool = False
-) -> Line2D | None:
-    """The fitted law of one series and operation, for any figure by workers."""
+def draw_fit(axes: Axes, curve: pd.DataFrame, colour: str, factor: float, *, thin: bool = False) -> None:
+    """The fitted law of one series and operation, with its band unless it is `thin`, for any figure by workers."""
     if curve.empty:
-        return None
+        return
     rows = curve.sort_values("workers")
     workers = rows["workers"].astype(float).to_numpy()
-    fitted, low, high = (
-        rows[name].astype(float).to_numpy() * factor for name in ("fitted", "fitted_low", "fitted_high")
-    )
-    if band and rows["fitted_low"].notna().all():
+    fitted, low, high = (rows[f"fitted{end}"].astype(float).to_numpy() * factor for end in ("", "_low", "_high"))
+    if not thin and rows["fitted_low"].notna().all():
         axes.fill_between(workers, low, high, color=colour, alpha=0.16, linewidth=0, zorder=1)
-    (line,) = axes.plot(
-        workers,
-        fitted,
-        color=colour,
-        linewidth=0.8 if thin else 1.0,
-        linestyle=(0, (7, 1.5, 1, 1.5)) if thin else (0, (5, 2)),
-        zorder=1.6,
-        label="fitted",
-    )
-    return line
+    dashes = (0, (7, 1.5, 1, 1.5)) if thin else (0, (5, 2))
+    width = 0.8 if thin else 1.0
+    axes.plot(workers, fitted, color=colour, linewidth=width, linestyle=dashes, zorder=1.6, label="fitted")
 
 
-def _interval(row: pd.Series, name: str, form: str = ".2g") -> str:
+def _interval(row: pd.Series, name: str) -> str:
     centre, low, high = (float(row[column]) for column in (name, f"{name}_low", f"{name}_high"))
     if math.isnan(low):
-        return format(centre, form)
-    return f"{centre:{form}} ({low:{form}} to {'no end' if math.isinf(high) else format(high, form)})"
-
-
-def _coherency(row: pd.Series) -> str:
-    if not math.isnan(float(row["coherency"])):
-        return _interval(row, "coherency")
-    high = float(row["coherency_high"])
-    return UNKNOWN if math.isnan(high) else f"{UNKNOWN}, at most {high:.2g}"
+        return f"{centre:.2g}"
+    return f"{centre:.2g} ({low:.2g} to {'no end' if math.isinf(high) else f'{high:.2g}'})"
 
 
 def _words(row: pd.Series) -> str:
@@ -65,7 +44,10 @@ def _words(row: pd.Series) -> str:
     operation = str(row["operation"])
     if str(row["refusal"]):
         return "\n".join(textwrap.wrap(f"{operation}: no fit: {row['refusal']}", _LONGEST))
-    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {_coherency(row)}"]
+    coherency, high = _interval(row, "coherency"), float(row["coherency_high"])
+    if math.isnan(float(row["coherency"])):
+        coherency = UNKNOWN if math.isnan(high) else f"{UNKNOWN}, at most {high:.2g}"
+    first = [f"{operation}: contention {_interval(row, 'contention')}", f"coherency {coherency}"]
     rest = []
     if not math.isnan(float(row["knee"])):
         rest.append(f"knee at {_interval(row, 'knee')} workers")
@@ -76,14 +58,6 @@ def _words(row: pd.Series) -> str:
     if math.isnan(float(row["contention_low"])):
         rest.append("insufficient n")
     return "\n".join([*first, *textwrap.wrap("; ".join(rest), _LONGEST)])
-
-
-def _mark(axes: Axes, row: pd.Series, factor: float, colour: str) -> None:
-    knee, peak = float(row["knee"]), float(row["peak_workers"])
-    if not math.isnan(knee):
-        axes.axvline(knee, ymax=0.16, color=colour, linewidth=1.1)
-    if not math.isnan(peak):
-        marks.ring(axes, peak, float(row["peak"]) * factor, size=11, colour=colour)
 
 
 def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit: str, factor: float) -> None:
@@ -99,14 +73,13 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
         "Tick at the axis: the knee, where one worker's rate would meet the ceiling. Ring: the peak.",
         f"Both only if the means fall. No fit: no bend, a hard limit, over {100 * MISFIT:.0f} % from them, {few}.",
     ]
-    grid = frame.panels(
-        len(series), len(operations), height=ROW_HEIGHT_IN * len(series) + 0.5, share_y="row", share_x="all"
-    )
+    height = 1.78 * len(series) + 0.5
+    grid = frame.panels_by_workers(len(series), len(operations), summary["workers"], height=height)
     for line, name in zip(grid, series, strict=True):
         of_series = summary[summary["series"].astype(str) == name]
         top = max(top_of(of_series, factor), float(of_series["fitted_high"].fillna(0).max()) * factor * 1.05)
         line[0].set_ylim(0, top)
-        line[0].set_ylabel(f"{name.replace(', ', _BREAK, 1)},\n{unit}")
+        line[0].set_ylabel(name.replace(", ", ",\n", 1) + f",\n{unit}")
         for axes, operation in zip(line, operations, strict=True):
             rows = of_series[of_series["operation"].astype(str) == operation]
             axes.grid(axis="y")
@@ -119,8 +92,8 @@ def draw_scaling(frame: Frame, summary: pd.DataFrame, curves: pd.DataFrame, unit
             # between the points is the law's place
             marks.line(axes, rows, factor).set_linestyle("none")
             draw_fit(axes, of, colour, factor)
-            _mark(axes, first, factor, colour)
+            if not math.isnan(knee := float(first["knee"])):
+                axes.axvline(knee, ymax=0.16, color=colour, linewidth=1.1)
+            if not math.isnan(peak := float(first["peak_workers"])):
+                marks.ring(axes, peak, float(first["peak"]) * factor, size=11, colour=colour)
             axes.set_title(_words(first), fontsize=_TEXT_SIZE, linespacing=1.2)
-    for axes in grid[-1]:
-        workers_axis(axes, summary["workers"])
-    frame.figure.align_ylabels(list(grid[:, 0]))

@@ -7,7 +7,6 @@ import math
 import pandas as pd
 from matplotlib.axes import Axes
 
-from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.plots import marks
 from glusterlab.plots.marks import Mark
 from glusterlab.plots.style import GREY, PALE, Frame
@@ -15,7 +14,6 @@ from glusterlab.units import short_number
 
 LEAST, MOST = 0.25, 8.0
 """Ends of the axis at the widest: what lies beyond has an arrow, and its number beside it."""
-
 
 MARKS = {
     "reproduced": Mark("#1f4e89", "o"),
@@ -52,34 +50,20 @@ def draw_claims(axes: Axes, rows: pd.DataFrame, limits: tuple[float, float]) -> 
     marks.right_names(axes, [value_text(row) for _, row in rows.iterrows()])
 
 
-def _limits(table: pd.DataFrame) -> tuple[float, float]:
-    """Ends of the axis: all that is drawn, within `LEAST` and `MOST`, and 1 with some room around it."""
-    ends = pd.concat([table[name] for name in ("ratio", "ratio_low", "ratio_high", "ratio_published")]).dropna()
-    ends = ends[ends > 0]
-    return max(LEAST, min(0.7, float(ends.min()) / 1.1)), min(MOST, max(1.6, float(ends.max()) * 1.1))
-
-
 def draw_scorecard(figure: Frame, table: pd.DataFrame, *, cells: pd.DataFrame) -> None:
     """Rows of a scorecard that have a ratio, one panel per chapter; `cells` are those behind them, for the footer."""
-    counts = table["verdict"].value_counts()
-    names = {"not measured": "measured in part"}
     figure.rows = cells
-    figure.key = [
-        marks.key_mark(mark.marker, f"{names.get(verdict, verdict)} ({counts[verdict]})", **mark.style)
-        for verdict, mark in ((verdict, MARKS[verdict]) for verdict in VERDICTS if counts.get(verdict, 0))
-    ]
+    figure.key = marks.verdict_key(table["verdict"], MARKS, {"not measured": "measured in part"})
     figure.subtitle = [
         "Ratio of what a claim compares; of a value, measured to published. Line: 95 % interval, where n is 3 or more.",
         "Pale bar: what the study's words allow. Hollow diamond: its number, where it states one. Right: the numbers.",
     ]
     chapters = list(table.groupby(table["chapter"].astype(str), sort=False))
-    limits = _limits(table)
-    grid = figure.panels(
-        len(chapters),
-        height=len(table) * 0.185 + len(chapters) * 0.30 + 0.5,
-        heights=[len(rows) + 0.5 for _, rows in chapters],
-        share_x=True,
-    )[:, 0]
+    ends = table[["ratio", "ratio_low", "ratio_high", "ratio_published"]].astype(float).to_numpy()
+    ends = ends[ends > 0]
+    limits = max(LEAST, min(0.7, ends.min() / 1.1)), min(MOST, max(1.6, ends.max() * 1.1))
+    height, heights = len(table) * 0.185 + len(chapters) * 0.30 + 0.5, [len(rows) + 0.5 for _, rows in chapters]
+    grid = figure.panels(len(chapters), height=height, height_ratios=heights, sharex=True)[:, 0]
     for axes, (chapter, rows) in zip(grid, chapters, strict=True):
         draw_claims(axes, rows, limits)
         axes.set_title(chapter, fontsize=8.5)

@@ -16,10 +16,9 @@ from glusterlab.plots import marks
 from glusterlab.plots.style import GREY, INK, PALE, Frame, interval_words, row_style, scale_words
 from glusterlab.units import format_size
 
-_NARROW = 0.09
-"""Share of the axis below which a part of a bar has no room for its name."""
 PARTS = ("usable", "replica", "parity")
 """Parts of a bar of capacity, from the left; the columns are ``<part>_bytes``."""
+_HERE = "#1f4e89"
 
 
 def draw_capacity(figure: Frame, table: pd.DataFrame, *, disk: str, stated: float | None = None) -> None:
@@ -59,31 +58,16 @@ def _stack(axes: Axes, place: int, sizes: dict[str, float], colour: str, end: fl
     left = 0.0
     for part, size in ((part, size) for part, size in sizes.items() if size > 0):
         axes.barh(place, size, left=left, height=0.56, **fills[part])
-        axes.text(
-            left + size / 2,
-            place,
-            f"{part}\n{size:,.0f} TB" if size > _NARROW * end else f"{size:,.0f}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="white" if part == "usable" else INK,
-            bbox=marks.behind(1, 1.5) if part == "parity" else None,
-        )
+        # a narrow part has no room for its name
+        text = f"{part}\n{size:,.0f} TB" if size > 0.09 * end else f"{size:,.0f}"
+        box = marks.behind(1, 1.5) if part == "parity" else None
+        shade = "white" if part == "usable" else INK
+        marks.centred(axes, left + size / 2, place, text, fontsize=8, color=shade, bbox=box)
         left += size
 
 
-_HERE = "#1f4e89"
-
-
-def written_words(row: pd.Series) -> str:
-    """What the campaign writes for a size, in two lines.
-
-    >>> here = {"tool": "iozone", "file_size_bytes": 10 << 20, "nominal_file_size_bytes": 4 << 30, "scale": 200.0}
-    >>> here |= {"record_size_bytes": 262144.0, "length": 0.5, "workers": "1 to 96", "files_per_worker": "1"}
-    >>> print(written_words(pd.Series(here)))
-    iozone: 10 MiB, records of 256 KiB
-    1:200, 1/2 of that length, 1 to 96 workers
-    """
+def _written_words(row: pd.Series) -> str:
+    """What the campaign writes for a size, in two lines."""
     if not row["tool"]:
         return "not in this campaign"
     size = f"{row['tool']}: {format_size(int(row['file_size_bytes']))}"
@@ -96,20 +80,12 @@ def written_words(row: pd.Series) -> str:
         scaled = row["file_size_bytes"] != row["nominal_file_size_bytes"]
         model.append(scale_words([row["scale"]]) if scaled else f"size kept, hardware {scale_words([row['scale']])}")
     if row["length"] != 1:
-        times = f"{_share(row['length'])} of" if row["length"] < 1 else f"{row['length']:g} times"
+        length = float(row["length"])
+        parts = f"1/{1 / length:.0f}" if abs(length * round(1 / length) - 1) < 1e-9 else f"{length:g}"
+        times = f"{parts} of" if length < 1 else f"{length:g} times"
         model.append(f"{times} that length")
     workers = f"{row['workers']} worker{'' if row['workers'] == '1' else 's'}"
     return f"{size}\n{', '.join([*model, workers])}"
-
-
-def _share(length: float) -> str:
-    """A share as a fraction where it is one.
-
-    >>> _share(0.03125), _share(0.4)
-    ('1/32', '0.4')
-    """
-    parts = round(1 / length)
-    return f"1/{parts}" if abs(length * parts - 1) < 1e-9 else f"{length:g}"
 
 
 def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
@@ -130,15 +106,9 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
             axes.plot([size], [place], "s", markersize=8, markerfacecolor="none", markeredgecolor=_HERE, zorder=2)
         if rows["use_case"].iloc[0]:
             axes.plot([nominal], [place], "o", color=INK, markersize=5, zorder=3)
-        axes.annotate(
-            "\n".join(written_words(row) for _, row in rows.iterrows()),
-            (1.02, place),
-            xycoords=("axes fraction", "data"),
-            va="center",
-            fontsize=7,
-            color=_HERE if rows["tool"].iloc[0] else GREY,
-            annotation_clip=False,
-        )
+        text = "\n".join(_written_words(row) for _, row in rows.iterrows())
+        beside: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "annotation_clip": False, "va": "center"}
+        axes.annotate(text, (1.02, place), fontsize=7, color=_HERE if rows["tool"].iloc[0] else GREY, **beside)
     _draw_size_line(axes, table, names)
     uses = table.drop_duplicates("label")[["label", "use_case"]].astype(str)
     axes.set_yticks(range(len(names)), ["\n".join(filter(None, row)) for row in uses.itertuples(index=False)])
@@ -157,26 +127,14 @@ def draw_file_sizes(figure: Frame, table: pd.DataFrame) -> None:
 
 
 def _draw_size_line(axes: Axes, table: pd.DataFrame, names: list[str]) -> None:
-    """The logarithmic line through the sizes that lie on it, as far as the smallest size of the study."""
+    """The logarithmic line through the sizes of the study that lie on it."""
     studied = table[table["use_case"] != ""].drop_duplicates("label")
     line = studied[studied["on_line"].astype(bool)]
-    if len(line) < 2:
-        return
-    places = np.array([names.index(str(name)) for name in line["label"]], dtype=float)
-    slope, start = np.polyfit(places, np.log2(line["nominal_file_size_bytes"].astype(float)), 1)
-    ends = np.array([0.0, places.max()])
-    axes.plot(2 ** (start + slope * ends), ends, color=GREY, linewidth=0.9, zorder=0.5)
-
-
-_FITS = 9
-"""Characters of a line that a cell of shares holds in the larger type; 101 to 108 has more."""
-_DARKEST = 1.35
-"""Share that the darkest colour stands for: above 1, so that numbers can be read on the colours of most shares."""
-
-
-def _cell_text(row: pd.Series) -> str:
-    interval = f"{percent(float(row['share_low']))} to {percent(float(row['share_high']))}"
-    return f"{percent(float(row['share']))} %\n" + (f"n = {row['n']}" if math.isnan(row["share_low"]) else interval)
+    if len(line) >= 2:
+        places = np.array([names.index(str(name)) for name in line["label"]], dtype=float)
+        slope, start = np.polyfit(places, np.log2(line["nominal_file_size_bytes"].astype(float)), 1)
+        ends = np.array([0.0, places.max()])
+        axes.plot(2 ** (start + slope * ends), ends, color=GREY, linewidth=0.9, zorder=0.5)
 
 
 def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
@@ -184,7 +142,12 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     import seaborn as sns  # a third of a second that only this figure needs
 
     known = table[table["limit"].notna()]
-    known = known.assign(text=[_cell_text(row) for _, row in known.iterrows()], series=known["series"].astype(str))
+    texts = []
+    for row in known.to_dict("records"):
+        low, high = percent(float(row["share_low"])), percent(float(row["share_high"]))
+        interval = f"n = {row['n']}" if math.isnan(row["share_low"]) else f"{low} to {high}"
+        texts.append(f"{percent(float(row['share']))} %\n{interval}")
+    known = known.assign(text=texts, series=known["series"].astype(str))
     figure.rows = known
     figure.subtitle = [
         "Throughput as a share of what links and disks allow with the traffic of copies; dark: near to the bound.",
@@ -192,7 +155,7 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
     ]
     operations = operations_of(known)
     series, workers = sorted(known["series"].unique()), sorted(known["workers"].unique())
-    grid = figure.panels(1, len(operations), height=0.36 * len(series) + 0.75, share_y=True)
+    grid = figure.panels(1, len(operations), height=0.36 * len(series) + 0.75, sharey=True)
     for axes, operation in zip(grid[0], operations, strict=True):
         rows = known[known["operation"].astype(str) == operation]
         cells = rows.pivot(index="series", columns="workers", values=["share", "text"])
@@ -204,12 +167,12 @@ def draw_shares(figure: Frame, table: pd.DataFrame) -> None:
             annot=cells["text"].fillna(""),
             fmt="",
             vmin=0,
-            vmax=_DARKEST,
+            vmax=1.35,  # above 1, so that numbers can be read on the colours of most shares
             cmap="Blues",
             cbar=False,
             linewidths=1.2,
             linecolor="white",
-            annot_kws={"fontsize": 6.3 if longest <= _FITS else 5.4, "linespacing": 1.1},
+            annot_kws={"fontsize": 6.3 if longest <= 9 else 5.4, "linespacing": 1.1},
         )
         axes.set_title(operation)
         axes.set_xlabel("workers in total")

@@ -1,71 +1,40 @@
-"""House style of every figure: colours of layouts, title, footer.
+"""House style of every figure: colours of layouts, title, footer; matplotlib's settings stand in `house.mplstyle`.
 
-A layout keeps its colour, marker and hatching in every figure of every campaign: they follow from its type, geometry
-and backing alone. Replicated volumes are blue, dispersed ones orange to yellow. In grey the layouts of the studies
-differ, too: replicated ones are darker than dispersed ones, and no two of a type are alike.
+Replicated volumes are blue, dispersed ones orange to yellow. In grey the layouts of the studies differ, too.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
-import matplotlib as mpl
+import matplotlib.style
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from glusterlab.analysis.select import split_values
 from glusterlab.stats import MIN_SAMPLES
 from glusterlab.units import format_size
 
-SharedAxis = bool | Literal["none", "all", "row", "col"]
+Grid = np.ndarray[tuple[int, int], np.dtype[np.object_]]
 
-WIDTH_IN, PANEL_HEIGHT_IN = 7.2, 2.9
+WIDTH_IN = 7.2
+_STYLE = Path(__file__).with_name("house.mplstyle")
 INK, GREY, PALE = "#222222", "#6b6b6b", "#d9d9d9"
 
 _TITLE_IN, _LINE_IN, _FOOTER_IN = 0.34, 0.18, 0.30
 _CHARACTER_IN, _MARK_IN = 0.058, 0.45
 """Widths in a key: of a letter on average, and of a mark with the room around it."""
-
-_RC: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.size": 8.5,
-    "axes.titlesize": 9,
-    "axes.titlelocation": "left",
-    "axes.labelsize": 8.5,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": GREY,
-    "axes.linewidth": 0.6,
-    **dict.fromkeys(("axes.spines.top", "axes.spines.right"), False),
-    "axes.axisbelow": True,
-    "axes.unicode_minus": True,
-    "grid.color": PALE,
-    "grid.linewidth": 0.5,
-    **dict.fromkeys(("xtick.color", "ytick.color"), GREY),
-    **dict.fromkeys(("xtick.labelcolor", "ytick.labelcolor"), INK),
-    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
-    **dict.fromkeys(("xtick.major.width", "ytick.major.width"), 0.6),
-    "text.color": INK,
-    "lines.linewidth": 1.4,
-    "lines.markersize": 5,
-    "hatch.linewidth": 0.6,
-    "hatch.color": "white",
-    "legend.frameon": False,
-    "legend.fontsize": 8,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "glusterlab",
-    "path.simplify": True,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +68,8 @@ _HATCHES = ("", "///", "...", "xxx", "\\\\\\", "|||", "---")
 
 
 def layout_style(type_: str, geometry: str, kind: str) -> LayoutStyle:
-    """Colour, marker and hatching of a layout.
-
-    Layouts that no study has get them from a digest of their identity, within the hues of their type: stable
-    everywhere, though two of them may look alike in one figure, where the labels tell them apart.
-
-    >>> layout_style("replicate", "3x2", "raid6").colour
-    '#1f4e89'
-    """
-    known = _KNOWN.get((type_, geometry, kind))
-    if known is not None:
+    """Colour, marker and hatching of a layout; of one that no study has by a digest, within the hues of its type."""
+    if known := _KNOWN.get((type_, geometry, kind)):
         return known
     digest = hashlib.sha256("\0".join((type_, geometry, kind)).encode()).digest()
     hues = _FAMILIES.get(type_, _OTHERS)
@@ -130,9 +91,8 @@ IMPORTED = "imported, conditions not recorded"
 class Provenance:
     """Where a figure's numbers come from, for its footer.
 
-    `release` is empty where an import does not know it; `digest` is the SHA-256 of the raw files, hexadecimal;
-    `testbed` is a scale model on one machine. `half_width` is the share of the mean at which the campaign ended its
-    cells' repeats, if it did: their intervals then cover a little less than they state.
+    `release` is empty where an import does not know it; `digest` is the SHA-256 of the raw files, hexadecimal.
+    `half_width` is the share of the mean at which repeats ended, if they did: intervals then cover a little less.
     """
 
     campaign: str
@@ -146,41 +106,26 @@ class Provenance:
         """The footer line: campaign, release, n, digest, what an import lacks, and on a testbed what stands for what.
 
         Uses ``n``, ``scale``, ``operations_limited``, ``file_size_bytes`` and ``nominal_file_size_bytes``.
-
-        >>> rows = pd.DataFrame({"n": [3], "scale": [200], "file_size_bytes": [20 << 20]})
-        >>> rows = rows.assign(nominal_file_size_bytes=4 << 30, operations_limited=False)
-        >>> footer = Provenance("demo", "10.3", "0123456789abcdef", True).footer(rows)
-        >>> footer.split(" · ")[:4]
-        ['demo', 'GlusterFS 10.3', 'n = 3', 'manifest 0123456789ab']
-        >>> footer.split(" · ")[4]
-        'scale model 1:200 on one machine, 20 MiB stands for 4 GiB'
         """
         n = n_words(summary["n"])
         if self.half_width is not None:
             n += f", repeated until ± {100 * self.half_width:g} %"
         release = [f"GlusterFS {self.release}"] if self.release else []
-        parts = [self.campaign, *release, n, f"manifest {self.digest[:12]}", *([IMPORTED] if self.imported else [])]
-        return " · ".join([*parts, *(scale_model(summary) if self.testbed else [])])
+        return self._line([*release, n], scale_model(summary) if self.testbed else [])
 
     def place(self, scales: Iterable[float] = (), *, model: bool = False) -> str:
-        """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that).
-
-        >>> Provenance("demo", "", "0123456789abcdef", True).place([20, 200])
-        'demo · manifest 0123456789ab · scale model 1:20 and 1:200 on one machine'
-        """
-        parts = [self.campaign, f"manifest {self.digest[:12]}", *([IMPORTED] if self.imported else [])]
+        """The footer of a figure without samples: the campaign, and the scale models (or with `model`, just that)."""
         words = scale_words(scales)
-        if self.testbed and (words or model):
-            parts.append(f"scale model {words} on one machine".replace("  ", " "))
-        return " · ".join(parts)
+        shown = self.testbed and (words or model)
+        return self._line([], [f"scale model {words} on one machine".replace("  ", " ")] if shown else [])
+
+    def _line(self, measured: list[str], model: list[str]) -> str:
+        parts = [self.campaign, *measured, f"manifest {self.digest[:12]}", *([IMPORTED] if self.imported else [])]
+        return " · ".join([*parts, *model])
 
 
 def n_words(counts: Iterable[int]) -> str:
-    """Numbers of samples for a footer.
-
-    >>> n_words([3, 3]), n_words([3, 6, 5])
-    ('n = 3', 'n = 3 to 6')
-    """
+    """Numbers of samples for a footer: ``n = 3``, or ``n = 3 to 6``."""
     least, *others = sorted({int(count) for count in counts})
     return f"n = {least}" + (f" to {others[-1]}" if others else "")
 
@@ -195,30 +140,21 @@ def scale_model(rows: pd.DataFrame) -> list[str]:
 
 
 def scale_words(scales: Iterable[float], form: str = "1:{:g}", last: str = "and") -> str:
-    """Scales in words; none of none.
-
-    >>> scale_words([200.0, 20.0, 60.0, 20.0]), scale_words([200, 20], "1/{:g}", "or"), scale_words([])
-    ('1:20, 1:60 and 1:200', '1/20 or 1/200', '')
-    """
+    """Scales in words: ``1:20, 1:60 and 1:200``; none of none."""
     ratios = [form.format(float(scale)) for scale in sorted(set(scales))]
     return f" {last} ".join(part for part in (", ".join(ratios[:-1]), *ratios[-1:]) if part)
 
 
-@contextmanager
-def house_style() -> Iterator[None]:
+def house_style() -> AbstractContextManager[None]:
     """Matplotlib's settings for the time of drawing or saving one figure; the user's own are left alone."""
-    with mpl.rc_context():
-        mpl.rcdefaults()
-        mpl.rcParams.update(_RC)
-        yield
+    return matplotlib.style.context(_STYLE, after_reset=True)
 
 
 class Frame:
-    """A figure of house style while it is drawn: its panels, and the words that will stand around them.
+    """A figure of house style while it is drawn, made without pyplot: nothing stays open, nothing is shown by itself.
 
-    Made without pyplot: nothing stays open, nothing is shown by itself. `subtitle` has lines that say how to read it;
-    `key` has marks with names, where the panels have no room for names; `rows` are those behind the footer, where they
-    are not the table that is saved with the figure; `saved` is what became of it.
+    `subtitle` has lines that say how to read it; `key` has marks with names; `rows` are those behind the footer, where
+    they are not the table that is saved with the figure; `saved` is what became of it.
     """
 
     def __init__(self, title: str) -> None:
@@ -231,31 +167,39 @@ class Frame:
         FigureCanvasAgg(self.figure)
         self._height = 0.0
 
-    def panels(
-        self,
-        rows: int = 1,
-        columns: int = 1,
-        *,
-        height: float,
-        heights: Sequence[float] | None = None,
-        share_x: SharedAxis = False,
-        share_y: SharedAxis = False,
-    ) -> np.ndarray[tuple[int, int], np.dtype[np.object_]]:
-        """The Axes of all panels, an array of shape (rows, columns); `height` is that of all rows together, in inches.
-
-        `heights` are those of the rows relative to each other.
-        """
+    def panels(self, rows: int = 1, columns: int = 1, *, height: float, **options: Any) -> Grid:
+        """Axes, an array of shape (rows, columns), `height` inches all together; `options` as of `Figure.subplots`."""
         self._height = height
-        return self.figure.subplots(rows, columns, squeeze=False, sharex=share_x, sharey=share_y, height_ratios=heights)
+        grid: Grid = self.figure.subplots(rows, columns, squeeze=False, **options)
+        return grid
 
-    def panel(self, height: float = PANEL_HEIGHT_IN) -> Axes:
+    def panel(self, height: float = 2.9) -> Axes:
         """The Axes of a figure that has one panel."""
         axes: Axes = self.panels(height=height)[0][0]
         return axes
 
+    def panels_by_workers(
+        self, rows: int, columns: int, workers: Iterable[int], *, height: float, room: float = 1.35
+    ) -> Grid:
+        """Panels over one axis with ticks at the measured worker counts only, up to `room` times the most workers."""
+        grid = self.panels(rows, columns, height=height, sharey="row", sharex="all")
+        counts = sorted({int(count) for count in workers})
+        for axes in grid[-1]:
+            axes.set_xscale("log", base=2)
+            axes.set_xlim(counts[0] / 1.35, counts[-1] * room)
+            axes.xaxis.set_major_locator(FixedLocator(counts))
+            axes.xaxis.set_minor_locator(NullLocator())
+            axes.xaxis.set_major_formatter("{x:.0f}")
+            axes.set_xlabel("workers in total")
+        self.figure.align_ylabels(list(grid[:, 0]))
+        return grid
+
     def finish(self, footer: str) -> Figure:
         """Put title, subtitle, key and footer around the panels."""
-        columns_of_key, rows_of_key = _key_grid(self.key)
+        # names in a key stay within the figure
+        longest = max((len(str(line.get_label())) for line in self.key), default=0)
+        columns = max(1, min(len(self.key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
+        rows_of_key = -(-len(self.key) // columns)
         head = _TITLE_IN + _LINE_IN * len(self.subtitle) + (_LINE_IN * rows_of_key + 0.08) * bool(self.key)
         height = head + self._height + _FOOTER_IN
         figure = self.figure
@@ -265,95 +209,45 @@ class Frame:
         for n, line in enumerate(self.subtitle):
             y = 1 - (_TITLE_IN + _LINE_IN * n) / height
             figure.text(0.012, y, line, fontsize=8, color=GREY, va="top")
-        figure.text(0.012, 0.09 / height, wrap_footer(footer), fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
+        figure.text(0.012, 0.09 / height, _wrapped(footer), fontsize=6.5, color=GREY, va="bottom", linespacing=1.15)
         if self.key:
-            figure.legend(
-                handles=self.key,
-                loc="upper left",
-                borderaxespad=0,
-                bbox_to_anchor=(0.012, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height),
-                ncols=columns_of_key,
-                columnspacing=1.6,
-                handletextpad=0.6,
-                borderpad=0.0,
-            )
+            corner = (0.012, 1 - (head - _LINE_IN * rows_of_key - 0.06) / height)
+            room: dict[str, Any] = {"borderaxespad": 0, "columnspacing": 1.6, "handletextpad": 0.6, "borderpad": 0.0}
+            figure.legend(handles=self.key, loc="upper left", bbox_to_anchor=corner, ncols=columns, **room)
         return figure
 
 
-def wrap_footer(footer: str, longest: int = 146) -> str:
-    """A footer in as many lines as the width of a figure asks for, broken between its parts.
-
-    >>> wrap_footer("night · GlusterFS 10.3 · n = 3", 24).splitlines()
-    ['night · GlusterFS 10.3', 'n = 3']
-    """
+def _wrapped(footer: str) -> str:
+    """A footer in lines that are no longer than a figure is wide, broken between its parts."""
     lines = [""]
     for part in footer.split(" · "):
         joined = f"{lines[-1]} · {part}" if lines[-1] else part
-        if lines[-1] and len(joined) > longest:
+        if lines[-1] and len(joined) > 146:
             lines.append(part)
         else:
             lines[-1] = joined
     return "\n".join(lines)
 
 
-def _key_grid(key: Sequence[Line2D]) -> tuple[int, int]:
-    """Columns and rows of a key, so that names of this length stay within the figure.
-
-    >>> _key_grid([Line2D([], [], label="replicate 3x2, RAID 6")] * 4)
-    (4, 1)
-    >>> _key_grid([Line2D([], [], label="xfs, 128 KiB records")] * 13)
-    (4, 4)
-    """
-    longest = max((len(str(line.get_label())) for line in key), default=0)
-    columns = max(1, min(len(key), int(WIDTH_IN / (longest * _CHARACTER_IN + _MARK_IN))))
-    return columns, -(-len(key) // columns)
-
-
 def layout_key(summary: pd.DataFrame) -> list[Line2D]:
     """One mark per series of a summary, with its name, for the key of a figure."""
-    key = []
-    for row in summary.drop_duplicates("series").sort_values("series").to_dict("records"):
-        style = row_style(row)
-        key.append(
-            Line2D([], [], color=style.colour, marker=style.marker, label=str(row["series"]), **access_style(row))
-        )
-    return key
+    rows = summary.drop_duplicates("series").sort_values("series").to_dict("records")
+    styles = [(row_style(row), {"label": str(row["series"]), **access_style(row)}) for row in rows]
+    return [Line2D([], [], color=style.colour, marker=style.marker, **rest) for style, rest in styles]
 
 
 def access_style(row: Mapping[Any, Any] | pd.Series) -> dict[str, Any]:
-    """How a line shows that clients do not use the native protocol: dashed, with hollow marks.
-
-    >>> access_style(pd.Series({"access": "native"})), access_style(pd.Series({"access": "nfs"}))
-    ({}, {'linestyle': '--', 'markerfacecolor': 'white'})
-    """
+    """How a line shows that clients do not use the native protocol: dashed, with hollow marks."""
     native = str(row.get("access", "native")) == "native"
     return {} if native else {"linestyle": "--", "markerfacecolor": "white"}
 
 
 def interval_words(summary: pd.DataFrame, of: str = "(t)") -> str:
-    """What the lines at the means of a summary (with ``low``) are, for the subtitle.
-
-    >>> interval_words(pd.DataFrame({"low": [1.0, float("nan")]}))
-    '95 % interval (t) where n is 3 or more'
-    >>> interval_words(pd.DataFrame({"low": [1.0]}), "of the ratio")
-    '95 % interval of the ratio'
-    """
+    """What the lines at the means of a summary (with ``low``) are, for the subtitle."""
     lacking = summary["low"].isna()
     if lacking.all():
         return "no interval, insufficient n"
     return f"95 % interval {of}{f' where n is {MIN_SAMPLES} or more' if lacking.any() else ''}"
-
-
-def workers_axis(axes: Axes, workers: Iterable[int]) -> None:
-    """A binary logarithmic axis with ticks at the measured worker counts only."""
-    counts = sorted({int(count) for count in workers})
-    axes.set_xscale("log", base=2)
-    axes.xaxis.set_major_locator(FixedLocator([float(count) for count in counts]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
-    if counts:
-        axes.set_xlim(counts[0] / 1.35, counts[-1] * 1.35)
-    axes.set_xlabel("workers in total")
 
 
 def top_of(summary: pd.DataFrame, factor: float) -> float:
@@ -366,50 +260,46 @@ def top_of(summary: pd.DataFrame, factor: float) -> float:
 class Comparable:
     """A table whose values can be drawn on one axis.
 
-    `scales` has that of the second axis, 1 where there is none; `words` go behind the unit of the axis; `note` is a
-    line for the subtitle where values are not those that were measured.
+    `scale` is that of the second axis, on which published numbers are, 1 where there is none; `words` go behind the
+    unit of the axis; `note` is for the subtitle where values are not those that were measured.
     """
 
     table: pd.DataFrame
-    scales: list[float]
+    scale: float
     words: str
     note: list[str]
 
     @property
     def two_axes(self) -> bool:
-        """Whether the figure has a second axis, on which published numbers are."""
-        return self.scales != [1.0]
+        """Whether the figure has a second axis."""
+        return self.scale != 1
+
+    def second_axis(self, axes: Axes, which: Literal["x", "y"], unit: str) -> None:
+        """A second axis with the values times the scale, labelled as what a full-size pool would show; none for 1."""
+        scale = self.scale
+        if scale == 1:
+            return
+        functions = (lambda value: value * scale, lambda value: value / scale)
+        if which == "y":
+            second = axes.secondary_yaxis("right", functions=functions)
+            second.set_ylabel(f"× {scale:g}: as the full-size\npool would show, {unit}")
+            second.spines["right"].set_visible(True)
+            second.yaxis.set_major_formatter("{x:,g}")
+        else:
+            second = axes.secondary_xaxis("bottom", functions=functions)
+            second.spines["bottom"].set_position(("outward", 38))
+            second.set_xlabel(f"{unit}, × {scale:g}: as the full-size pool would show")
+            second.xaxis.set_major_formatter("{x:,g}")
 
 
 def comparable(table: pd.DataFrame) -> Comparable:
     """Values with a ``scale`` for one axis: measured ones of one scale as they are, of several times their scales."""
     scales = sorted({float(scale) for scale in table["scale"]})
     if len(scales) < 2:
-        return Comparable(table, scales or [1.0], "measured", [])
+        return Comparable(table, scales[0] if scales else 1.0, "measured", [])
     note = f"From scale models of {scale_words(scales)}: each value is times its own scale, as a full-size pool."
     scale = table["scale"].astype(float)
     full = {name: table[name].astype(float) * scale for name in ("mean", "low", "high", "limit") if name in table}
-    values = [
-        ";".join(f"{value:.9g}" for value in split_values(joined, by))
-        for joined, by in zip(table["values"], scale, strict=True)
-    ]
-    return Comparable(table.assign(**full, values=values, scale=1.0), [1.0], "× scale", [note])
-
-
-def scale_axis(axes: Axes, scales: Iterable[float], which: Literal["x", "y"], unit: str) -> None:
-    """A second axis with the values times the one scale, labelled as what a full-size pool would show; none for 1."""
-    (scale,) = {float(scale) for scale in scales}
-    if scale == 1:
-        return
-    functions = (lambda value: value * scale, lambda value: value / scale)
-    if which == "y":
-        second = axes.secondary_yaxis("right", functions=functions)
-        second.set_ylabel(f"× {scale:g}: as the full-size\npool would show, {unit}")
-        second.spines["right"].set_visible(True)
-        axis: Axis = second.yaxis
-    else:
-        second = axes.secondary_xaxis("bottom", functions=functions)
-        second.spines["bottom"].set_position(("outward", 38))
-        second.set_xlabel(f"{unit}, × {scale:g}: as the full-size pool would show")
-        axis = second.xaxis
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    samples = [split_values(joined, by) for joined, by in zip(table["values"], scale, strict=True)]
+    values = [";".join(f"{value:.9g}" for value in each) for each in samples]
+    return Comparable(table.assign(**full, values=values, scale=1.0), 1.0, "× scale", [note])

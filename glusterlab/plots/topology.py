@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -17,10 +17,6 @@ from glusterlab.analysis.describe import link_words
 from glusterlab.plots.style import GREY, INK, PALE, WIDTH_IN, Frame, scale_words
 from glusterlab.units import short_number
 
-MOST_SHOWN = 12
-"""Hosts of a role that are drawn one by one; of more, the first few and the last."""
-
-_FEW = 6
 _SERVER, _CLIENT, _BAND, _DISK = "#cfdcec", "#ececec", "#1f4e89", "#6f8fb5"
 _MARGIN, _LEFT, _DISK_IN, _LINE_IN = 0.09, 1.05, 0.11, 0.15
 _MIDDLE = (_LEFT + WIDTH_IN - _MARGIN) / 2
@@ -29,31 +25,16 @@ _SMALL = 7
 """Points of the text in drawings."""
 
 
-def shown_hosts(names: Sequence[str]) -> list[str | None]:
-    """The hosts that are drawn, None where some are left out.
-
-    >>> shown_hosts(["a", "b"])
-    ['a', 'b']
-    >>> shown_hosts([f"n{number:03d}" for number in range(1, 129)])
-    ['n001', 'n002', 'n003', 'n004', 'n005', 'n006', None, 'n128']
-    """
-    if len(names) <= MOST_SHOWN:
-        return list(names)
-    return [*names[:_FEW], None, names[-1]]
+def _shown_hosts(names: Sequence[str]) -> list[str | None]:
+    """The hosts that are drawn one by one: of more than 12 the first few and the last, None where some are left out."""
+    return list(names) if len(names) <= 12 else [*names[:6], None, names[-1]]
 
 
-def short_name(name: str, width: float) -> str:
-    """A host's name without its domain, and of a long one the end, which tells hosts apart; `width` is in inches.
-
-    >>> short_name("server01.example.com", 0.6), short_name("storage-node-017", 0.6)
-    ('server01', '…-node-017')
-    """
+def _short_name(name: str, width: float) -> str:
+    """A host's name without its domain, and of a long one the end, which tells hosts apart; `width` is in inches."""
     short = name.partition(".")[0]
-    for start in range(len(short)):
-        shown = short if start == 0 else "…" + short[start:]
-        if text_width(shown) <= width:
-            return shown
-    return "…"
+    candidates = (short if start == 0 else f"…{short[start:]}" for start in range(len(short)))
+    return next((shown for shown in candidates if text_width(shown) <= width), "…")
 
 
 @cache
@@ -80,8 +61,8 @@ def draw_pool(figure: Frame, hosts: pd.DataFrame, *, mount: str, testbed: bool, 
         *_scale_model(testbed, scales, "real rates"),
     ]
     axes, band, places = _hosts_and_band(figure, hosts, [], gap=0.34, thick=0.42, colour=_BAND, name="volumes")
-    _text(axes, _MIDDLE, band + 0.28, "one namespace: GlusterFS volumes", colour="white", size=9, bold=True)
-    _text(axes, _MIDDLE, band + 0.12, f"mounted below {mount} on every client", colour="white", size=7)
+    _text(axes, _MIDDLE, band + 0.28, "one namespace: GlusterFS volumes", color="white", fontsize=9, bold=True)
+    _text(axes, _MIDDLE, band + 0.12, f"mounted below {mount} on every client", color="white", fontsize=7)
     for middles, low in zip(places, (band + 0.42, band - 0.34), strict=True):
         for x in middles:
             axes.plot([x, x], [low, low + 0.34], color=GREY, linewidth=0.8)
@@ -96,20 +77,19 @@ def draw_bed(figure: Frame, hosts: pd.DataFrame, *, switch: str, testbed: bool, 
     ]
     notes = []
     for role, rows in (("server", servers), ("client", clients)):
-        known = "; ".join(str(rows[key].iloc[0]) for key in ("model", "parts") if rows[key].iloc[0])
-        if known:
+        if known := "; ".join(filter(None, map(str, rows[["model", "parts"]].iloc[0]))):
             notes += wrapped(f"A {role} {'stands for' if testbed else 'is'} {known}.", _PAGE_IN)
     fabric = switch or "switch"
     if testbed:
         fabric = "a bridge on this machine" + (f", stands for {switch}" if switch else ", in place of a switch")
     client_rate, server_rate = (float(rows["link_bytes_per_s"].iloc[0]) for rows in (clients, servers))
     axes, bar, places = _hosts_and_band(figure, hosts, notes, gap=0.44, thick=0.28, colour=INK, name="switch")
-    _text(axes, _MIDDLE, bar + 0.14, fabric, colour="white", size=8, bold=True)
+    _text(axes, _MIDDLE, bar + 0.14, fabric, color="white", fontsize=8, bold=True)
     for middles, low, rate in zip(places, (bar + 0.28, bar - 0.44), (client_rate, server_rate), strict=True):
         width = max(0.7, 3.2 * rate / max(client_rate, server_rate))
         for x in middles:
             axes.plot([x, x], [low, low + 0.44], color=GREY, linewidth=width, solid_capstyle="butt")
-        _text(axes, _MARGIN, low + 0.22, f"{link_words(rate)} each", left=True, colour=GREY)
+        _text(axes, _MARGIN, low + 0.22, f"{link_words(rate)} each", left=True, color=GREY)
 
 
 def _hosts_and_band(
@@ -162,15 +142,15 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
     y = height - 0.05
     starts = [_MARGIN + label_in + n * width for n in range(len(columns))]
     for x, column in zip(starts, columns, strict=True):
-        _text(axes, x, y - 0.13, f"{column['name']} server".removeprefix("server "), size=9, bold=True, left=True)
+        _text(axes, x, y - 0.13, f"{column['name']} server".removeprefix("server "), fontsize=9, bold=True, left=True)
     y -= 0.29
     for (_, words), row, tall in zip(rows, cells, heights, strict=True):
         axes.plot([_MARGIN, WIDTH_IN - _MARGIN], [y, y], color=PALE, linewidth=0.6, solid_capstyle="butt")
-        _text(axes, _MARGIN, y - 0.13, words, colour=GREY, left=True, size=8)
+        _text(axes, _MARGIN, y - 0.13, words, color=GREY, left=True, fontsize=8)
         for x, lines in zip(starts, row, strict=True):
             for line, part in enumerate(lines):
                 colour = GREY if part == "not stated" else INK
-                _text(axes, x, y - 0.13 - _LINE_IN * line, part, left=True, size=8, colour=colour)
+                _text(axes, x, y - 0.13 - _LINE_IN * line, part, left=True, fontsize=8, color=colour)
         y -= tall
 
 
@@ -208,10 +188,7 @@ def _canvas(figure: Frame, height: float) -> Axes:
 
 @dataclass(frozen=True)
 class _Slots:
-    """Where the boxes of a row of hosts (`shown_hosts`) are, and how disks fill a box; lengths in inches.
-
-    A box has the room `slot`, and `columns` of disks that are `pitch` apart.
-    """
+    """Where the boxes of a row of hosts are, in inches: `slot` apart, with `columns` of disks `pitch` apart."""
 
     shown: list[str | None]
     slot: float
@@ -222,7 +199,7 @@ class _Slots:
 
     @classmethod
     def of(cls, hosts: pd.DataFrame) -> _Slots:
-        shown = shown_hosts([str(name) for name in hosts["host"]])
+        shown = _shown_hosts([str(name) for name in hosts["host"]])
         slot = (WIDTH_IN - _MARGIN - _LEFT) / len(shown)
         width = min(0.92 * slot, 1.1)
         disks = int(hosts["disks"].max())
@@ -241,17 +218,17 @@ def _row(axes: Axes, hosts: pd.DataFrame, bottom: float, noun: str) -> list[floa
     middle = bottom + slots.height / 2 + 0.07 * bool(each)
     _text(axes, _MARGIN, middle, f"{count} {noun}{'s' * (count != 1)}", left=True, bold=True)
     if each:
-        _text(axes, _MARGIN, middle - _LINE_IN, f"{each} disk{'s' * (each > 1)} each", left=True, colour=GREY)
+        _text(axes, _MARGIN, middle - _LINE_IN, f"{each} disk{'s' * (each > 1)} each", left=True, color=GREY)
     middles = []
     for n, name in enumerate(slots.shown):
         x = _LEFT + (n + 0.5) * slots.slot
         if name is None:
-            _text(axes, x, bottom + slots.height / 2, f"… {count - len(slots.shown) + 1} more", colour=GREY)
+            _text(axes, x, bottom + slots.height / 2, f"… {count - len(slots.shown) + 1} more", color=GREY)
             continue
         middles.append(x)
         _box(axes, x - slots.width / 2, bottom, slots.width, slots.height, _SERVER if each else _CLIENT)
         top = bottom + slots.height
-        _text(axes, x, top - (0.13 if each else slots.height / 2), short_name(name, slots.width - 0.03))
+        _text(axes, x, top - (0.13 if each else slots.height / 2), _short_name(name, slots.width - 0.03))
         side = 0.8 * slots.pitch
         for disk in range(each):
             row, column = divmod(disk, slots.columns)
@@ -266,17 +243,6 @@ def _box(axes: Axes, x: float, y: float, width: float, height: float, colour: st
     axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=rounded, facecolor=colour, edgecolor="none"))
 
 
-def _text(
-    axes: Axes,
-    x: float,
-    y: float,
-    text: str,
-    *,
-    size: float = _SMALL,
-    colour: str = INK,
-    bold: bool = False,
-    left: bool = False,
-) -> None:
-    side: Literal["left", "center"] = "left" if left else "center"
-    weight = "bold" if bold else "normal"
-    axes.text(x, y, text, fontsize=size, color=colour, fontweight=weight, ha=side, va="center", in_layout=False)
+def _text(axes: Axes, x: float, y: float, text: str, *, bold: bool = False, left: bool = False, **style: Any) -> None:
+    style = {"fontsize": _SMALL, "color": INK, "fontweight": "bold" if bold else "normal", **style}
+    axes.text(x, y, text, ha="left" if left else "center", va="center", in_layout=False, **style)

@@ -40,7 +40,7 @@ class Baseline:
 
     @property
     def digest(self) -> str:
-        """Changes when any of its files does."""
+        """Of its manifest: changes when any of its files does."""
         return file_digest(self.path / MANIFEST)
 
     @cached_property
@@ -51,10 +51,8 @@ class Baseline:
     def limits(self, backing: str, scale: float, *, operations_limited: bool) -> Limits | None:
         """Limits of one host under a scale model; None where not all of them were measured.
 
-        All bricks of a server at once, the median over the servers; one alone, the median over the bricks. The link of
-        a server is the median of the links between servers (of those to clients where there is one server), that of a
-        client the median of the links that end at one, and neither less than what is stated: one TCP stream carries
-        its payload alone, and over a bond of two links it takes one of them.
+        Medians over servers, bricks and links; the link of a server is that between servers, of one server that to
+        clients.
         """
         rates = {
             (each.what, each.of, each.operation): each.median
@@ -66,6 +64,7 @@ class Baseline:
         server = rates.get(("link", "server", "send"), client)
         if write is None or read is None or client is None or server is None:
             return None
+        # one TCP stream carries its payload alone, and over a bond of two links it takes one of them
         if self.hardware is not None:
             server = max(server, self.hardware.server_link / scale)
             client = max(client, self.hardware.client_link / scale)

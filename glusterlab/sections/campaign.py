@@ -18,10 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OpenCampaign:
-    """A campaign of raw/. Tables are in SI base units, named in their columns; `glusterlab.tables.schema` has them all.
+    """A campaign of raw/, as it was run; an import may have no cluster. `environment` has the facts of every host.
 
-    `specification` and `cluster` are as they were run (an import may have no cluster), `environment` has the facts of
-    every host and of the controller.
+    Tables are in SI base units, named in their columns; `glusterlab.tables.schema` has them all.
     """
 
     name: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,10 +29,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Release:
-    """A campaign of a comparison.
+    """A campaign of a comparison; `label` is its GlusterFS version, with the campaign's name where two have one.
 
-    `label` is its GlusterFS version (of its valid samples, several joined by ``", "``), with the campaign's name where
-    two have one; `digest` is that of its manifest, `half_width` the share of the mean at which cells' repeats ended.
+    `digest` is that of its manifest, `half_width` the share of the mean at which cells' repeats ended.
     """
 
     label: str
@@ -47,10 +47,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What campaigns show when they are held against the first of them; `reason` says why nothing is compared.
-
-    Tables are as `glusterlab.analysis.compare` makes them, `differences` those of the conditions, warnings first.
-    """
+    """What campaigns show when they are held against the first of them; `reason` says why nothing is compared."""
 
     releases: tuple[Release, ...]
     rule: Rule
@@ -94,13 +91,15 @@ def open_release(raw: Path, samples: pd.DataFrame) -> Release:
     # an import may know no cluster
     cluster = load_cluster(file).model_dump(mode="json", exclude_none=True) if file.is_file() else {}
     campaign = load_campaign(store.path / "campaign.yaml")
+    named = valid[["tool", "tool_version"]].astype(str).drop_duplicates().sort_values("tool_version")
+    versions = named[named["tool_version"] != ""].groupby("tool")["tool_version"]
     conditions = Conditions(
         name=store.name,
         release=version,
         environment=store.environment(),
         cluster=cluster,
         campaign=campaign.model_dump(mode="json", exclude_none=True),
-        tools=_tool_versions(valid),
+        tools={str(tool): ", ".join(found) for tool, found in versions},
         backings=frozenset(valid["backing"].astype(str)),
     )
     manifest = store.path / MANIFEST
@@ -115,12 +114,6 @@ def open_release(raw: Path, samples: pd.DataFrame) -> Release:
         testbed=bool(cluster.get("testbed")),
         half_width=campaign.repeats.half_width if isinstance(campaign.repeats, Repeats) else None,
     )
-
-
-def _tool_versions(valid: pd.DataFrame) -> dict[str, str]:
-    named = valid[["tool", "tool_version"]].astype(str).drop_duplicates().sort_values("tool_version")
-    known = named[named["tool_version"] != ""]
-    return {str(tool): ", ".join(rows["tool_version"]) for tool, rows in known.groupby("tool")}
 
 
 def labelled(releases: Sequence[Release]) -> tuple[Release, ...]:
@@ -139,14 +132,14 @@ def labelled(releases: Sequence[Release]) -> tuple[Release, ...]:
 
 def refuse_same(releases: Sequence[Release]) -> None:
     """Refuse a campaign that is named twice, or its copy: whatever is found is no finding about a release."""
-    for n, one in enumerate(releases):
-        for other in releases[:n]:
-            again = f"{one.path} is named twice" if one.path.resolve() == other.path.resolve() else ""
-            if one.digest and one.digest == other.digest:
-                again = again or f"{one.path} is a copy of {other.path}"
-            if again:
-                advice = "a release is held against another one; --same allows it, to try the command"
-                raise UsageError(f"{again}: {advice}")
+    for other, one in itertools.combinations(releases, 2):
+        if one.path.resolve() == other.path.resolve():
+            again = f"{one.path} is named twice"
+        elif one.digest and one.digest == other.digest:
+            again = f"{one.path} is a copy of {other.path}"
+        else:
+            continue
+        raise UsageError(f"{again}: a release is held against another one; --same allows it, to try the command")
 
 
 def compare_campaigns(
@@ -159,8 +152,7 @@ def compare_campaigns(
 ) -> Comparison:
     """Hold campaigns against the first of them.
 
-    Raises UsageError when there are fewer than two, a campaign is there twice (but for ``same``), or an operation is in
-    none of them.
+    Raises UsageError when there are fewer than two, one is there twice (but for ``same``), or an operation is unknown.
     """
     if len(paths) < 2:
         raise UsageError("expected two campaigns or more, the reference first")
@@ -207,16 +199,13 @@ def _place(name: str, folders: Sequence[Path]) -> Path | None:
 
 
 def _only(release: Release, operations: Sequence[str], releases: Sequence[Release]) -> Release:
-    if not operations:
-        return release
     known = sorted({str(name) for one in releases for name in one.samples["operation"]})
     if unknown := sorted(set(operations) - set(known)):
         raise UsageError(
             f"expected operations among {', '.join(known) or 'none'}, found {', '.join(unknown)} (--operation)"
         )
-    samples = release.samples
-    chosen = samples[samples["operation"].astype(str).isin(operations)].reset_index(drop=True)
-    return replace(release, samples=chosen)
+    chosen = release.samples["operation"].astype(str).isin(operations or known)
+    return replace(release, samples=release.samples[chosen].reset_index(drop=True))
 
 
 def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Comparison:
@@ -227,6 +216,8 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
     conditions = [_of_compared(release.conditions, table) for release in releases]
     found = differences(conditions)
     samples = {release.label: release.samples for release in releases}
+    stopped = [(each.label, each.half_width) for each in releases if each.half_width is not None]
+    scatter = "so that its scatter is taken for a little smaller than it is"
     return Comparison(
         releases=releases,
         rule=chosen,
@@ -238,7 +229,7 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
             *spoiled_warnings(samples),
             *timing_warnings(table),
             *warnings_of(conditions, found),
-            *_stopping(releases),
+            *(f"{label}: its cells were repeated until ± {100 * width:g} %, {scatter}" for label, width in stopped),
         ),
         notes=(*timing_notes(table), *notes_of(conditions, found)),
     )
@@ -254,12 +245,3 @@ def _of_compared(conditions: Conditions, table: pd.DataFrame) -> Conditions:
         backings=frozenset(table["backing"].astype(str)),
         tools={tool: version for tool, version in conditions.tools.items() if tool in tools},
     )
-
-
-def _stopping(releases: Iterable[Release]) -> Iterator[str]:
-    for release in releases:
-        if release.half_width is not None:
-            yield (
-                f"{release.label}: its cells were repeated until ± {100 * release.half_width:g} %, so that its scatter "
-                "is taken for a little smaller than it is"
-            )

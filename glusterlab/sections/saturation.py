@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -34,9 +34,8 @@ ARRAYS = ("raid6", "raid0", "raid10")
 class SaturationStudy:
     """What saturates in a campaign, by the curves that its study names.
 
-    `rows` are the samples of all of them, `every` these and the one that is `inspected` over time; `telemetry`,
-    `capacity` (by cell) and the judgement `found` are of `every`, `binding` of the cells of `rows`; `measured` is what
-    figures draw, by the slug of the curves.
+    `rows` are their samples, `every` these and the one that is `inspected` over time; `telemetry`, `capacity` (by cell)
+    and `found` are of `every`, `binding` of the cells of `rows`; `measured` is by the slug of the curves.
     """
 
     chosen: list[Chosen]
@@ -70,12 +69,8 @@ def study_saturation(
     as of `parse_thresholds`, `sample` as of `inspect_sample`.
     """
     levels = parse_thresholds(thresholds)
-    chosen = choose_studies(
-        section.samples,
-        studies_of(section.study),
-        layouts,
-        [parse_size(size) if size else None for size in sizes],
-    )
+    nominal = [parse_size(size) if size else None for size in sizes]
+    chosen = choose_studies(section.samples, studies_of(section.study), layouts, nominal)
     rows = section.samples.iloc[:0].assign(series="")
     if chosen:
         rows = pd.concat([one.rows for one in chosen], ignore_index=True)
@@ -117,13 +112,9 @@ def memory_by_host(raw: Path) -> dict[str, float]:
     """Bytes of memory, of the hosts whose ``environment.json`` has them as a number above 0."""
     path = raw / "environment.json"
     hosts = (read_json(path) if path.is_file() else {}).get("hosts")
-    facts = hosts if isinstance(hosts, dict) else {}
-    found = {str(host): of.get("memory_bytes") for host, of in facts.items() if isinstance(of, dict)}
-    return {
-        host: value
-        for host, value in found.items()
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    }
+    facts = hosts.items() if isinstance(hosts, dict) else ()
+    found: dict[str, Any] = {str(host): of.get("memory_bytes") for host, of in facts if isinstance(of, dict)}
+    return {host: value for host, value in found.items() if type(value) in (int, float) and value > 0}
 
 
 def operations_by_cell(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:

@@ -1,8 +1,4 @@
-"""What a notebook starts with: its parameters resolved, the campaign's tables, published numbers, and where figures go.
-
-A notebook is one section of the guide. `open_section` is its first call; `Section.figure` is the frame of a figure,
-which it saves and shows, `Section.table` does so with a table; or they say that the campaign has not measured it.
-"""
+"""What a notebook starts with: its campaign's tables, published numbers, and where figures and tables go."""
 
 from __future__ import annotations
 
@@ -26,7 +22,6 @@ from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.studies import Study, load_study
 from glusterlab.spec.yaml import load_campaign, load_cluster
-from glusterlab.store.baselines import find_baseline
 from glusterlab.store.digests import RawDigests, parse_reads, refuse_unknown
 from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
@@ -58,10 +53,9 @@ class NotMeasured:
 class Section:
     """One notebook on one campaign.
 
-    `published` are the numbers that the study states (`glusterlab.spec.published.load`), `published_folder` is
-    ``raw/published/<study>``; `folder` and `formats` are where figures go and in which of svg, png and csv. `cluster`
-    is None where an import does not know it, `baseline` that of the same cluster where one lies beside the campaign.
-    `base` is the project's folder, `raw` the campaign's (of one elsewhere what this machine keeps of it).
+    `published` are the numbers that the study states, `published_folder` is ``raw/published/<study>``; `folder` and
+    `formats` say where figures go. `cluster` is None where an import does not know it, `baseline` lies beside the
+    campaign. `base` is the project's folder, `raw` the campaign's.
     """
 
     tables: Tables
@@ -89,10 +83,7 @@ class Section:
         return self.tables.samples
 
     def telemetry_of(self, samples: pd.DataFrame) -> pd.DataFrame:
-        """Of the telemetry table what `glusterlab.analysis` uses, of these samples' cells; files of others stay closed.
-
-        All of it may be more than memory holds.
-        """
+        """Of the telemetry what `glusterlab.analysis` uses, of these samples' cells: all may be too much for memory."""
         cells = sorted(set(samples["cell_id"].astype(str)))
         return self.tables.telemetry_of(cell_id=cells, metric=sorted(JUDGED_METRICS))
 
@@ -112,11 +103,9 @@ class Section:
 
         ``name`` is the file name without suffix: ``fig05-large-files-by-workers``, or ``extra-...`` for one that the
         study lacks. ``table`` is what is drawn: it becomes the CSV file. Without rows the campaign did not measure it:
-        then ``missing`` says why, and whatever the body drew, or failed to draw, is dropped.
-
-        ``title`` says what is shown, or what was found, without the figure's number; ``caption`` is for the gallery:
-        how to read it. ``footer`` replaces the usual one, of the campaign with the samples of the table (or of
-        `Frame.rows`). ``page`` is an HTML page that shows more of the same; it lies beside the figure.
+        then ``missing`` says why, and whatever the body drew, or failed to draw, is dropped. ``footer`` replaces the
+        usual one, of the campaign with the samples of the table (or of `Frame.rows`). ``page`` is an HTML page that
+        shows more of the same.
 
         Examples
         --------
@@ -125,7 +114,6 @@ class Section:
             with section.figure("fig12-4gb-per-disk", best, title="4 GB files, per disk", missing="...") as figure:
                 axes = figure.panel()
                 axes.barh(best["series"], best["mean"] * 1e-6)
-                axes.set_xlabel("MB/s per disk")
         """
         output = OutputName.require(name, "fig", "extra")
         with house_style():
@@ -153,10 +141,7 @@ class Section:
     def table(
         self, name: str, frame: pd.DataFrame, *, title: str, caption: str = "", missing: str = ""
     ) -> SavedTable | NotMeasured:
-        """Save a table as CSV, whatever the formats of figures are, without its index; returns what the notebook shows.
-
-        ``name``, ``title``, ``caption`` and ``missing`` as of `figure`; a table of the study is called ``tab03-...``.
-        """
+        """Save a table (``tab03-...`` or ``extra-...``) as CSV without its index; returns what the notebook shows."""
         output = OutputName.require(name, "tab", "extra")
         if frame.empty:
             return self._not_measured(name, output, title, missing or "The campaign has nothing to put into it.")
@@ -174,10 +159,7 @@ class Section:
         return NotMeasured(output.label, title, reason)
 
     def missing(self, tool: str, label: str, nominal_file_size_bytes: float | None = None) -> str:
-        """Why a figure of some samples would be empty: there are none, or none of them is valid.
-
-        ``label`` has the files in words, such as ``128 GB files``; without a size they are of any.
-        """
+        """Why a figure of some samples would be empty; ``label`` has the files in words, such as ``128 GB files``."""
         rows = self.samples[(self.samples["tool"].astype(str) == tool) & ~self.samples["warmup"]]
         if nominal_file_size_bytes is not None:
             rows = rows[same_size(rows["nominal_file_size_bytes"], nominal_file_size_bytes)]
@@ -200,11 +182,9 @@ class Section:
         return f"The baseline {self.baseline.name} has no valid sample of it."
 
     def limits(self, samples: pd.DataFrame) -> dict[str, Limits]:
-        """What the hardware under each cell can do per host, on the scale that was measured.
+        """What the hardware under each cell (``cell_id``) can do per host, on the scale that was measured.
 
-        As a baseline of the same cluster measured it, where the raw root has one with this backing and scale model;
-        else as cluster.yaml states it, divided by the cell's scale: a backing of one disk per brick counts the speed of
-        its disks, a RAID backing that of its arrays. By ``cell_id``; nothing without a cluster.
+        As a baseline of the same cluster measured it, else as cluster.yaml states it; nothing without a cluster.
         """
         if self.cluster is None:
             return {}
@@ -213,9 +193,8 @@ class Section:
             name, scale = str(row["backing"]), float(row["scale"])
             if (backing := self.cluster.backings.get(name)) is None:
                 continue
-            measured = None
-            if self.baseline is not None:
-                measured = self.baseline.limits(name, scale, operations_limited=bool(row["operations_limited"]))
+            limited = bool(row["operations_limited"])
+            measured = self.baseline and self.baseline.limits(name, scale, operations_limited=limited)
             found[str(row["cell_id"])] = measured or _stated_limits(self.cluster.hardware, backing, scale)
         return found
 
@@ -265,15 +244,13 @@ def open_section(
     """Load what a notebook needs; raises DataError where there is no campaign.
 
     ``campaign`` is its folder: a relative path is looked for in the current directory, then in the project.
-    ``figures`` is relative to where the campaign was found (empty: ``figures/<campaign>``); its ``tables`` are used, or
-    made, unless they are ``loaded`` already. ``formats`` are any of svg, png, csv, comma-separated. Numbers of
-    ``study`` stand beside the measured ones (empty: of the one that the campaign names). ``reads`` are the tools whose
-    samples the section holds, comma-separated; ``*`` all, ``none`` none. The digest in footers is that of their files.
+    ``figures`` is relative to where the campaign was found (empty: ``figures/<campaign>``), ``formats`` any of svg,
+    png, csv, comma-separated. ``study``: of published numbers (empty: the one that the campaign names). ``reads``: the
+    tools whose samples the section holds, comma-separated; ``*`` all, ``none`` none.
     """
     tools = parse_reads(reads)
     refuse_unknown(tools or ())
-    chosen = parse_formats(formats)
-    campaign = str(local(campaign))
+    chosen, campaign = parse_formats(formats), str(local(campaign))
     base = _base(campaign)
     raw = base / campaign
     folder = base / (figures or Path("figures", raw.name))

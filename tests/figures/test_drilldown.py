@@ -19,26 +19,16 @@ import pytest
 from glusterlab.analysis.saturation.drilldown import pack
 from glusterlab.figures.drilldown import page_facts, sample_page
 
-BROWSER = next(
-    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
-)
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
 EVIL = "</script><img src=x onerror=alert(1)>"
 
 
 def sample(number: int, values: np.ndarray) -> dict[str, Any]:
     data, most = pack(values)
     text = base64.b64encode(zlib.compress(data)).decode()
-    return {
-        "number": number,
-        "start": 1000.0,
-        "end": 2.0,
-        "step": 2.0,
-        "steps": values.shape[1],
-        "part": [2.0, 8.0],
-        "verdict": f"disks of sample {number}",
-        "layers": [[0, 0, most, 0.9]],
-        "data": text,
-    }
+    told = {"number": number, "verdict": f"disks of sample {number}", "layers": [[0, 0, most, 0.9]], "data": text}
+    return {**told, "start": 1000.0, "end": 2.0, "step": 2.0, "steps": values.shape[1], "part": [2.0, 8.0]}
 
 
 @pytest.fixture
@@ -135,24 +125,15 @@ addEventListener("load", () => setTimeout(async () => {
 def test_keys_and_choices_change_what_is_shown(data: dict[str, Any], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(page_of(data).replace("</body>", f"{DRIVE}</body>"))
-    command = [
-        str(BROWSER),
-        "--headless",
-        "--disable-gpu",
-        "--virtual-time-budget=5000",
-        f"--user-data-dir={tmp_path}/profile",
-    ]
+    command = [str(BROWSER), "--headless", "--disable-gpu", "--virtual-time-budget=5000"]
+    command.append(f"--user-data-dir={tmp_path}/profile")
     command += ["--no-sandbox"] if os.geteuid() == 0 else []
     done = subprocess.run([*command, "--dump-dom", page.as_uri()], capture_output=True, text=True, timeout=120)
     found = re.search(r'<pre id="result">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, done.stderr[-2000:] + done.stdout[-2000:]
     told = json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
-    assert told[:4] == [
-        "mean of 2, 2 s: 55 %",
-        "mean of 2, 6 s: 45 %",
-        "server01 sdb, 6 s: 40 %",
-        "mean of 2, 8 s: 60 %",
-    ]
+    means = ["mean of 2, 2 s: 55 %", "mean of 2, 6 s: 45 %", "server01 sdb, 6 s: 40 %", "mean of 2, 8 s: 60 %"]
+    assert told[:4] == means
     assert told[4:6] == ["Verdict on this sample: disks of sample 1.", "2"]
     # the most first, over the measured part alone: the first step ends where it begins
     assert told[6] == f"server{EVIL}sdc83.3 %50 %100 % | serverserver01sdb26.7 %20 %40 %"

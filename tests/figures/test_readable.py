@@ -46,19 +46,10 @@ def test_one_layout_has_nothing_to_be_compared_with(make_samples: Make, rows: in
 
 def test_a_readable_table_has_units_in_its_head_and_intervals_in_its_cells(large_samples: pd.DataFrame) -> None:
     table = efficiency_of(large_samples[large_samples["type"].astype(str) == "disperse"])
-    shown = readable(
-        table[["operation", "nominal_file_size_bytes", "series", "scale", "mean", "low", "high", "published"]],
-        "MB/s per disk",
-        1e-6,
-    )
-    assert list(shown) == [
-        "operation",
-        "file size",
-        "layout",
-        "scale",
-        "mean, MB/s per disk",
-        "guide, MB/s per disk",
-    ]
+    columns = ["operation", "nominal_file_size_bytes", "series", "scale", "mean", "low", "high", "published"]
+    shown = readable(table[columns], "MB/s per disk", 1e-6)
+    units = ["mean, MB/s per disk", "guide, MB/s per disk"]
+    assert list(shown) == ["operation", "file size", "layout", "scale", *units]
     first = shown.iloc[0]
     assert (first["file size"], first["scale"], first["guide, MB/s per disk"]) == ("4 GiB", "1:200", "83.7")
     row = table.iloc[0]
@@ -67,26 +58,8 @@ def test_a_readable_table_has_units_in_its_head_and_intervals_in_its_cells(large
 
 
 def test_suffixes_and_shares_have_their_units() -> None:
-    nan = float("nan")
-    rows = pd.DataFrame(
-        {
-            "throughput_bytes_per_s": [1.234e7],
-            "latency_p99_s": [0.0123],
-            "share": [0.574],
-            "share_low": [0.551],
-            "share_high": [0.6],
-            "workers": [48.0],
-            "ratio": [nan],
-            "ratio_low": [nan],
-            "ratio_high": [nan],
-        }
-    )
-    assert readable(rows).to_dict("records") == [
-        {
-            "throughput, MB/s": "12.3",
-            "latency p99, s": "0.0123",
-            "share, %": "57.4 (55.1 to 60)",
-            "workers": "48",
-            "ratio": "",
-        }
-    ]
+    values = {"throughput_bytes_per_s": 1.234e7, "latency_p99_s": 0.0123, "workers": 48.0}
+    values |= {"share": 0.574, "share_low": 0.551, "share_high": 0.6}
+    rows = pd.DataFrame([values]).assign(ratio=float("nan"), ratio_low=float("nan"), ratio_high=float("nan"))
+    wanted = {"throughput, MB/s": "12.3", "latency p99, s": "0.0123", "workers": "48", "ratio": ""}
+    assert readable(rows).to_dict("records") == [{**wanted, "share, %": "57.4 (55.1 to 60)"}]

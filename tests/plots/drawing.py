@@ -90,6 +90,25 @@ def assert_apart(figure: Figure, shown: Iterable[Text], *, repeated: bool = Fals
         assert (repeated and text == other) or not box.overlaps(other_box), f"{text!r} lies over {other!r}"
 
 
+def marked(axes: Axes, marker: str, size: float | None = None) -> list[tuple[float, float]]:
+    """First points of the lines with a marker, and of a size where it is given, in the order of drawing."""
+    lines = [line for line in axes.get_lines() if line.get_marker() == marker and size in (None, line.get_markersize())]
+    return [(float(np.asarray(line.get_xdata())[0]), float(np.asarray(line.get_ydata())[0])) for line in lines]
+
+
+def titled(figure: Figure) -> dict[str, Axes]:
+    return {title: axes for axes in figure.axes if (title := axes.get_title(loc="left"))}
+
+
+def assert_stacked(axes: Axes, count: int) -> None:
+    """So many texts of a panel, none over another."""
+    axes.figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in axes.texts), key=lambda box: box.y0)
+    assert len(boxes) == count
+    assert all(lower.y1 <= upper.y0 + 1 for lower, upper in itertools.pairwise(boxes))
+    assert boxes[0].y0 >= axes.get_window_extent().y0 - 2
+
+
 def lines_of(axes: Axes, label: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     for line in axes.get_lines():
         if line.get_label() == label:

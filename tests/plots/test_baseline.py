@@ -14,52 +14,30 @@ from matplotlib.figure import Figure
 from glusterlab.analysis.baselines import PLACE_COLUMNS
 from glusterlab.plots.baseline import baseline_footer, draw_links, draw_rates
 from glusterlab.plots.style import Provenance
-from tests.plots.drawing import REAL, assert_apart, drawn, texts, words
+from tests.plots.drawing import REAL, assert_apart, drawn, marked, texts, words
 
 MODEL = Provenance("night", "10.3", "0" * 64, testbed=True)
 
 
 def places(label: str, rates: list[float], **changed: Any) -> pd.DataFrame:
     """Places of one kind by their rates in MB/s on a scale model 1:200."""
-    rows = [
-        {
-            "baseline": "pool-baseline",
-            "model": "large-file",
-            "scale": 200.0,
-            "operations_limited": False,
-            "what": "disk",
-            "label": label,
-            "operation": "write",
-            "place": f"s{n}",
-            "at_once": 1,
-            "samples": 3,
-            "rate_bytes_per_s": rate * 1e6,
-            "stated_bytes_per_s": 1.025e6,
-            "published_bytes_per_s": 205e6,
-            "data_sheet_bytes_per_s": 226e6,
-            **changed,
-        }
-        for n, rate in enumerate(rates, start=1)
-    ]
+    here = {"baseline": "pool-baseline", "model": "large-file", "scale": 200.0, "operations_limited": False}
+    here |= {"what": "disk", "label": label, "operation": "write", "at_once": 1, "samples": 3}
+    here |= {"stated_bytes_per_s": 1.025e6, "published_bytes_per_s": 205e6, "data_sheet_bytes_per_s": 226e6, **changed}
+    rows = [{**here, "place": f"s{n}", "rate_bytes_per_s": rate * 1e6} for n, rate in enumerate(rates, start=1)]
     return pd.DataFrame(rows, columns=PLACE_COLUMNS)
 
 
 def disks() -> pd.DataFrame:
-    return pd.concat(
-        [
-            places("one disk, jbod", [1.0, 0.9, 0.95]),
-            places("each of 12 disks at once, jbod", [0.8, 0.7]),
-            places("one disk, jbod", [1.1], operation="read", stated_bytes_per_s=1.06e6, published_bytes_per_s=212e6),
-        ],
-        ignore_index=True,
-    )
+    read = {"operation": "read", "stated_bytes_per_s": 1.06e6, "published_bytes_per_s": 212e6}
+    writes = [places("one disk, jbod", [1.0, 0.9, 0.95]), places("each of 12 disks at once, jbod", [0.8, 0.7])]
+    return pd.concat([*writes, places("one disk, jbod", [1.1], **read)], ignore_index=True)
 
 
 def links(rates: list[float], **changed: Any) -> pd.DataFrame:
-    nothing = {"published_bytes_per_s": float("nan"), "data_sheet_bytes_per_s": float("nan")}
-    return places(
-        "link of a client", rates, what="link", operation="send", stated_bytes_per_s=6.25e6, **nothing, **changed
-    )
+    own = {"what": "link", "operation": "send", "stated_bytes_per_s": 6.25e6}
+    own |= {"published_bytes_per_s": float("nan"), "data_sheet_bytes_per_s": float("nan")}
+    return places("link of a client", rates, **own, **changed)
 
 
 def on(draw: Callable[..., None], table: pd.DataFrame, where: Provenance = MODEL) -> Figure:
@@ -79,9 +57,8 @@ def dots(axes: Axes) -> dict[int, list[float]]:
 
 def assert_tidy(figure: Figure) -> None:
     figure.canvas.draw()
-    shown = [
-        text for axes in figure.axes for text in (*axes.texts, *axes.get_yticklabels(), axes.xaxis.label, axes.title)
-    ]
+    panels = figure.axes
+    shown = [text for axes in panels for text in (*axes.texts, *axes.get_yticklabels(), axes.xaxis.label, axes.title)]
     assert_apart(figure, shown, repeated=True)
 
 
@@ -99,16 +76,10 @@ def test_disks_are_drawn_times_the_scale_in_order_of_rate() -> None:
 
 def test_the_guide_the_data_sheet_and_the_cluster_file_are_marked() -> None:
     figure = on(draw_rates, disks())
-    marks = [
-        {line.get_marker(): float(np.asarray(line.get_xdata(), dtype=float)[0]) for line in axes.get_lines()}
-        for axes in figure.axes
-    ]
-    assert [(found["D"], found["v"]) for found in marks] == [(205, 226), (212, 226)]
+    assert [(marked(axes, "D")[0][0], marked(axes, "v")[0][0]) for axes in figure.axes] == [(205, 226), (212, 226)]
     assert {"the guide's", "data sheet", "cluster.yaml"} <= {text.get_text() for text in texts(figure)}
     plain = disks().assign(published_bytes_per_s=float("nan"), data_sheet_bytes_per_s=float("nan"))
-    said = words(on(draw_rates, plain))
-    assert "the guide's" not in said
-    assert "data sheet" not in said
+    assert not {"the guide's", "data sheet"} & {text.get_text() for text in texts(on(draw_rates, plain))}
 
 
 def test_the_footer_is_of_the_baseline_and_not_of_the_campaign() -> None:
@@ -144,15 +115,8 @@ def test_links_are_drawn_as_shares_of_what_is_stated() -> None:
 
 
 def test_many_rows_do_not_lie_over_each_other() -> None:
-    many = pd.concat(
-        [
-            links([5.9 + n / 1000 for n in range(200)], scale=float(scale), model=f"model {scale}")
-            for scale in (20, 60, 200)
-        ],
-        ignore_index=True,
-    )
-    assert_tidy(on(draw_links, many))
-    rows = pd.concat(
-        [disks().assign(scale=float(scale), model=str(scale)) for scale in (200, 190, 180)], ignore_index=True
-    )
-    assert_tidy(on(draw_rates, rows))
+    rates = [5.9 + n / 1000 for n in range(200)]
+    many = [links(rates, scale=float(scale), model=f"model {scale}") for scale in (20, 60, 200)]
+    assert_tidy(on(draw_links, pd.concat(many, ignore_index=True)))
+    rows = [disks().assign(scale=float(scale), model=str(scale)) for scale in (200, 190, 180)]
+    assert_tidy(on(draw_rates, pd.concat(rows, ignore_index=True)))

@@ -16,7 +16,7 @@ from glusterlab.analysis.saturation.usage import telemetry_by_cell
 from glusterlab.plots import draw_by_file_size, draw_per_disk
 from glusterlab.plots.saturation import DISKS, NETWORK, Panel, cpu_panels, draw_usage, memory_panels, panel_rows
 from glusterlab.plots.style import INK, layout_style
-from tests.plots.drawing import MB, NUMBERS, assert_inside_page, draw_by_workers, drawn, words
+from tests.plots.drawing import MB, NUMBERS, assert_inside_page, assert_stacked, draw_by_workers, drawn, marked, words
 
 Make = Callable[..., pd.DataFrame]
 
@@ -35,9 +35,7 @@ def test_per_disk_draws_bars_and_the_guide_on_the_scaled_axis(per_disk: pd.DataF
     figure = drawn(draw_per_disk, per_disk, **MB)
     write = figure.axes[0]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([28 / 72, 18 / 72])
-    diamonds = [line for line in write.get_lines() if line.get_marker() == "D"]
-    assert np.asarray(diamonds[0].get_xdata())[0] * 200 == pytest.approx(83.68)
-    assert diamonds[0].get_markerfacecolor() == "white"
+    assert marked(write, "D")[0][0] * 200 == pytest.approx(83.68)
     assert "guide" in words(figure)
     assert "(× 200: 77.8), 48 workers" in words(figure)
     assert_inside_page(figure)
@@ -89,15 +87,7 @@ def test_saturation_draws_servers_and_clients_apart(
     assert_inside_page(figure)
 
 
-def test_blocked_processes_of_a_testbed_are_the_machines(rows: pd.DataFrame, make_telemetry: Make) -> None:
-    panels = memory_panels(testbed=True)
-    figure = drawn(draw_usage, panel_rows(telemetry_by_cell(make_telemetry(rows), rows), panels), panels, {})
-    assert len(figure.axes) == 6
-    assert "whole machine" in words(figure)
-    assert "client blocked" not in words(figure)
-
-
-def test_the_cpus_of_a_testbed_are_drawn_once(rows: pd.DataFrame, make_telemetry: Make) -> None:
+def test_what_the_hosts_of_a_testbed_share_is_drawn_once(rows: pd.DataFrame, make_telemetry: Make) -> None:
     panels = cpu_panels(testbed=True)
     summary = panel_rows(telemetry_by_cell(make_telemetry(rows), rows, testbed=True), panels)
     figure = drawn(draw_usage, summary, panels, {})
@@ -105,6 +95,11 @@ def test_the_cpus_of_a_testbed_are_drawn_once(rows: pd.DataFrame, make_telemetry
     assert "CPU of all hosts\ntogether, %" in words(figure)
     assert "a lower bound" in words(figure)
     assert words(figure).count("limit 100") == 2
+    panels = memory_panels(testbed=True)
+    shared = drawn(draw_usage, panel_rows(telemetry_by_cell(make_telemetry(rows), rows), panels), panels, {})
+    assert len(shared.axes) == 6
+    assert "whole machine" in words(shared)
+    assert "client blocked" not in words(shared)
     assert "server CPU" not in words(figure)
     assert_inside_page(figure)
 
@@ -141,9 +136,4 @@ def test_limits_that_differ_name_their_backing_and_a_shared_one_has_no_layouts_c
 def test_names_of_limits_that_are_near_each_other_are_apart(rows: pd.DataFrame, make_telemetry: Make) -> None:
     table = panel_rows(telemetry_by_cell(make_telemetry(rows), rows), DISKS)
     figure = drawn(draw_usage, table, DISKS, limits_of(rows, 12.3e6, 12.24e6))
-    figure.canvas.draw()
-    lower, upper = sorted(
-        (text.get_window_extent() for text in limit_names(figure.axes[0]).values()), key=lambda b: b.y0
-    )
-    assert lower.y1 <= upper.y0 + 1
-    assert_inside_page(figure)
+    assert_stacked(figure.axes[0], 2)

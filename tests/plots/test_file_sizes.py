@@ -14,7 +14,7 @@ from glusterlab.analysis.describe import WRITTEN
 from glusterlab.plots import draw_file_sizes
 from glusterlab.plots.style import Provenance
 from glusterlab.spec.published import load_file_sizes
-from tests.plots.drawing import REAL, TESTBED, assert_inside_page, drawn, words
+from tests.plots.drawing import REAL, TESTBED, assert_inside_page, drawn, marked, words
 
 GUIDE = Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017"
 NAN = float("nan")
@@ -39,18 +39,13 @@ def test_sizes_stand_on_a_logarithmic_line_and_32_kb_off_it() -> None:
     figure = picture(table(ROWS))
     axes = figure.axes[0]
     assert axes.get_xscale() == "log"
-    dots = {
-        float(np.asarray(line.get_xdata())[0]): float(np.asarray(line.get_ydata())[0])
-        for line in axes.get_lines()
-        if line.get_marker() == "o"
-    }
+    dots = dict(marked(axes, "o"))
     assert dots == {32 << 10: 0, 4 << 20: 1, 128 << 20: 2, 4 << 30: 3, 128 << 30: 4}
     (line,) = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
     x, y = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
     assert np.log2(x) == pytest.approx([17, 37])
     assert y.tolist() == [0, 4]
-    squares = {float(np.asarray(line.get_xdata())[0]) for line in axes.get_lines() if line.get_marker() == "s"}
-    assert squares == {10 << 20, 2560 << 10, 32 << 10}
+    assert {x for x, _ in marked(axes, "s")} == {10 << 20, 2560 << 10, 32 << 10}
     assert_inside_page(figure)
 
 
@@ -65,12 +60,11 @@ def test_what_is_written_is_told_with_scale_and_length() -> None:
 
 
 def test_sizes_of_the_campaign_alone_and_two_ways_of_one_size() -> None:
-    rows = [
-        *ROWS,
+    whole = [
         ("iozone", 1 << 30, 1 << 30, NAN, 1.0, 1.0, "1", "1"),
         ("iozone", 4 << 30, 4 << 30, NAN, 1.0, 1.0, "6", "1"),
     ]
-    figure = picture(table(rows), REAL)
+    figure = picture(table([*ROWS, *whole]), REAL)
     shown = words(figure)
     assert "iozone: 1 GiB\n1 worker" in shown
     assert "iozone: 4 GiB\n6 workers" in shown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -12,18 +13,12 @@ from matplotlib.collections import LineCollection
 from glusterlab.analysis import all_sizes, efficiency, family, read_write_gap, server_advantage
 from glusterlab.plots import draw_by_file_size, draw_gap, draw_per_disk, draw_server_advantage
 from tests.guide_pools import LARGE, SERVERS, chosen, pools
-from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, words
+from tests.plots.drawing import MB, NUMBERS, REAL, assert_inside_page, drawn, marked, words
 
 Make = Callable[..., pd.DataFrame]
-STATED = pd.DataFrame(
-    {
-        "type": "disperse",
-        "kind": "jbod",
-        "operation": ["write", "read"],
-        "nominal_file_size_bytes": 4 << 30,
-        "ratio": [1.82, 1.67],
-    }
-)
+STATED = pd.DataFrame({"type": "disperse", "kind": "jbod", "operation": ["write", "read"], "ratio": [1.82, 1.67]})
+STATED["nominal_file_size_bytes"] = 4 << 30
+ANY = {"create": {"replicate": 5.0, "disperse": 4.0}, "read": {"replicate": 12.0, "disperse": 7.0}}
 SIZES = [32 << 10, 4 << 20, 128 << 20, 4 << 30, 128 << 30]
 
 
@@ -44,10 +39,8 @@ def test_both_servers_have_bars_and_their_ratio_has_its_interval_and_the_guides(
     assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68 / 200, 46 / 200])
     assert [bar.get_width() for bar in read.patches] == pytest.approx([108 / 200, 64.7 / 200])
     assert [tick.get_text() for tick in write.get_yticklabels()] == ["standard, 12x(4+2)", "dense, 24x(4+2)"]
-    points = [float(np.asarray(line.get_xdata())[0]) for line in ratio.get_lines() if line.get_marker() == "o"]
-    assert points == pytest.approx([83.68 / 46, 108 / 64.7])
-    diamonds = [float(np.asarray(line.get_xdata())[0]) for line in ratio.get_lines() if line.get_marker() == "D"]
-    assert diamonds == [1.82, 1.67]
+    assert [x for x, _ in marked(ratio, "o")] == pytest.approx([83.68 / 46, 108 / 64.7])
+    assert [x for x, _ in marked(ratio, "D")] == [1.82, 1.67]
     shown = words(figure)
     assert "guide 1.82" in shown
     assert "1.82 (1.7" in shown
@@ -59,7 +52,7 @@ def test_both_servers_have_bars_and_their_ratio_has_its_interval_and_the_guides(
 def test_too_few_samples_have_no_point_but_the_guides_ratio() -> None:
     figure = drawn(draw_server_advantage, advantage(spread=(1.0, 1.02)), **MB)
     ratio = figure.axes[2]
-    assert not [line for line in ratio.get_lines() if line.get_marker() == "o"]
+    assert not marked(ratio, "o")
     assert words(figure).count("insufficient n (n = 2)") == 2
     assert "guide 1.67" in words(figure)
     assert_inside_page(figure)
@@ -69,15 +62,13 @@ def test_without_a_stated_ratio_no_diamond_is_promised() -> None:
     table = advantage().assign(published_ratio=float("nan"), published=float("nan"))
     figure = drawn(draw_server_advantage, table, provenance=REAL, **MB)
     assert "guide" not in words(figure)
-    assert not [line for axes in figure.axes for line in axes.get_lines() if line.get_marker() == "D"]
+    assert not [diamond for axes in figure.axes for diamond in marked(axes, "D")]
 
 
 def test_a_ratio_that_holds_1_says_so() -> None:
     values = {"write": {"disperse": 50e6, "disperse-dense": 50e6}}
     figure = drawn(draw_server_advantage, advantage(per_disk=values), **MB)
-    assert "1.00 (0.9" in words(figure)
-    assert ", holds 1)" in words(figure)
-    assert_inside_page(figure)
+    assert re.search(r"1\.00 \(0\.9.*, holds 1\)", words(figure))
 
 
 def test_the_gap_is_drawn_as_a_ratio_on_a_logarithmic_axis() -> None:
@@ -116,8 +107,7 @@ def test_sizes_of_several_models_are_drawn_times_their_scale() -> None:
     # 4 MB and 128 MB were not measured: no line leads over them
     nan = float("nan")
     assert np.asarray(line.get_ydata()) == pytest.approx([2.0 * 32768e-6, nan, nan, 44.0], nan_ok=True)
-    guide = [np.asarray(line.get_ydata()) for line in axes.get_lines() if line.get_marker() == "D"]
-    assert 83.68 in np.round(np.concatenate(guide), 2)
+    assert 83.68 in [round(y, 2) for _, y in marked(axes, "D")]
     assert "0.066" in words(figure)
     assert "From scale models of 1:20 and 1:200: each value is times its own scale" in words(figure)
     assert_inside_page(figure)
@@ -131,8 +121,7 @@ def test_one_scale_keeps_the_measured_values_and_the_second_axis() -> None:
 
 
 def test_a_number_for_any_layout_is_a_line_over_all_bars() -> None:
-    values = {"create": {"replicate": 5.0, "disperse": 4.0}, "read": {"replicate": 12.0, "disperse": 7.0}}
-    samples = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
+    samples = pools(ANY, tool="smallfile", nominal=4 << 20, scale=120)
     table = efficiency(chosen(samples, "smallfile"), "files_per_s", NUMBERS)
     figure = drawn(draw_per_disk, table, unit="files/s", factor=1.0)
     create, read = figure.axes[:2]
@@ -158,8 +147,7 @@ def test_a_curve_that_still_rises_has_an_arrow(make_samples: Make) -> None:
 
 
 def test_a_number_for_any_layout_is_a_line_over_all_series_of_its_size() -> None:
-    values = {"create": {"replicate": 5.0, "disperse": 4.0}, "read": {"replicate": 12.0, "disperse": 7.0}}
-    files = pools(values, tool="smallfile", nominal=4 << 20, scale=120)
+    files = pools(ANY, tool="smallfile", nominal=4 << 20, scale=120)
     table = all_sizes(pd.concat([pools(), files]), NUMBERS)
     figure = drawn(draw_by_file_size, table[table["operation"] == "write"], SIZES, **MB)
     axes = figure.axes[0]
@@ -179,10 +167,8 @@ def dashed(lines: LineCollection) -> bool:
 def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
     gap = read_write_gap(all_sizes(pools(), NUMBERS))
     figure = drawn(draw_gap, gap, SIZES)
-    (diamond,) = [
-        line for line in figure.axes[0].get_lines() if line.get_marker() == "D" and line.get_markersize() == 6.5
-    ]
-    assert float(np.asarray(diamond.get_ydata())[0]) == pytest.approx(108.07 / 83.68)
+    ((_, stated),) = marked(figure.axes[0], "D", 6.5)
+    assert stated == pytest.approx(108.07 / 83.68)
     assert "guide\n1.29" in words(figure)
     assert "from two numbers that the guide states" in words(figure)
     assert "95 % interval of the ratio" in words(figure)
@@ -192,22 +178,16 @@ def test_the_gap_of_the_guides_numbers_is_marked_as_derived() -> None:
     assert "guide" not in words(none)
 
 
-def two_scales() -> pd.DataFrame:
-    parts = [pools(scale=scale) for scale in (200, 400)]
-    return pd.concat([rows.assign(cell_id=rows["cell_id"] + f"-{rows['scale'].iloc[0]}") for rows in parts])
-
-
 def test_two_scales_of_one_size_stand_on_one_axis_at_full_size() -> None:
-    table = efficiency(chosen(two_scales()), "throughput_bytes_per_s", NUMBERS)
+    parts = {scale: pools(scale=scale) for scale in (200, 400)}
+    samples = pd.concat([rows.assign(cell_id=rows["cell_id"] + f"-{scale}") for scale, rows in parts.items()])
+    table = efficiency(chosen(samples), "throughput_bytes_per_s", NUMBERS)
     figure = drawn(draw_per_disk, table[table["series"].str.startswith("disperse 12x")], **MB)
     write, read = figure.axes[:2]
     assert [bar.get_width() for bar in write.patches] == pytest.approx([83.68, 83.68])
-    assert [tick.get_text() for tick in write.get_yticklabels()] == [
-        "disperse 12x(4+2), JBOD, 1:200",
-        "disperse 12x(4+2), JBOD, 1:400",
-    ]
-    diamonds = [float(np.asarray(line.get_xdata())[0]) for line in write.get_lines() if line.get_marker() == "D"]
-    assert diamonds == pytest.approx([83.68, 83.68])
+    ticks = [tick.get_text() for tick in write.get_yticklabels()]
+    assert ticks == ["disperse 12x(4+2), JBOD, 1:200", "disperse 12x(4+2), JBOD, 1:400"]
+    assert [x for x, _ in marked(write, "D")] == pytest.approx([83.68, 83.68])
     assert read.get_xlabel() == "MB/s per disk, × scale"
     assert not any(axes.child_axes for axes in figure.axes)
     shown = words(figure)

@@ -11,7 +11,7 @@ from matplotlib.collections import PathCollection
 from glusterlab.analysis.testbed import machine_cpu, scale_pairs
 from glusterlab.plots.scale_check import draw_machine_cpu, draw_scale_pairs
 from tests.conftest import build_samples
-from tests.plots.drawing import assert_inside_page, drawn, words
+from tests.plots.drawing import assert_inside_page, drawn, marked, words
 
 Make = Callable[..., pd.DataFrame]
 LAYOUTS = ("replicate", "disperse")
@@ -38,28 +38,22 @@ def test_pairs_have_a_row_each_with_ratio_and_cpu(samples: pd.DataFrame, make_te
     assert "scale model 1:200 and 1:400 on one machine" in text
     left, right = figure.axes[:2]
     # five times as much lies beyond the axis: an arrow at its end
-    arrows = [line for line in left.lines if line.get_marker() == ">"]
-    assert [line.get_xdata()[0] for line in arrows] == [pytest.approx(left.get_xlim()[1])]
+    assert [x for x, _ in marked(left, ">")] == [pytest.approx(left.get_xlim()[1])]
     shown = [list(line.get_xdata()) for line in right.lines if line.get_marker() == "o"]
     assert shown == [pytest.approx([0.6, 0.6])] * 2
 
 
 def test_every_cell_is_a_mark(samples: pd.DataFrame, make_telemetry: Make) -> None:
-    busy = machine_cpu(make_telemetry(samples), samples)
-    figure = drawn(draw_machine_cpu, busy, threshold=0.5)
+    busy = machine_cpu(make_telemetry(samples), samples).assign(busiest=[0.6, 0.9, 0.6, 0.6])
+    figure = drawn(draw_machine_cpu, busy, threshold=0.7)
+    (axes,) = figure.axes
+    lines = [[round(float(x), 3) for x in line.get_xdata()] for line in axes.lines if line.get_marker() == "|"]
+    assert lines == [[0.6, 0.9]]
     assert_inside_page(figure)
-    marks = [
-        dot for each in figure.axes[0].collections if isinstance(each, PathCollection) for dot in each.get_offsets()
-    ]
+    clouds = [each for each in axes.collections if isinstance(each, PathCollection)]
+    marks = [dot for each in clouds for dot in each.get_offsets()]
     assert len(marks) == len(busy) == 4
     assert {round(float(x), 3) for x, _ in marks} == {0.6}
     text = words(figure)
     assert "write 4 GiB\nat 1:200" in text
-    assert "Dashed: 50 %" in text
-
-
-def test_a_line_ends_at_a_busy_sample(samples: pd.DataFrame, make_telemetry: Make) -> None:
-    busy = machine_cpu(make_telemetry(samples), samples).assign(busiest=[0.6, 0.9, 0.6, 0.6])
-    (axes,) = drawn(draw_machine_cpu, busy, threshold=0.7).axes
-    lines = [[round(float(x), 3) for x in line.get_xdata()] for line in axes.lines if line.get_marker() == "|"]
-    assert lines == [[0.6, 0.9]]
+    assert "Dashed: 70 %" in text

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from glusterlab.analysis import valid_samples
@@ -17,7 +16,7 @@ from glusterlab.analysis.claims.verdicts import VERDICTS
 from glusterlab.plots.marks import ratio_ticks
 from glusterlab.plots.scorecard import MARKS, draw_scorecard, value_text
 from glusterlab.spec.claims import load_claims
-from tests.plots.drawing import TESTBED, assert_inside_page, drawn, words
+from tests.plots.drawing import TESTBED, assert_inside_page, drawn, marked, words
 
 GUIDE = load_claims(Path(__file__).parents[2] / "raw" / "published" / "supermicro-2017" / "claims.yaml")
 
@@ -33,15 +32,11 @@ def cells(large_samples: pd.DataFrame) -> pd.DataFrame:
     return valid_samples(large_samples).assign(n=3).drop_duplicates("cell_id")
 
 
-def labels(axes: Axes) -> list[str]:
-    return [text.get_text() for text in axes.get_yticklabels()]
-
-
 def test_a_line_per_claim_by_chapter(table: pd.DataFrame, cells: pd.DataFrame) -> None:
     figure = drawn(draw_scorecard, table, cells=cells)
     titles = [axes.get_title(loc="left") for axes in figure.axes]
     assert titles == list(dict.fromkeys(table["chapter"]))
-    assert [name for axes in figure.axes for name in labels(axes)] == table["id"].tolist()
+    assert [text.get_text() for axes in figure.axes for text in axes.get_yticklabels()] == table["id"].tolist()
     right = [text.get_text() for axes in figure.axes for text in axes.child_axes[0].get_yticklabels()]
     assert right == [value_text(row) for _, row in table.iterrows()]
     assert TESTBED.footer(cells).split(" · ")[4] in words(figure).replace("\n", " ")
@@ -68,8 +63,7 @@ def test_what_lies_beyond_the_axis_has_an_arrow(
 ) -> None:
     rows = table.head(1).assign(ratio=ratio, ratio_low=ratio * 0.9, ratio_high=ratio * 1.1)
     (axes,) = drawn(draw_scorecard, rows, cells=cells).axes
-    arrows = [line for line in axes.get_lines() if line.get_marker() == marker]
-    assert [np.asarray(line.get_xdata()).tolist() for line in arrows] == [[at]]
+    assert [x for x, _ in marked(axes, marker)] == [at]
     assert axes.get_xlim()[marker == ">"] == pytest.approx(at)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from pathlib import Path
 
 import matplotlib as mpl
@@ -13,8 +12,8 @@ from matplotlib.colors import to_rgb
 
 from glusterlab.analysis import select, summarise
 from glusterlab.errors import UsageError
-from glusterlab.figures.save import parse_formats, save, write_caption
-from glusterlab.plots.style import _KNOWN, Provenance, house_style, layout_style
+from glusterlab.figures.save import parse_formats, save
+from glusterlab.plots.style import _KNOWN, Provenance, house_style
 from tests.plots.drawing import MB, TESTBED, draw_by_workers, drawn
 
 
@@ -23,30 +22,16 @@ def grey(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_layouts_of_the_studies_look_different() -> None:
-    styles = list(_KNOWN.values())
-    assert len({style.colour for style in styles}) == len(styles)
-    assert len({style.marker for style in styles}) == len(styles)
-    assert len({style.hatch for style in styles}) >= len(styles) - 1
-
-
-def test_the_two_layouts_of_the_first_campaign_differ_in_grey() -> None:
-    replicate, disperse = layout_style("replicate", "3x2", "raid6"), layout_style("disperse", "12x(4+2)", "jbod")
-    assert grey(disperse.colour) - grey(replicate.colour) > 0.2
-    assert replicate.hatch != disperse.hatch
-
-
 def test_in_grey_replicated_layouts_are_darker_and_no_two_layouts_are_alike() -> None:
+    styles = list(_KNOWN.values())
+    assert len({style.colour for style in styles}) == len({style.marker for style in styles}) == len(styles)
+    assert len({style.hatch for style in styles}) >= len(styles) - 1
     by_type: dict[str, list[float]] = {}
     for (type_, _, _), style in _KNOWN.items():
         by_type.setdefault(type_, []).append(grey(style.colour))
     assert max(by_type["replicate"]) < min(by_type["disperse"])
     shades = sorted(grey(style.colour) for style in _KNOWN.values())
     assert all(lighter - darker > 0.03 for darker, lighter in itertools.pairwise(shades))
-
-
-def test_an_unknown_layout_keeps_its_looks() -> None:
-    assert layout_style("stripe", "6", "jbod").colour.startswith("#")
 
 
 def test_house_style_leaves_the_users_settings_alone() -> None:
@@ -61,28 +46,18 @@ def summary(large_samples: pd.DataFrame) -> pd.DataFrame:
     return summarise(select(large_samples, tool="iozone"), "throughput_bytes_per_s")
 
 
-def test_footer_on_real_hardware_says_nothing_of_a_model() -> None:
-    rows = pd.DataFrame({"n": [3, 5], "scale": 1, "file_size_bytes": 1 << 30, "nominal_file_size_bytes": 1 << 30})
+def test_footers_say_what_stands_for_what_on_a_testbed_and_nothing_of_a_model_elsewhere() -> None:
+    rows = pd.DataFrame({"n": [3, 5], "scale": 200, "file_size_bytes": 20 << 20, "nominal_file_size_bytes": 4 << 30})
     rows["operations_limited"] = False
-    footer = Provenance("night", "11.1", "f" * 64, testbed=False).footer(rows)
-    assert footer == "night · GlusterFS 11.1 · n = 3 to 5 · manifest ffffffffffff"
-
-
-def test_footer_of_a_testbed_says_so() -> None:
-    rows = pd.DataFrame({"n": [3], "scale": 200, "file_size_bytes": 20 << 20, "nominal_file_size_bytes": 4 << 30})
-    rows["operations_limited"] = False
+    real = Provenance("night", "11.1", "f" * 64, testbed=False)
+    assert real.footer(rows) == "night · GlusterFS 11.1 · n = 3 to 5 · manifest ffffffffffff"
+    assert real.place([200.0], model=True) == "night · manifest ffffffffffff"
     assert TESTBED.footer(rows).endswith("scale model 1:200 on one machine, 20 MiB stands for 4 GiB")
     limited = rows.assign(operations_limited=True)
     assert TESTBED.footer(limited).endswith("20 MiB stands for 4 GiB · disk operations/s assumed")
-
-
-def test_a_figure_that_is_no_model_does_not_say_that_it_is() -> None:
     assert TESTBED.place() == "synthetic · manifest 0123456789ab"
     assert TESTBED.place(model=True).endswith(" · scale model on one machine")
-    assert TESTBED.place([200.0]).endswith(" · scale model 1:200 on one machine")
-    assert Provenance("night", "11.1", "f" * 64, testbed=False).place([200.0], model=True) == (
-        "night · manifest ffffffffffff"
-    )
+    assert TESTBED.place([200.0, 20.0, 60.0]).endswith(" · scale model 1:20, 1:60 and 1:200 on one machine")
 
 
 @pytest.mark.parametrize("formats", ["pdf", "svg,gif", "", ","])
@@ -118,9 +93,3 @@ def test_csv_holds_what_is_drawn(summary: pd.DataFrame, tmp_path: Path) -> None:
         read[["mean", "low", "high"]], summary[["mean", "low", "high"]], rtol=1e-8, check_dtype=False
     )
     assert read["samples"].eq("01;02;03").all()
-
-
-def test_captions_are_written_for_the_gallery(tmp_path: Path) -> None:
-    write_caption(tmp_path / "new", "fig11-x", title="128 GB files", reason="Not in the campaign.")
-    text = json.loads((tmp_path / "new" / "fig11-x.json").read_text())
-    assert text == {"title": "128 GB files", "reason": "Not in the campaign."}

@@ -83,15 +83,17 @@ def test_a_campaign_with_a_target_says_so_in_the_footer(
     assert " · n = 3 to 4, repeated until ± 2.5 % · " in open_section("raw/night").provenance.footer(rows)
 
 
-def test_figures_go_where_they_are_asked_for(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_and_published_numbers_are_where_they_are_asked_for(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(project)
     assert open_section("raw/night", "figures/other").folder == project / "figures" / "other"
     assert open_section("raw/night", "/elsewhere").folder == Path("/elsewhere")
-    assert open_section(str(project / "raw" / "night"), "").folder == project / "figures" / "night"
-
-
-def test_what_is_wrong_is_said(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(project)
+    section = open_section(str(project / "raw" / "night"), "", study="azure")
+    assert section.folder == project / "figures" / "night"
+    assert (section.base, section.raw) == (project, project / "raw" / "night")
+    assert section.published_folder == project / "raw" / "published" / "azure"
+    assert open_section("raw/night").published_folder == project / "raw" / "published" / "supermicro-2017"
     with pytest.raises(DataError, match=r"expected a campaign in raw/none.*glusterlab run"):
         open_section("raw/none")
     with pytest.raises(UsageError, match="among svg, png, csv"):
@@ -122,33 +124,10 @@ def test_a_frame_is_drawn_on_and_saved_with_numbers_and_caption(section: Section
     assert [path.suffix for path in figure.saved.files] == [".svg", ".png", ".csv"]
     assert (section.folder / "fig12-per-disk.csv").read_text() == to_csv(table)
     title = f"{table['series'].iloc[0]} is first"
-    assert json.loads((section.folder / "fig12-per-disk.json").read_text()) == {
-        "alt": f"F12: {title}. Per disk.",
-        "caption": "Per disk.",
-        "title": title,
-    }
+    caption = {"alt": f"F12: {title}. Per disk.", "caption": "Per disk.", "title": title}
+    assert json.loads((section.folder / "fig12-per-disk.json").read_text()) == caption
     svg = (section.folder / "fig12-per-disk.svg").read_text()
     assert all(text in svg for text in (f"F12  {title}", "Bar: mean.", "night · GlusterFS 10.3 · n = 3"))
-
-
-def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Section) -> None:
-    table = best_disks(section)
-    with section.figure("fig12-per-disk", table, **FRAME) as figure:
-        draw_per_disk(figure, table, unit="MB/s", factor=1e-6)
-    with section.figure("fig12-per-disk", table.iloc[:0], **FRAME) as figure:
-        draw_per_disk(figure, table.iloc[:0], unit="MB/s", factor=1e-6)
-    assert repr(figure.saved) == "F12, 4 GB files: not measured. No such cells."
-    assert [path.name for path in section.folder.iterdir()] == ["fig12-per-disk.json"]
-
-
-def test_an_error_while_drawing_leaves_the_last_figure_and_is_raised(section: Section) -> None:
-    table = best_disks(section)
-    with section.figure("fig12-per-disk", table, **FRAME) as figure:
-        draw_per_disk(figure, table, unit="MB/s", factor=1e-6)
-    before = (section.folder / "fig12-per-disk.svg").read_bytes()
-    with pytest.raises(KeyError, match="meen"), section.figure("fig12-per-disk", table, **FRAME) as figure:
-        figure.panel().barh(table["series"], table["meen"])
-    assert (section.folder / "fig12-per-disk.svg").read_bytes() == before
 
 
 def draw(section: Section, name: str, table: pd.DataFrame, page: str = "") -> object:
@@ -157,12 +136,24 @@ def draw(section: Section, name: str, table: pd.DataFrame, page: str = "") -> ob
     return figure.saved
 
 
-def test_a_figure_of_the_projects_own_has_no_number(section: Section) -> None:
+def test_a_frame_without_rows_is_not_measured_whatever_its_body_does(section: Section) -> None:
     table = best_disks(section)
+    draw(section, "fig12-per-disk", table)
+    assert repr(draw(section, "fig12-per-disk", table.iloc[:0])) == "F12, 4 GB files: not measured. No such cells."
+    assert [path.name for path in section.folder.iterdir()] == ["fig12-per-disk.json"]
+    # the project's own has no number
     draw(section, "extra-per-disk", table)
     assert json.loads((section.folder / "extra-per-disk.json").read_text())["alt"] == "4 GB files. Per disk."
-    shown = draw(section, "extra-per-disk", table.iloc[:0])
-    assert repr(shown) == "4 GB files: not measured. No such cells."
+    assert repr(draw(section, "extra-per-disk", table.iloc[:0])) == "4 GB files: not measured. No such cells."
+
+
+def test_an_error_while_drawing_leaves_the_last_figure_and_is_raised(section: Section) -> None:
+    table = best_disks(section)
+    draw(section, "fig12-per-disk", table)
+    before = (section.folder / "fig12-per-disk.svg").read_bytes()
+    with pytest.raises(KeyError, match="meen"), section.figure("fig12-per-disk", table, **FRAME) as figure:
+        figure.panel().barh(table["series"], table["meen"])
+    assert (section.folder / "fig12-per-disk.svg").read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["by-workers", "tab03-parts", "fig5-x", "fig05", "../fig05-x", "fig05-x/y", "Extra-x"])
@@ -205,13 +196,10 @@ def test_a_table_is_saved_and_shown(section: Section) -> None:
     html = shown._repr_html_()
     assert "T3  Bill of materials" in html
     assert "<td>chassis &lt;1&gt;<td class=n>6" in html
-
-
-def test_a_long_table_is_cut_and_says_so(section: Section) -> None:
     rows = pd.DataFrame({"worker": range(MAX_TABLE_ROWS + 5)})
-    shown = section.table("extra-workers", rows, title="Workers", caption="")
-    assert repr(shown).endswith("and 5 more rows")
-    assert "5 more rows" in shown._repr_html_()
+    long = section.table("extra-workers", rows, title="Workers", caption="")
+    assert repr(long).endswith("and 5 more rows")
+    assert "5 more rows" in long._repr_html_()
     assert len((section.folder / "extra-workers.csv").read_text().splitlines()) == MAX_TABLE_ROWS + 6
 
 
@@ -221,14 +209,6 @@ def test_a_table_without_rows_is_not_measured(section: Section) -> None:
     assert repr(shown) == "T3, Parts: not measured. No list."
     assert [path.name for path in section.folder.iterdir()] == ["tab03-parts.json"]
     assert json.loads((section.folder / "tab03-parts.json").read_text()) == {"title": "Parts", "reason": "No list."}
-
-
-def test_what_the_project_has_is_found(project: Path, section: Section, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (section.base, section.raw) == (project, project / "raw" / "night")
-    assert section.published_folder == project / "raw" / "published" / "supermicro-2017"
-    monkeypatch.chdir(project / "notebooks")
-    assert open_section("raw/night", study="azure").published_folder == project / "raw" / "published" / "azure"
-    assert open_section("raw/night").base == project
 
 
 def test_why_there_is_no_baseline_is_said(section: Section, tmp_path: Path) -> None:
