@@ -74,5 +74,6 @@ def test_version_is_in_the_changelog() -> None:
 def test_what_the_library_ships_beside_its_modules() -> None:
     package = PROJECT / "glusterlab"
     assert (package / "py.typed").exists()
+    assert (package / "plots" / "house.mplstyle").exists()
     for template in ("index.html.j2", "drill-down.html"):
         assert (package / "figures" / "templates" / template).exists()

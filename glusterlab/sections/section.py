@@ -22,6 +22,7 @@ from glusterlab.spec.claims import FILE as CLAIMS
 from glusterlab.spec.claims import Claims, load_claims, no_claims
 from glusterlab.spec.studies import Study, load_study
 from glusterlab.spec.yaml import load_campaign, load_cluster
+from glusterlab.store.baselines import find_baseline
 from glusterlab.store.digests import RawDigests, parse_reads, refuse_unknown
 from glusterlab.store.files import local, read_json, write_atomically
 from glusterlab.store.manifest import MANIFEST
