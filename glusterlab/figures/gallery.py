@@ -123,15 +123,9 @@ def chapters(folder: Path, figures: Collection[Figure], missing: Collection[NotM
     found = []
     for name in sorted(names, key=lambda name: (not name, name)):
         title, question = _opening(folder / "notebooks" / f"{name}.ipynb") if name else ("", "")
-        found.append(
-            Chapter(
-                name=name,
-                title=title or name.lstrip("0123456789-").replace("-", " ").capitalize() or "Other figures",
-                question=question,
-                figures=tuple(figure for figure in figures if figure.notebook == name),
-                missing=tuple(entry for entry in missing if entry.notebook == name),
-            )
-        )
+        title = title or name.lstrip("0123456789-").replace("-", " ").capitalize() or "Other figures"
+        own = tuple(figure for figure in figures if figure.notebook == name)
+        found.append(Chapter(name, title, question, own, tuple(entry for entry in missing if entry.notebook == name)))
     return found
 
 

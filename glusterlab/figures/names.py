@@ -29,15 +29,7 @@ class OutputName:
 
     @classmethod
     def parse(cls, name: str) -> Self | None:
-        """A name parsed, None when it is not of this form.
-
-        >>> OutputName.parse("fig05-large-files").label, OutputName.parse("tab03-bill-of-materials").label
-        ('F5', 'T3')
-        >>> OutputName.parse("extra-scorecard")
-        OutputName(kind='extra', number=None, slug='scorecard')
-        >>> OutputName.parse("figure") is None
-        True
-        """
+        """A name parsed, None when it is not of this form."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None

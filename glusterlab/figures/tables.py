@@ -45,11 +45,7 @@ class Table:
 
     @classmethod
     def numbers(cls, text: str) -> Table:
-        r"""The part of a figure's CSV that tells rows apart: neither long values nor columns with one value.
-
-        >>> Table.numbers("workers,n\n1,3\n6,3\n")
-        Table(header=('workers',), rows=(('1',), ('6',)), numeric=(True,), same=(('n', '3'),), more=0)
-        """
+        """The part of a figure's CSV that tells rows apart: neither long values nor columns with one value."""
         header, lines = _parsed(text)
         columns = [(name, [line[n] for line in lines]) for n, name in enumerate(header)]
         columns = [(name, values) for name, values in columns if any(values)]
@@ -117,11 +113,7 @@ def _number(value: str) -> float | None:
 
 
 def shown(value: str) -> str:
-    """A value of a CSV file as people see it: four significant digits, whole numbers from 1,000.
-
-    >>> shown("83684210.5"), shown("0.123456"), shown("12"), shown("3x2"), shown("nan")
-    ('83,684,210', '0.1235', '12', '3x2', '')
-    """
+    """A value of a CSV file as people see it: four significant digits, whole numbers from 1,000."""
     number = _number(value)
     if number is None or math.isnan(number):
         return value if number is None else ""
@@ -138,10 +130,6 @@ def readable(table: pd.DataFrame, unit: str = "", factor: float = 1.0) -> pd.Dat
 
     A column ``x`` takes ``x_low`` and ``x_high`` (``mean`` takes ``low`` and ``high``) into its cells; its suffix is
     its unit. Columns of a summary have none: they are times `factor`, in `unit`.
-
-    >>> rows = pd.DataFrame({"workers": [12, 48], "mean": [8.1e7, 9e7], "low": [8e7, None], "high": [8.2e7, None]})
-    >>> readable(rows, "MB/s", 1e-6).values.tolist()
-    [[12, '81.0 (80.0 to 82.0)'], [48, '90.0 (insufficient n)']]
     """
     columns: dict[str, object] = {}
     for name in table.columns:

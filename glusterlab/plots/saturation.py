@@ -333,9 +333,8 @@ def draw_over_time(figure: Frame, table: pd.DataFrame) -> None:
             axes.axvspan(*part, color=PALE, alpha=0.5, zorder=0)
         axes.set_ylim(0, max(1.1, float(rows["fullest"].max()) * 1.05))
         axes.set_yticks([0, 1], ["0", "100 %"])
-        what = "disks" if "disks" in subsystem else "hosts"
         resources = int(rows["resources"].iloc[0])
-        of = f" ({resources} {what})" if resources > 1 else ""
+        of = f" ({resources} {'disks' if 'disks' in subsystem else 'hosts'})" if resources > 1 else ""
         axes.set_title(f"{subsystem}{of}", fontsize=7.6)
     grid[-1, 0].set_xlabel("seconds since the start of the command")
 
@@ -349,12 +348,8 @@ def draw_disks(figure: Frame, table: pd.DataFrame) -> None:
         "Hatched: not judged, for in no sample did it work near full speed for long enough.",
         "Framed: slow in a sample or more.",
     ]
-    colours = {
-        "a quarter of the time or less": _SLOW(0.0),
-        "as long as its peers": _SLOW(0.5),
-        "four times as long or more": _SLOW(1.0),
-        "not judged (hatched)": _NOT_JUDGED,
-    }
+    colours: dict[str, Any] = {"a quarter of the time or less": _SLOW(0.0), "as long as its peers": _SLOW(0.5)}
+    colours |= {"four times as long or more": _SLOW(1.0), "not judged (hatched)": _NOT_JUDGED}
     square = {"markersize": 7, "markeredgecolor": GREY}
     figure.key = [marks.key_mark("s", label, color=colour, **square) for label, colour in colours.items()]
     most = max(sum(1 for disk in disks if disk["host"] == name) for name in hosts)
@@ -377,12 +372,9 @@ def _disk(axes: Axes, column: int, line: int, row: dict[Hashable, Any]) -> None:
     unknown = math.isnan(float(row["time_ratio"]))
     shade = _NOT_JUDGED if unknown else _SLOW(0.5 + math.log2(max(float(row["time_ratio"]), 0.25)) / 4)
     edge = INK if row["slow"] else "white" if unknown else PALE
-    look: dict[str, Any] = {
-        "edgecolor": edge,
-        "linewidth": 1.8 if row["slow"] else 0.4,
-        "hatch": "//////" if unknown else "",
-    }
-    axes.add_patch(Rectangle((column + 0.06, line + 0.06), 0.88, 0.88, facecolor=shade, **look))
+    hatch, width = "//////" if unknown else "", 1.8 if row["slow"] else 0.4
+    corner = (column + 0.06, line + 0.06)
+    axes.add_patch(Rectangle(corner, 0.88, 0.88, facecolor=shade, edgecolor=edge, linewidth=width, hatch=hatch))
 
 
 def _natural(name: str) -> tuple[str, int]:

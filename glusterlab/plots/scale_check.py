@@ -60,14 +60,11 @@ def draw_scale_pairs(figure: Frame, table: pd.DataFrame, *, threshold: float = B
     ]
     left, right = figure.panels(1, 2, height=len(table) * 0.29 + 0.75, sharey=True)[0]
     _draw_ratios(left, table)
-    labels = [
-        f"{row['label']}\n1:{row['slow_scale']:g} / 1:{row['fast_scale']:g}, n = {row['n']}"
-        for row in table.to_dict("records")
-    ]
-    _rows(left, labels, size=6.5)
+    rows = table.to_dict("records")
+    scales = [f"1:{row['slow_scale']:g} / 1:{row['fast_scale']:g}, n = {row['n']}" for row in rows]
+    _rows(left, [f"{row['label']}\n{scale}" for row, scale in zip(rows, scales, strict=True)], size=6.5)
     for name, face in (("fast", INK), ("slow", "white")):
-        look = {"markerfacecolor": face, "markeredgecolor": INK, "markersize": 4.5}
-        right.plot(table[f"{name}_cpu"], range(len(table)), "o", **look)
+        right.plot(table[f"{name}_cpu"], range(len(table)), "o", mfc=face, mec=INK, ms=4.5)
     _share_axis(right, [*table["fast_cpu"], *table["slow_cpu"]], threshold)
     marks.bare_rows(right)
     right.grid(axis="x")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -113,23 +112,15 @@ def _hosts_and_band(
     return axes, band, (tops, bottoms)
 
 
-_MODEL_ROWS = (
-    ("model", "Server"),
-    ("disks", "Data disks"),
-    ("disk_model", "Disk"),
-    ("capacity", "Raw capacity"),
-    ("cpu_model", "Processors"),
-    ("memory", "Memory"),
-    ("network", "Network"),
-    ("raid_controller", "RAID controller"),
-    ("nvme", "NVMe drives"),
-)
+_MODEL_ROWS = {"model": "Server", "disks": "Data disks", "disk_model": "Disk", "capacity": "Raw capacity"}
+_MODEL_ROWS |= {"cpu_model": "Processors", "memory": "Memory", "network": "Network"}
+_MODEL_ROWS |= {"raid_controller": "RAID controller", "nvme": "NVMe drives"}
 
 
 def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) -> None:
     """The kinds of server side by side, as a table; `models` is from `server_models_table`, at least one row."""
     columns = [_model_cells(row) for row in models.to_dict("records")]
-    rows = [(key, words) for key, words in _MODEL_ROWS if any(column[key] for column in columns)]
+    rows = [(key, words) for key, words in _MODEL_ROWS.items() if any(column[key] for column in columns)]
     label_in = 1.35
     width = (_PAGE_IN - label_in) / len(columns)
     cells = [[wrapped(column[key] or "not stated", width - 0.15, 8) for column in columns] for key, _ in rows]
@@ -157,8 +148,7 @@ def draw_server_models(figure: Frame, models: pd.DataFrame, *, testbed: bool) ->
 def _model_cells(row: dict[Any, Any]) -> dict[str, str]:
     one, raw = float(row["disk_capacity_bytes"]), float(row["raw_capacity_bytes"])
     known = "" if math.isnan(raw) else f"{_terabytes(raw)} ({int(row['disks'])} x {_terabytes(one)})"
-    text = {key: str(row[key]) for key, _ in _MODEL_ROWS if key not in ("disks", "capacity")}
-    return {**text, "name": str(row["name"]), "disks": str(row["disks"]), "capacity": known}
+    return {"name": str(row["name"]), **{key: str(row.get(key, "")) for key in _MODEL_ROWS}, "capacity": known}
 
 
 def _terabytes(size: float) -> str:
@@ -186,8 +176,7 @@ def _canvas(figure: Frame, height: float) -> Axes:
     return axes
 
 
-@dataclass(frozen=True)
-class _Slots:
+class _Slots(NamedTuple):
     """Where the boxes of a row of hosts are, in inches: `slot` apart, with `columns` of disks `pitch` apart."""
 
     shown: list[str | None]

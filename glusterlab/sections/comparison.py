@@ -213,7 +213,12 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
     chosen = rule or Rule()
     reference, others = releases[0], {release.label: release.samples for release in releases[1:]}
     table = compare_cells(reference.samples, others, chosen, name=reference.label)
-    conditions = [_of_compared(release.conditions, table) for release in releases]
+    conditions = [release.conditions for release in releases]
+    if not table.empty:
+        # conditions of backings and tools that no compared cell has do not matter
+        backings, tools = frozenset(table["backing"].astype(str)), set(table["tool"].astype(str))
+        used = [{tool: each.tools[tool] for tool in each.tools if tool in tools} for each in conditions]
+        conditions = [replace(each, backings=backings, tools=of) for each, of in zip(conditions, used, strict=True)]
     found = differences(conditions)
     samples = {release.label: release.samples for release in releases}
     stopped = [(each.label, each.half_width) for each in releases if each.half_width is not None]
@@ -232,16 +237,4 @@ def hold_together(releases: tuple[Release, ...], rule: Rule | None = None) -> Co
             *(f"{label}: its cells were repeated until ± {100 * width:g} %, {scatter}" for label, width in stopped),
         ),
         notes=(*timing_notes(table), *notes_of(conditions, found)),
-    )
-
-
-def _of_compared(conditions: Conditions, table: pd.DataFrame) -> Conditions:
-    """Of the conditions those of backings and tools that compared cells have: others do not matter."""
-    if table.empty:
-        return conditions
-    tools = set(table["tool"].astype(str))
-    return replace(
-        conditions,
-        backings=frozenset(table["backing"].astype(str)),
-        tools={tool: version for tool, version in conditions.tools.items() if tool in tools},
     )

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from glusterlab.sections.section import Section
 
 
-ARRAYS = ("raid6", "raid0", "raid10")
-"""Kinds of backings whose bricks are arrays, which have a limit of their own in a scale model."""
-
-
 @dataclass(frozen=True, slots=True)
 class SaturationStudy:
     """What saturates in a campaign, by the curves that its study names.
@@ -65,8 +61,8 @@ def study_saturation(
 ) -> SaturationStudy:
     """Judge and measure a campaign's saturation.
 
-    `layouts` and `sizes` (such as ``4 GiB``; empty: the study's) are one for each of the study's curves; `thresholds`
-    as of `parse_thresholds`, `sample` as of `inspect_sample`.
+    `layouts` and `sizes` are one for each of the study's curves (empty: the study's); `thresholds` as of
+    `parse_thresholds`, `sample` as of `inspect_sample`.
     """
     levels = parse_thresholds(thresholds)
     nominal = [parse_size(size) if size else None for size in sizes]
@@ -119,9 +115,11 @@ def memory_by_host(raw: Path) -> dict[str, float]:
 
 def operations_by_cell(raw: Path, samples: pd.DataFrame) -> dict[str, Operations]:
     """Operations of one brick, of cells whose scale model limits them; absent where no file of the cell has them."""
+    # kinds of backings whose bricks are arrays, which have a limit of their own in a scale model
+    arrays = ("raid6", "raid0", "raid10")
     found: dict[str, Operations] = {}
     for row in samples[samples["operations_limited"].astype(bool)].to_dict("records"):
-        cell, device = str(row["cell_id"]), "array" if row["kind"] in ARRAYS else "disk"
+        cell, device = str(row["cell_id"]), "array" if row["kind"] in arrays else "disk"
         file = raw / "cells" / cell / f"sample-{int(row['sample']):02d}" / "workload" / "throttle.json"
         if cell in found:
             continue
