@@ -415,5 +415,7 @@ def scale_caveats(scales: Iterable[float], *, operations_limited: bool) -> list[
     if not ratios:
         return []
     model = f"A scale model: what was measured is multiplied by its scale ({ratios})."
-    assumed = ["The disks' operations per second are assumed in it: the guide states none."] * operations_limited
-    return [f"{model} It compares layouts; it cannot say how fast your pool will be.", *assumed]
+    caveats = [f"{model} It compares layouts; it cannot say how fast your pool will be."]
+    if operations_limited:
+        caveats.append("The disks' operations per second are assumed in it: the guide states none.")
+    return caveats
