@@ -201,10 +201,14 @@ def watch(folder: Path, console: Console) -> str:
     if _goes_on(state, silence_s):
         if _is_live(console):
             view = View(state, watched=True)
-            with _live(view, console):
-                while _goes_on(view.state, silence_s):
-                    time.sleep(PAUSE_S)
-                    view.state = read_now(folder) or view.state
+            try:
+                with _live(view, console):
+                    while _goes_on(view.state, silence_s):
+                        time.sleep(PAUSE_S)
+                        view.state = read_now(folder) or view.state
+            finally:
+                # Ctrl-C while the view comes up would leave it hidden
+                console.show_cursor()
             state = view.state
         else:
             state = _follow_lines(folder, state, console, silence_s)
