@@ -110,8 +110,8 @@ def fit_scaling(workers: Iterable[float], throughput: Iterable[float]) -> pd.Dat
 
     >>> counts = [1, 4, 8, 16, 32, 64] * 3
     >>> fit = fit_scaling(counts, [usl(count, 100.0, 0.05, 0.001) for count in counts]).iloc[0]
-    >>> round(fit["contention"], 3), round(fit["coherency"], 4), round(fit["peak_workers"], 1)
-    (0.05, 0.001, 30.8)
+    >>> fit[["contention", "coherency", "peak_workers"]].astype(float).round(4).tolist()
+    [0.05, 0.001, 30.8221]
     >>> fit_scaling([1, 12, 48], [1.0, 8.0, 20.0])["refusal"].iloc[0]
     '3 worker counts; the law has three parameters and needs 5 counts'
     """
