@@ -36,8 +36,8 @@ LAYERS = (
 
 RANK = {name: place for place, names in enumerate(LAYERS) for name in names}
 
-LIBRARY_LINES, TEST_LINES, FLAT_FILES = 46_800, 35_300, 12
-"""Only ever lowered: the aim is 42,000 and 30,000."""
+LIBRARY_LINES, TEST_LINES, FLAT_FILES = 42_000, 33_100, 12
+"""Only ever lowered: the aim of the tests is 30,000."""
 
 
 def modules() -> dict[str, Path]:

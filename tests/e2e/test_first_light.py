@@ -70,7 +70,7 @@ def pool(project: Path) -> Iterator[Path]:
         subprocess.run(command, capture_output=True, text=True, check=True).stdout
         for command in (["losetup", "--list"], ["mount"], ["ps", "-e", "-o", "args"])
     ]
-    assert not [line for text in left for line in text.splitlines() if f"/testbed/{NAME}" in line]
+    assert not [line for text in left for line in text.splitlines() if f"/testbed/{NAME}/" in line]
     assert not [path for pattern in ("", "*/") for path in Path("/sys/fs/cgroup").glob(f"{pattern}glusterlab-{NAME}")]
     assert not state.state_folder(NAME).exists()
 
