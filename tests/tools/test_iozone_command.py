@@ -75,6 +75,18 @@ def test_the_check_before_a_read(tmp_path: Path) -> None:
     assert subprocess.run(["sh", "-c", script], check=False).returncode == 0
 
 
+def test_hostile_names_stay_words(tmp_path: Path) -> None:
+    mount = str(tmp_path / "it's; touch pwned $(touch pwned)")
+    cell = make_cell("write", workers=2, options=("$(touch pwned)",))
+    job = make_job(cell, mount_point=mount, dataset_dir=f"{mount}/{IOZONE.dataset(cell)}")
+    tool_dir = tmp_path / "tool"
+    tool_dir.mkdir()
+    script = IOZONE.command(job).script.replace("/var/tmp/gl/run-iozone", str(tool_dir)).replace(" iozone ", " echo ")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout.endswith("-i 0 $(touch pwned)\n")
+    assert not list(tmp_path.rglob("pwned"))
+
+
 def test_the_ssh_wrapper_puts_its_options_first(tmp_path: Path) -> None:
     job = make_job(make_cell("write"), ssh_options=("-F", "/etc/a b", "-o", "StrictHostKeyChecking=yes"))
     text = IOZONE.uploads(job)[job.ssh_wrapper]
