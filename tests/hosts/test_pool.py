@@ -16,8 +16,8 @@ import pytest
 
 from glusterlab.errors import CommandError, HostError, StoppedError
 from glusterlab.hosts.pool import Command, CommandResult, Pool, Results
-from glusterlab.hosts.transport import FabricTransport, Outcome, Stop
-from glusterlab.spec.cluster import Host
+from glusterlab.hosts.transport import FabricTransport, Outcome, Stop, ssh_options
+from glusterlab.spec.cluster import Host, Ssh
 from tests.hosts import sshd
 
 pytestmark = pytest.mark.skipif(
@@ -142,6 +142,12 @@ def test_stop_cuts_everything_off_and_resume_allows_cleaning_up(pool: Pool) -> N
     assert time.monotonic() - began < 3
     pool.resume()
     assert pool.run_on("beta", Command("echo clean")).text == "clean\n"
+
+
+@pytest.mark.parametrize(("check", "expected"), [(True, "yes"), (False, "no")])
+def test_clients_check_each_others_host_keys_as_the_cluster_file_says(check: bool, expected: str) -> None:
+    checks = [each for each in ssh_options(Ssh(check_host_keys=check), 3.5) if each.startswith("StrictHostKeyChecking")]
+    assert checks == [f"StrictHostKeyChecking={expected}"]
 
 
 def test_an_unknown_host_key_is_refused_with_advice(server: sshd.LoopbackSshd, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from glusterlab.spec.cluster import Host
 from glusterlab.telemetry import collect as sar
 from glusterlab.telemetry import metrics
 from glusterlab.telemetry.arrow import arrow_batches
+from glusterlab.tools.document import MAX_BYTES
 
 DATA = Path(__file__).parents[1] / "data" / "sar"
 COLUMNS: dict[str, tuple[str, ...]] = {
@@ -176,7 +177,7 @@ def test_damage_is_named(tmp_path: Path, change: object, message: str) -> None:
     assert caught.value.file == path
 
 
-def test_xz_damage(tmp_path: Path) -> None:
+def test_xz_damage_and_bombs(tmp_path: Path) -> None:
     path, packed = tmp_path / "a.csv.xz", lzma.compress((DATA / "plain.csv").read_bytes())
     for data in (packed[:-9], packed[:40] + b"x" + packed[41:]):
         path.write_bytes(data)
@@ -184,6 +185,9 @@ def test_xz_damage(tmp_path: Path) -> None:
             sar.coverage(path)
     path.write_bytes(b"")
     with pytest.raises(ParseError, match="expected records of cpu, load, memory"):
+        sar.coverage(path)
+    path.write_bytes(lzma.compress(bytes(MAX_BYTES + 1), preset=0))
+    with pytest.raises(ParseError, match=f"expected at most {MAX_BYTES:,} bytes"):
         sar.coverage(path)
 
 

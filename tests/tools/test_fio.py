@@ -403,6 +403,11 @@ def test_what_fio_cannot_have_measured_is_no_value(value: str) -> None:
     assert [(record.elapsed_s, record.valid) for record in records] == ([] if error else [wanted])
 
 
+def test_numbers_of_thousands_of_digits_are_damage() -> None:
+    records, _ = damaged(report(entry(read=side())).replace('"iops": 102.4', '"iops": ' + "9" * 10_000))
+    assert records == []
+
+
 def test_what_does_not_fit_together_is_not_judged() -> None:
     record = one(report(entry(read=side(bw_bytes=1_000_000, bw=976))))
     assert record.valid is None
