@@ -123,6 +123,13 @@ def test_intervals_cover_the_truth_as_often_as_they_say(
         assert least - error <= covered <= most + error, name
 
 
+def test_draws_far_beyond_what_is_stated_end_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With two degrees of freedom one draw in thousands is off by e^40, and made the equations singular."""
+    monkeypatch.setattr(scaling, "REPLICATES", 500)
+    fit = scattered(law(0.05, 0.003), 0.02, 0.06, 299, *DESIGNS[1])
+    assert np.isfinite(fit[["contention_low", "contention_high"]]).all(axis=None)
+
+
 def test_intervals_are_no_wider_than_the_two_spreads_ask() -> None:
     """Without anything shared about as wide as if that were known; with it, as wide as it needs."""
 
