@@ -139,7 +139,7 @@ gl_mark_of() {
 # Look for processes of the suite: "marked" gets the numbers of those that carry its mark, whoever started them, except
 # those of this very script; "tools" those of the workload tools, by exact program or script name.
 gl_look() {
-    local file pid comm mark
+    local file pid comm mark word
     marked=() tools=()
     # The exit code is of no use: it is an error whenever some process ended meanwhile.
     while read -r file; do
@@ -148,8 +148,10 @@ gl_look() {
             gl_mark_of "$pid"
             [ -z "$mark" ] || [ "$mark" = "$GLUSTERLAB_RUN" ] || marked+=("$pid")
         elif read -r comm 2>/dev/null </proc/"$pid"/comm; then
-            # other programs may have these names as arguments
-            [[ $comm =~ ^($gl_tool_comms)$ ]] && tools+=("$pid")
+            # other programs may have these names as arguments, another tool's among them
+            while IFS= read -r -d '' word || [ -n "$word" ]; do
+                [[ "$comm $word" =~ ^($gl_tool_processes)$ ]] && tools+=("$pid") && break
+            done 2>/dev/null </proc/"$pid"/cmdline
         fi
     done < <(cd /proc && exec grep -lsazE "^GLUSTERLAB_RUN=|^([^ ]*/)?($gl_tool_names)\$" \
         [0-9]*/environ [0-9]*/cmdline)

@@ -22,11 +22,11 @@ _TAIL = re.compile(rb"(?P<code>\d{1,3})\n")
 def library(*more: str) -> str:
     """The text of host.sh and of further files beside it, with what the tools say of their programs and processes."""
     programs = {program.name: program for tool in runnable().values() for program in tool.programs}
-    processes = {name: comm for tool in runnable().values() for name, comm in tool.processes.items()}
+    processes = [pair for tool in runnable().values() for pair in tool.processes.items()]
     versions = [join(("gl_version", name, name, *each.version_arguments)) for name, each in programs.items()]
     facts = [
-        f"gl_tool_names={quote('|'.join(processes))}",
-        f"gl_tool_comms={quote('|'.join(dict.fromkeys(processes.values())))}",
+        f"gl_tool_names={quote('|'.join(name for name, _ in processes))}",
+        f"gl_tool_processes={quote('|'.join(f'({comm}) ([^ ]*/)?({name})' for name, comm in processes))}",
         "gl_tool_versions() { " + "; ".join(versions) + "; }",
     ]
     texts = (files("glusterlab.hosts").joinpath(name).read_text(encoding="utf-8") for name in ("host.sh", *more))

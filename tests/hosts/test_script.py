@@ -208,6 +208,7 @@ ENDING = """\
 cd "$1" && mkdir work && ln -s /bin/sleep iozone
 GLUSTERLAB_RUN=night.1.2 sleep 61 & ours=$!
 sleep 62 & other=$!
+bash -c 'printf fio >/proc/$$/comm; while :; do sleep 1; done' iozone & another_tools=$!
 (cd work && exec ../iozone 63) & in_our_dir=$!
 ./iozone 64 & elsewhere=$!
 GLUSTERLAB_RUN=night.1.2 tail -f /dev/null & spared=$!
@@ -216,7 +217,7 @@ export GLUSTERLAB_RUN=night.1.3
 sleep 65 & this_call=$!
 echo "strays $(gl_strays | cut -d' ' -f3- | sort | tr '\\n' ';')"
 gl_kill tail "$1/work" >/dev/null
-for name in ours other in_our_dir elsewhere spared this_call; do
+for name in ours other another_tools in_our_dir elsewhere spared this_call; do
     state=$(sed 's/.*) //' "/proc/${!name}/stat" 2>/dev/null | cut -c1)
     case $state in ''|Z) echo "$name ended" ;; *) echo "$name lives" ;; esac
 done
@@ -229,7 +230,7 @@ def test_only_processes_of_the_suite_are_ended(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert lines[0] == "strays ../iozone 63 ;./iozone 64 ;sleep 61 ;tail -f /dev/null ;", done.stderr
     ended = [name for name, state in map(str.split, lines[1:]) if state == "ended"]
-    assert (ended, len(lines[1:])) == (["ours", "in_our_dir"], 6)
+    assert (ended, len(lines[1:])) == (["ours", "in_our_dir"], 7)
 
 
 def test_outputs_are_collected_by_name(tmp_path: Path) -> None:
