@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
 from glusterlab.errors import DataError
 from glusterlab.stats import mean_interval, median_interval
+from glusterlab.tools import directions
 from glusterlab.units import format_size
 
 SIZE_TOLERANCE = 0.1
@@ -41,16 +42,7 @@ TRACE = ["samples", "values"]
 
 SUMMARY = POINT + ESTIMATES + IDENTITY + TRACE
 
-
-DIRECTIONS: Mapping[str, Literal["write", "read"]] = {
-    "write": "write",
-    "rewrite": "write",
-    "create": "write",
-    "append": "write",
-    "read": "read",
-    "reread": "read",
-}
-"""Operations that move the bytes of whole files, and which way."""
+DIRECTIONS = directions()
 
 
 def layout_label(type_: str, geometry: str, kind: str) -> str:
@@ -70,22 +62,12 @@ def same_size(sizes: pd.Series, nominal: float) -> pd.Series:
     return (sizes.astype(float) / nominal - 1).abs() <= SIZE_TOLERANCE
 
 
-def nearest_size(sizes: pd.Series, nominal: float) -> int | None:
-    """The size nearest to `nominal` by ratio, in bytes; None when there is none."""
-    candidates = sorted({int(size) for size in sizes.dropna()})
-    return min(candidates, key=lambda size: abs(math.log(size / nominal)), default=None)
-
-
 _VARIANTS: Mapping[str, Callable[[Any], str]] = {
     "record_size_bytes": lambda size: f"{format_size(int(size))} records",
     "file_size_bytes": lambda size: f"{format_size(int(size))} files",
     "files_per_worker": lambda count: f"{int(count)} files per worker",
     "scale": "1:{:g}".format,
 }
-
-
-def _variant(column: str, value: Any) -> str:
-    return f"no {column.replace('_', ' ')}" if pd.isna(value) else _VARIANTS.get(column, str)(value)
 
 
 def with_series(samples: pd.DataFrame) -> pd.DataFrame:
@@ -104,8 +86,9 @@ def with_series(samples: pd.DataFrame) -> pd.DataFrame:
             break
         mixed = table.groupby(point, observed=True)[column].transform(lambda values: values.nunique(dropna=False)) > 1
         varied = table["series"].isin(set(table.loc[mixed, "series"]))
+        words, none = _VARIANTS.get(column, str), f"no {column.replace('_', ' ')}"
         table["series"] = [
-            f"{series}, {_variant(column, value)}" if more else series
+            f"{series}, {none if pd.isna(value) else words(value)}" if more else series
             for series, value, more in zip(table["series"], table[column], varied, strict=True)
         ]
     return table
@@ -154,12 +137,11 @@ def select_nearest(
         rows = rows[rows["layout"].astype(str).isin(layouts)]
     curves = rows.groupby(["nominal_file_size_bytes", "series", "operation"], observed=True)["workers"].nunique()
     long = curves[curves >= LEAST_COUNTS].index.get_level_values("nominal_file_size_bytes")
-    measured = rows["nominal_file_size_bytes"]
-    size = nearest_size(long.to_series() if len(long) else measured, nominal_file_size_bytes)
-    if size is None:
+    sizes = sorted({int(size) for size in (long if len(long) else rows["nominal_file_size_bytes"].dropna())})
+    if not sizes:
         return rows
-    chosen = rows[rows["nominal_file_size_bytes"] == size]
-    return with_series(chosen.reset_index(drop=True))
+    size = min(sizes, key=lambda size: abs(math.log(size / nominal_file_size_bytes)))
+    return with_series(rows[rows["nominal_file_size_bytes"] == size].reset_index(drop=True))
 
 
 def size_note(samples: pd.DataFrame, drawn: pd.DataFrame, nominal_file_size_bytes: float) -> str:
@@ -213,8 +195,8 @@ def by_operation(table: pd.DataFrame, *columns: str) -> pd.DataFrame:
 
 def operation_rank(operation: object) -> tuple[int, str]:
     """Sort key of operations: those that write come before those that read, others last."""
-    ranks = {"write": 0, "create": 0, "append": 0, "read": 1}
-    return ranks.get(str(operation), 2), str(operation)
+    direction = DIRECTIONS.get(str(operation))
+    return (2 if direction is None else ("write", "read").index(direction)), str(operation)
 
 
 def operations_of(table: pd.DataFrame) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
@@ -26,7 +26,7 @@ from glusterlab.analysis.words import interval_text
 from glusterlab.errors import DataError, UsageError
 from glusterlab.spec.fields import suggest
 from glusterlab.stats import MIN_SAMPLES
-from glusterlab.tools import counts_files
+from glusterlab.tools import counts_files, directions, volume_tools
 from glusterlab.units import format_size, parse_capacity, parse_rate, parse_size, short_number
 
 if TYPE_CHECKING:
@@ -45,8 +45,12 @@ WORKLOADS = {
 }
 """Names of workloads: file size, and whether files are written or read. Writing small files is creating them."""
 
-OPERATIONS = {"write": ("write", "create"), "read": ("read",)}
-"""What each tool calls it."""
+_RUN = {name for tool in volume_tools().values() for name in tool.by_operation}
+OPERATIONS: Mapping[str, Collection[str]] = {
+    "write": {tool.maker for tool in volume_tools().values() if tool.maker},
+    "read": {name for name, direction in directions().items() if direction == "read"} & _RUN,
+}
+"""What each tool calls it: to write new files, or to read them."""
 
 FILL_LIMIT = 0.8
 """How full a pool may get: an assumption of this project. A pool that is full can neither rebalance nor place new files
@@ -75,13 +79,15 @@ class Rate(NamedTuple):
 class Request:
     """What a pool has to do.
 
-    ``wanted_rate`` is of all clients together, as it was typed; ``tool``, ``quantity`` (``throughput_bytes_per_s`` or
-    ``files_per_s``) and ``rate`` in its unit follow from what was measured (`build_request`). ``capacity``: bytes
-    today, which grow by the share ``growth`` a year; ``max_fault_domain``: the share of the pool that one server stays
-    below; ``by``: whether a server's throughput is the lower end of its 95 % interval, or the mean.
+    ``wanted_rate`` is of all clients together, as it was typed; ``tool``, ``other_tools`` that measured it as well,
+    ``quantity`` (``throughput_bytes_per_s`` or ``files_per_s``) and ``rate`` in its unit follow from what was measured
+    (`build_request`). ``capacity``: bytes today, which grow by the share ``growth`` a year; ``max_fault_domain``: the
+    share of the pool that one server stays below; ``by``: the lower end of its 95 % interval is its throughput, or the
+    mean.
     """
 
     tool: str = ""
+    other_tools: tuple[str, ...] = ()
     operation: str = ""
     nominal_file_size_bytes: int = 0
     quantity: str = ""
@@ -176,6 +182,7 @@ def parse_request(
     workload: str | None = None,
     file_size: str | None = None,
     operation: str | None = None,
+    tool: str | None = None,
     throughput: str | None = None,
     capacity: str | None = None,
     growth: str | None = None,
@@ -197,6 +204,7 @@ def parse_request(
     if years is not None and not 0 <= years <= MAX_YEARS:
         raise UsageError(f"--years: expected 0 to {MAX_YEARS:g}, found {years:g}")
     return Request(
+        tool=tool or "",
         operation=operation,
         nominal_file_size_bytes=nominal,
         wanted_rate=_option("--throughput", throughput, _wanted_rate, None),
@@ -213,12 +221,18 @@ def parse_request(
 def build_request(request: Request, samples: pd.DataFrame) -> Request:
     """A request in terms of what a campaign has measured with the native client; the nearest size, where several are.
 
-    Raises `UsageError` when files per second are asked for and bytes were measured, and `DataError` when the campaign
-    has no valid sample of that workload.
+    Of several tools that measured it the one with the most samples is taken, by name where they are equally many.
+    Raises `UsageError` when files per second are asked for and bytes were measured, or by another tool than the
+    request's, and `DataError` when the campaign has no valid sample of that workload.
     """
     wanted = request.nominal_file_size_bytes
     rows = valid_samples(native_only(samples))
-    rows = rows[rows["operation"].astype(str).isin(OPERATIONS[request.operation])]
+    rows = rows[rows["operation"].astype(str).isin(list(OPERATIONS[request.operation]))]
+    known = rows["tool"].astype(str)
+    if request.tool and request.tool not in set(known):
+        tools = ", ".join(sorted(set(known))) or "no tool at all"
+        raise UsageError(f"--tool: expected one that measured {request.operation}: {tools}; found {request.tool!r}")
+    rows = rows[known == request.tool] if request.tool else rows
     found = rows[same_size(rows["nominal_file_size_bytes"], wanted)]
     if found.empty:
         sizes = sorted({int(each) for each in rows["nominal_file_size_bytes"]})
@@ -229,15 +243,19 @@ def build_request(request: Request, samples: pd.DataFrame) -> Request:
             "that was measured"
         )
     distance = (found["nominal_file_size_bytes"].astype(float) / wanted - 1).abs()
-    nearest = found.assign(_distance=distance).sort_values(["_distance", "tool", "operation"]).iloc[0]
+    fewer = found["tool"].astype(str).map(-found["tool"].astype(str).value_counts())
+    order = ["_fewer", "tool", "_distance", "operation"]
+    nearest = found.assign(_distance=distance, _fewer=fewer).sort_values(order).iloc[0]
     size, files = int(nearest["nominal_file_size_bytes"]), counts_files(str(nearest["tool"]))
     typed = request.wanted_rate
     if typed is not None and typed.files and not files:
         expected = f"bytes per second for files of {format_size(size)}, such as '5 GB/s'"
         raise UsageError(f"--throughput: expected {expected}, found {typed.text!r}")
+    others = sorted(set(found["tool"].astype(str)) - {str(nearest["tool"])})
     return replace(
         request,
         tool=str(nearest["tool"]),
+        other_tools=tuple(others),
         operation=str(nearest["operation"]),
         nominal_file_size_bytes=size,
         quantity="files_per_s" if files else "throughput_bytes_per_s",

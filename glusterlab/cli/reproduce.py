@@ -66,8 +66,7 @@ def parse(
         str | None,
         option(
             "TOOL",
-            "Whose output it is: iozone, smallfile, fio, dd, iperf3, specsfs, gluster, sar, sadf; "
-            "default: recognised by content.",
+            "Whose output it is; an unknown name is answered with all that there are; default: by content.",
             autocompletion=_complete_tool,
         ),
     ] = None,

@@ -75,6 +75,9 @@ def size(
     ] = None,
     file_size: Annotated[str | None, option("SIZE", "Instead of --workload: a measured file size.")] = None,
     operation: Annotated[str | None, option("write|read", "Goes with --file-size.")] = None,
+    tool: Annotated[
+        str | None, option("TOOL", "That measured it; default: the one with the most samples of it.")
+    ] = None,
     throughput: Annotated[
         str | None, option("RATE", "Of all clients: 5GB/s, 40Gbit/s; small files: 2000 files/s.")
     ] = None,
@@ -119,6 +122,7 @@ def size(
         workload=workload,
         file_size=file_size,
         operation=operation,
+        tool=tool,
         throughput=throughput,
         capacity=capacity,
         growth=growth,
@@ -158,7 +162,10 @@ def _request_text(request: Request) -> str:
             text += _terabytes(request.final_capacity)
         parts.append(text)
     size = format_size(request.nominal_file_size_bytes)
-    return f"{request.operation} of files of {size}, {ACCESS} client: {', '.join(parts)}"
+    by = f"{request.tool}, {ACCESS} client"
+    if request.other_tools:
+        by += f" (measured also by {', '.join(request.other_tools)}: --tool)"
+    return f"{request.operation} of files of {size}, {by}: {', '.join(parts)}"
 
 
 def _interval(request: Request, mean: float, low: float, high: float) -> str:
@@ -293,7 +300,7 @@ def _json(answer: Answer, campaign: Path) -> dict[str, Any]:
     from glusterlab.analysis.blocks import ACCESS
 
     request, prices = answer.request, answer.prices
-    names = ("tool", "operation", "nominal_file_size_bytes", "quantity", "rate", "years")
+    names = ("tool", "other_tools", "operation", "nominal_file_size_bytes", "quantity", "rate", "years")
     return {
         "campaign": campaign,
         "request": {

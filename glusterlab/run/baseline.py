@@ -10,6 +10,7 @@ from glusterlab.errors import UsageError
 from glusterlab.spec.campaign import BaselineSpec, Campaign, LayoutSpec, WorkloadSpec
 from glusterlab.spec.cell import Cell, Layout
 from glusterlab.spec.cluster import REAL_HARDWARE, ScaleModel
+from glusterlab.tools import host_tools
 from glusterlab.tools.iperf3 import BUFFER_BYTES
 
 if TYPE_CHECKING:
@@ -146,13 +147,12 @@ def _link_cells(cluster: Cluster, spec: BaselineSpec, model: ScaleModel) -> list
 
 def expected_s(cell: Cell, cluster: Cluster) -> float:
     """Seconds of the measured part, at the rates that the cluster file states."""
-    if cell.tool == "iperf3":
-        hosts = len(cluster.hosts)
-        return (hosts - 1 + hosts % 2) * (float(cell.options[1]) + 1.0)
-    return cell.file_size_bytes * cell.model.scale / brick_rate(cluster, cluster.backing(cell.layout.backing))
+    tool = host_tools()[cell.tool]
+    rate = 0.0 if tool.of_links else brick_rate(cluster, cluster.backing(cell.layout.backing)) / cell.model.scale
+    return tool.work_s(cell, len(cluster.hosts), rate)
 
 
 def estimate_baseline(cell: Cell, cluster: Cluster) -> tuple[float, int]:
     """Rough cost of one sample: seconds, and bytes on the bricks."""
-    written = 0 if cell.tool == "iperf3" else cell.bytes_written
+    written = 0 if host_tools()[cell.tool].of_links else cell.bytes_written
     return _SAMPLE_S + expected_s(cell, cluster), written

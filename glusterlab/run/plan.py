@@ -16,6 +16,7 @@ from glusterlab.spec.cell import Cell, layout_problem
 from glusterlab.spec.cluster import REAL_HARDWARE, Cluster
 from glusterlab.spec.fields import problem
 from glusterlab.tools import runnable, volume_tools
+from glusterlab.tools.base import PoolRates
 
 AVAILABLE_ACCESS = ("native",)
 
@@ -133,12 +134,6 @@ def _needs_files(cell: Cell) -> bool:
     return runnable()[cell.tool].needs_files(cell.operation)
 
 
-def _dataset(cell: Cell) -> str:
-    tool = volume_tools().get(cell.tool)
-    # a cell of a baseline has files of its own
-    return cell.dataset(("record_size_bytes", "options")) if tool is None else tool.dataset(cell)
-
-
 def _why_not(cell: Cell, cluster: Cluster | None, ready: Collection[str]) -> str | None:
     tool = volume_tools().get(cell.tool)
     if tool is None:
@@ -196,7 +191,7 @@ def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int
     """
     layouts: dict[str, dict[str, list[Cell]]] = defaultdict(lambda: defaultdict(list))
     for cell in sorted(cells, key=lambda cell: cell.id):
-        layouts[cell.layout.model_dump_json(exclude={"name"})][_dataset(cell)].append(cell)
+        layouts[cell.layout.model_dump_json(exclude={"name"})][runnable()[cell.tool].dataset(cell)].append(cell)
     samples: list[PlannedSample] = []
     for number in range(1 - warmup, repeats + 1):
         shuffler = random.Random(f"{seed}:{number}")
@@ -219,7 +214,6 @@ def order_samples(cells: Iterable[Cell], *, seed: int, repeats: int, warmup: int
 _WRITE_SHARE, _READ_SHARE = 0.7, 0.6
 _FILES_PER_S_PER_DISK = 5.0
 _RANDOM_PER_S_PER_DISK = 100.0
-_RANDOM_BYTES = 4096
 _SAMPLE_S, _LAYOUT_S = 4.0, 30.0
 _RAW_SAMPLE_BYTES, _RAW_HOST_BYTES, _RAW_ROW_BYTES = 12_000, 1_000, 60
 
@@ -268,12 +262,6 @@ def _estimate_cell(cell: Cell, cluster: Cluster) -> CellEstimate:
     disks = layout.bricks * backing.disks_per_brick
     files_rate = disks * _FILES_PER_S_PER_DISK / (cell.model.scale if cell.model.operations else 1)
     tool = volume_tools()[cell.tool]
-    start = _SAMPLE_S + tool.startup_s(cell.workers)
-    if cell.runtime_s is not None:
-        seconds = start + cell.runtime_s
-    elif tool.by_operation[cell.operation].random:
-        calls = cell.bytes_written / (cell.record_size_bytes or _RANDOM_BYTES)
-        seconds = start + calls / (disks * _RANDOM_PER_S_PER_DISK)
-    else:
-        seconds = start + cell.bytes_written / rate + cell.workers * cell.files_per_worker / files_rate
+    pool = PoolRates(rate, files_rate, disks * _RANDOM_PER_S_PER_DISK)
+    seconds = _SAMPLE_S + tool.startup_s(cell.workers) + tool.work_s(cell, pool)
     return CellEstimate(seconds=seconds, bytes=round(cell.bytes_written * layout.stored_per_byte))

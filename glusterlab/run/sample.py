@@ -146,6 +146,9 @@ class SampleRun:
             tool = runnable()[self.cell.tool]
             if not tool.needs_files(self.cell.operation):
                 raise
+            if tool.maker is None:
+                message = f"{tool.name} makes no files: another tool has to, before it ({missing.message})"
+                raise CommandError(message, host=missing.host) from missing
             self.site.progress.phase(f"prepare: {tool.maker} the files again")
             cell = self.cell.model_copy(update={"operation": tool.maker, "runtime_s": None})
             try:

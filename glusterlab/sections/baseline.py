@@ -16,7 +16,7 @@ from glusterlab.store.campaign import RawStore
 from glusterlab.store.evidence import with_outputs
 from glusterlab.store.files import file_digest
 from glusterlab.store.manifest import MANIFEST
-from glusterlab.tools import runnable
+from glusterlab.tools import host_tools
 from glusterlab.tools.iozone.command import place_of
 from glusterlab.tools.iperf3 import ends_of
 
@@ -90,7 +90,7 @@ def read_results(path: Path) -> tuple[Rates, ...]:
         if cell is None or sample.status != "valid" or cell.access != "none":
             continue
         with with_outputs(sample.path) as folder:
-            result = runnable()[cell.tool].parse(folder / "workload", cell)
+            result = host_tools()[cell.tool].parse(folder / "workload", cell)
         for (what, of, operation), rates in _by_place(cell, result, cluster).items():
             # both directions are two cells of the same links
             key = (cell.model_copy(update={"operation": operation}), what, of, operation)
@@ -117,7 +117,7 @@ def _by_place(cell: Cell, result: Measurement, cluster: Cluster) -> dict[tuple[W
         rate = worker.throughput_bytes_per_s
         if not rate:
             continue
-        if cell.tool == "iperf3":
+        if host_tools()[cell.tool].of_links:
             sender, receiver = ends_of(worker)
             between = {cluster.role(sender), cluster.role(receiver)}
             kind = "server" if between == {"server"} else "client"

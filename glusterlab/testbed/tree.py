@@ -14,11 +14,13 @@ from filelock import FileLock
 
 from glusterlab.errors import TestbedError
 from glusterlab.testbed.local import run, unmount_below
+from glusterlab.tools import runnable
 
-PACKAGES: tuple[str, ...] = (
-    *("attr", "ca-certificates", "fio", "glusterfs-client", "glusterfs-server", "iozone3", "iperf3", "iproute2"),
-    *("iputils-ping", "openssh-client", "openssh-server", "procps", "python3", "sysstat", "xfsprogs", "xz-utils"),
-)
+_BASE = {
+    *("attr", "ca-certificates", "glusterfs-client", "glusterfs-server", "iproute2", "iputils-ping", "openssh-client"),
+    *("openssh-server", "procps", "python3", "sysstat", "xfsprogs", "xz-utils"),
+}
+PACKAGES = tuple(sorted(_BASE | {program.package for tool in runnable().values() for program in tool.programs}))
 COMPONENTS = "main,contrib,non-free"  # IOzone is in non-free
 _DEADLINE_S = 1800.0
 

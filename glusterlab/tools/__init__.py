@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 
 from glusterlab.errors import UsageError
-from glusterlab.tools.base import HostTool, RunnableTool, Tool, VolumeTool
+from glusterlab.tools.base import Direction, HostTool, RunnableTool, Tool, VolumeTool
 from glusterlab.tools.document import Document, located
 from glusterlab.tools.records import Record
 
@@ -34,6 +34,14 @@ def volume_tools() -> dict[str, VolumeTool]:
 def host_tools() -> dict[str, HostTool]:
     """The tools of a baseline."""
     return {name: tool for name, tool in tools().items() if isinstance(tool, HostTool)}
+
+
+@cache
+def directions() -> dict[str, Direction]:
+    """Operations that move the bytes of whole files, and which way."""
+    known = [each for tool in tools().values() for each in tool.other_operations]
+    known += [each for tool in volume_tools().values() for each in tool.operations]
+    return {each.name: each.direction for each in known if each.direction in ("write", "read") and not each.random}
 
 
 def counts_files(tool: str) -> bool:

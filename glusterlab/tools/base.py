@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from glusterlab.errors import ParseError
 from glusterlab.reasons import Reason
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from glusterlab.spec.cell import Cell
     from glusterlab.spec.cluster import Cluster, Host
 
-Direction = Literal["write", "read", "mixed"]
+Direction = Literal["write", "read", "mixed", "none"]
+"""Which way bytes of files move."""
+
 MeasuredPart = Literal["onset", "end", "busiest"]
 """The measured part of a command begins where the traffic does, ends with the command, or has the most traffic."""
 
@@ -246,7 +248,8 @@ class Operation:
 class Program:
     """What a tool calls on hosts of `roles`, or for a baseline alone on those of `baseline_roles`.
 
-    Without a `required` one a host is unfit, without another it cannot run this tool alone.
+    Without a `required` one a host is unfit, without another it cannot run this tool alone. `runs_in` is what people
+    call it where it is not the tool itself, but an interpreter that the hosts' system brings.
     """
 
     name: str
@@ -256,7 +259,10 @@ class Program:
     roles: frozenset[str] = frozenset()
     baseline_roles: frozenset[str] = frozenset()
     required: bool = True
+    runs_in: str = ""
 
+
+_RANDOM_BYTES = 4096  # of a call whose size is left to the tool
 
 VALUE = r"[A-Za-z0-9][A-Za-z0-9.,:%_-]*"
 """Values of options that name no file."""
@@ -267,6 +273,7 @@ class Tool:
     """A tool whose files are read: how sure it is that a document is its own, from 0 to 1, and its records.
 
     `read` yields what is whole, and raises `ParseError` where a document is damaged, cut off or no result.
+    `other_operations` are those that move whole files and are only read: the suite does not run them.
     """
 
     name: str
@@ -274,6 +281,7 @@ class Tool:
     read: Callable[[Document], Iterator[Record]] | None = None
     measures: bool = True
     """False: what it prints is no measurement, so no sample can be of it."""
+    other_operations: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -283,6 +291,7 @@ class RunnableTool(Tool):
     `options` are all that a campaign may give, with a pattern of their value, or None for a flag: tools run as root, so
     none may name a file or undo what the suite says itself. `processes` match its leftovers: regular expressions of a
     program's name in a command line, and in the kernel. `tail_s`: what the command takes after what it measures.
+    `keyed_by`: keys of a cell that its files differ by, besides sizes.
     """
 
     operations: tuple[Operation, ...]
@@ -291,6 +300,7 @@ class RunnableTool(Tool):
     processes: Mapping[str, str] = field(default_factory=dict)
     measured_part: MeasuredPart = "busiest"
     tail_s: float = 0.0
+    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
 
     @property
     def by_operation(self) -> Mapping[str, Operation]:
@@ -300,9 +310,14 @@ class RunnableTool(Tool):
         return self.by_operation[operation].needs_files
 
     @property
-    def maker(self) -> str:
-        """The operation that makes the files for those that need some."""
-        return next(operation.name for operation in self.operations if not operation.needs_files)
+    def maker(self) -> str | None:
+        """The operation that makes the files for those that need some; None where only another tool makes them."""
+        return next((operation.name for operation in self.operations if not operation.needs_files), None)
+
+    def dataset(self, cell: Cell) -> str:
+        """Key of the files that a cell works on, fit for a directory's name; a write by time has its own."""
+        made_by_time = cell.runtime_s is not None and not self.needs_files(cell.operation)
+        return cell.dataset((*self.keyed_by, *(("runtime_s",) if made_by_time else ())))
 
     def refused(self, options: Sequence[str]) -> tuple[int, str] | None:
         """The first argument of a campaign that is not declared, by its index, and why; None when all are.
@@ -330,17 +345,19 @@ class RunnableTool(Tool):
         raise NotImplementedError
 
 
+class PoolRates(NamedTuple):
+    """What a pool is taken to do for one cell: bytes of files, files, and calls at random places."""
+
+    bytes_per_s: float
+    files_per_s: float
+    calls_per_s: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class VolumeTool(RunnableTool):
-    """A tool that is run against a volume; `keyed_by` are keys of a cell that its files differ by, besides sizes."""
+    """A tool that is run against a volume."""
 
-    keyed_by: tuple[str, ...] = ("record_size_bytes", "options")
     takes_runtime: bool = False
-
-    def dataset(self, cell: Cell) -> str:
-        """Key of the files that a cell works on, fit for a directory's name; a write by time has its own."""
-        made_by_time = cell.runtime_s is not None and not self.needs_files(cell.operation)
-        return cell.dataset((*self.keyed_by, *(("runtime_s",) if made_by_time else ())))
 
     def not_ready(self, cluster: Cluster) -> str | None:
         """What the controller lacks to run it on a cluster, and what to do; None where it lacks nothing."""
@@ -356,13 +373,21 @@ class VolumeTool(RunnableTool):
         """Seconds per call that the tool spends outside what it measures."""
         raise NotImplementedError
 
+    def work_s(self, cell: Cell, pool: PoolRates) -> float:
+        """Seconds of what it measures, roughly, on a pool of these rates."""
+        if cell.runtime_s is not None:
+            return cell.runtime_s
+        if self.by_operation[cell.operation].random:
+            return cell.bytes_written / (cell.record_size_bytes or _RANDOM_BYTES) / pool.calls_per_s
+        return cell.bytes_written / pool.bytes_per_s + cell.workers * cell.files_per_worker / pool.files_per_s
+
     def not_runnable(self, cell: Cell, clients: int) -> str | None:
         """Why the cell cannot be run with so many clients, or None when it can."""
         raise NotImplementedError
 
     def uploads(self, job: Job) -> dict[str, str]:
         """Files for the driver: remote path and text. They are written first, their directories are made as needed."""
-        raise NotImplementedError
+        return {job.ssh_wrapper: job.ssh_wrapper_text()}
 
     def prepare(self, job: Job) -> list[HostCommand]:
         """Untimed, one after the other, after `uploads`, before caches are dropped.
@@ -376,16 +401,25 @@ class VolumeTool(RunnableTool):
 
     def outputs(self, job: Job) -> tuple[str, ...]:
         """Files on the driver that belong into the sample's ``workload/`` folder."""
-        raise NotImplementedError
+        del job
+        return ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class HostTool(RunnableTool):
-    """A tool that measures the hosts themselves, their disks and the links between them: for a baseline."""
+    """A tool that measures the hosts themselves, their disks or the links between them: for a baseline."""
+
+    of_links: bool = False
+
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
+        """Seconds of what it measures, roughly; a `brick_rate` (bytes/s) of 0 is that of no brick."""
+        del hosts
+        return cell.file_size_bytes / brick_rate
 
     def prepare(self, job: LocalJob) -> list[HostCommand]:
         """Untimed, at most one per host, all at once; as `VolumeTool.prepare`."""
-        raise NotImplementedError
+        del job
+        return []
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
         """The measured commands: rounds follow each other; those of one run at once, at most one per host."""

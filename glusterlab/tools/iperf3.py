@@ -325,9 +325,9 @@ def tournament(players: Sequence[T]) -> list[list[tuple[T, T]]]:
 class Iperf3(HostTool):
     """One TCP stream in each of all pairs of hosts."""
 
-    def prepare(self, job: LocalJob) -> list[HostCommand]:
-        del job
-        return []
+    def work_s(self, cell: Cell, hosts: int, brick_rate: float) -> float:
+        del brick_rate
+        return len(tournament(range(hosts))) * (float(cell.options[1]) + 1.0)
 
     def rounds(self, job: LocalJob) -> list[list[LocalStep]]:
         found = tournament((*job.servers, *job.clients))
@@ -421,6 +421,7 @@ IPERF3 = Iperf3(
     recognise=recognise,
     read=read,
     operations=(Operation("send", "write"), Operation("receive", "read")),
+    of_links=True,
     options=dict.fromkeys(("-t", "-O", "-P", "-w", "-l", "-M"), VALUE),
     programs=(Program("iperf3", "iperf3", ("--version",), "3.12", baseline_roles=frozenset({"server", "client"})),),
 )

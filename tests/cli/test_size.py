@@ -78,7 +78,7 @@ def test_the_table_says_it_in_words(raw: Path) -> None:
     result = run(raw, *LARGE_WRITE, "--throughput", "40 Gbit/s", "--capacity", "1PB")
     assert result.exit_code == 0
     first, _, header, *rows = result.stdout.splitlines()
-    assert first == "write of files of 4 GiB, native client: 5.00 GB/s, 1,000 TB"
+    assert first == "write of files of 4 GiB, iozone, native client: 5.00 GB/s, 1,000 TB"
     assert header.split("  ")[0] == "layout"
     assert any(row.startswith(SERIES["disperse-dense"]) and "dense" in row and "USD" in row for row in rows)
     assert "per disk (95 %)" in header
@@ -88,6 +88,21 @@ def test_the_table_says_it_in_words(raw: Path) -> None:
     assert re.search(r"83\.7 MB/s \(7[0-9]\.[0-9] to 8[0-9]\.[0-9]\)", disperse)
     assert "lower end of the 95 % interval" in result.stdout
     assert "Example prices, not quotes" in result.stdout or "example prices, not quotes" in result.stdout
+
+
+def test_of_two_tools_the_one_with_more_samples_counts_or_the_named_one(
+    raw: Path, samples: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fewer = pools(LARGE, tool="fio").query("sample < 3")
+    both = SimpleNamespace(samples=pd.concat([samples, fewer], ignore_index=True))
+    monkeypatch.setattr(tables, "load", lambda *_: both)
+    size = [*LARGE_WRITE, "--capacity", "1PB"]
+    assert "4 GiB, iozone, native client (measured also by fio: --tool): 1,000 TB" in run(raw, *size).stdout
+    found = [answer(raw, *size, *words)["request"]["tool"] for words in ([], ["--tool", "fio"])]
+    assert found == ["iozone", "fio"]
+    refused = run(raw, *size, "--tool", "smallfiles")
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "that measured write: fio, iozone, smallfile; found 'smallfiles'" in " ".join(refused.stderr.split())
 
 
 def test_small_files_are_sized_in_files_or_bytes(raw: Path) -> None:

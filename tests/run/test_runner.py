@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ from glusterlab.store.files import file_digest
 from glusterlab.store.journal import EventReader, Level
 from glusterlab.store.manifest import MANIFEST, UNLISTED, Manifest
 from glusterlab.tools import volume_tools
+from glusterlab.tools.iozone import IOZONE
 from tests.packed import digests_of, read_raw
 from tests.pools import pool_data
 
@@ -523,6 +524,17 @@ def test_files_that_are_gone_are_made_again_untimed(bench: Bench) -> None:
     made = [text for text in bench.transport.scripts("c1", "exec") if "-i 0" in text and "gl_make_room" in text]
     assert len(made) == 1
     assert len(bench.ran) == 4
+
+
+def test_a_tool_that_makes_no_files_says_so_where_they_are_gone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader = replace(IOZONE, operations=IOZONE.operations[1:])
+    for module in ("run.plan", "run.sample", "run.runner"):
+        monkeypatch.setattr(f"glusterlab.{module}.volume_tools", lambda: {"iozone": reader})
+        monkeypatch.setattr(f"glusterlab.{module}.runnable", lambda: {"iozone": reader}, raising=False)
+    bench.answer("stat -c %s", Outcome(b"", b"w01/iozone.DUMMY.0: expected 1048576 bytes, found none", 1))
+    assert bench.run(changed(attempts=1)).exit_code == 1
+    assert "iozone makes no files: another tool has to, before it (" in bench.log
+    assert bench.ran == []
 
 
 def test_a_tool_past_its_deadline_is_ended_on_all_hosts(bench: Bench) -> None:

@@ -22,6 +22,7 @@ from glusterlab.testbed.options import (
     parse_model,
     parse_slow_disk,
 )
+from glusterlab.tools import runnable
 
 
 @pytest.mark.parametrize(
@@ -197,6 +198,7 @@ def test_mirror_is_the_one_that_apt_uses(tmp_path: Path, name: str, text: str) -
 
 
 def test_tree_changes_with_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {program.package for tool in runnable().values() for program in tool.programs} <= {*tree.PACKAGES}
     before = tree.tree_path("bookworm")
     monkeypatch.setattr(tree, "PACKAGES", (*tree.PACKAGES, "strace"))
     assert tree.tree_path("bookworm") != before

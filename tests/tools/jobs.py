@@ -1,34 +1,33 @@
-"""Cells and jobs of tools that are run against a volume."""
+"""Contract data of the tools, and cells and jobs of those that are run against a volume."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from glusterlab.spec.cell import Cell, Layout
-from glusterlab.spec.cluster import Host, ScaleModel
+from glusterlab.spec.cluster import REAL_HARDWARE, Host
 from glusterlab.tools.base import Job
 
-BASE: dict[str, dict[str, Any]] = {
-    "iozone": {
-        "file_size_bytes": 2 << 20,
-        "nominal_file_size_bytes": 400 << 20,
-        "record_size_bytes": 512 << 10,
-        "workers": 6,
-        "model": ScaleModel(name="large-file", scale=200),
-    },
-    "smallfile": {
-        "file_size_bytes": 32 << 10,
-        "nominal_file_size_bytes": 32 << 10,
-        "files_per_worker": 200,
-        "workers": 2,
-        "model": ScaleModel(name="small-file", scale=20, operations=True),
-    },
-}
+CONTRACT = Path(__file__).parents[1] / "data" / "contract"
+
+
+def contract(tool: str) -> dict[str, Any]:
+    """Cell and workload files of a tool's ``valid`` and ``failed`` run."""
+    path = CONTRACT / f"{tool}.json"
+    assert path.is_file(), f"expected {path} with a valid and a failed run of {tool}: see tests/data/README.md"
+    found: dict[str, Any] = json.loads(path.read_text())
+    return found
 
 
 def make_cell(tool: str, operation: str, **changed: Any) -> Cell:
+    """A cell of a tool, by default that of its valid run."""
+    base = contract(tool)["valid"]["cell"]
     layout = Layout(name="m", type="replicate", subvolumes=3, replica=2, backing="raid6")
-    return Cell(**{"layout": layout, "access": "native", "tool": tool, "operation": operation, **BASE[tool], **changed})
+    own = {"layout": layout, "access": "native", "tool": tool, "model": REAL_HARDWARE}
+    facts = {"nominal_file_size_bytes": base["file_size_bytes"], **own, **base, "operation": operation}
+    return Cell(**(facts | changed))
 
 
 def make_job(cell: Cell, clients: int = 3, **changed: Any) -> Job:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from matplotlib.figure import Figure
 
+from glusterlab.analysis.select import select, summarise
 from glusterlab.errors import ParseError, SpecError
 from glusterlab.hosts import script
 from glusterlab.hosts.fake import FakeTransport
 from glusterlab.hosts.pool import Pool
 from glusterlab.parse import parse
+from glusterlab.plots import marks
 from glusterlab.reasons import status_of
 from glusterlab.run.measured import measured
 from glusterlab.run.plan import build_plan, check_campaign, estimate
@@ -23,11 +27,12 @@ from glusterlab.spec import Campaign, Cell, Cluster, load_campaign
 from glusterlab.spec.cell import Layout
 from glusterlab.spec.cluster import REAL_HARDWARE
 from glusterlab.tables import build
-from glusterlab.tools import readers, runnable, tools, volume_tools
-from glusterlab.tools.base import Measurement
-from glusterlab.tools.records import METRICS
+from glusterlab.tables.schema import SCHEMAS
+from glusterlab.tools import directions, host_tools, readers, runnable, tools, volume_tools
+from glusterlab.tools.base import Measurement, PoolRates
+from glusterlab.tools.records import METRICS, Operation, WorkloadRecord
 from tests.store import conftest as store
-from tests.tools.jobs import make_job
+from tests.tools.jobs import contract, make_cell, make_job
 
 DATA = Path(__file__).parents[1] / "data"
 TOOLS, VOLUME_TOOLS = sorted(runnable()), sorted(volume_tools())
@@ -36,7 +41,7 @@ HOSTILE = "a b;$(touch x)'\"`&|*"
 
 def case(tool: str, name: str) -> tuple[Cell, dict[str, Path]]:
     """Cell and workload files of a tool's ``valid`` or ``failed`` run."""
-    entry = json.loads((DATA / "contract" / f"{tool}.json").read_text())[name]
+    entry = contract(tool)[name]
     size, volume = entry["cell"]["file_size_bytes"], tool in VOLUME_TOOLS
     cell = Cell(
         layout=Layout(name="mirror", type="replicate", subvolumes=1, replica=2, backing="raid6")
@@ -102,8 +107,17 @@ def test_a_tool_says_what_the_rest_derives(tool: str) -> None:
     found = runnable()[tool]
     assert found.options
     assert found.programs
-    assert not found.needs_files(found.maker)
-    assert {operation.metric for operation in found.operations} <= METRICS.keys()
+    assert found.maker is None or not found.needs_files(found.maker)
+    for operation in (*found.operations, *found.other_operations):
+        home = f"is no word of glusterlab/tools/records.py: use one that there is, or add it to {{}} there ({tool})"
+        assert operation.name in get_args(Operation), f"operation {operation.name!r} {home.format('Operation')}"
+        names = METRICS.keys() & {place.name for place in fields(WorkloadRecord)} & SCHEMAS["samples"].keys()
+        assert operation.metric in names, (
+            f"metric {operation.metric!r} {home.format('METRICS, a field to WorkloadRecord')}, "
+            "and a column to the samples of glusterlab/tables/schema.py"
+        )
+        if operation.name in directions() and not operation.random:
+            assert operation.direction == directions()[operation.name], f"{operation.name} has another direction"
     assert all(re.compile(part) for pair in found.processes.items() for part in pair)
     assert all(program.example_version for program in found.programs)
 
@@ -155,6 +169,24 @@ def test_an_option_that_is_not_declared_is_refused(tmp_path: Path, tool: str, op
 
 
 @pytest.mark.parametrize("tool", VOLUME_TOOLS)
+def test_a_tool_says_what_one_run_takes(tool: str) -> None:
+    found, pool = volume_tools()[tool], PoolRates(1e9, 1e3, 1e3)
+    for operation in found.by_operation:
+        cell = make_cell(tool, operation, runtime_s=None)
+        assert found.startup_s(cell.workers) >= 0
+        assert 0 < found.work_s(cell, pool) < found.work_s(cell, PoolRates(1e6, 1, 1))
+        if found.takes_runtime:
+            assert found.work_s(make_cell(tool, operation, runtime_s=900.0), pool) >= 900
+
+
+@pytest.mark.parametrize("tool", sorted(host_tools()))
+def test_a_tool_of_a_baseline_says_what_one_run_takes(tool: str) -> None:
+    found, cell = host_tools()[tool], case(tool, "valid")[0]
+    one, other = found.work_s(cell, 4, 1e6), found.work_s(cell, 4 * (1 + found.of_links), 1e6 / 2)
+    assert 0 < one < other
+
+
+@pytest.mark.parametrize("tool", VOLUME_TOOLS)
 def test_hostile_names_stay_words(tool: str) -> None:
     found, (cell, _) = volume_tools()[tool], case(tool, "valid")
     job = make_job(cell, dataset_dir=f"/mnt/gl/vol/{HOSTILE}")
@@ -165,7 +197,7 @@ def test_hostile_names_stay_words(tool: str) -> None:
 
 
 @pytest.mark.parametrize("tool", VOLUME_TOOLS)
-def test_from_the_plan_to_the_table(tmp_path: Path, tool: str) -> None:
+def test_from_the_plan_to_the_figure(tmp_path: Path, tool: str) -> None:
     cell, files = case(tool, "valid")
     rates = {"disk_write": "200 MB/s", "disk_read": "200 MB/s", "server_link": "20 Gbit/s", "client_link": "10 Gbit/s"}
     described = {
@@ -191,4 +223,7 @@ def test_from_the_plan_to_the_table(tmp_path: Path, tool: str) -> None:
         store.finish(writer, cell)
     table = build.load(tmp_path / "raw" / "small", tmp_path / "tables").samples
     assert table["status"].tolist() == ["valid"]
-    assert table[volume_tools()[tool].by_operation[cell.operation].metric].iloc[0] > 0
+    metric = volume_tools()[tool].by_operation[cell.operation].metric
+    summary = summarise(select(table, tool=tool, operations=(cell.operation,)), metric)
+    (drawn,) = marks.line(Figure().subplots(), summary, METRICS[metric].factor).get_ydata()
+    assert drawn == table[metric].iloc[0] * METRICS[metric].factor > 0

@@ -19,8 +19,6 @@ from glusterlab.tools.smallfile.report import text_reports
 from tests.tools import jobs
 
 DATA = Path(__file__).parents[1] / "data" / "smallfile"
-
-
 make_cell = partial(jobs.make_cell, "smallfile")
 make_job = partial(jobs.make_job, clients=12, shared_dir="/srv/shared")
 

@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from glusterlab.tools import volume_tools
+from glusterlab.tools import runnable
+from glusterlab.tools.base import Program
 
 Weight = Literal["release", "comes with it", "minor", "warning"]
 
@@ -172,13 +173,20 @@ def _facts(of: Conditions) -> dict[tuple[str, str], str]:
     return {key: text for key, text in found.items() if of.recorded(key[0])}
 
 
+def _programs(tools: Iterable[str]) -> list[tuple[str, Program]]:
+    """What tools call, each with the tool's name."""
+    return [(tool, program) for tool in sorted({*tools} & {*runnable()}) for program in runnable()[tool].programs]
+
+
 def _weight(where: str, what: str, values: Sequence[str], other_system: bool, used: set[str]) -> Weight:
     if what in ("tool gluster", "GlusterFS"):
         return "release"
-    tools = volume_tools()
-    measuring = {f"tool {each.name}" for name in tools for each in tools[name].programs if each.name == name}
+    measuring, known = (
+        {f"tool {program.name}" for _, program in _programs(tools) if not program.runs_in}
+        for tools in (used, runnable())
+    )
     # a tool that is on the hosts, but nothing was measured by it
-    if what in measuring and what.removeprefix("tool ") not in used:
+    if what in known - measuring:
         return "minor"
     if where in ("servers", "clients"):
         brought = what.startswith(("tool ", "file system ")) and what not in measuring
@@ -242,9 +250,10 @@ def notes_of(campaigns: Sequence[Conditions], found: pd.DataFrame) -> list[str]:
             f"from the release: its tools{listed}, what its XFS tools make by default, and libraries that are not "
             "recorded (libc, OpenSSL, liburcu)"
         )
-    python = (brought["what"] == "tool python3") & (brought["where"] == "clients")
-    if python.any() and any("smallfile" in each.tools for each in campaigns):
-        notes.append(
-            "smallfile runs in the clients' Python, whose version differs: a part of what it measures is that Python's"
-        )
-    return notes
+    differing = set(brought.loc[brought["where"] == "clients", "what"])
+    return notes + [
+        f"{tool} runs in the clients' {each.runs_in}, whose version differs: a part of what it measures is that "
+        f"{each.runs_in}'s"
+        for tool, each in _programs(tool for each in campaigns for tool in each.tools)
+        if each.runs_in and f"tool {each.name}" in differing
+    ]

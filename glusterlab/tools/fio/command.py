@@ -67,9 +67,6 @@ class Fio(VolumeTool):
             found.setdefault(host.name, []).append((worker, f"{folder}/fio.data"))
         return found
 
-    def uploads(self, job: Job) -> dict[str, str]:
-        return {job.ssh_wrapper: job.ssh_wrapper_text()}
-
     def prepare(self, job: Job) -> list[HostCommand]:
         return job.made_or_checked(
             [f"{folder}/fio.data" for _, folder in job.places], self.needs_files(job.cell.operation)

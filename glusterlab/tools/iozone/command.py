@@ -74,7 +74,7 @@ class Iozone(VolumeTool):
     def uploads(self, job: Job) -> dict[str, str]:
         """The client file, a line ``host directory program`` per worker, and the ssh that IOzone calls."""
         lines = [f"{host.name} {folder} iozone\n" for host, folder in job.places]
-        return {self._client_file(job): "".join(lines), job.ssh_wrapper: job.ssh_wrapper_text()}
+        return {self._client_file(job): "".join(lines), **super().uploads(job)}
 
     def prepare(self, job: Job) -> list[HostCommand]:
         return job.made_or_checked(self._files(job), self.needs_files(job.cell.operation))
@@ -145,6 +145,7 @@ IOZONE = Iozone(
     recognise=recognise,
     read=read,
     operations=OPERATIONS,
+    other_operations=(Operation("rewrite", "write"), Operation("reread", "read", needs_files=True)),
     options=OPTIONS,
     programs=PROGRAMS,
     processes={"iozone": "iozone"},

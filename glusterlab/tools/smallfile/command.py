@@ -81,10 +81,6 @@ class Smallfile(VolumeTool):
         parent = job.shared_dir if job.shared_dir is not None else job.dataset_dir
         return f"{parent}/smallfile-sync"
 
-    def uploads(self, job: Job) -> dict[str, str]:
-        """The ssh that smallfile finds first."""
-        return {job.ssh_wrapper: job.ssh_wrapper_text()}
-
     def prepare(self, job: Job) -> list[HostCommand]:
         """Before a create directories are made, for which smallfile has little time; before a read files are counted.
 
@@ -200,13 +196,18 @@ SMALLFILE = Smallfile(
         Operation("create", "write", metric="files_per_s"),
         Operation("read", "read", needs_files=True, metric="files_per_s"),
     ),
+    other_operations=(Operation("append", "write", needs_files=True, metric="files_per_s"),),
     options={
         **dict.fromkeys(("--fsync", "--finish", "--incompressible", "--permute-host-dirs"), "[YyNn]"),
         **dict.fromkeys(("--auto-pause", "--record-ctime-size"), "[YyNn]"),
         **dict.fromkeys(("--pause", "--xattr-count", "--xattr-size"), "[0-9]+"),
         "--file-size-distribution": "exponential|fixed",
     },
-    programs=(Program("python3", "python3", ("--version",), "3.11.2", roles=frozenset({"client"}), required=False),),
+    programs=(
+        Program(
+            *("python3", "python3", ("--version",), "3.11.2", frozenset({"client"})), required=False, runs_in="Python"
+        ),
+    ),
     processes={r"smallfile_(cli|remote)\.py": "python.*|smallfile.*"},
     # it waits so long before it reads its workers' results: by its own startTime 1.2 to 1.5 s in 232 samples; before
     # its gate opens its workers make directories, which looks like the workload

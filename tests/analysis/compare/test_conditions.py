@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from glusterlab.analysis.compare.conditions import Conditions, differences, notes_of, warnings_of
+from glusterlab.tools.fio import FIO
 
 SERVER: dict[str, Any] = {
     "role": "server",
@@ -225,6 +226,18 @@ def test_another_iozone_is_only_told_where_nothing_was_measured_by_it() -> None:
     told = found(*pair)
     assert told["clients", "tool iozone"][0] == told["servers", "tool iozone"][0] == "minor"
     assert warnings_of(pair, differences(pair)) == []
+
+
+@pytest.mark.parametrize(("measured", "weight"), [("load", "warning"), ("iozone", "minor")])
+def test_a_tool_is_known_by_the_programs_that_it_declares(
+    monkeypatch: pytest.MonkeyPatch, measured: str, weight: str
+) -> None:
+    monkeypatch.setattr("glusterlab.analysis.compare.conditions.runnable", lambda: {"load": replace(FIO, name="load")})
+    pair = [replace(each, tools={measured: "3"}) for each in (conditions(), conditions("11.1", "11.1"))]
+    for each, version in zip(pair, ("3.33", "3.40"), strict=True):
+        each.environment["hosts"]["client01"]["tools"]["fio"] = version
+    pair[1].environment["hosts"]["client01"]["os"] = "Debian GNU/Linux 13 (trixie)"
+    assert found(*pair)["clients", "tool fio"][0] == weight
 
 
 def test_a_tool_that_one_campaign_did_not_ask_for_is_only_told() -> None:
