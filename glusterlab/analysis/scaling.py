@@ -53,6 +53,10 @@ STRAIGHT = 0.95
 UNKNOWN = "not determined"
 """A coherency that only a fall tells from 0 which the means do not show."""
 
+FARTHEST = 5.0
+"""Error of a bootstrap's mean, as a logarithm, beyond which it is this: `MISFIT` allows none so large within any
+percentile that is stated, and the equations of means that lie further apart cannot be solved."""
+
 REPLICATES, SEED, POINTS = 2000, 0, 120
 """Bootstrap samples with the seed of their errors, and the points at which a curve is drawn."""
 
@@ -138,7 +142,7 @@ def fit_scaling(workers: Iterable[float], throughput: Iterable[float]) -> pd.Dat
         errors = random.normal(0, deviation, (REPLICATES, len(counts)))
         # a spread of few degrees of freedom may be far too small: drawn anew, the percentiles are those of Student's t
         errors *= np.sqrt(freedom / random.chisquare(freedom, (REPLICATES, 1)))
-        draws = _least_squares(counts, np.exp(fitted + errors))
+        draws = _least_squares(counts, np.exp(fitted + errors.clip(-FARTHEST, FARTHEST)))
     tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     resampled = _estimates(draws)
     # between two replicates without a peak there is nothing to interpolate
